@@ -19,6 +19,7 @@ mod free_space;
 mod geo;
 mod history;
 pub mod ingest;
+mod intake_counts;
 pub mod memory_budget;
 mod opening_progress;
 mod partitions;
@@ -32,10 +33,11 @@ pub mod verify;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
     AskError, Engine, EngineConfig, EventsPage, ExportSink, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent,
-    Vitals, verify_directory,
+    ProjectIntake, Vitals, verify_directory,
 };
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use ingest::{QuotaExceeded, TrackError, Tracker};
+pub use intake_counts::DropCounts;
 pub use opening_progress::Progress;
 pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};

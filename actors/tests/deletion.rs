@@ -277,7 +277,7 @@ async fn a_deletion_waits_for_events_under_way() {
     assert_eq!(rig.engine.vitals().deletions_pending, 1, "that of the project with an event under way");
     // A backup that is not read to its end keeps the deletion from ending, too.
     let backup = rig.engine.begin_backup().unwrap();
-    let receipt = rig.engine.record(&rig.engine.tracker(), prepared, permit).await.unwrap();
+    let receipt = rig.engine.record(&rig.engine.tracker(), held.policy.project, prepared, permit).await.unwrap();
     assert_eq!(receipt.status, Status::Recorded);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(rig.engine.vitals().deletions_pending, 1, "beside a backup");

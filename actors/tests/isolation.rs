@@ -381,7 +381,7 @@ async fn a_sender_without_a_timeout_waits_for_its_own_events() {
     let prepared: Vec<_> = (0..220).map(|_| engine.prepare(&policy.policy, json, &Origin::SERVER)).collect();
     let permit = engine.admit(project, None, 1_000).unwrap();
     let (began, tracker) = (Instant::now(), engine.tracker().without_timeout());
-    let receipt = engine.record_batch(&tracker, prepared, permit).await.unwrap();
+    let receipt = engine.record_batch(&tracker, project, prepared, permit).await.unwrap();
     assert_eq!(receipt.recorded, 220);
     assert!(began.elapsed() > Duration::from_secs(10), "others hear after 10 s that the outcome is unknown");
     engine.close().await;

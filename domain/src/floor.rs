@@ -23,6 +23,26 @@ pub struct FloorMove {
     pub day: Day,
 }
 
+/// A floor on its way up, which takes steps where there are many orders: see [`Project::raise_floor`].
+#[derive(Debug, Clone)]
+pub struct RisingFloor {
+    day: Day,
+    /// That of the record.
+    position: Position,
+    /// The number of tables in which nothing is deferred any more.
+    table: usize,
+    /// The next row to look at in the table behind them; `None`: its first.
+    next: Option<DayAndUnder>,
+}
+
+impl RisingFloor {
+    /// A floor that is to rise to `day`, by the record at `position`.
+    #[must_use]
+    pub fn new(day: Day, position: Position) -> Self {
+        Self { day, position, table: 0, next: None }
+    }
+}
+
 /// The number of days that are touched one by one when the floor rises.
 const MAX_TOUCHED_DAYS: u32 = 64;
 
@@ -45,11 +65,16 @@ impl Project {
         self.rollups.set_floor(floor);
     }
 
-    /// Raises the floor to `day`, by the record at `position`. It never falls.
-    pub fn raise_floor(&mut self, day: Day, position: Position) {
-        let former = self.floor;
+    /// Takes a step in raising the floor, in which up to `most` rows are looked at. Returns whether it is raised, or was as high before: it never falls.
+    ///
+    /// No answer differs between two steps. Until the last one, no event may be applied, and no checkpoint be begun: it would have some touches
+    /// named that a replay up to it has not.
+    pub fn raise_floor(&mut self, rising: &mut RisingFloor, most: usize) -> bool {
+        let (former, day) = (self.floor, rising.day);
         if former.is_none_or(|former| day > former) {
-            self.resolve_deferred(former, day);
+            if !self.resolve_deferred(rising, former, most) {
+                return false;
+            }
             self.restore_floor(Some(day));
             // What reads events does not see those days any more, and a window that began there may begin at the floor.
             match former.and_then(|former| Some((former.0, u32::try_from(day.0.checked_sub(former.0)?).ok()?))) {
@@ -59,32 +84,48 @@ impl Project {
                 _ => self.touched.all_days(FigureKind::Events),
             }
         }
-        self.versions.touch(&self.touched, position);
+        self.versions.touch(&self.touched, rising.position);
         self.touched.clear();
+        true
     }
 
-    /// Names the touches of the orders from the day `from` to the day before `until` whose attribution is deferred: another touch must not move
-    /// them any more.
-    fn resolve_deferred(&mut self, from: Option<Day>, until: Day) {
+    /// Names the touches of orders from the day `from` to the day before the new floor whose attribution is deferred: another touch must not move
+    /// them any more. Looks at up to `most` rows, and returns whether there are no more.
+    fn resolve_deferred(&mut self, rising: &mut RisingFloor, from: Option<Day>, most: usize) -> bool {
         let first = from.map_or(i32::MIN, |day| day.0);
-        let Some(last) = until.0.checked_sub(1) else { return };
+        let Some(last) = rising.day.0.checked_sub(1) else { return true };
         let rollups = &mut self.rollups;
         let Rollups { deferred_by_identity: identities, deferred_by_account: accounts, .. } = rollups;
-        name_touches(&mut rollups.first_touch_by_identity, identities, first, last);
-        name_touches(&mut rollups.last_touch_by_identity, identities, first, last);
-        name_touches(&mut rollups.first_touch_by_account, accounts, first, last);
-        name_touches(&mut rollups.last_touch_by_account, accounts, first, last);
+        let (cells, deferred) = match rising.table {
+            0 => (&mut rollups.first_touch_by_identity, identities),
+            1 => (&mut rollups.last_touch_by_identity, identities),
+            2 => (&mut rollups.first_touch_by_account, accounts),
+            3 => (&mut rollups.last_touch_by_account, accounts),
+            _ => return true,
+        };
+        rising.next = match rising.next {
+            None => name_touches(cells, deferred, cells.between(first, last).take(most.saturating_add(1)).collect(), most),
+            Some(next) => name_touches(cells, deferred, cells.since(next, last).take(most.saturating_add(1)).collect(), most),
+        };
+        rising.table += usize::from(rising.next.is_none());
         // The answers about these days stay the same, so no version changes.
         rollups.drain(&mut Touched::default());
+        false
     }
 }
 
-fn name_touches(cells: &mut Cells<DayAndUnder, TouchSums>, deferred: &DeferredAttribution, first: i32, last: i32) {
-    let is_deferred = |(_, under): &DayAndUnder| matches!(under, Under::Deferred(_));
-    let rows: Vec<(DayAndUnder, TouchSums)> = cells.between(first, last).filter(|(key, _)| is_deferred(key)).collect();
-    for ((day, under), sums) in rows {
+/// Names the deferred touches of up to `most` rows. Returns the key of the row behind them, if there is one.
+fn name_touches(
+    cells: &mut Cells<DayAndUnder, TouchSums>,
+    deferred: &DeferredAttribution,
+    rows: Vec<(DayAndUnder, TouchSums)>,
+    most: usize,
+) -> Option<DayAndUnder> {
+    let next = rows.get(most).map(|(key, _)| *key);
+    for ((day, under), sums) in rows.into_iter().take(most) {
         let Under::Deferred(key) = under else { continue };
         cells.remove((day, under));
         cells.change((day, Under::Touch(deferred.get(key).flatten())), |row| row.add(sums, Sign::Plus));
     }
+    next
 }

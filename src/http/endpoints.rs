@@ -63,6 +63,7 @@ endpoints! {
     events::track => import;
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
+    intake => intake;
     raw_events::list => list;
     raw_events::export => export;
     revenue::metrics => metrics;

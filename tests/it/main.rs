@@ -12,6 +12,7 @@
 //! | [`slow_clients`] | what clients cost that send or read slowly |
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
+//! | [`intake`] | what arrived, and why some of it was not recorded |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
@@ -38,6 +39,7 @@ mod export;
 mod geo;
 mod histories;
 mod ingestion;
+mod intake;
 mod limits;
 mod manage;
 mod management;

@@ -47,9 +47,10 @@ const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 11] = [
+pub(crate) const OF_PROJECT: [Operation; 12] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
+    read("/projects/{project}/intake", "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/timeseries", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/by-attribution", "revenue:read", Role::Admin),
@@ -99,7 +100,7 @@ pub(crate) const MANAGEMENT: [Operation; 20] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 43] = [
+pub(crate) const PATHS: [(&str, &[&str]); 44] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -108,6 +109,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 43] = [
     ("/projects/{project}/import", &["POST"]),
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
     ("/projects/{project}/analytics/aggregate", &["POST"]),
+    ("/projects/{project}/intake", &["GET", "HEAD"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),
     ("/projects/{project}/export", &["GET", "HEAD"]),
     ("/projects/{project}/revenue/metrics", &["GET", "HEAD"]),

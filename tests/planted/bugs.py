@@ -249,8 +249,9 @@ BUGS = [
     ("a version is not saved", "self.frozen_parts.extend(versions.into_iter().map(|part| (DayVersions::TAG, part)));", "let _ = versions;"),
     # Floors.
     ("what is frozen changes", "if key[..i32::BYTES] < self.floor[..] {", "if key[..0] < self.floor[..0] {"),
-    ("another touch moves frozen orders", "            self.resolve_deferred(former, day);\n", ""),
+    ("another touch moves frozen orders", "            if !self.resolve_deferred(rising, former, most) {\n                return false;\n            }\n", ""),
     ("the first frozen day has no deferred orders", "let first = from.map_or(i32::MIN, |day| day.0);", "let first = from.map_or(0, |day| day.0 + 1);"),
+    ("a step skips a row", "rows.get(most).map(|(key, _)| *key)", "rows.get(most + 1).map(|(key, _)| *key)"),
     ("the floor itself is frozen", "first.0.pack(&mut self.floor);", "(first.0 + 1).pack(&mut self.floor);"),
     ("a floor falls", "former.is_none_or(|former| day > former)", "former.is_none_or(|former| day != former)"),
     ("events below the floor count", "self.floor.is_some_and(|floor| event.day < floor)", "self.floor.is_some_and(|floor| event.day.0 + 1 < floor.0)"),

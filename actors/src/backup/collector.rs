@@ -12,6 +12,7 @@ use headcount_storage::log::LogFile;
 
 use super::error::BackupFailure;
 use super::staging::Staging;
+use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 
 const ARCHIVE_DIR: &str = "archive";
 /// How often a project's list is read again because a file that it names was merged meanwhile.
@@ -74,6 +75,15 @@ impl<'a> Collector<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(BackupFailure::io("link", &from)(error)),
         }
+    }
+
+    /// Takes the counts of dropped events, as they were last written.
+    pub(super) fn take_intake(&mut self) -> Result<(), BackupFailure> {
+        let dir = self.data_dir.join(INTAKE_DIR);
+        for name in IntakeCounts::names(&dir).map_err(BackupFailure::io("list", &dir))? {
+            self.take(&format!("{INTAKE_DIR}/{name}"), None, None)?;
+        }
+        Ok(())
     }
 
     /// Takes a file that other processes may write to, as it is now. Does nothing if there is none.

@@ -90,6 +90,7 @@ fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Regi
     collector.take("keys/hash.key", None, None)?;
     collector.copy("dead-letters.ndjson")?;
     collector.copy_imports()?;
+    collector.take_intake()?;
     collector.take_archive()?;
     let position = match log {
         Some(log) => {

@@ -31,6 +31,11 @@ impl Engine {
                 tracing::warn!("a last checkpoint took too long; the next start replays the log instead");
             }
         }
+        let inner = Arc::clone(&self.inner);
+        let close_intake = move || inner.close_intake();
+        if !finished(until.max(tokio::time::Instant::now() + JOIN_TIMEOUT), close_intake).await {
+            tracing::warn!("the counts of dropped events take too long to write");
+        }
         self.inner.admission.health.stop();
         let threads = self.inner.threads.lock().take();
         if let Some(threads) = threads
@@ -52,10 +57,19 @@ async fn finished(until: tokio::time::Instant, work: impl FnOnce() + Send + 'sta
     thread.is_ok() && matches!(tokio::time::timeout_at(until, wait).await, Ok(Ok(())))
 }
 
+impl Inner {
+    fn close_intake(&self) {
+        if let Err(error) = self.intake.close(self.config.clock.now()) {
+            tracing::warn!(%error, "the last counts of dropped events could not be written");
+        }
+    }
+}
+
 impl Drop for Inner {
     /// An engine that nobody closed stops all the same, without a last checkpoint.
     fn drop(&mut self) {
         self.log.close();
+        self.close_intake();
         self.admission.health.stop();
         if let Some(threads) = self.threads.get_mut().take() {
             threads.stop();

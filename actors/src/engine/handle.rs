@@ -36,6 +36,7 @@ use crate::deleted_projects::DeletedProjects;
 use crate::geo::GeoDatabase;
 use crate::history::{History, SealedEvents};
 use crate::ingest::{IngestActor, Ticket, Tracker};
+use crate::intake_counts::IntakeCounts;
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -76,6 +77,7 @@ pub(super) struct Inner {
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
+    pub(super) intake: Arc<IntakeCounts>,
     pub(super) scans: ScanTurns,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
@@ -160,11 +162,12 @@ impl Engine {
         let opened = open::open(&config)?;
         let engine = Self::start(config, opened, geo)?;
         engine.start_retention();
+        engine.start_intake();
         Ok(engine)
     }
 
     fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } = opened;
+        let Opened { registry, intake, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let (system, system_thread, addresses) = start_system(shards)?;
@@ -189,16 +192,8 @@ impl Engine {
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
         let (archiver, views) = (Arc::new(archiver), start_views(config.view_bytes(), &system, &registry));
-        let threads = Threads {
-            system,
-            system_thread,
-            writer,
-            writer_thread,
-            verifier,
-            archiver: Arc::clone(&archiver),
-            archiver_thread,
-            _lock: lock,
-        };
+        let archive_thread = (Arc::clone(&archiver), archiver_thread);
+        let threads = Threads::new((system, system_thread), (writer, writer_thread), verifier, archive_thread, lock);
         let inner = Inner {
             admission,
             shards,
@@ -211,6 +206,7 @@ impl Engine {
             memory,
             damage: shared.damage,
             deleted: shared.deleted,
+            intake,
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             scratch: SpillDir::new(&config.data_dir),
             views,

@@ -19,6 +19,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::fault;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
+use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::memory_budget::MemoryShares;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -38,6 +39,8 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let registry = Arc::new(Registry::open(&dir)?);
+    let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
+        .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
     let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
     if recovery.cut_bytes > 0 {
         tracing::warn!(
@@ -80,7 +83,20 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     derived.remove_old();
     let starts = Starts::begin(&dir, log.last_position()).map_err(directory)?;
     let incarnation = format.incarnation.number();
-    Ok(Opened { registry, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts })
+    Ok(Opened {
+        registry,
+        intake: Arc::new(intake),
+        secrets,
+        log,
+        history,
+        sealed,
+        logged,
+        dead,
+        state,
+        lock,
+        incarnation,
+        starts,
+    })
 }
 
 /// Checks that the log has what follows the sealed events.
@@ -98,6 +114,7 @@ pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), Ope
 /// An open data directory.
 pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
+    pub(crate) intake: Arc<IntakeCounts>,
     pub(crate) secrets: Secrets,
     pub(crate) log: Log,
     pub(crate) history: Arc<dyn History>,

@@ -21,16 +21,26 @@ use crate::verifier::Verifier;
 /// The threads of an engine, and the lock of its data directory.
 pub(super) struct Threads {
     pub(super) system: System,
-    pub(super) system_thread: JoinHandle<()>,
-    pub(super) writer: CheckpointWriter,
-    pub(super) writer_thread: JoinHandle<()>,
-    pub(super) verifier: Verifier,
-    pub(super) archiver: Arc<Archiver>,
-    pub(super) archiver_thread: JoinHandle<()>,
-    pub(super) _lock: DirLock,
+    system_thread: JoinHandle<()>,
+    writer: CheckpointWriter,
+    writer_thread: JoinHandle<()>,
+    verifier: Verifier,
+    archiver: Arc<Archiver>,
+    archiver_thread: JoinHandle<()>,
+    _lock: DirLock,
 }
 
 impl Threads {
+    pub(super) fn new(
+        (system, system_thread): (System, JoinHandle<()>),
+        (writer, writer_thread): (CheckpointWriter, JoinHandle<()>),
+        verifier: Verifier,
+        (archiver, archiver_thread): (Arc<Archiver>, JoinHandle<()>),
+        lock: DirLock,
+    ) -> Self {
+        Self { system, system_thread, writer, writer_thread, verifier, archiver, archiver_thread, _lock: lock }
+    }
+
     /// Stops all threads and waits for them.
     pub(super) fn stop(self) {
         let Self { system, system_thread, writer, writer_thread, verifier, archiver, archiver_thread, _lock } = self;

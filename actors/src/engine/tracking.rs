@@ -15,6 +15,7 @@ use super::handle::Engine;
 use crate::admission_gate::Permit;
 use crate::event_codec::Events;
 use crate::ingest::{BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, TrackError, Tracker, with_agent};
+use crate::intake_counts::DropCounts;
 use crate::registry::ProjectConfig;
 use crate::shard::Outcome;
 
@@ -84,7 +85,19 @@ impl Engine {
     ///
     /// # Errors
     /// See [`TrackError`].
-    pub async fn record(&self, tracker: &Tracker, prepared: Prepared, permit: Permit) -> Result<Receipt, TrackError> {
+    pub async fn record(
+        &self,
+        tracker: &Tracker,
+        project: ProjectId,
+        prepared: Prepared,
+        permit: Permit,
+    ) -> Result<Receipt, TrackError> {
+        let receipt = self.record_one(tracker, prepared, permit).await?;
+        self.count_receipt(project, &receipt);
+        Ok(receipt)
+    }
+
+    async fn record_one(&self, tracker: &Tracker, prepared: Prepared, permit: Permit) -> Result<Receipt, TrackError> {
         let (event, clamped) = match prepared.verdict {
             Verdict::Record { event, clamped, .. } => (event, clamped),
             Verdict::Dropped(reason) => return Ok(Receipt::dropped(reason)),
@@ -110,19 +123,39 @@ impl Engine {
     pub async fn record_batch(
         &self,
         tracker: &Tracker,
+        project: ProjectId,
         prepared: impl IntoIterator<Item = Result<Prepared, Refusal>>,
         permit: Permit,
     ) -> Result<BatchReceipt, TrackError> {
+        let mut drops = DropCounts::default();
+        let receipt = self.record_all(tracker, prepared, permit, &mut drops).await?;
+        self.count_batch(project, &receipt, &drops);
+        Ok(receipt)
+    }
+
+    async fn record_all(
+        &self,
+        tracker: &Tracker,
+        prepared: impl IntoIterator<Item = Result<Prepared, Refusal>>,
+        permit: Permit,
+        drops: &mut DropCounts,
+    ) -> Result<BatchReceipt, TrackError> {
         let mut receipt = BatchReceipt::default();
+        let mut drop_one = |receipt: &mut BatchReceipt, reason| {
+            receipt.dropped += 1;
+            drops.count(reason);
+        };
         let (mut events, mut places) = (Events::new(), Vec::new());
         for (index, prepared) in prepared.into_iter().enumerate() {
             match prepared {
-                Ok(Prepared { verdict: Verdict::Record { event, .. } }) if self.is_below_floor(&event) => receipt.dropped += 1,
+                Ok(Prepared { verdict: Verdict::Record { event, .. } }) if self.is_below_floor(&event) => {
+                    drop_one(&mut receipt, DropReason::Retention);
+                }
                 Ok(Prepared { verdict: Verdict::Record { event, .. } }) => {
                     events.push(event);
                     places.push(index);
                 }
-                Ok(Prepared { verdict: Verdict::Dropped(_) }) => receipt.dropped += 1,
+                Ok(Prepared { verdict: Verdict::Dropped(reason) }) => drop_one(&mut receipt, reason),
                 Err(Refusal::Invalid(invalid)) => receipt.errors.push((index, invalid)),
                 Err(Refusal::Track(error)) => return Err(error),
                 Err(Refusal::UnknownProject) => return Err(TrackError::Unavailable("unknown project".into())),
@@ -136,7 +169,7 @@ impl Engine {
         }
         for outcome in tracker.record(events, permit).await? {
             match outcome {
-                Outcome { is_dropped: true, .. } => receipt.dropped += 1,
+                Outcome { is_dropped: true, .. } => drop_one(&mut receipt, DropReason::Retention),
                 outcome if outcome.is_duplicate() => receipt.duplicates += 1,
                 _ => receipt.recorded += 1,
             }
@@ -199,8 +232,12 @@ impl Engine {
         let prepare =
             |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
         let prepared =
-            self.with_pinned_config(config, prepare, |prepared| prepared.as_ref().is_ok_and(Prepared::is_recorded)).await??;
-        Ok(self.record(&self.tracker(), prepared, permit).await?)
+            self.with_pinned_config(config, prepare, |prepared| prepared.as_ref().is_ok_and(Prepared::is_recorded)).await?;
+        if matches!(prepared, Err(Refusal::Invalid(_))) {
+            self.count_invalid(project);
+        }
+        let prepared = prepared?;
+        Ok(self.record(&self.tracker(), project, prepared, permit).await?)
     }
 
     /// Records a batch of one project in one commit. Part of the embedded API.
@@ -218,7 +255,7 @@ impl Engine {
         };
         let prepared =
             self.with_pinned_config(config, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
-        Ok(self.record_batch(&self.tracker(), prepared, permit).await?)
+        Ok(self.record_batch(&self.tracker(), project, prepared, permit).await?)
     }
 
     fn embedded_permit(&self, project: ProjectId, bytes: usize) -> Result<Permit, Refusal> {

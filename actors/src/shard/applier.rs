@@ -61,14 +61,26 @@ impl Applier {
         }
     }
 
-    /// Raises a floor.
+    /// Takes a step in raising a floor. `None`: more follow.
     ///
     /// # Errors
     /// The partition can't be read, or a defect. The state of the partition is lost.
+    pub(super) fn step_floor(partition: &mut Partition, floor: FloorMove, position: Position) -> Result<Option<Outcome>, Fault> {
+        let raised = catch_unwind(AssertUnwindSafe(|| partition.step_floor(floor, position)));
+        let raised = raised.unwrap_or_else(|_| Err(Fault::defect(format!("the floor at position {position} panicked"))))?;
+        Ok(raised.then(|| Outcome::at(position)))
+    }
+
+    /// Raises a floor in all its steps.
+    ///
+    /// # Errors
+    /// As [`Applier::step_floor`].
     pub(super) fn raise_floor(partition: &mut Partition, floor: FloorMove, position: Position) -> Result<Outcome, Fault> {
-        let raised = catch_unwind(AssertUnwindSafe(|| partition.raise_floor(floor, position)));
-        raised.unwrap_or_else(|_| Err(Fault::defect(format!("the floor at position {position} panicked"))))?;
-        Ok(Outcome::at(position))
+        loop {
+            if let Some(outcome) = Self::step_floor(partition, floor, position)? {
+                return Ok(outcome);
+            }
+        }
     }
 
     fn strike(&mut self, position: Position, event: &Event) -> Result<(), Fault> {

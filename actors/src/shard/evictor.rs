@@ -59,6 +59,12 @@ impl Evictor {
         self.checkpoint_due
     }
 
+    /// Has events wait for a checkpoint until memory is looked at again.
+    #[cfg(test)]
+    pub(super) fn press(&mut self) {
+        self.backpressured = true;
+    }
+
     /// Whether applying events must wait for a checkpoint.
     pub(crate) fn is_backpressured(&self) -> bool {
         self.backpressured

@@ -92,6 +92,13 @@ impl<K: Copy + Eq + Hash, T> FairQueue<K, T> {
         }
     }
 
+    /// Takes the next item of a tenant, whosever turn it is.
+    pub(crate) fn take(&mut self, tenant: K) -> Option<T> {
+        let item = self.lanes.get_mut(&tenant)?.items.pop_front()?;
+        self.len -= 1;
+        Some(item)
+    }
+
     /// Charges the cost of an item to its tenant.
     pub(crate) fn charge(&mut self, tenant: K, spent: Duration) {
         if let Some(lane) = self.lanes.get_mut(&tenant) {

@@ -197,19 +197,18 @@ impl Partition {
         Ok(Outcome { position, first, is_dropped: false })
     }
 
-    /// Raises the floor of a project, by the record at `position`.
-    pub(crate) fn raise_floor(&mut self, FloorMove { project, day }: FloorMove, position: Position) -> Result<(), Fault> {
-        if !self.context.deleted.contains(project) {
+    /// Takes a step in raising the floor of a project, by the record at `position`. Returns whether it is raised.
+    pub(crate) fn step_floor(&mut self, floor: FloorMove, position: Position) -> Result<bool, Fault> {
+        if !self.context.deleted.contains(floor.project) {
             let Self { stored_as, context, projects, .. } = self;
-            let state = state(projects, context, *stored_as, project)?;
-            if position > state.last {
-                state.project.raise_floor(day, position);
-                (state.last, state.changed) = (position, true);
-                state.publish_floor(context, project);
+            let state = state(projects, context, *stored_as, floor.project)?;
+            if !state.step_floor(floor.day, position) {
+                return Ok(false);
             }
+            state.publish_floor(context, floor.project);
         }
         self.pass(position);
-        Ok(())
+        Ok(true)
     }
 
     /// Skips an event that was set aside.
@@ -305,11 +304,9 @@ impl Partition {
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
     }
 
-    /// Compares a project with its quotas, which changed.
-    pub(crate) fn recount(&mut self, id: ProjectId) -> Result<(), Fault> {
-        let Self { stored_as, context, projects, .. } = self;
-        let is_there = !context.deleted.contains(id);
-        if is_there { state(projects, context, *stored_as, id).map(|state| state.recount(context, id)) } else { Ok(()) }
+    /// Compares a project with its quotas, which changed, if it is loaded.
+    pub(crate) fn recount(&mut self, id: ProjectId) {
+        self.projects.get_mut(&id).into_iter().for_each(|state| state.recount(&self.context, id));
     }
 
     /// The quota that each event would exceed, if any.
@@ -390,11 +387,14 @@ impl Partition {
 
     /// Begins a checkpoint of everything that was applied. Metas and the position are few and copied at once; rollups and
     /// records follow in [`Partition::collect_records`]. Returns `None` while external ids of an earlier checkpoint are still
-    /// being written: a checkpoint must not count before the ids that it covers are durable.
+    /// being written, since a checkpoint must not count before the ids that it covers are durable, and while a floor is being raised.
     ///
     /// Everything up to the position `all_up_to` is applied, and some events beyond it: a replay begins there, and skips what
     /// is applied already by the position of each project's last event.
     pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
+        if self.projects.values().any(ProjectState::has_rising_floor) {
+            return Ok(None);
+        }
         let new_ids = match self.freeze_ids() {
             Freeze::Busy => return Ok(None),
             Freeze::Nothing => None,

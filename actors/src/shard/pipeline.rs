@@ -1,6 +1,6 @@
 //! Events on their way into the partitions of a shard: queued, applied in turns, or held while a partition is rebuilt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
@@ -48,6 +48,8 @@ pub(super) struct EventPipeline {
     pub(super) history: Arc<dyn History>,
     pub(super) applier: Applier,
     queue: FairQueue<ProjectId, QueuedWork>,
+    /// The projects whose next work is a floor that is being raised.
+    rising: BTreeSet<ProjectId>,
     rebuilds: BTreeMap<u16, Rebuild>,
     /// The positions up to which everything was applied when the queues were dropped.
     dropped: BTreeMap<u16, Position>,
@@ -70,6 +72,7 @@ impl EventPipeline {
             history,
             applier,
             queue: FairQueue::default(),
+            rising: BTreeSet::new(),
             rebuilds: BTreeMap::new(),
             dropped: BTreeMap::new(),
             wake: Arc::new(|| ()),
@@ -136,12 +139,29 @@ impl EventPipeline {
             tracing::warn!("some events that are in the log are not counted yet; the next start counts them");
         }
         self.queue = FairQueue::default();
+        self.rising.clear();
         self.rebuilds.clear();
     }
 
     /// Applies work of the project whose turn it is, for a slice of time from `began`. `None`: nothing is queued.
     pub(super) fn apply_next(&mut self, began: Stopwatch) -> Option<Turn> {
-        let (project, mut queued) = self.queue.next()?;
+        let (project, queued) = self.queue.next()?;
+        Some(self.take_turn(project, queued, began))
+    }
+
+    /// Whether a floor is being raised.
+    pub(super) fn is_raising(&self) -> bool {
+        !self.rising.is_empty()
+    }
+
+    /// Goes on raising a floor, for a slice of time from `began`. `None`: none is being raised.
+    pub(super) fn raise_next(&mut self, began: Stopwatch) -> Option<Turn> {
+        let project = *self.rising.first()?;
+        let queued = self.queue.take(project)?;
+        Some(self.take_turn(project, queued, began))
+    }
+
+    fn take_turn(&mut self, project: ProjectId, mut queued: QueuedWork, began: Stopwatch) -> Turn {
         let before = queued.outcomes.len();
         let result = self.apply(&mut queued, began);
         let ended = Stopwatch::now();
@@ -153,7 +173,7 @@ impl EventPipeline {
         } else {
             self.queue.put_back(project, queued);
         }
-        Some(Turn { applied, ended, broken: result.err().map(|fault| (number, fault)) })
+        Turn { applied, ended, broken: result.err().map(|fault| (number, fault)) }
     }
 
     fn apply(&mut self, queued: &mut QueuedWork, began: Stopwatch) -> Result<(), Fault> {
@@ -164,8 +184,16 @@ impl EventPipeline {
         let events = match &work.record {
             LogRecord::Events(events) => events,
             LogRecord::Floor(floor) => {
-                outcomes.push(Applier::raise_floor(partition, *floor, work.first)?);
-                return Ok(());
+                let mut pace = Pace::new(began);
+                loop {
+                    outcomes.extend(Applier::step_floor(partition, *floor, work.first)?);
+                    match outcomes.is_empty() {
+                        false => drop(self.rising.remove(&work.project)),
+                        true if !pace.is_over() => continue,
+                        true => drop(self.rising.insert(work.project)),
+                    }
+                    return Ok(());
+                }
             }
         };
         let from = outcomes.len();
@@ -188,6 +216,7 @@ impl EventPipeline {
         self.context.damage.noted(fault.clone());
         let old = self.partitions.remove(&number);
         let mut rebuild = Rebuild::after(&fault, number, old, self.rebuilds.remove(&number), cancelled);
+        self.rising.retain(|project| partition_of(*project) != number);
         self.queue.extract(|project| partition_of(project) == number).into_iter().for_each(|queued| rebuild.hold(queued));
         self.context.health.set_unwell(number, rebuild.condition(), &fault);
         if rebuild.is_failed() {

@@ -3,11 +3,13 @@
 use std::collections::{HashMap, hash_map};
 
 use headcount_domain::fault::Fault;
+use headcount_domain::floor::RisingFloor;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
 use headcount_domain::quota::Reached;
+use headcount_domain::time::Day;
 use headcount_storage::store::Store;
 
 use super::partition_context::PartitionContext;
@@ -27,13 +29,18 @@ pub(super) struct ProjectState {
     /// The numbers of rows and terms that `reached` was computed from.
     counted: (usize, TermCounts),
     pub(super) reached: Reached,
+    /// The floor that is being raised.
+    rising: Option<RisingFloor>,
 }
+
+/// How many rows a step in raising a floor looks at: a fraction of a millisecond.
+const FLOOR_ROWS: usize = 256;
 
 impl ProjectState {
     /// A project without events.
     pub(super) fn empty() -> Self {
         let (project, counted, reached) = (Project::default(), Default::default(), Reached::default());
-        Self { project, last: 0, external_ids: 0, complete: true, changed: false, folded: 0, counted, reached }
+        Self { project, last: 0, external_ids: 0, complete: true, changed: false, folded: 0, counted, reached, rising: None }
     }
 
     /// Tells other threads the floor.
@@ -41,6 +48,25 @@ impl ProjectState {
         if let Some(floor) = self.project.floor() {
             context.floors.insert(id, floor);
         }
+    }
+
+    /// Takes a step in raising the floor, by the record at `position`. Returns whether it is raised.
+    pub(super) fn step_floor(&mut self, day: Day, position: Position) -> bool {
+        // A replay meets records that the checkpoint reflects.
+        if position <= self.last {
+            return true;
+        }
+        let rising = self.rising.get_or_insert_with(|| RisingFloor::new(day, position));
+        if !self.project.raise_floor(rising, FLOOR_ROWS) {
+            return false;
+        }
+        (self.rising, self.last, self.changed) = (None, position, true);
+        true
+    }
+
+    /// Whether a floor is being raised. Then the state is that of no position.
+    pub(super) fn has_rising_floor(&self) -> bool {
+        self.rising.is_some()
     }
 
     /// Reads its records.
@@ -90,8 +116,8 @@ fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<Pro
     context.limits.set(id, reached);
     let counted = (project.rollups.group_numbers.len(), names);
     project.versions.restore_last(last);
-    let state =
-        ProjectState { project, last, external_ids, complete: meta.is_none(), changed: false, folded: 0, counted, reached };
+    let (complete, changed, folded, rising) = (meta.is_none(), false, 0, None);
+    let state = ProjectState { project, last, external_ids, complete, changed, folded, counted, reached, rising };
     state.publish_floor(context, id);
     context.versions.insert(id, state.project.versions.clone());
     Ok(state)

@@ -131,7 +131,7 @@ impl Shard {
         self.advance_events();
         self.advance_requests();
         let rebuilding = self.advance_rebuild();
-        let has_events = self.pipeline.has_queued() && !self.is_backpressured();
+        let has_events = self.pipeline.has_queued() && (!self.is_backpressured() || self.pipeline.is_raising());
         rebuilding || has_events || !self.requests.is_empty()
     }
 
@@ -149,9 +149,11 @@ impl Shard {
     fn advance_events(&mut self) {
         let began = Stopwatch::now();
         let mut started = began;
-        while !self.is_backpressured()
-            && let Some(turn) = self.pipeline.apply_next(started)
-        {
+        while let Some(turn) = match self.is_backpressured() {
+            false => self.pipeline.apply_next(started),
+            // A floor waits for no checkpoint: that of its partition waits until it is raised.
+            true => self.pipeline.raise_next(started),
+        } {
             turn.broken.into_iter().for_each(|broken| self.break_partition(broken));
             self.applied(turn.applied);
             if turn.ended - began >= SLICE {
@@ -224,7 +226,11 @@ impl Shard {
 
     /// Compares a project with its quotas, which changed. Loads the project.
     pub(crate) fn recount(&mut self, project: ProjectId) -> Result<(), Fault> {
-        self.read(project, |partition| partition.recount(project))
+        self.read(project, |partition| {
+            partition.last(project)?;
+            partition.recount(project);
+            Ok(())
+        })
     }
 
     /// The floor of a project, which need not be loaded.

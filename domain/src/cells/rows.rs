@@ -102,6 +102,12 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.parts.range(packed(first, 0), packed(last, u8::MAX)).map(row)
     }
 
+    /// Returns all rows from that of `first` to those whose keys begin with `last`, in order.
+    pub fn since<P: Key>(&self, first: K, last: P) -> impl Iterator<Item = (K, V)> {
+        const { assert!(P::BYTES <= K::BYTES, "a key begins with no longer one") };
+        self.parts.range(whole(first), packed(last, u8::MAX)).map(row)
+    }
+
     fn columns(&self) -> impl DoubleEndedIterator<Item = (KeyBytes, Columns)> {
         self.parts.range([0; MAX_KEY], [u8::MAX; MAX_KEY])
     }

@@ -30,6 +30,7 @@ impl Project {
         let identity_key = fold.subject(event)?;
         let named = fold.named(event)?;
         fold.record(event, identity_key, named)?;
+        self.rollups.receipts.count_receipt(event);
         self.rollups.drain(&mut self.touched);
         if let Some(floor) = self.floor {
             self.touched.retain_from(floor);

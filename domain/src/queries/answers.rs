@@ -285,3 +285,14 @@ pub struct GroupMetrics {
     /// The time of the last event ever.
     pub last_seen: Instant,
 }
+
+/// The recorded events of a window, by the day of their receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intake {
+    /// The number of recorded events.
+    pub recorded: u64,
+    /// The number of those that were recorded without consent.
+    pub without_consent: u64,
+    /// The latest receipt of a recorded event, of all time.
+    pub last: Option<Instant>,
+}

@@ -11,6 +11,6 @@ pub use organization::{
 };
 pub use partial::{Projects, Query, Reader};
 pub use project::{
-    AttributionQuery, CohortsQuery, EventVisit, LinkedQuery, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery,
+    AttributionQuery, CohortsQuery, EventVisit, IntakeQuery, LinkedQuery, RevenueMetricsQuery, RevenueSeriesQuery, TrafficQuery,
     UniqueUsersQuery, VisitsQuery,
 };

@@ -6,6 +6,7 @@ mod attribution;
 mod cohorts;
 pub mod distinct;
 mod group_activity;
+mod receipts;
 mod revenue;
 mod rollup;
 mod traffic;
@@ -18,6 +19,7 @@ pub use attribution::{
 };
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
+pub use receipts::{Quarter, Receipts, ReceiptsByQuarter, beginning_of};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
 pub use rollup::Rollup;
 pub use traffic::{DayAndTouch, TrafficByTouch, Visits};
@@ -174,5 +176,6 @@ rollups! {
         group_names: GroupNames,
         member_aliases: MemberAliases,
         company_links: CompanyLinks,
+        receipts: ReceiptsByQuarter,
     }
 }

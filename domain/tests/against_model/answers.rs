@@ -6,15 +6,15 @@ use std::task::{Context, Poll, Waker};
 
 use headcount_domain::money::Currency;
 use headcount_domain::queries::{
-    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentitySelector, Unconverted, company_by_domain,
-    company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
+    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentitySelector, IntakeQuery, Unconverted,
+    company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
 };
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_histories::Step;
 use headcount_model::{Json, Question};
 
 use super::shown::{Refused, number, text};
-use super::{Folded, Held, scanned};
+use super::{Folded, Held, NOW_MS, scanned};
 
 /// Whether the domain answers this.
 pub(crate) fn is_answered(step: &Step) -> bool {
@@ -294,6 +294,13 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
             };
             body.extend([("currency".to_owned(), currency), ("unconverted".to_owned(), unconverted(&answer.unconverted))]);
             Ok(Json::Object(body))
+        }
+        "intake" => {
+            let (window, timezone) = (params.range(held, now)?, held.policy.timezone);
+            let intake = held.ask(&IntakeQuery { window, timezone }).unwrap();
+            let folded: usize = held.log.len();
+            assert_eq!(intake.last, (folded > 0).then_some(Instant(NOW_MS)));
+            Ok(Json::object([("recorded", number(intake.recorded)), ("without_consent", number(intake.without_consent))]))
         }
         _ => of_days(held, operation, params.window(held, now)?),
     }

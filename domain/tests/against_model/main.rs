@@ -24,6 +24,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use chrono::NaiveDate;
 use headcount_domain::agent::Agent;
 use headcount_domain::fault::Fault;
+use headcount_domain::floor::RisingFloor;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::event::Event;
@@ -146,7 +147,7 @@ impl Held {
         for (record, position) in &self.since {
             match record {
                 Logged::Event(event) => self.state.apply(event, *position, hasher(), &self.saved).unwrap(),
-                Logged::Floor(day) => self.state.raise_floor(*day, *position),
+                Logged::Floor(day) => raise_floor(&mut self.state, *day, *position),
             }
         }
     }
@@ -332,7 +333,7 @@ impl Subject for Folded {
         self.position += 1;
         let held = self.projects.get_mut(project).unwrap().get_mut().unwrap();
         let day = Day::parse(&day.to_string()).unwrap();
-        held.state.raise_floor(day, self.position);
+        raise_floor(&mut held.state, day, self.position);
         held.logged(Logged::Floor(day), self.position);
     }
 
@@ -343,6 +344,12 @@ impl Subject for Folded {
 
 fn serde<T: serde::de::DeserializeOwned + Default>(body: &Json, name: &str) -> T {
     body.field(name).text().map_or_else(T::default, |text| serde_json::from_value(text.into()).unwrap())
+}
+
+/// Raises a floor in the smallest steps.
+fn raise_floor(state: &mut Project, day: Day, position: u64) {
+    let mut rising = RisingFloor::new(day, position);
+    while !state.raise_floor(&mut rising, 1) {}
 }
 
 /// The history of the first project as an organization's only one.

@@ -133,6 +133,7 @@ impl Saved {
             // These are not sums over facts.
             group_activity: state.rollups.group_activity.clone(),
             company_links: state.rollups.company_links.clone(),
+            receipts: state.rollups.receipts.clone(),
             group_numbers: state.rollups.group_numbers.clone(),
             group_names: state.rollups.group_names.clone(),
             member_aliases: state.rollups.member_aliases.clone(),

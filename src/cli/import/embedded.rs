@@ -95,10 +95,12 @@ impl EventSink for EmbeddedEngine {
         let Batch { events: Events { end, json, spans, .. }, prepared } = batch;
         let permit = self.permit(json.len() + prepared.len() * EVENT_OVERHEAD_BYTES).await?;
         session.announce(prepared.iter().flatten().filter(|event| event.is_recorded()).count(), end)?;
-        let engine = self.engine.clone();
+        let (engine, project) = (self.engine.clone(), self.policy.project);
         // Tasks of this runtime begin in the order in which they are spawned, and so do their events in the log.
         let recording =
-            tokio::spawn(async move { engine.record_batch(&engine.tracker().without_timeout(), prepared, permit).await });
+            tokio::spawn(
+                async move { engine.record_batch(&engine.tracker().without_timeout(), project, prepared, permit).await },
+            );
         self.under_way.push_back(BatchUnderWay { end, spans, recording });
         Ok(())
     }

@@ -135,7 +135,7 @@ fn what_the_log_has_is_not_recorded_again_though_nobody_was_answered() {
         journal.announce(count, block.end).unwrap();
         journal.announce(7, Place { offset: u64::MAX, lines: u64::MAX }).unwrap();
         let permit = engine.admit_bytes(1).unwrap();
-        let receipt = engine.record_batch(&engine.tracker(), prepared, permit).await.unwrap();
+        let receipt = engine.record_batch(&engine.tracker(), project, prepared, permit).await.unwrap();
         assert_eq!(receipt.recorded as u64, count);
         drop(journal);
         let rest = into_engine(&engine, &import, std::future::pending()).await.unwrap();

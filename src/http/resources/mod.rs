@@ -11,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod identities;
+pub(crate) mod intake;
 mod management;
 pub(crate) mod members;
 pub(crate) mod metrics;

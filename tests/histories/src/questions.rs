@@ -129,6 +129,7 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
         };
         let body = Json::object([("start_date", Json::from(first.to_string()))]);
         asked.push(Question::post(&path("analytics/count-unique-users-per-day"), body));
+        asked.push(Question::get(&path("intake"), &[("range_days", "365")]));
         asked.push(get("revenue/metrics", None));
         asked.push(get("revenue/timeseries", None));
         for level in ["account", "identity"] {

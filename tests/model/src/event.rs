@@ -102,6 +102,8 @@ pub struct Event {
     pub project: String,
     /// The time at which it happened.
     pub at_ms: i64,
+    /// The time of receipt.
+    pub received_ms: i64,
     /// Whether its timestamp was too far ahead and was replaced by the time of receipt.
     pub clamped: bool,
     /// The name.
@@ -200,6 +202,7 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
     Ok(Event {
         project: place.project.to_owned(),
         at_ms,
+        received_ms,
         clamped,
         name,
         user_id: text("user_id").filter(|_| consent),

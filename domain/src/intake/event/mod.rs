@@ -131,6 +131,12 @@ impl Event {
         Sums { events: 1, pageviews: u32::from(self.is_pageview()), seen: SeenOnDay::once(self.day, self.time), money }
     }
 
+    /// Whether the event was recorded with consent: otherwise nothing of it tells of a person.
+    #[must_use]
+    pub fn has_consent(&self) -> bool {
+        self.details.acquisition.is_some()
+    }
+
     /// Whether the event is a pageview.
     #[must_use]
     pub fn is_pageview(&self) -> bool {

@@ -1,12 +1,14 @@
 //! Queries about one project.
 
 mod attribution;
+mod intake;
 mod revenue;
 mod traffic;
 mod unique_users;
 mod visits;
 
 pub use attribution::{AttributionQuery, CohortsQuery};
+pub use intake::IntakeQuery;
 pub use revenue::{RevenueMetricsQuery, RevenueSeriesQuery};
 pub use traffic::TrafficQuery;
 pub use unique_users::UniqueUsersQuery;

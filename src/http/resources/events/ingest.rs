@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -9,6 +10,7 @@ use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_actors::registry::{ProjectConfig, PublicKey, Scope};
 use headcount_actors::{Engine, Tracker};
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::Invalid;
@@ -67,8 +69,17 @@ pub(crate) async fn from_server(
     let role = if matches!(kind, BodyKind::Import) { MinRole::Admin } else { MinRole::Member };
     let project = auth::on_project(&state, &request, Scope::EventsWrite, role)?.config;
     body::check_media(&request, Media::Json)?;
+    let id = project.policy.project;
     let to = EventDestination { project, allowance: Allowance::UNLIMITED };
-    record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await
+    counted(&state, id, record_body(&state, &tracker, &request, payload, to, Sender::Server, kind).await)
+}
+
+/// Counts an event that was refused because it is invalid.
+fn counted(state: &AppState, project: ProjectId, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
+    if answer.as_ref().is_err_and(|error| error.status() == StatusCode::BAD_REQUEST) {
+        state.engine.count_invalid(project);
+    }
+    answer
 }
 
 /// Returns the project of the public key in `x-service-pk`, or in `?pk=`, because `sendBeacon` can't set a header.
@@ -94,7 +105,10 @@ pub(crate) async fn by_public_key(
             let project = Arc::clone(&key.project);
             let allowed = cors::check_origin(&project, request).and_then(|()| allowance.check(state));
             let answer = match allowed {
-                Ok(()) => handle(EventDestination { project, allowance }).await,
+                Ok(()) => {
+                    let id = project.policy.project;
+                    counted(state, id, handle(EventDestination { project, allowance }).await)
+                }
                 Err(refused) => Err(refused),
             };
             allowance.report(answer)
@@ -169,11 +183,11 @@ pub(crate) async fn record_event(
 ) -> Result<TrackAnswer, ApiError> {
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
-    let engine = &state.engine;
+    let (engine, id) = (&state.engine, project.policy.project);
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
     let mut prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
     let warnings = prepared.take_warnings();
-    Ok(TrackAnswer::new(engine.record(tracker, prepared, permit).await?, warnings))
+    Ok(TrackAnswer::new(engine.record(tracker, id, prepared, permit).await?, warnings))
 }
 
 async fn record_batch(
@@ -187,13 +201,13 @@ async fn record_batch(
 ) -> Result<BatchAnswer, ApiError> {
     let mut address = String::new();
     let origin = origin(state, request, sender, &mut address);
-    let engine = &state.engine;
+    let (engine, id) = (&state.engine, project.policy.project);
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
         events.iter().map(|event| prepare_in_batch(engine, policy, event, (&origin, kind))).collect()
     };
     let prepared =
         engine.with_pinned_config(project, prepare, |prepared| prepared.iter().flatten().any(Prepared::is_recorded)).await?;
-    Ok(engine.record_batch(tracker, prepared, permit).await?.into())
+    Ok(engine.record_batch(tracker, id, prepared, permit).await?.into())
 }
 
 #[derive(Deserialize)]

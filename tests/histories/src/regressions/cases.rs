@@ -343,11 +343,11 @@ pub(super) static CASES: &[Case] = &[
             Batch("shop", &[
                 r#"{"name": "order", "user_id": "ada", "value": 1, "timestamp": "@-6 10:00:00"}"#,
                 r#"{"name": "order", "user_id": "ada", "value": 2, "timestamp": "@-6 12:00:00"}"#,
-                r#"{"name": "order", "user_id": "ada", "value": 4, "timestamp": "@-6 14:00:00"}"#,
+                r#"{"name": "order", "user_id": "ada", "value": 4, "timestamp": "@-5 14:00:00"}"#,
             ]),
             Send("shop", r#"{"name": "pageview", "user_id": "ada", "url": "https://s.example/?utm_source=late", "timestamp": "@-8 10:00:00"}"#),
             Floor("shop", 6),
-            Floor("shop", 5),
+            Floor("shop", 4),
             Send("shop", r#"{"name": "identify", "user_id": "ada", "anonymous_id": "a1", "timestamp": "@-4 10:00:00"}"#),
             Send("shop", r#"{"name": "order", "user_id": "ada", "value": 8, "timestamp": "@-4 11:00:00"}"#),
         ],

@@ -8,6 +8,7 @@ mod events;
 mod fields;
 mod groups;
 mod identities;
+mod intake;
 mod params;
 mod revenue;
 mod unique_users;
@@ -137,7 +138,7 @@ pub(crate) fn answer(model: &Model, now_ms: i64, question: &Question) -> Answer 
     let path: Vec<&str> = question.path.split('/').skip(1).collect();
     let params = Params::of(question);
     let answered = match path[..] {
-        ["projects", project, "events"] => in_project(&asked, project, "events", params),
+        ["projects", project, operation @ ("events" | "intake")] => in_project(&asked, project, operation, params),
         ["projects", project, "analytics" | "revenue", operation] => in_project(&asked, project, operation, params),
         ["identities", "profile"] => identities::profile(&asked, params),
         ["identities", "referrers"] => identities::referrers(&asked, params),
@@ -163,6 +164,7 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
     }
     match operation {
         "events" => events::list(asked, project, params),
+        "intake" => intake::intake(asked, project, params),
         "aggregate" => aggregate::aggregate(asked, project, params),
         "count-unique-users-per-day" => unique_users::count(asked, project, params),
         "metrics" => revenue::metrics(asked, project, params),

@@ -1,0 +1,101 @@
+//! What arrived at a project: recorded, duplicate, dropped, invalid.
+
+use std::sync::Arc;
+
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::queries::{Intake, IntakeQuery};
+
+use super::handle::Engine;
+use super::shard_client::AskError;
+use crate::ingest::{BatchReceipt, Receipt, Status};
+use crate::intake_counts::{DropCounts, FLUSH_EVERY};
+
+/// What arrived at a project on the days of a window.
+#[derive(Debug, Clone, Copy)]
+pub struct ProjectIntake {
+    /// The recorded events. Exact.
+    pub recorded: Intake,
+    /// What was not recorded.
+    pub dropped: DropCounts,
+    /// Whether what was not recorded may lack up to 10 s before a crash.
+    pub is_approximate: bool,
+}
+
+impl Engine {
+    /// Returns what arrived at a project on the days of a window.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn intake(&self, project: ProjectId, query: IntakeQuery) -> Result<ProjectIntake, AskError> {
+        let recorded = self.ask(project, query).await?;
+        let counts = Arc::clone(&self.inner.intake);
+        let read = move || counts.of(project, query.window, query.timezone);
+        let (dropped, is_approximate) = match tokio::task::spawn_blocking(read).await {
+            Ok(read) => read.map_err(|error| {
+                tracing::error!(%error, "the counts of dropped events can't be read");
+                AskError::Lost(Fault::io(format!("the counts of dropped events can't be read: {error}")))
+            })?,
+            Err(_) => return Err(AskError::NoAnswer),
+        };
+        Ok(ProjectIntake { recorded, dropped, is_approximate })
+    }
+
+    /// Counts an event that was refused because it is invalid. [`Engine::track`] and batches count theirs.
+    pub fn count_invalid(&self, project: ProjectId) {
+        self.count_drops(project, &DropCounts { invalid: 1, ..DropCounts::default() });
+    }
+
+    /// Counts what became of an event, unless it was recorded.
+    pub(super) fn count_receipt(&self, project: ProjectId, receipt: &Receipt) {
+        match receipt.status {
+            Status::Recorded => {}
+            Status::Duplicate => self.count_drops(project, &DropCounts { duplicates: 1, ..DropCounts::default() }),
+            Status::Dropped(reason) => {
+                let mut counts = DropCounts::default();
+                counts.count(reason);
+                self.count_drops(project, &counts);
+            }
+        }
+    }
+
+    /// Counts what became of the events of a batch, of which `dropped` has those that were dropped.
+    pub(super) fn count_batch(&self, project: ProjectId, receipt: &BatchReceipt, dropped: &DropCounts) {
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let counts = DropCounts { duplicates: count(receipt.duplicates), invalid: count(receipt.errors.len()), ..*dropped };
+        self.count_drops(project, &counts);
+    }
+
+    fn count_drops(&self, project: ProjectId, counts: &DropCounts) {
+        if counts.is_empty() {
+            return;
+        }
+        if let Some(config) = self.registry().policy(project) {
+            self.inner.intake.add(project, config.policy.timezone.day_of(self.clock().now()), counts);
+        }
+    }
+
+    /// Begins to write the counts now and then, for as long as the engine is there.
+    pub(super) fn start_intake(&self) {
+        let engine = Arc::downgrade(&self.inner);
+        let threads = self.inner.threads.lock();
+        let Some(threads) = threads.as_ref() else { return };
+        threads.system.arbiter().spawn(async move {
+            loop {
+                tokio::time::sleep(FLUSH_EVERY).await;
+                let Some(inner) = engine.upgrade() else { return };
+                if inner.admission.is_closing() {
+                    return;
+                }
+                let flush = move || {
+                    if let Err(error) = inner.intake.flush(inner.config.clock.now()) {
+                        tracing::warn!(%error, "the counts of dropped events could not be written: will try again");
+                    }
+                };
+                if tokio::task::spawn_blocking(flush).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+}

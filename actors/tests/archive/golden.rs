@@ -1,0 +1,94 @@
+//! Bases of each version stay loadable: no event can make again what they have.
+
+use std::path::PathBuf;
+
+use headcount_archive::archive::Archive;
+use headcount_archive::base::BaseReader;
+use serde_json::json;
+
+use super::retention::{DROPPED, RETENTION_DAYS, floor, removed, set_retention, verified};
+use super::*;
+
+/// If set, and no fixture has today's types, writes one.
+const UPDATE: &str = "HEADCOUNT_UPDATE_FIXTURES";
+const EXPECTED: &str = "expected.json";
+/// Those of the first half are in the base.
+const GOLDEN_EVENTS: usize = 160;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/bases")
+}
+
+/// Data directories, and what they answer.
+fn fixtures() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+/// The stored types of the only base of a data directory.
+fn types(dir: &Path) -> Vec<String> {
+    let folder = fs::read_dir(dir.join("archive")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let project = folder.filter_map(|name| name.strip_prefix("project=").map(|id| id.parse().unwrap())).next().unwrap();
+    let archive = Archive::existing(&dir.join("archive"), project).unwrap();
+    let base = archive.manifest().base().unwrap();
+    BaseReader::open(archive.dir(), project, base).unwrap().header().stored_types.clone()
+}
+
+/// Figures of all days, of which the early ones are frozen.
+async fn figures(engine: &Engine, project: ProjectId) -> String {
+    let users = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
+    let revenue = engine.ask(project, RevenueMetricsQuery { window: window() }).await.unwrap();
+    let floor = engine.floor(project).await.unwrap();
+    serde_json::to_string_pretty(&json!({ "floor": floor, "users": users, "revenue": revenue })).unwrap() + "\n"
+}
+
+/// Makes a data directory with a project whose early events are gone, and nothing that is derived. Returns its figures.
+async fn make(dir: &Path) -> String {
+    let mut config = config(dir);
+    config.log.segment_bytes = 4 << 10;
+    let engine = Engine::open(config).unwrap();
+    let project = engine.registry().initialize(engine.clock().now()).unwrap().project_id;
+    send(&engine, &[project], 0..GOLDEN_EVENTS / 2).await;
+    set_retention(&engine, project, Some(RETENTION_DAYS));
+    assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor()));
+    removed(&engine, dir, project).await;
+    send(&engine, &[project], GOLDEN_EVENTS / 2..GOLDEN_EVENTS).await;
+    engine.seal_archive().await.unwrap();
+    let figures = figures(&engine, project).await;
+    engine.close().await;
+    forget(dir);
+    figures
+}
+
+/// Whoever raises the version of a stored type converts the bases of the former one.
+#[tokio::test]
+async fn bases_of_each_version_are_loaded() {
+    let made = tempfile::tempdir().unwrap();
+    let expected = make(made.path()).await;
+    let today = types(made.path());
+    if std::env::var_os(UPDATE).is_some() && !fixtures().iter().any(|dir| types(dir) == today) {
+        let dir = root().join(format!("v{}", fixtures().len() + 1));
+        copy(made.path(), &dir);
+        fs::write(dir.join(EXPECTED), &expected).unwrap();
+    }
+    assert!(
+        fixtures().iter().any(|dir| types(dir) == today),
+        "no fixture has bases with today's types: {UPDATE}=1 writes one, and bases of former types must be converted when they are loaded"
+    );
+    for fixture in fixtures() {
+        let dir = tempfile::tempdir().unwrap();
+        copy(&fixture, dir.path());
+        let engine = open(dir.path());
+        let organization = engine.registry().organizations()[0].id;
+        let project = engine.registry().projects(organization).unwrap()[0].id;
+        assert_eq!(figures(&engine, project).await, fs::read_to_string(fixture.join(EXPECTED)).unwrap(), "{}", fixture.display());
+        assert_eq!(engine.floor(project).await.unwrap(), Some(floor()));
+        // The external ids of events that are gone are taken, and a user of theirs is known.
+        let again = event(7).at_ms(BASE_MS + 35 * DAY_MS);
+        assert_eq!(engine.track(project, &again).await.unwrap().status, Status::Duplicate);
+        assert_eq!(engine.track(project, &event(0)).await.unwrap().status, DROPPED);
+        verified(&engine, "loaded");
+        engine.close().await;
+    }
+}

@@ -1,0 +1,95 @@
+//! `GET /projects/{project_id}/intake`
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::ProjectIntake;
+use headcount_actors::registry::Scope;
+use headcount_domain::queries::IntakeQuery;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::MinRole;
+use crate::http::extract::parameters::RangeDays;
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::query::query_parameters;
+use crate::http::extract::question::ProjectQuestion;
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::answer::Timestamp;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
+
+query_parameters! {
+    /// The days of receipt.
+    pub(crate) struct IntakeParameters {
+        range_days: RangeDays,
+    }
+}
+
+/// What arrived at a project, by the day of receipt.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct IntakeAnswer {
+    /// Recorded events. Exact, also after a crash; erasing an identity lowers it.
+    recorded: u64,
+    /// Recorded events that were sent without consent: part of `recorded`.
+    without_consent: u64,
+    /// Events whose `external_id` was recorded before.
+    duplicates: u64,
+    /// Events that were not recorded, by the project's policy.
+    dropped: DroppedByReason,
+    /// Events that were refused with 400, and those in the `errors` of batches. A malformed body counts as one.
+    invalid: u64,
+    /// The latest receipt of a recorded event, of all time; null if there is none.
+    #[schema(required)]
+    last_event_at: Option<Timestamp>,
+    /// Whether the server ended without warning in these days: then all counts but `recorded` and `without_consent` may lack up to 10 seconds.
+    approximate: bool,
+}
+
+/// Dropped events by reason.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DroppedByReason {
+    /// Crawlers, monitors and previewers.
+    bot: u64,
+    /// Events with a privacy signal.
+    consent: u64,
+    /// Events of erased identities.
+    opted_out: u64,
+    /// Events of days that the project no longer keeps.
+    retention: u64,
+}
+
+impl From<ProjectIntake> for IntakeAnswer {
+    fn from(ProjectIntake { recorded, dropped, is_approximate }: ProjectIntake) -> Self {
+        Self {
+            recorded: recorded.recorded,
+            without_consent: recorded.without_consent,
+            duplicates: dropped.duplicates,
+            dropped: DroppedByReason {
+                bot: dropped.bot,
+                consent: dropped.consent,
+                opted_out: dropped.opted_out,
+                retention: dropped.retention,
+            },
+            invalid: dropped.invalid,
+            last_event_at: recorded.last.map(Timestamp::from),
+            approximate: is_approximate,
+        }
+    }
+}
+
+/// What arrived at the project in the last days, by the day of receipt: recorded, and why not.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/intake", tag = "analytics", operation_id = "intake",
+    params(ProjectPath, IntakeParameters),
+    responses(
+        (status = 200, description = "The counts.", body = IntakeAnswer),
+        NotModified, QuestionErrors, NotFoundErrors,
+    ),
+)]
+pub(crate) async fn intake(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+    let query = IntakeQuery { window: question.parameters.range_days.0, timezone: question.subject.config.policy.timezone };
+    let intake = state.engine.intake(question.subject.project, query).await?;
+    // Counts change without an event, so the tag is that of the answer itself.
+    etag::json(&request, &IntakeAnswer::from(intake))
+}
