@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
+use headcount_domain::intake::event::Position;
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
 use headcount_domain::money::Currency;
 use headcount_domain::quota::Quotas;
@@ -65,10 +66,10 @@ pub struct Project {
     /// For how many days events are kept, today included: 1 to [`super::MAX_RETENTION_DAYS`]; for ever if absent. Since version 4.
     #[serde(default)]
     pub retention_days: Option<u32>,
-    /// The rate limit of its public keys together. Since version 5.
+    /// The rate limit of its public keys together. Since version 6.
     #[serde(default)]
     pub rate_limit: Option<RateLimit>,
-    /// Its quotas. Since version 5.
+    /// Its quotas. Since version 6.
     #[serde(default)]
     pub quotas: OwnQuotas,
     /// The public keys for trackers, oldest first; never empty.
@@ -132,7 +133,7 @@ pub struct ApiToken {
     /// The member who holds it, if it is a member's. Since version 4.
     #[serde(default)]
     pub member: Option<MemberId>,
-    /// The rate limit of requests with it. Since version 5.
+    /// The rate limit of requests with it. Since version 6.
     #[serde(default)]
     pub rate_limit: Option<RateLimit>,
 }
@@ -357,4 +358,26 @@ pub struct MemberPatch {
     pub name: Option<String>,
     /// The new role.
     pub role: Option<Role>,
+}
+
+/// The erasure of an identity. It has no id of the identity, only keyed hashes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Erasure {
+    /// Its number in the organization; 0 for a new one.
+    pub(crate) number: u64,
+    /// The organization.
+    pub(crate) organization: OrganizationId,
+    /// The keys of its users.
+    pub(crate) users: Vec<RecordKey>,
+    /// The keys of its anonymous ids, with their projects.
+    pub(crate) others: Vec<(ProjectId, RecordKey)>,
+    /// The projects that know the identity.
+    pub(crate) projects: Vec<ProjectId>,
+    /// The last position that an event of the identity can have.
+    pub(crate) until: Position,
+    /// Whether nothing of it is left.
+    pub(crate) is_done: bool,
+    /// Whether later events of its ids are recorded again.
+    pub(crate) is_lifted: bool,
 }

@@ -10,12 +10,12 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use super::audit_entry::AuditEntry;
 use super::error::ControlError;
 use super::ids::{MemberId, TokenId};
-use super::model::{ApiToken, Member, Organization, Project};
+use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::secret::SecretHash;
 
 /// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
-/// and the retention of projects, version 5 limits of tokens and projects.
-pub(super) const RECORD_VERSION: u32 = 5;
+/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects.
+pub(super) const RECORD_VERSION: u32 = 6;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub(super) enum ControlRecord {
     ProjectChanged(Project),
     /// A new token.
     TokenCreated(StoredToken),
-    /// The new value of a token. Since version 5.
+    /// The new value of a token. Since version 6.
     TokenChanged(ApiToken),
     /// The revocation of a token.
     TokenRevoked {
@@ -82,6 +82,8 @@ pub(super) enum ControlRecord {
         /// The id of the member.
         member: MemberId,
     },
+    /// A new erasure, or its new value. Since version 5.
+    IdentityErased(Erasure),
 }
 
 /// A token and the hash of its secret.
@@ -124,6 +126,7 @@ impl ControlRecord {
             Self::ProjectCreated(project) | Self::ProjectChanged(project) => project.organization,
             Self::TokenCreated(stored) => stored.token.organization,
             Self::TokenChanged(token) => token.organization,
+            Self::IdentityErased(erasure) => erasure.organization,
             Self::MemberCreated(member) | Self::MemberChanged(member) => member.organization,
             Self::TokenRevoked { organization, .. }
             | Self::EventsRecorded { organization, .. }

@@ -52,8 +52,8 @@ impl ProjectState {
 
     /// Takes a step in raising the floor, by the record at `position`. Returns whether it is raised.
     pub(super) fn step_floor(&mut self, day: Day, position: Position) -> bool {
-        // A replay meets records that the checkpoint reflects.
-        if position <= self.last {
+        // A replay meets records that the checkpoint reflects. A record that raises nothing leaves no trace: the archive does not keep it.
+        if position <= self.last || self.project.floor().is_some_and(|floor| day <= floor) {
             return true;
         }
         let rising = self.rising.get_or_insert_with(|| RisingFloor::new(day, position));

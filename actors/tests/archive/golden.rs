@@ -74,7 +74,8 @@ async fn bases_of_each_version_are_loaded() {
     }
     assert!(
         fixtures().iter().any(|dir| types(dir) == today),
-        "no fixture has bases with today's types: {UPDATE}=1 writes one, and bases of former types must be converted when they are loaded"
+        "no fixture has bases with today's types: {UPDATE}=1 writes one. Bases of former types must be converted when they are loaded, or their \
+         fixture be removed, if no release has written such bases"
     );
     for fixture in fixtures() {
         let dir = tempfile::tempdir().unwrap();
