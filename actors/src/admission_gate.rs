@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
+use crate::erasures::Epoch;
+
 /// The most that one request may need: the largest batch.
 const LARGEST_BODY_BYTES: usize = 4 << 20;
 /// A holder may have one part in this many of what is free.
@@ -135,6 +137,8 @@ pub struct Permit {
     pool: Arc<Pool>,
     holders: [Option<Holder>; 2],
     amount: usize,
+    /// What the events were checked against.
+    epoch: Option<Epoch>,
 }
 
 impl Gate {
@@ -166,7 +170,7 @@ impl Gate {
     /// The pool, or the part of a holder, is used up.
     pub fn take_for(&self, holders: [Option<Holder>; 2], amount: usize) -> Result<Permit, Refused> {
         self.pool.take(&holders, amount)?;
-        Ok(Permit { pool: Arc::clone(&self.pool), holders, amount })
+        Ok(Permit { pool: Arc::clone(&self.pool), holders, amount, epoch: None })
     }
 
     /// Whether a holder has something.
@@ -189,6 +193,11 @@ impl Gate {
 }
 
 impl Permit {
+    /// Keeps what the events are checked against, for as long as they are under way.
+    pub(crate) fn keep(&mut self, epoch: Epoch) {
+        self.epoch = Some(epoch);
+    }
+
     /// Adds `more` to this permit. Returns `false`, taking nothing, if not enough is free for its holders.
     #[must_use]
     pub fn grow(&mut self, more: usize) -> bool {

@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use headcount_domain::erasure::AfterErasure;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
@@ -31,6 +32,13 @@ struct ProjectLine {
 #[derive(Deserialize)]
 struct EventProject {
     project: ProjectId,
+}
+
+#[derive(Deserialize)]
+struct OwnedLine {
+    position: Position,
+    reason: String,
+    event: Event,
 }
 
 #[derive(Serialize)]
@@ -93,6 +101,31 @@ impl DeadLetters {
             files::write_atomically(path, &kept.join(&b'\n'), PRIVATE_FILE)?;
         }
         Ok(())
+    }
+
+    /// Removes events of a project from the file that `erase` says are gone, and writes others as it leaves them. Lines that can't be read stay.
+    pub(crate) fn erase(&self, project: ProjectId, erase: &dyn Fn(Position, &mut Event) -> AfterErasure) -> io::Result<()> {
+        let _no_line_is_added = self.positions.lock();
+        let Some(path) = self.path.as_deref() else { return Ok(()) };
+        let Some(text) = files::read_if_there(path)? else { return Ok(()) };
+        let (mut kept, mut is_changed) = (Vec::new(), false);
+        for line in text.split(|byte| *byte == b'\n') {
+            let parsed = serde_json::from_slice::<OwnedLine>(line).ok().filter(|line| line.event.project == project);
+            let Some(OwnedLine { position, reason, mut event }) = parsed else {
+                kept.push(line.to_vec());
+                continue;
+            };
+            match erase(position, &mut event) {
+                AfterErasure::Unchanged => kept.push(line.to_vec()),
+                AfterErasure::WithoutId => {
+                    is_changed = true;
+                    kept.push(serde_json::to_vec(&FullLine { position, reason: &reason, event: &event })?);
+                }
+                // The position must stay known: the log is sealed without the event, and nobody asks for it afterwards.
+                AfterErasure::Gone(_) => is_changed = true,
+            }
+        }
+        if is_changed { files::write_atomically(path, &kept.join(&b'\n'), PRIVATE_FILE) } else { Ok(()) }
     }
 
     /// Sets an event aside, for good.

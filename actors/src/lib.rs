@@ -11,6 +11,7 @@ pub mod clock;
 mod dead_letters;
 mod deleted_projects;
 pub mod engine;
+mod erasures;
 mod event_codec;
 mod fault;
 #[cfg(test)]

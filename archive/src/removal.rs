@@ -10,6 +10,7 @@ use crate::error::ArchiveError;
 use crate::file::FileEntry;
 use crate::manifest::Manifest;
 use crate::metadata::PathCounts;
+use crate::row::Row;
 use crate::seal::{FilesWriter, SealOptions};
 
 /// The files with rows of days before a day.
@@ -67,20 +68,30 @@ pub fn rewrite_file(
     options: SealOptions,
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<Vec<FileEntry>, ArchiveError> {
+    rewrite_rows(archive, entry, options, &mut |row| match (is_wanted(), row.event.day < from) {
+        (false, _) => Err(ArchiveError::Stopped),
+        (true, true) => Ok(None),
+        (true, false) => Ok(Some(row)),
+    })
+}
+
+/// Writes what `change` returns for each row anew; `None` leaves it out. Returns the new files, as [`rewrite_file`] does.
+///
+/// # Errors
+/// As [`rewrite_file`], and those of `change`.
+pub fn rewrite_rows(
+    archive: &Archive,
+    entry: &FileEntry,
+    options: SealOptions,
+    change: &mut dyn FnMut(Row) -> Result<Option<Row>, ArchiveError>,
+) -> Result<Vec<FileEntry>, ArchiveError> {
     let file = archive.file(entry)?;
     let mut counts = PathCounts::default();
     file.count_paths(&mut counts);
     let (dir, project, month) = (archive.dir().to_owned(), archive.manifest().project(), entry.name.month);
     let writer = FilesWriter::new(dir, project, month, Some(counts.columns()), options);
     let mut writer = writer.after_rewrites(entry.name.rewrites.saturating_add(1));
-    file.rows(0).try_for_each(|row| {
-        let row = row?;
-        match (is_wanted(), row.event.day < from) {
-            (false, _) => Err(ArchiveError::Stopped),
-            (true, true) => Ok(()),
-            (true, false) => writer.push(&row),
-        }
-    })?;
+    file.rows(0).try_for_each(|row| change(row?)?.map_or(Ok(()), |row| writer.push(&row)))?;
     writer.finish()
 }
 

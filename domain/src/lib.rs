@@ -16,6 +16,7 @@ pub mod cache;
 pub mod cells;
 pub mod company;
 pub mod contribution;
+pub mod erasure;
 pub mod facts;
 pub mod fault;
 pub mod filter;

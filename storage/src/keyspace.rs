@@ -353,6 +353,14 @@ impl Key {
         [&[RECORD][..], &project.to_be_bytes()].concat()
     }
 
+    /// The prefix of the records of a project in a key space.
+    #[must_use]
+    pub fn records_of(partition: PartitionId, project: u64, space: u8) -> Vec<u8> {
+        let mut bytes = in_project(partition, RECORD, project);
+        bytes.push(space);
+        bytes
+    }
+
     /// The prefixes of all [`Key::Cells`] of a project.
     #[must_use]
     pub fn cells_of(partition: PartitionId, project: u64) -> [Vec<u8>; 2] {

@@ -7,6 +7,7 @@
 mod damage;
 mod deletions;
 mod due;
+mod erasures;
 mod error;
 mod merges;
 mod old_logged_events;

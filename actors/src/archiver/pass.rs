@@ -23,6 +23,7 @@ use headcount_storage::external_ids::ExternalIdsView;
 
 use super::error::SealingError;
 use super::sources::Sources;
+use crate::erasures::erase_row;
 use crate::history::{HistoryPiece, Wanted};
 use crate::partitions::{PARTITIONS, partition_of};
 
@@ -151,8 +152,14 @@ impl<'s> SealingPass<'s> {
             }
             let currencies = event.money.is_some().then(|| self.currencies(event.project)).transpose()?;
             let project = event.project;
-            let row = Box::new(Row { position, event: *event, currencies, set_aside });
-            self.wait(project, WaitingRow::Event(row), event_bytes);
+            let row = Row { position, event: *event, currencies, set_aside };
+            let row = match self.sources.removal.erasures.keys(project) {
+                Some(keys) => erase_row(row, &keys, &self.sources.hasher),
+                None => Some(row),
+            };
+            if let Some(row) = row {
+                self.wait(project, WaitingRow::Event(Box::new(row)), event_bytes);
+            }
         }
         if let Some((position, FloorMove { project, day })) = piece.floor
             && self.is_wanted(position, project)

@@ -213,6 +213,10 @@ fn has_room(sources: &Sources, bytes: u64) -> bool {
 
 /// Writes a base that reaches the position `last` at least.
 fn replace_base(sources: &Sources, project: ProjectId, archive: &mut Archive, last: Position) -> Result<RemovalProgress, Fault> {
+    if sources.removal.erasures.is_stale(project) {
+        // The state still has an erased identity.
+        return Ok(RemovalProgress::Waits);
+    }
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(RemovalProgress::Waits) };
     let snapshot = sources.removal.store.snapshot(stored_as).map_err(fault::of_store)?;
     let Some(ids) = sources.shards.known_ids(partition_of(project)) else { return Ok(RemovalProgress::Waits) };

@@ -24,6 +24,7 @@ use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
 use crate::history::{LoggedEvents, SealedEvents};
 use crate::registry::Registry;
 
@@ -45,6 +46,9 @@ pub(crate) trait ShardBarrier: Send {
 
     /// Uses the tables of external ids that a removal has written.
     fn adopt_ids(&self, project: ProjectId, written: Written);
+
+    /// Has the states of a partition's projects folded anew that may have an erased identity.
+    fn refold(&self, partition: u16);
 
     /// Returns the part of the store that holds a partition. `None`: it is being rebuilt, or its shard does not answer.
     fn stored_as(&self, partition: u16) -> Option<PartitionId>;
@@ -68,7 +72,7 @@ pub(crate) struct ArchiveSettings {
     pub(crate) probe: StepProbe,
 }
 
-/// What the removal of deleted projects needs besides.
+/// What the removal of deleted projects and erased identities needs besides.
 pub(crate) struct RemovalSources {
     /// The events under way.
     pub(crate) admitted: Gate,
@@ -80,6 +84,10 @@ pub(crate) struct RemovalSources {
     pub(crate) derived_dirs: [PathBuf; 2],
     /// Taken while a backup is made.
     pub(crate) backups: Arc<Semaphore>,
+    /// The identities that are being erased.
+    pub(crate) erasures: Arc<Erasures>,
+    /// Forgets the kept answers about a project.
+    pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send>,
 }
 
 /// See the module.

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::damage::DamageCheck;
 use super::deletions::Deletions;
 use super::due::{Oldest, can_resume, is_due};
+use super::erasures::ErasureSteps;
 use super::error::SealingError;
 use super::merges::Merges;
 use super::retention::Retention;
@@ -19,6 +20,8 @@ use super::sealing::{Sealed, seal, seal_all};
 use super::sources::Sources;
 
 const TICK: Duration = Duration::from_secs(1);
+/// While an identity is being erased, which somebody waits for.
+const ERASURE_TICK: Duration = Duration::from_millis(50);
 /// The pause after a failure, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(300);
@@ -56,7 +59,7 @@ impl Archiver {
     ///
     /// # Errors
     /// The operating system refuses it.
-    pub(crate) fn spawn(sources: Sources) -> io::Result<(Self, JoinHandle<()>)> {
+    pub(crate) fn spawn(sources: Sources) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
         let (requests, received) = channel();
         let figures = Arc::<ArchiveFigures>::default();
         let stop = Arc::clone(&sources.stop);
@@ -67,6 +70,7 @@ impl Archiver {
             merges: Merges::default(),
             damage: DamageCheck::new(&sources),
             deletions: Deletions::default(),
+            erasures: ErasureSteps::default(),
             retention: Retention::new(&sources),
             checked_damage: Stopwatch::now(),
             checked_merges: None,
@@ -77,7 +81,7 @@ impl Archiver {
         };
         work.note_retention();
         let thread = std::thread::Builder::new().name("archive".into()).spawn(move || work.run(&received))?;
-        Ok((Self { requests: Mutex::new(Some(requests)), stop, figures }, thread))
+        Ok((Arc::new(Self { requests: Mutex::new(Some(requests)), stop, figures }), thread))
     }
 
     /// Seals everything that was recorded before the call. Blocks.
@@ -114,6 +118,7 @@ struct ArchiveWork {
     merges: Merges,
     damage: DamageCheck,
     deletions: Deletions,
+    erasures: ErasureSteps,
     retention: Retention,
     checked_damage: Stopwatch,
     checked_merges: Option<Stopwatch>,
@@ -127,7 +132,8 @@ impl ArchiveWork {
     fn run(mut self, requests: &Receiver<SealReply>) {
         let mut has_more = true;
         while !self.sources.is_stopping() {
-            match requests.recv_timeout(if has_more { Duration::ZERO } else { TICK }) {
+            let tick = if self.sources.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };
+            match requests.recv_timeout(if has_more { Duration::ZERO } else { tick }) {
                 Ok(reply) => {
                     let outcome = seal_all(&self.sources);
                     self.note_waiting();
@@ -147,10 +153,11 @@ impl ArchiveWork {
     fn tick(&mut self) -> bool {
         // Also on a full disk, and while sealing fails.
         self.deletions.step(&self.sources, &mut self.merges);
+        let has_erased = self.erasures.step(&self.sources);
         let has_old = self.retention.step(&self.sources, &mut self.merges);
         self.note_retention();
         if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
-            return has_old;
+            return has_old || has_erased;
         }
         if self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
             DamageCheck::check_damaged(&self.sources);
@@ -160,7 +167,7 @@ impl ArchiveWork {
         let worked = self.seal_if_due().and_then(|()| self.merge());
         let has_more = matches!(worked, Ok(true));
         self.note(worked);
-        self.damage.step(&self.sources) || has_more || has_old
+        self.damage.step(&self.sources) || has_more || has_old || has_erased
     }
 
     fn seal_if_due(&mut self) -> Result<(), SealingError> {

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use headcount_domain::cells::packed::Packed;
 use headcount_domain::fault::Fault;
+use headcount_domain::identity::IdentitySlot;
 use headcount_domain::ids::{ProjectId, RecordKey};
 use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::intake::event::Position;
@@ -130,6 +131,30 @@ pub(crate) fn load_cells(store: &dyn Store, partition: u16, project: ProjectId, 
         };
         store.scan(&prefix, visit).map_err(fault::of_store)?;
     }
+    problem.map_or(Ok(()), Err)
+}
+
+/// Passes the saved records of a project's identities to `visit`.
+pub(crate) fn for_each_identity(
+    store: &dyn Store,
+    stored_as: PartitionId,
+    project: ProjectId,
+    visit: &mut dyn FnMut(RecordKey, IdentitySlot) -> ControlFlow<()>,
+) -> Result<(), Fault> {
+    let mut problem = None;
+    let prefix = Key::records_of(stored_as, project.0, IdentitySlot::SPACE);
+    let each = &mut |key: &[u8], bytes: &[u8]| match (Key::decode(key), codec::decode(IdentitySlot::VERSION, bytes)) {
+        (Ok(Key::Record { id, .. }), Ok(slot)) => visit(RecordKey(id), slot),
+        (_, Err(error)) => {
+            problem = Some(fault::of_stored(error));
+            ControlFlow::Break(())
+        }
+        (_, Ok(_)) => {
+            problem = Some(Fault::damaged_store("a key among the identities is not that of one"));
+            ControlFlow::Break(())
+        }
+    };
+    store.scan(&prefix, each).map_err(fault::of_store)?;
     problem.map_or(Ok(()), Err)
 }
 

@@ -33,6 +33,7 @@ use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
 use crate::history::{History, SealedEvents};
 use crate::ingest::{IngestActor, Ticket, Tracker};
@@ -77,6 +78,7 @@ pub(super) struct Inner {
     pub(super) memory: Arc<MemoryUsage>,
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
+    pub(super) erasures: Arc<Erasures>,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) scans: ScanTurns,
     pub(super) scratch: SpillDir,
@@ -135,8 +137,9 @@ fn removal_sources(
     writer: &CheckpointWriter,
     log: &Arc<dyn Commit<Ticket>>,
     backups: &Arc<Semaphore>,
+    (erasures, views): (&Arc<Erasures>, &Arc<Views>),
 ) -> RemovalSources {
-    let log = Arc::clone(log);
+    let (log, views) = (Arc::clone(log), Arc::clone(views));
     RemovalSources {
         admitted: admitted.clone(),
         store,
@@ -144,6 +147,8 @@ fn removal_sources(
         end_segment: Box::new(move |until| log.end_segment(until)),
         derived_dirs: derived_dirs(&config.data_dir),
         backups: Arc::clone(backups),
+        erasures: Arc::clone(erasures),
+        forget_answers: Box::new(move |project| views.forget(project)),
     }
 }
 
@@ -175,6 +180,7 @@ impl Engine {
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
+        let views = start_views(config.view_bytes(), &system, &registry);
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = Sources {
             settings: archive_settings(&config),
@@ -188,12 +194,11 @@ impl Engine {
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
-            removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups),
+            removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups, (&shared.erasures, &views)),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
-        let (archiver, views) = (Arc::new(archiver), start_views(config.view_bytes(), &system, &registry));
-        let archive_thread = (Arc::clone(&archiver), archiver_thread);
-        let threads = Threads::new((system, system_thread), (writer, writer_thread), verifier, archive_thread, lock);
+        let archiving = (Arc::clone(&archiver), archiver_thread);
+        let threads = Threads::new((system, system_thread), (writer, writer_thread), verifier, archiving, lock);
         let inner = Inner {
             admission,
             shards,
@@ -206,6 +211,7 @@ impl Engine {
             memory,
             damage: shared.damage,
             deleted: shared.deleted,
+            erasures: shared.erasures,
             intake,
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             scratch: SpillDir::new(&config.data_dir),
@@ -337,11 +343,16 @@ impl Engine {
         let known = || Some(self.inner.versions.get(&project)?.of(depends));
         if let Some(version) = known() {
             check()?;
-            return Ok((self.inner.incarnation, version));
+            return Ok((self.incarnation_of(project), version));
         }
         // Not loaded since the start: reading it loads it.
         self.last(project).await?;
-        Ok((self.inner.incarnation, known().unwrap_or(0)))
+        Ok((self.incarnation_of(project), known().unwrap_or(0)))
+    }
+
+    /// The incarnation of a project's data: a state that lost an identity may have versions that it had before.
+    fn incarnation_of(&self, project: ProjectId) -> u128 {
+        self.inner.incarnation ^ u128::from(self.inner.erasures.reflected(project))
     }
 
     /// The position of a project's last event that counted.

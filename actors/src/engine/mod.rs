@@ -9,6 +9,7 @@ mod config;
 mod deletion;
 mod derived;
 mod disk_guard;
+mod erasing;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
 mod handle;
@@ -30,6 +31,7 @@ mod vitals;
 
 pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};
+pub use erasing::{ErasureError, ErasureState, ErasureSubject};
 pub use handle::Engine;
 pub use intake::ProjectIntake;
 pub use queries::OrganizationProjects;

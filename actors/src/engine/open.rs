@@ -17,6 +17,7 @@ use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
@@ -52,13 +53,14 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
     let deleted = Arc::new(DeletedProjects::new(registry.deletions()));
+    let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
     let sealed = SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?;
     let sealed = Arc::new(sealed);
     check_reaches(&log, sealed.catalog().sealed_until())?;
     let logged = LoggedEvents::new(log.reader());
-    let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), logged.clone()));
+    let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), logged.clone(), Arc::clone(&erasures)));
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
-    let opening = Opening { derived: &derived, config, history: &history, dead: &dead, deleted: &deleted };
+    let opening = Opening { derived: &derived, config, history: &history, dead: &dead, deleted: &deleted, erasures: &erasures };
     let (store, format) = derived.open(format, log.last_position() == 0)?;
     let (state, format) = match opening.state(store, format) {
         Ok(state) => (state, format),
@@ -146,6 +148,7 @@ pub(crate) struct SharedState {
     pub(crate) checkpoints: Arc<CheckpointProgress>,
     pub(crate) damage: Arc<DamageNote>,
     pub(crate) deleted: Arc<DeletedProjects>,
+    pub(crate) erasures: Arc<Erasures>,
 }
 
 type OpenedShards = (Vec<Shard>, PartitionContext, Arc<MemoryUsage>);
@@ -156,6 +159,7 @@ struct Opening<'a> {
     history: &'a Arc<dyn History>,
     dead: &'a Arc<DeadLetters>,
     deleted: &'a Arc<DeletedProjects>,
+    erasures: &'a Arc<Erasures>,
 }
 
 impl Opening<'_> {
@@ -170,8 +174,9 @@ impl Opening<'_> {
         let fault = match self.open_shards(&store, format, &writer) {
             Ok((shards, context, memory)) => {
                 let verifier = Verifier::spawn(&context.unchecked, Arc::clone(&context.damage));
-                let PartitionContext { versions, floors, limits: quotas, health, checkpoints, damage, deleted, .. } = context;
-                let shared = SharedState { versions, floors, quotas, health, checkpoints, damage, deleted };
+                let PartitionContext { versions, floors, limits: quotas, health, checkpoints, damage, deleted, erasures, .. } =
+                    context;
+                let shared = SharedState { versions, floors, quotas, health, checkpoints, damage, deleted, erasures };
                 return Ok(OpenedState { shards, shared, memory, store, writer, writer_thread, verifier });
             }
             Err(fault) => fault,
@@ -202,6 +207,7 @@ impl Opening<'_> {
             unchecked: Arc::new(Unchecked::begin(store, before_serving(self.config.check_before_serving))?),
             damage: Arc::new(DamageNote::new(store)),
             deleted: Arc::clone(self.deleted),
+            erasures: Arc::clone(self.erasures),
         };
         let map = ShardMap::new(self.config.shards);
         let memory = Arc::new(MemoryUsage::default());

@@ -85,15 +85,15 @@ impl Engine {
     /// See [`AskError`].
     pub async fn organization_version(&self, organization: OrganizationId) -> Result<(u128, u128), AskError> {
         let mut hash = Xxh3::new();
-        let mut incarnation = self.incarnation();
+        let incarnation = self.incarnation();
         for project in self.organization(organization).projects {
             let (of, version) = self.version(project, &Depends::Everything).await?;
-            incarnation = of;
             if version == 0 {
                 // A project without events is part of no answer.
                 continue;
             }
             hash.write_u64(project.0);
+            hash.write_u128(of);
             hash.write_u64(version);
         }
         Ok((incarnation, hash.digest128()))

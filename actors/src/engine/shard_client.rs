@@ -172,6 +172,14 @@ impl ShardBarrier for Arc<ShardClient> {
         let _adopted = ask_of(self, project, move |shard| shard.adopt_ids(project, written));
     }
 
+    fn refold(&self, partition: u16) {
+        // If it does not answer, it is asked again.
+        let _asked = self.ask_partition(partition, move |shard: &mut Shard| {
+            shard.refold(partition);
+            Ok(())
+        });
+    }
+
     fn stored_as(&self, partition: u16) -> Option<PartitionId> {
         self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition))).ok()?.map(PartitionId)
     }

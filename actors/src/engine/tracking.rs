@@ -6,6 +6,7 @@ use headcount_archive::export::parse_row;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit};
 use headcount_domain::intake::country::Country;
+use headcount_domain::intake::event::Event;
 use headcount_domain::intake::pinned::admit_pinned;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::{Invalid, Submission};
@@ -97,11 +98,15 @@ impl Engine {
         Ok(receipt)
     }
 
-    async fn record_one(&self, tracker: &Tracker, prepared: Prepared, permit: Permit) -> Result<Receipt, TrackError> {
-        let (event, clamped) = match prepared.verdict {
+    async fn record_one(&self, tracker: &Tracker, prepared: Prepared, mut permit: Permit) -> Result<Receipt, TrackError> {
+        permit.keep(self.inner.erasures.epoch());
+        let (mut event, clamped) = match prepared.verdict {
             Verdict::Record { event, clamped, .. } => (event, clamped),
             Verdict::Dropped(reason) => return Ok(Receipt::dropped(reason)),
         };
+        if self.is_suppressed(&mut event) {
+            return Ok(Receipt::dropped(DropReason::OptedOut));
+        }
         if self.is_below_floor(&event) {
             return Ok(Receipt::dropped(DropReason::Retention));
         }
@@ -137,9 +142,10 @@ impl Engine {
         &self,
         tracker: &Tracker,
         prepared: impl IntoIterator<Item = Result<Prepared, Refusal>>,
-        permit: Permit,
+        mut permit: Permit,
         drops: &mut DropCounts,
     ) -> Result<BatchReceipt, TrackError> {
+        permit.keep(self.inner.erasures.epoch());
         let mut receipt = BatchReceipt::default();
         let mut drop_one = |receipt: &mut BatchReceipt, reason| {
             receipt.dropped += 1;
@@ -148,10 +154,15 @@ impl Engine {
         let (mut events, mut places) = (Events::new(), Vec::new());
         for (index, prepared) in prepared.into_iter().enumerate() {
             match prepared {
-                Ok(Prepared { verdict: Verdict::Record { event, .. } }) if self.is_below_floor(&event) => {
-                    drop_one(&mut receipt, DropReason::Retention);
-                }
-                Ok(Prepared { verdict: Verdict::Record { event, .. } }) => {
+                Ok(Prepared { verdict: Verdict::Record { mut event, .. } }) => {
+                    if self.is_suppressed(&mut event) {
+                        drop_one(&mut receipt, DropReason::OptedOut);
+                        continue;
+                    }
+                    if self.is_below_floor(&event) {
+                        drop_one(&mut receipt, DropReason::Retention);
+                        continue;
+                    }
                     events.push(event);
                     places.push(index);
                 }
@@ -175,6 +186,13 @@ impl Engine {
             }
         }
         Ok(receipt)
+    }
+
+    /// Whether the identity of an event was erased. Removes an erased id from the event of another one.
+    fn is_suppressed(&self, event: &mut Event) -> bool {
+        let project = event.project;
+        let organization = || self.registry().policy(project).map(|config| config.policy.organization);
+        self.inner.erasures.suppresses(organization, event)
     }
 
     /// Returns the events of a batch that exceed no quota. The others become errors of `receipt`, by their `places` in the

@@ -12,17 +12,20 @@ use super::bases::HeldBases;
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
 use super::{Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, Wanted};
+use crate::erasures::Erasures;
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
 pub(crate) struct Past {
     sealed: Arc<SealedEvents>,
     logged: LoggedEvents,
+    erasures: Arc<Erasures>,
 }
 
 impl Past {
-    pub(crate) fn new(sealed: Arc<SealedEvents>, logged: LoggedEvents) -> Self {
-        Self { sealed, logged }
+    /// The events of identities that are being erased are left out, wherever they still are.
+    pub(crate) fn new(sealed: Arc<SealedEvents>, logged: LoggedEvents, erasures: Arc<Erasures>) -> Self {
+        Self { sealed, logged, erasures }
     }
 
     fn read_sealed(
@@ -83,6 +86,10 @@ impl History for Past {
 
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
         let hold = self.sealed.hold();
+        let visit = &mut |mut piece: HistoryPiece| {
+            self.erasures.filter(&mut piece.events);
+            visit(piece)
+        };
         if self.read_sealed(wanted, &hold.catalog, visit)?.is_break() {
             return Ok(());
         }

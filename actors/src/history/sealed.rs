@@ -184,7 +184,7 @@ impl SealedEvents {
                     break;
                 }
                 after.set(row.position);
-                if !row.set_aside && pass.take(row.position, row.event).is_break() {
+                if (!row.set_aside || row.event.is_remainder()) && pass.take(row.position, row.event).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }

@@ -207,7 +207,7 @@ impl Cache {
                 self.remove_tokens(&tokens);
                 self.by_project.remove(&project.id);
             }
-            Touched::Deletions => {}
+            Touched::Deletions | Touched::Erasures => {}
         }
     }
 }

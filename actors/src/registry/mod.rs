@@ -22,6 +22,7 @@ mod audit_entry;
 mod audit_log;
 mod cache;
 mod control_log;
+mod erasures;
 mod error;
 mod ids;
 mod journal;
@@ -54,6 +55,7 @@ pub use cache::{Principal, ProjectConfig, PublicKey};
 pub use error::{AuthError, ControlError, RegistryError};
 pub use ids::{AuditId, BadAuditId, BadMemberId, BadTokenId, MemberId, TokenId};
 pub use limiter::{LimitUsedUp, Limiter, Standing};
+pub(crate) use model::Erasure;
 pub use model::{
     ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
     OrganizationPatch, Project, ProjectPatch, RateLimit, RateLimitPatch,

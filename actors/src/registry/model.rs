@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
+use headcount_domain::intake::event::Position;
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
 use headcount_domain::money::Currency;
 use headcount_domain::time::{Instant, Timezone};
@@ -300,4 +301,26 @@ pub struct MemberPatch {
     pub name: Option<String>,
     /// The new role.
     pub role: Option<Role>,
+}
+
+/// The erasure of an identity. It has no id of the identity, only keyed hashes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Erasure {
+    /// Its number in the organization; 0 for a new one.
+    pub(crate) number: u64,
+    /// The organization.
+    pub(crate) organization: OrganizationId,
+    /// The keys of its users.
+    pub(crate) users: Vec<RecordKey>,
+    /// The keys of its anonymous ids, with their projects.
+    pub(crate) others: Vec<(ProjectId, RecordKey)>,
+    /// The projects that know the identity.
+    pub(crate) projects: Vec<ProjectId>,
+    /// The last position that an event of the identity can have.
+    pub(crate) until: Position,
+    /// Whether nothing of it is left.
+    pub(crate) is_done: bool,
+    /// Whether later events of its ids are recorded again.
+    pub(crate) is_lifted: bool,
 }

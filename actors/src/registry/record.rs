@@ -10,12 +10,12 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use super::audit_entry::AuditEntry;
 use super::error::ControlError;
 use super::ids::{MemberId, TokenId};
-use super::model::{ApiToken, Member, Organization, Project};
+use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::secret::SecretHash;
 
 /// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
-/// and the retention of projects.
-pub(super) const RECORD_VERSION: u32 = 4;
+/// and the retention of projects, version 5 erasures.
+pub(super) const RECORD_VERSION: u32 = 5;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,6 +80,8 @@ pub(super) enum ControlRecord {
         /// The id of the member.
         member: MemberId,
     },
+    /// A new erasure, or its new value. Since version 5.
+    IdentityErased(Erasure),
 }
 
 /// A token and the hash of its secret.
@@ -121,6 +123,7 @@ impl ControlRecord {
             Self::OrganizationCreated { organization, .. } | Self::OrganizationChanged(organization) => organization.id,
             Self::ProjectCreated(project) | Self::ProjectChanged(project) => project.organization,
             Self::TokenCreated(stored) => stored.token.organization,
+            Self::IdentityErased(erasure) => erasure.organization,
             Self::MemberCreated(member) | Self::MemberChanged(member) => member.organization,
             Self::TokenRevoked { organization, .. }
             | Self::EventsRecorded { organization, .. }

@@ -7,7 +7,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{MemberId, TokenId};
-use super::model::{ApiToken, Member, Organization, Project};
+use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::record::{ControlRecord, StoredToken};
 use super::secret::SecretHash;
 
@@ -28,6 +28,8 @@ pub(super) struct Tenant {
     pub(super) members: BTreeMap<MemberId, Arc<Member>>,
     /// The deleted projects whose data may not yet be removed.
     pub(super) deletions: BTreeSet<ProjectId>,
+    /// The erasures by number, finished ones too.
+    pub(super) erasures: BTreeMap<u64, Erasure>,
 }
 
 /// The contents of a snapshot of [`State`].
@@ -44,6 +46,9 @@ pub(super) struct Contents {
     /// Since version 4.
     #[serde(default)]
     members: Vec<Member>,
+    /// Since version 5.
+    #[serde(default)]
+    erasures: Vec<Erasure>,
 }
 
 /// The parts of the state that a record changed, so that derived data can follow.
@@ -63,6 +68,8 @@ pub(super) enum Touched {
     RemovedProject(Arc<Project>, Vec<SecretHash>),
     /// The list of deletions, from which nothing is derived.
     Deletions,
+    /// The list of erasures, from which nothing is derived here.
+    Erasures,
 }
 
 /// Why a record contradicts the records before it.
@@ -112,6 +119,7 @@ impl State {
             ControlRecord::DeletionFinished { organization, project } => {
                 if self.tenant(*organization)?.deletions.contains(project) { Ok(()) } else { Err("no such deletion") }
             }
+            ControlRecord::IdentityErased(erasure) => self.tenant(erasure.organization).map(drop),
         }
     }
 
@@ -169,6 +177,10 @@ impl State {
                 self.tenants.get_mut(&organization)?.deletions.remove(&project);
                 Some(Touched::Deletions)
             }
+            ControlRecord::IdentityErased(erasure) => {
+                self.tenants.get_mut(&erasure.organization)?.erasures.insert(erasure.number, erasure);
+                Some(Touched::Erasures)
+            }
         }
     }
 
@@ -183,12 +195,13 @@ impl State {
             root_tokens: self.root_tokens.clone(),
             deletions: self.deletions().collect(),
             members: self.tenants.values().flat_map(|t| t.members.values()).map(|m| Member::clone(m)).collect(),
+            erasures: self.erasures().cloned().collect(),
         }
     }
 
     /// Restores the state from a snapshot.
     pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
-        let Contents { organizations, projects, tokens, root_tokens, deletions, members } = contents;
+        let Contents { organizations, projects, tokens, root_tokens, deletions, members, erasures } = contents;
         let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
         let mut state = State { tenants: tenants.collect(), root_tokens };
         for project in projects {
@@ -206,6 +219,10 @@ impl State {
         for (organization, project) in deletions {
             state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.deletions.insert(project);
         }
+        for erasure in erasures {
+            let tenant = state.tenants.get_mut(&erasure.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.erasures.insert(erasure.number, erasure);
+        }
         Ok(state)
     }
 
@@ -217,6 +234,11 @@ impl State {
     /// The deleted projects whose data may not yet be removed, with their organizations.
     pub(super) fn deletions(&self) -> impl Iterator<Item = (OrganizationId, ProjectId)> {
         self.tenants.iter().flat_map(|(id, tenant)| tenant.deletions.iter().map(|project| (*id, *project)))
+    }
+
+    /// All erasures.
+    pub(super) fn erasures(&self) -> impl Iterator<Item = &Erasure> {
+        self.tenants.values().flat_map(|tenant| tenant.erasures.values())
     }
 
     fn tenant(&self, id: OrganizationId) -> Result<&Tenant, Misfit> {
@@ -243,6 +265,7 @@ impl Tenant {
             tokens: BTreeMap::new(),
             members: BTreeMap::new(),
             deletions: BTreeSet::new(),
+            erasures: BTreeMap::new(),
         }
     }
 

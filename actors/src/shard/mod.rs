@@ -16,6 +16,7 @@ mod pipeline;
 mod project_state;
 mod quota_table;
 mod rebuild;
+mod refold;
 mod replay;
 #[expect(clippy::module_inception, reason = "the file has the name of its type")]
 mod shard;

@@ -166,9 +166,10 @@ impl Partition {
             self.pass(position);
             return Ok(Outcome { is_dropped: true, ..Outcome::at(position) });
         }
-        let first = match &event.external_id {
-            Some(external_id) => {
-                let fingerprint = self.context.hasher.external_id(event.project, external_id);
+        let external_id = event.external_id.as_deref().map(|id| self.context.hasher.external_id(event.project, id));
+        let external_id = external_id.or_else(|| event.taken_id());
+        let first = match external_id {
+            Some(fingerprint) => {
                 let first = self.index()?.first(fingerprint, position);
                 first.map_err(|error| self.context.damage.noted(fault::of_index(error)))?
             }
@@ -188,7 +189,7 @@ impl Partition {
                     context.limits.set(event.project, state.reached);
                 }
                 // Not the index's own count: it counts an id twice if a table was written twice.
-                let new_ids = u64::from(event.external_id.is_some());
+                let new_ids = u64::from(external_id.is_some());
                 *external_ids += new_ids;
                 state.external_ids += new_ids;
             }

@@ -14,6 +14,7 @@ use super::checkpoint_progress::CheckpointProgress;
 use super::health::PartitionHealth;
 use super::quota_table::QuotaTable;
 use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
 use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
@@ -40,4 +41,5 @@ pub(crate) struct PartitionContext {
     pub(crate) unchecked: Arc<Unchecked>,
     pub(crate) damage: Arc<DamageNote>,
     pub(crate) deleted: Arc<DeletedProjects>,
+    pub(crate) erasures: Arc<Erasures>,
 }

@@ -13,6 +13,7 @@ use super::fair_queue::{FairQueue, Pace, SLICE};
 use super::partition::{Partition, Partitions};
 use super::partition_context::PartitionContext;
 use super::rebuild::{Rebuild, Received, Wake};
+use super::refold;
 use super::work::{QueuedWork, Work};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::event_codec::LogRecord;
@@ -53,6 +54,8 @@ pub(super) struct EventPipeline {
     rebuilds: BTreeMap<u16, Rebuild>,
     /// The positions up to which everything was applied when the queues were dropped.
     dropped: BTreeMap<u16, Position>,
+    /// The projects that the start folds anew, by partition.
+    pub(super) refolds: BTreeMap<u16, Vec<(ProjectId, u64)>>,
     wake: Wake,
 }
 
@@ -64,8 +67,15 @@ impl EventPipeline {
         history: Arc<dyn History>,
         applier: Applier,
     ) -> Result<Self, Fault> {
-        let open = |number: &u16| Ok((*number, Partition::open(*number, context.clone())?));
-        let partitions = numbers.iter().map(open).collect::<Result<_, Fault>>()?;
+        let mut refolds = BTreeMap::new();
+        let mut open = |number: &u16| {
+            let stale = refold::take_away(&context, *number, *number)?;
+            if !stale.is_empty() {
+                refolds.insert(*number, stale);
+            }
+            Ok((*number, Partition::open(*number, context.clone())?))
+        };
+        let partitions = numbers.iter().map(&mut open).collect::<Result<_, Fault>>()?;
         Ok(Self {
             context,
             partitions,
@@ -75,6 +85,7 @@ impl EventPipeline {
             rising: BTreeSet::new(),
             rebuilds: BTreeMap::new(),
             dropped: BTreeMap::new(),
+            refolds,
             wake: Arc::new(|| ()),
         })
     }
@@ -213,13 +224,17 @@ impl EventPipeline {
     /// Gives a partition's state up, and begins to rebuild it.
     pub(super) fn begin_rebuild(&mut self, (number, fault): Broken, cancelled: CancelledJobs) {
         // The next start opens the damaged part of the store again, and must not trust it.
-        self.context.damage.noted(fault.clone());
+        if !is_refold(&fault) {
+            self.context.damage.noted(fault.clone());
+        }
         let old = self.partitions.remove(&number);
         let mut rebuild = Rebuild::after(&fault, number, old, self.rebuilds.remove(&number), cancelled);
         self.rising.retain(|project| partition_of(*project) != number);
         self.queue.extract(|project| partition_of(project) == number).into_iter().for_each(|queued| rebuild.hold(queued));
         self.context.health.set_unwell(number, rebuild.condition(), &fault);
-        if rebuild.is_failed() {
+        if is_refold(&fault) {
+            tracing::info!(partition = number, "projects are folded anew without an erased identity");
+        } else if rebuild.is_failed() {
             tracing::error!(partition = number, %fault, "a partition can't be rebuilt before the next start");
         } else {
             let attempts = rebuild.attempts();
@@ -265,7 +280,8 @@ impl EventPipeline {
         let Some(rebuild) = self.rebuilds.get_mut(&number) else { return Ok(RebuildStep::Done) };
         let mut pace = Pace::new(began);
         while let Some((position, event)) = rebuild.next_event() {
-            if let Some(partition) = self.partitions.get_mut(&number).filter(|partition| position > partition.applied()) {
+            let is_wanted = |partition: &&mut Partition| rebuild.is_wanted(position, partition.applied());
+            if let Some(partition) = self.partitions.get_mut(&number).filter(is_wanted) {
                 match self.applier.apply(partition, &event, position)? {
                     Some(outcome) => rebuild.applied(outcome),
                     None => return Err(Fault::defect(format!("the event at position {position} panicked at its replay"))),
@@ -280,7 +296,8 @@ impl EventPipeline {
             return Ok(RebuildStep::More);
         }
         if let Some((position, floor)) = rebuild.next_floor()
-            && let Some(partition) = self.partitions.get_mut(&number).filter(|partition| position > partition.applied())
+            && let Some(partition) = self.partitions.get_mut(&number)
+            && rebuild.is_wanted(position, partition.applied())
         {
             let outcome = Applier::raise_floor(partition, floor, position)?;
             rebuild.applied(outcome);
@@ -296,6 +313,7 @@ impl EventPipeline {
             Received::End => {
                 let applied = self.partitions.get(&number).map_or(0, Partition::applied);
                 rebuild.check_complete(applied)?;
+                self.context.erasures.reflects(rebuild.refolded());
                 tracing::info!(partition = number, position = applied, "the partition is rebuilt");
                 self.release(number);
                 return Ok(RebuildStep::More);
@@ -315,4 +333,16 @@ impl EventPipeline {
         }
         self.context.health.set_well(number);
     }
+}
+
+/// What stands for a fault where a partition is given up to fold projects anew.
+const REFOLD: &str = "an erased identity is taken out of the figures";
+
+/// The stand-in for a fault that begins to fold projects of a partition anew.
+pub(super) fn refold_fault() -> Fault {
+    Fault::io(REFOLD)
+}
+
+fn is_refold(fault: &Fault) -> bool {
+    fault.message == REFOLD
 }

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::floor::FloorMove;
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 
 use super::health::Condition;
 use super::partition::Partition;
 use super::partition_context::PartitionContext;
+use super::refold;
 use super::work::{Outcome, QueuedWork};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::fault;
@@ -50,6 +52,10 @@ pub(super) struct Rebuild {
     read: VecDeque<(Position, Box<Event>)>,
     /// The floor that follows them.
     read_floor: Option<(Position, FloorMove)>,
+    /// Whether they are of a project that is folded anew, up to where its partition stands.
+    is_refold: bool,
+    /// The projects that are folded anew.
+    refolded: Vec<(ProjectId, u64)>,
     /// The lost state, dropped on the reading thread: that takes time.
     old: Option<Partition>,
     /// The partition's jobs at the checkpoint writer, which must be over before it is opened again.
@@ -67,7 +73,10 @@ enum Stage {
 enum Piece {
     Opened(Box<Partition>),
     Read(HistoryPiece),
-    End,
+    /// Events of a project that is folded anew.
+    Reread(HistoryPiece),
+    /// The end, and the projects that were folded anew.
+    End(Vec<(ProjectId, u64)>),
     Failed(Fault),
 }
 
@@ -110,6 +119,8 @@ impl Rebuild {
                 stage: Stage::Failed,
                 read: VecDeque::new(),
                 read_floor: None,
+                is_refold: false,
+                refolded: Vec::new(),
                 old: None,
                 cancelled: CancelledJobs::default(),
             },
@@ -221,6 +232,16 @@ impl Rebuild {
         self.read_floor.take_if(|_| self.read.is_empty())
     }
 
+    /// Whether what was read at a position is to be applied to its partition, which stands at `applied`.
+    pub(super) fn is_wanted(&self, position: Position, applied: Position) -> bool {
+        self.is_refold || position > applied
+    }
+
+    /// The projects that were folded anew, after the end.
+    pub(super) fn refolded(&self) -> &[(ProjectId, u64)] {
+        &self.refolded
+    }
+
     /// Whether events that were read wait to be applied.
     pub(super) fn has_events(&self) -> bool {
         !self.read.is_empty()
@@ -235,11 +256,22 @@ impl Rebuild {
                 Ok(Received::Opened(partition))
             }
             Ok(Piece::Read(piece)) => {
+                self.is_refold = false;
                 self.read = piece.events.into();
                 self.read_floor = piece.floor;
                 Ok(Received::Events(piece.origin))
             }
-            Ok(Piece::End) => Ok(Received::End),
+            Ok(Piece::Reread(piece)) => {
+                self.is_refold = true;
+                self.read = piece.events.into();
+                self.read_floor = piece.floor;
+                // Others of its partition with higher positions are applied already.
+                Ok(Received::Events(PieceOrigin::Archive))
+            }
+            Ok(Piece::End(refolded)) => {
+                self.refolded = refolded;
+                Ok(Received::End)
+            }
             Ok(Piece::Failed(fault)) => Err(fault),
             Err(TryRecvError::Empty) => Ok(Received::Nothing),
             Err(TryRecvError::Disconnected) => Err(Fault::defect("a rebuild's thread ended")),
@@ -295,36 +327,50 @@ impl Reader {
         // A checkpoint that was being written counts or doesn't before the partition is opened.
         self.cancelled.wait(&*self.context.store);
         let end = match self.read() {
-            Ok(()) => Piece::End,
+            Ok(refolded) => Piece::End(refolded),
             Err(fault) => Piece::Failed(fault),
         };
         self.send(end);
     }
 
-    fn read(&self) -> Result<(), Fault> {
+    fn read(&self) -> Result<Vec<(ProjectId, u64)>, Fault> {
         let bases = self.history.bases();
-        let mut partition = self.open()?;
+        let (refolded, mut partition) = self.open()?;
         partition.load_bases(&*bases)?;
+        let until = partition.applied();
         let wanted = Wanted { until: self.until, ..Wanted::partition(self.number, partition.applied()) };
         if !self.send(Piece::Opened(Box::new(partition))) {
-            return Ok(());
+            return Ok(refolded);
         }
-        let mut visit = |piece: HistoryPiece| match self.send(Piece::Read(piece)) {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        };
-        self.history.read(&[wanted], &mut visit).map_err(fault::of_history)
+        let sent = |piece| if self.send(piece) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        for (project, _) in &refolded {
+            let mut visit = |piece: HistoryPiece| match piece.origin {
+                PieceOrigin::EndOfArchive(_) => ControlFlow::Continue(()),
+                PieceOrigin::Archive | PieceOrigin::Log => sent(Piece::Reread(piece)),
+            };
+            self.history.read(&[refold::wanted(*project, until)], &mut visit).map_err(fault::of_history)?;
+        }
+        // What follows is in the order of the partition again, also if nothing does.
+        let origin = PieceOrigin::Log;
+        let rest = HistoryPiece { partition: self.number, events: Vec::new(), floor: None, bytes: 0, origin };
+        if sent(Piece::Read(rest)).is_continue() {
+            self.history.read(&[wanted], &mut |piece| sent(Piece::Read(piece))).map_err(fault::of_history)?;
+        }
+        Ok(refolded)
     }
 
-    fn open(&self) -> Result<Partition, Fault> {
+    /// Opens the partition, without the states that may have an erased identity. Returns the projects of these, too.
+    fn open(&self) -> Result<(Vec<(ProjectId, u64)>, Partition), Fault> {
         if self.resets_index {
             Partition::reset_index(self.number, &self.context)?;
         }
         if self.ignores_checkpoint {
-            Partition::open_empty(self.number, self.context.clone())
-        } else {
-            Partition::open_in(self.stored_in, self.number, self.context.clone())
+            // Nothing of it is saved, so that all is read anyway.
+            let stale = self.context.erasures.stale(self.number);
+            return Ok((stale, Partition::open_empty(self.number, self.context.clone())?));
         }
+        let stale = refold::take_away(&self.context, self.number, self.stored_in)?;
+        Ok((stale, Partition::open_in(self.stored_in, self.number, self.context.clone())?))
     }
 
     /// Delivers a piece. `false`: the shard doesn't want it any more.

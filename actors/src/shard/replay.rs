@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::ids::ProjectId;
 
 use super::applier::Applier;
 use super::partition::{Partition, Partitions};
 use super::pipeline::EventPipeline;
+use super::refold;
 use super::shard::Shard;
 use crate::fault;
-use crate::history::{HistoryError, HistoryPiece, Wanted};
+use crate::history::{History, HistoryError, HistoryPiece, PieceOrigin, Wanted};
 
 /// How a pass over the recorded events ended.
 enum Replayed {
@@ -27,7 +29,15 @@ impl Shard {
     pub(super) fn catch_up(&mut self) -> Result<(), Fault> {
         loop {
             match self.replay()? {
-                Replayed::All => return self.make_room(),
+                Replayed::All => {
+                    for (number, projects) in std::mem::take(&mut self.pipeline.refolds) {
+                        // A broken partition is rebuilt, and its projects are folded anew then.
+                        if self.pipeline.partitions.contains_key(&number) {
+                            self.pipeline.context.erasures.reflects(&projects);
+                        }
+                    }
+                    return self.make_room();
+                }
                 Replayed::Panicked(number) => {
                     // Nobody waits for the neighbours yet: the partition is opened again as its last checkpoint left it.
                     self.checkpoints.cancel(number).wait(&*self.pipeline.context.store);
@@ -53,10 +63,33 @@ impl Shard {
                 loaded => loaded?,
             }
         }
+        for (number, project) in self.refolds() {
+            let until = self.pipeline.partitions.get(&number).map_or(0, Partition::applied);
+            match self.replay_wanted(&*history, &[refold::wanted(project, until)], true)? {
+                Replayed::All => {}
+                end => return Ok(end),
+            }
+        }
         let wanted = wanted(&self.pipeline.partitions);
+        self.replay_wanted(&*history, &wanted, false)
+    }
+
+    /// The projects that are folded anew, with their partitions.
+    fn refolds(&self) -> Vec<(u16, ProjectId)> {
+        let is_there = |number: &u16| self.pipeline.partitions.contains_key(number);
+        let refolds = self.pipeline.refolds.iter().filter(|(number, _)| is_there(number));
+        refolds.flat_map(|(number, projects)| projects.iter().map(|(project, _)| (*number, *project))).collect()
+    }
+
+    /// Replays what is wanted. `anew`: a project, up to where its partition stands.
+    fn replay_wanted(&mut self, history: &dyn History, wanted: &[Wanted], anew: bool) -> Result<Replayed, Fault> {
         let mut end = Ok(Replayed::All);
         let mut read = 0;
-        let result = history.read(&wanted, &mut |piece: HistoryPiece| {
+        let result = history.read(wanted, &mut |mut piece: HistoryPiece| {
+            if anew {
+                // Others of its partition with higher positions are applied already.
+                piece.origin = PieceOrigin::Archive;
+            }
             match self.replay_piece(&piece) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -78,6 +111,11 @@ impl Shard {
             }
             ControlFlow::Continue(())
         });
+        if anew {
+            let partitions = self.pipeline.partitions.iter_mut();
+            let read = partitions.filter(|(number, _)| wanted.iter().any(|wanted| wanted.partition == **number));
+            read.for_each(|(_, partition)| partition.replay_from(PieceOrigin::Log));
+        }
         match result {
             Ok(()) => end,
             Err(HistoryError::Archive { partition, error }) if error.is_damage() => {

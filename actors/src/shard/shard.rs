@@ -13,6 +13,7 @@ use headcount_domain::quota::Quota;
 use headcount_domain::time::Day;
 use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::Store;
 
 use super::applier::Applier;
 use super::checkpointer::Next;
@@ -21,7 +22,7 @@ use super::evictor::Evictor;
 use super::fair_queue::{FairQueue, SLICE};
 use super::partition::Partition;
 use super::partition_context::PartitionContext;
-use super::pipeline::{Broken, EventPipeline, RebuildStep};
+use super::pipeline::{Broken, EventPipeline, RebuildStep, refold_fault};
 use super::quota_table::QuotaCheck;
 use super::work::Work;
 use crate::history::History;
@@ -105,6 +106,11 @@ impl Shard {
     pub(crate) fn stored_as(&self, number: u16) -> Option<u16> {
         let partition = self.pipeline.partitions.get(&number).filter(|_| self.pipeline.fault_of(number).is_none())?;
         Some(partition.stored_as().0)
+    }
+
+    /// The store, and the part of it that holds a partition. `None`: it is being rebuilt.
+    pub(crate) fn store_of(&self, number: u16) -> Option<(Arc<dyn Store>, PartitionId)> {
+        Some((Arc::clone(&self.pipeline.context.store), PartitionId(self.stored_as(number)?)))
     }
 
     /// The fault that a partition is rebuilt from, or waits to be.
@@ -248,6 +254,14 @@ impl Shard {
     /// durable.
     pub(crate) fn forget(&mut self, project: ProjectId) -> Result<Option<PartitionId>, Fault> {
         self.read(project, |partition| Ok(partition.forget(project)?.then_some(partition.stored_as())))
+    }
+
+    /// Begins to fold the projects of a partition anew whose states may have an erased identity.
+    pub(crate) fn refold(&mut self, number: u16) {
+        // One that is rebuilt does so, or does it again once that is over.
+        if self.pipeline.fault_of(number).is_none() {
+            self.break_partition((number, refold_fault()));
+        }
     }
 
     /// Returns the removal of a deleted project's external ids.

@@ -18,6 +18,7 @@ use super::bounded::BoundedHistory;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
 use crate::fault;
 use crate::shard::{Applier, CheckpointPolicy, Checkpoints, Evictor, PartitionContext, QuotaTable, Shard, Versions};
 use crate::verifier::{DamageNote, Unchecked};
@@ -65,6 +66,7 @@ impl Recomputation {
             unchecked: Arc::new(Unchecked::nothing()),
             damage: Arc::new(DamageNote::new(&store)),
             deleted: Arc::clone(replay.deleted),
+            erasures: Arc::new(Erasures::none(replay.hasher.clone())),
         };
         let progress = Arc::clone(&context.checkpoints);
         let checkpoints = Checkpoints::new(writer.clone(), CheckpointPolicy::default(), progress);

@@ -34,7 +34,7 @@ impl<S: Source> Fold<'_, S> {
             }
             _ => return Ok(None),
         };
-        if &*event.name == "group" {
+        if &*event.name == "group" || event.is_remainder() {
             self.describe_group(event, key, at)?;
         }
         Ok(Some(GroupRef::new(key, self.hasher.group_type(kind), number, kind == COMPANY)))

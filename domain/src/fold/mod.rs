@@ -21,16 +21,21 @@ use crate::text;
 use crate::versions::FigureKind;
 
 impl Project {
-    /// Folds one recorded event. Call it once per event, in the order of `position`, and never for duplicates or for events that the project
+    /// Folds one recorded event, or what stays of one that was erased. Call it once per event, in the order of `position`, and never for duplicates or for events that the project
     /// [drops](Project::drops).
     ///
     /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
     pub fn apply<S: Source>(&mut self, event: &Event, position: Position, hasher: &KeyHasher, source: &S) -> Result<(), Fault> {
         let mut fold = Fold { project: self, position, hasher, source };
-        let identity_key = fold.subject(event)?;
-        let named = fold.named(event)?;
-        fold.record(event, identity_key, named)?;
-        self.rollups.receipts.count_receipt(event);
+        if event.is_remainder() {
+            // Only what it reported about a group.
+            fold.named(event)?;
+        } else {
+            let identity_key = fold.subject(event)?;
+            let named = fold.named(event)?;
+            fold.record(event, identity_key, named)?;
+            self.rollups.receipts.count_receipt(event);
+        }
         self.rollups.drain(&mut self.touched);
         if let Some(floor) = self.floor {
             self.touched.retain_from(floor);

@@ -222,6 +222,17 @@ impl TableSet {
         self.replace(&tables, 0..tables.len(), prefixes, stop)
     }
 
+    /// Merges all tables to one, on this thread, so that nothing is left of former values and of deleted keys. Returns `false` if `stop` was set.
+    ///
+    /// The files of the former tables are removed as those of [`TableSet::purge`] are.
+    pub(crate) fn merge_all(&self, stop: &AtomicBool) -> Result<bool, TableError> {
+        self.begin_merge();
+        let _end = EndMerge(self);
+        let tables = self.tables();
+        // A single one has no key twice.
+        if tables.len() < 2 { Ok(true) } else { self.replace(&tables, 0..tables.len(), &[], stop) }
+    }
+
     /// Replaces a range of `tables` by one table with their pairs, but for those under `prefixes`; by none if nothing is left of the whole set.
     fn replace(
         &self,

@@ -51,6 +51,17 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Merges the sorted files of `partition` to one, as far as there are such files, so that they have nothing of former values and of deleted keys. The
+    /// next commit of the partition removes the former files. Takes as long as reading and writing the partition; checkpoints go on meanwhile.
+    /// Returns `false` if `stop` was set.
+    ///
+    /// # Errors
+    /// As [`Store::purge`].
+    fn merge_all(&self, partition: PartitionId, stop: &AtomicBool) -> Result<bool, StoreError> {
+        let _no_files = (partition, stop);
+        Ok(true)
+    }
+
     /// Rewrites the sorted files of `partition` without the pairs under `prefixes`, as far as there are such files. Nobody may write pairs
     /// under them any more. The next commit of the partition removes the former files, and may delete what is left under the prefixes. Takes as long
     /// as reading and writing the partition; checkpoints go on meanwhile. Returns `false` if `stop` was set.

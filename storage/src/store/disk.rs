@@ -391,6 +391,10 @@ impl Store for DiskStore {
         self.inner.resolved().map(drop)
     }
 
+    fn merge_all(&self, partition: PartitionId, stop: &AtomicBool) -> Result<bool, StoreError> {
+        self.inner.watch(self.inner.tables.of(partition).merge_all(stop))
+    }
+
     fn purge(&self, partition: PartitionId, prefixes: &[Vec<u8>], stop: &AtomicBool) -> Result<bool, StoreError> {
         self.inner.watch(self.inner.tables.of(partition).purge(prefixes, stop))
     }

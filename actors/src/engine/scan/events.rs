@@ -237,7 +237,7 @@ impl Scan<'_> {
     ) -> Result<ControlFlow<()>, ScanError> {
         self.check_goes_on()?;
         for (position, event) in piece.events {
-            if self.is_below_floor(event.day) || self.engine.inner.dead.contains(position) {
+            if self.is_below_floor(event.day) || self.engine.inner.dead.contains(position) || event.is_remainder() {
                 continue;
             }
             // The archive has no duplicates.

@@ -180,6 +180,13 @@ impl Views {
         self.evictions.fetch_add(removed, Ordering::Relaxed);
     }
 
+    /// Removes the views of a project.
+    pub(in crate::engine) fn forget(&self, project: ProjectId) {
+        let mut table = self.table.lock();
+        let removed = table.projects.remove(&project).unwrap_or_default();
+        table.bytes -= removed.iter().map(|entry| entry.bytes).sum::<usize>();
+    }
+
     /// Counts a question that was answered with a view.
     pub(super) fn count_hit(&self) {
         self.hits.fetch_add(1, Ordering::Relaxed);

@@ -46,8 +46,9 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
             let member = tenant.members.get(id).map(|member| of_member(AuditAction::MemberRemoved, Some(member), None));
             member.into_iter().chain(revoked(tenant, |token| token.member.as_ref() == Some(id))).collect()
         }
-        // What the program notes for itself, and what can't be: the record was checked.
-        (ControlRecord::EventsRecorded { .. } | ControlRecord::DeletionFinished { .. }, _) | (_, None) => Vec::new(),
+        // What the program notes for itself, what must not be named, and what can't be: the record was checked.
+        (ControlRecord::EventsRecorded { .. } | ControlRecord::DeletionFinished { .. } | ControlRecord::IdentityErased(_), _)
+        | (_, None) => Vec::new(),
     }
 }
 

@@ -5,11 +5,12 @@ use super::super::{snapshot, state};
 use super::*;
 
 /// Records, and the snapshot that they result in, of each version from the first to the current one.
-const VERSIONS: [(&str, &str); 4] = [
+const VERSIONS: [(&str, &str); 5] = [
     (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
     (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
     (include_str!("fixtures/records-v3.ndjson"), include_str!("fixtures/snapshot-v3.json")),
     (include_str!("fixtures/records-v4.ndjson"), include_str!("fixtures/snapshot-v4.json")),
+    (include_str!("fixtures/records-v5.ndjson"), include_str!("fixtures/snapshot-v5.json")),
 ];
 const POSITION: u64 = 7;
 
@@ -56,7 +57,7 @@ fn limits_of_keys_came_with_version_2() {
 
 #[test]
 fn deleted_projects_came_with_version_3() {
-    let [v1, v2, v3, _] = VERSIONS.map(|(records, _)| replayed(records).deletions().collect::<Vec<_>>());
+    let [v1, v2, v3, ..] = VERSIONS.map(|(records, _)| replayed(records).deletions().collect::<Vec<_>>());
     assert_eq!((v1, v2, v3), (vec![], vec![], vec![(OrganizationId(1), ProjectId(4))]));
 }
 
@@ -65,12 +66,12 @@ fn the_retention_of_projects_came_with_version_4() {
     let days = |state: State| {
         state.tenants.values().flat_map(|tenant| tenant.projects.values()).filter_map(|p| p.retention_days).sum::<u32>()
     };
-    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90]);
+    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90, 90]);
 }
 
 #[test]
 fn members_came_with_version_4() {
-    let [.., v3, v4] = VERSIONS.map(|(records, _)| replayed(records));
+    let [_, _, v3, v4, _] = VERSIONS.map(|(records, _)| replayed(records));
     let members = |state: &State| -> Vec<(String, Role)> {
         let members = state.tenants.values().flat_map(|tenant| tenant.members.values());
         members.map(|member| (member.email.clone(), member.role)).collect()
@@ -80,6 +81,13 @@ fn members_came_with_version_4() {
         state.tenants.values().flat_map(|t| t.tokens.values()).filter(|(token, _)| token.member.is_some()).count()
     };
     assert_eq!((held(&v3), held(&v4)), (0, 1));
+}
+
+#[test]
+fn erasures_came_with_version_5() {
+    let numbers = |state: State| state.erasures().map(|erasure| (erasure.number, erasure.until)).collect::<Vec<_>>();
+    assert_eq!(VERSIONS.map(|(records, _)| numbers(replayed(records)).len()), [0, 0, 0, 0, 1]);
+    assert_eq!(numbers(replayed(VERSIONS[4].0)), [(1, 9)]);
 }
 
 #[test]

@@ -24,6 +24,7 @@ use super::*;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
 use crate::dead_letters::DeadLetters;
+use crate::erasures::Erasures;
 use crate::event_codec::{Events, LogRecord};
 use crate::faulty_store::FaultyStore;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
@@ -127,9 +128,13 @@ impl<S: Store + Clone> Rig<S> {
     }
 }
 
+fn no_erasures() -> Arc<Erasures> {
+    Arc::new(Erasures::none(KeyHasher::new([7; 16])))
+}
+
 fn past(dir: &TempDir, log: &Log) -> Arc<dyn History> {
     let sealed = Arc::new(SealedEvents::open(&dir.path().join("archive"), Arc::default()).unwrap());
-    Arc::new(Past::new(sealed, LoggedEvents::new(log.reader())))
+    Arc::new(Past::new(sealed, LoggedEvents::new(log.reader()), no_erasures()))
 }
 
 fn open<S: Store + Clone>(
@@ -142,6 +147,7 @@ fn open<S: Store + Clone>(
     let store: Arc<dyn Store> = Arc::new(store.clone());
     let context = PartitionContext {
         deleted: Arc::default(),
+        erasures: no_erasures(),
         store: Arc::clone(&store),
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),

@@ -31,6 +31,11 @@ impl PartitionTables {
         Ok(self.set.purge(prefixes, stop)?)
     }
 
+    /// Merges all tables to one.
+    pub(in crate::store) fn merge_all(&self, stop: &AtomicBool) -> Result<bool, StoreError> {
+        Ok(self.set.merge_all(stop)?)
+    }
+
     /// Returns the damage that a merge met, once.
     pub(in crate::store) fn damage(&self) -> Result<(), StoreError> {
         self.set.take_damage().map_or(Ok(()), |damage| Err(damage.into()))

@@ -1,0 +1,245 @@
+//! Removes what is recorded of erased identities: from states, log, archive, and smaller files.
+//!
+//! An erasure is durable before anything is removed, and replays leave out what is left. So each step can be repeated, and an attempt that ends half-way is.
+//! When all is gone, a record in the control log ends the erasure.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_archive::archive::Archive;
+use headcount_archive::error::ArchiveError;
+use headcount_archive::file::{ArchiveFile, FileEntry};
+use headcount_archive::removal::{replace_file, rewrite_rows};
+use headcount_archive::row::Row;
+use headcount_domain::erasure::ErasedKeys;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_storage::aside;
+use headcount_storage::store::Store;
+
+use super::error::SealingError;
+use super::sealing::seal_all;
+use super::sources::Sources;
+use crate::erasures::erase_row;
+use crate::fault;
+use crate::partitions::partition_of;
+use crate::registry::Erasure;
+
+/// The pause before the next attempt, if something must be waited for.
+const WAIT: Duration = Duration::from_millis(50);
+/// The pause after a failure, which doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct ErasureSteps {
+    /// The projects whose files were rewritten since this erasure was met.
+    rewritten: BTreeSet<ProjectId>,
+    /// The erasure that is under way, by organization and number.
+    current: Option<(u64, u64)>,
+    not_before: Option<Stopwatch>,
+    failures: u32,
+}
+
+impl ErasureSteps {
+    /// Removes what can be removed now of the first erasure. Returns whether there is more to do.
+    pub(super) fn step(&mut self, sources: &Sources) -> bool {
+        let Some(erasure) = sources.removal.erasures.unfinished().into_iter().next() else { return false };
+        if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
+            return false;
+        }
+        let current = Some((erasure.organization.0, erasure.number));
+        if self.current != current {
+            *self = Self { current, ..Self::default() };
+        }
+        let removed = self.remove(sources, &erasure);
+        match removed {
+            Ok(true) => {
+                *self = Self::default();
+                return true;
+            }
+            Ok(false) => {
+                self.failures = 0;
+                self.not_before = Some(Stopwatch::now() + WAIT);
+            }
+            Err(_) if sources.is_stopping() => {}
+            Err(fault) => {
+                if self.failures.is_power_of_two() || self.failures == 0 {
+                    tracing::warn!(%fault, "not everything of an erased identity could be removed yet; its events count nowhere");
+                }
+                let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_PAUSE);
+                self.failures += 1;
+                self.not_before = Some(Stopwatch::now() + pause);
+            }
+        }
+        false
+    }
+
+    /// Removes what can be removed of an erased identity. Returns whether nothing is left.
+    fn remove(&mut self, sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
+        let projects = erasure.projects.iter().copied().filter(|project| !sources.deleted.contains(*project));
+        let projects: Vec<ProjectId> = projects.filter(|project| sources.registry.policy(*project).is_some()).collect();
+        if !fold_anew(sources, &projects) || !remove_from_log(sources, erasure)? {
+            return Ok(false);
+        }
+        for project in &projects {
+            if !self.rewritten.contains(project) {
+                if !rewrite_files(sources, *project)? {
+                    return Ok(false);
+                }
+                self.rewritten.insert(*project);
+            }
+        }
+        for project in &projects {
+            if !merge_tables(sources, *project)? {
+                return Ok(false);
+            }
+            (sources.removal.forget_answers)(*project);
+        }
+        remove_small_files(sources, &projects)?;
+        finish(sources, erasure)
+    }
+}
+
+/// Has the states of projects folded anew. Returns whether they were.
+fn fold_anew(sources: &Sources, projects: &[ProjectId]) -> bool {
+    let stale: BTreeSet<u16> = projects
+        .iter()
+        .filter(|project| sources.removal.erasures.is_stale(**project))
+        .map(|project| partition_of(*project))
+        .collect();
+    for partition in &stale {
+        sources.shards.refold(*partition);
+    }
+    if stale.is_empty() {
+        sources.done("state without an erased identity");
+    }
+    stale.is_empty()
+}
+
+/// Seals what is in the log, without the identity, until the log has no event of it. What is sealed is in durable checkpoints.
+fn remove_from_log(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
+    let is_out = || sources.logged.first_position() > erasure.until;
+    if is_out() {
+        return Ok(true);
+    }
+    (sources.removal.end_segment)(erasure.until);
+    match seal_all(sources) {
+        Ok(_) => {
+            sources.done("log without an erased identity");
+            Ok(is_out())
+        }
+        // Checkpoints are on their way.
+        Err(SealingError::NoAnswer) => Ok(false),
+        Err(_) if sources.is_stopping() => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes the files of a project that have events of an erased identity anew. Returns whether none is left.
+fn rewrite_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
+    let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
+        None => return Ok(true),
+        Some(opened) => opened.map_err(fault::of_archive)?,
+    };
+    if archive.manifest().base().is_some() {
+        return Err(Fault::defect("the base of a project has an erased identity"));
+    }
+    for entry in archive.manifest().files().to_vec() {
+        if sources.is_stopping() || sources.deleted.contains(project) {
+            return Ok(false);
+        }
+        let found = archive.file(&entry).and_then(|file| has_erased(&file, &keys, &sources.hasher));
+        if !sources.sealed.note(project, &entry.name.base(), found).map_err(fault::of_archive)? {
+            continue;
+        }
+        if !sources.has_space() {
+            return Ok(false);
+        }
+        if !rewrite_file(sources, project, &mut archive, &entry, &keys)? {
+            return Ok(false);
+        }
+    }
+    archive.remove_left_overs().map_err(fault::of_archive)?;
+    Ok(true)
+}
+
+/// Whether a file has an erased id. Each distinct id is hashed once.
+fn has_erased(file: &ArchiveFile, keys: &ErasedKeys, hasher: &KeyHasher) -> Result<bool, ArchiveError> {
+    for group in file.groups() {
+        for (name, is_user) in [("user_id", true), ("anonymous_id", false)] {
+            let column = group.texts(name)?;
+            let codes: BTreeSet<u32> = column.codes().iter().copied().collect();
+            let mut values = codes.into_iter().filter_map(|code| column.value(code));
+            if values.any(|id| keys.contains(if is_user { hasher.user(id) } else { hasher.anonymous(id) })) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Writes a file anew without what is erased.
+fn rewrite_file(
+    sources: &Sources,
+    project: ProjectId,
+    archive: &mut Archive,
+    entry: &FileEntry,
+    keys: &ErasedKeys,
+) -> Result<bool, Fault> {
+    let is_wanted = || !sources.is_stopping() && !sources.deleted.contains(project);
+    let mut erase = |row: Row| if is_wanted() { Ok(erase_row(row, keys, &sources.hasher)) } else { Err(ArchiveError::Stopped) };
+    let rewritten = match rewrite_rows(archive, entry, sources.seal_options(), &mut erase) {
+        Err(error @ ArchiveError::Damaged { .. }) => {
+            return sources.sealed.note(project, &entry.name.base(), Err(error)).map_err(fault::of_archive);
+        }
+        rewritten => rewritten.map_err(fault::of_archive)?,
+    };
+    sources.done("file without an erased identity written");
+    let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(false) };
+    replace_file(archive, entry, &rewritten).map_err(fault::of_archive)?;
+    sources.done("file without an erased identity listed");
+    archive.remove_left_overs().map_err(fault::of_archive)?;
+    Ok(true)
+}
+
+/// Merges the tables of a project's partition, so that former values of its records are gone.
+fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
+    if !sources.removal.store.merge_all(stored_as, &sources.stop).map_err(fault::of_store)? {
+        return Ok(false);
+    }
+    match sources.removal.writer.remove(stored_as, Vec::new()) {
+        Some(removed) => removed.map_err(fault::of_store)?,
+        None => return Ok(false),
+    }
+    sources.done("tables without an erased identity written");
+    Ok(true)
+}
+
+fn remove_small_files(sources: &Sources, projects: &[ProjectId]) -> Result<(), Fault> {
+    let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
+    for project in projects {
+        if let Some(keys) = sources.removal.erasures.keys(*project) {
+            let is_erased = |position, event: &mut _| keys.erase(position, event, &sources.hasher);
+            sources.dead.erase(*project, &is_erased).map_err(failed("events that were set aside"))?;
+        }
+    }
+    for derived in &sources.removal.derived_dirs {
+        aside::remove_old(derived, 0).map_err(failed("what was moved aside earlier"))?;
+    }
+    Ok(())
+}
+
+/// Records that nothing is left, unless a backup is being made, which may have something: its control data must have the erasure.
+fn finish(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
+    let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
+    sources.registry.finish_erasure(erasure).map_err(|error| Fault::io(error.to_string()))?;
+    sources.removal.erasures.finish(erasure);
+    tracing::info!("nothing of an erased identity is left");
+    sources.done("erasure finished");
+    Ok(true)
+}

@@ -1,0 +1,278 @@
+//! The erased identities, as everything that reads or records events needs them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_archive::row::Row;
+use headcount_domain::erasure::{AfterErasure, ErasedKeys};
+use headcount_domain::identity::SentKeys;
+use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
+use headcount_domain::intake::event::{Event, Position};
+use parking_lot::{Mutex, MutexGuard, RwLock};
+
+use crate::partitions::partition_of;
+use crate::registry::Erasure;
+
+/// How long events that were admitted before an identity was suppressed may take.
+const CHECKED_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(5);
+
+/// What is left of a row of the archive. `None`: nothing.
+pub(crate) fn erase_row(mut row: Row, keys: &ErasedKeys, hasher: &KeyHasher) -> Option<Row> {
+    match keys.erase(row.position, &mut row.event, hasher) {
+        AfterErasure::Unchanged | AfterErasure::WithoutId => Some(row),
+        // An event that was set aside reported nothing, and took no external id.
+        AfterErasure::Gone(remainder) => {
+            let event = *remainder.filter(|_| !row.set_aside)?;
+            Some(Row { position: row.position, event, currencies: None, set_aside: true })
+        }
+    }
+}
+
+/// Kept by events under way, so that one can wait for those that were checked against an earlier list.
+pub(crate) type Epoch = Arc<()>;
+
+/// The ids whose events are no longer recorded.
+#[derive(Debug, Default)]
+struct Suppressed {
+    users: HashSet<(OrganizationId, RecordKey)>,
+    others: HashSet<(ProjectId, RecordKey)>,
+    epoch: Epoch,
+}
+
+impl Suppressed {
+    fn add(&mut self, erasure: &Erasure) {
+        if erasure.is_lifted {
+            return;
+        }
+        self.users.extend(erasure.users.iter().map(|user| (erasure.organization, *user)));
+        self.others.extend(erasure.others.iter().copied());
+    }
+}
+
+/// The erasures of which something may be left.
+#[derive(Debug, Default)]
+struct Unfinished {
+    erasures: Vec<Erasure>,
+    /// The keys that are erased from the history of each project.
+    keys: HashMap<ProjectId, Arc<ErasedKeys>>,
+    /// The projects whose state may still have an erased identity, each with the number of erasures that were begun when the last of them was.
+    stale: BTreeMap<ProjectId, u64>,
+    begun: u64,
+    /// How many erasures the state of each project reflects.
+    reflected: HashMap<ProjectId, u64>,
+    /// How many each project had.
+    counted: HashMap<ProjectId, u64>,
+}
+
+impl Unfinished {
+    fn index(&mut self) {
+        let mut keys: HashMap<ProjectId, ErasedKeys> = HashMap::new();
+        for erasure in &self.erasures {
+            for project in &erasure.projects {
+                let of_project = keys.entry(*project).or_default();
+                erasure.users.iter().for_each(|user| of_project.add(*user, erasure.until));
+                let others = erasure.others.iter().filter(|(of, _)| of == project);
+                others.for_each(|(_, other)| of_project.add(*other, erasure.until));
+            }
+        }
+        self.keys = keys.into_iter().map(|(project, keys)| (project, Arc::new(keys))).collect();
+    }
+
+    fn add(&mut self, erasure: Erasure) {
+        self.begun += 1;
+        for project in &erasure.projects {
+            self.stale.insert(*project, self.begun);
+            *self.counted.entry(*project).or_default() += 1;
+        }
+        self.erasures.push(erasure);
+        self.index();
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Erasures {
+    hasher: KeyHasher,
+    suppressed: RwLock<Suppressed>,
+    /// Length of what is suppressed: mostly 0, so that events take no lock.
+    suppressed_count: AtomicUsize,
+    unfinished: RwLock<Unfinished>,
+    unfinished_count: AtomicUsize,
+    /// Held while the lists change.
+    changes: Mutex<()>,
+}
+
+impl Erasures {
+    /// Creates the list of `erasures`.
+    pub(crate) fn new(hasher: KeyHasher, erasures: Vec<Erasure>) -> Self {
+        let (mut suppressed, mut unfinished) = (Suppressed::default(), Unfinished::default());
+        for erasure in erasures {
+            suppressed.add(&erasure);
+            if erasure.is_done {
+                erasure.projects.iter().for_each(|project| *unfinished.counted.entry(*project).or_default() += 1);
+            } else {
+                unfinished.add(erasure);
+            }
+        }
+        unfinished.reflected.clone_from(&unfinished.counted);
+        let suppressed_count = AtomicUsize::new(suppressed.users.len() + suppressed.others.len());
+        let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
+        let (suppressed, unfinished) = (RwLock::new(suppressed), RwLock::new(unfinished));
+        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, changes: Mutex::default() }
+    }
+
+    /// The list of nobody.
+    pub(crate) fn none(hasher: KeyHasher) -> Self {
+        Self::new(hasher, Vec::new())
+    }
+
+    /// Waits for the right to begin or lift an erasure: nobody else may change what is suppressed meanwhile.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.changes.lock()
+    }
+
+    /// Returns what an event that was checked keeps until it is in the state.
+    pub(crate) fn epoch(&self) -> Epoch {
+        Arc::clone(&self.suppressed.read().epoch)
+    }
+
+    /// Whether an event must not be recorded, since its identity was erased. Removes an erased id from the event of another one. The event keeps
+    /// an [`Erasures::epoch`] from before this.
+    pub(crate) fn suppresses(&self, organization: impl FnOnce() -> Option<OrganizationId>, event: &mut Event) -> bool {
+        if self.suppressed_count.load(Ordering::Acquire) == 0 {
+            return false;
+        }
+        let SentKeys { user, other } = SentKeys::of(&event.who, &self.hasher);
+        let suppressed = self.suppressed.read();
+        let is_other = other.is_some_and(|other| suppressed.others.contains(&(event.project, other)));
+        match user.zip(organization()) {
+            Some((user, organization)) if suppressed.users.contains(&(organization, user)) => true,
+            Some(_) => {
+                if is_other {
+                    event.who.anonymous_id = None;
+                }
+                false
+            }
+            None => is_other,
+        }
+    }
+
+    /// Has no more events of an erasure's ids recorded. Waits until those that were admitted before are in the state. Returns `false` if that takes too
+    /// long.
+    pub(crate) fn suppress(&self, erasure: &Erasure) -> bool {
+        let former = {
+            let mut suppressed = self.suppressed.write();
+            suppressed.add(erasure);
+            self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
+            std::mem::take(&mut suppressed.epoch)
+        };
+        let began = Stopwatch::now();
+        while Arc::strong_count(&former) > 1 {
+            if began.elapsed() > CHECKED_TIMEOUT {
+                return false;
+            }
+            std::thread::sleep(POLL);
+        }
+        true
+    }
+
+    /// Suppresses exactly what these erasures say, after one was given up or lifted.
+    pub(crate) fn suppress_only(&self, erasures: &[Erasure]) {
+        let mut suppressed = self.suppressed.write();
+        let epoch = Arc::clone(&suppressed.epoch);
+        *suppressed = Suppressed { epoch, ..Suppressed::default() };
+        erasures.iter().for_each(|erasure| suppressed.add(erasure));
+        self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
+    }
+
+    /// Whether an id is suppressed.
+    pub(crate) fn knows(&self, organization: OrganizationId, users: &[RecordKey], others: &[(ProjectId, RecordKey)]) -> bool {
+        let suppressed = self.suppressed.read();
+        users.iter().any(|user| suppressed.users.contains(&(organization, *user)))
+            || others.iter().any(|other| suppressed.others.contains(other))
+    }
+
+    /// Adds an erasure that is durable.
+    pub(crate) fn begin(&self, erasure: Erasure) {
+        let mut unfinished = self.unfinished.write();
+        unfinished.add(erasure);
+        self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
+    }
+
+    /// Removes an erasure of which nothing is left.
+    pub(crate) fn finish(&self, erasure: &Erasure) {
+        let mut unfinished = self.unfinished.write();
+        unfinished.erasures.retain(|other| (other.organization, other.number) != (erasure.organization, erasure.number));
+        unfinished.index();
+        self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
+    }
+
+    /// The erasures of which something may be left.
+    pub(crate) fn unfinished(&self) -> Vec<Erasure> {
+        if self.has_unfinished() { self.unfinished.read().erasures.clone() } else { Vec::new() }
+    }
+
+    /// Whether something may be left of an erased identity.
+    pub(crate) fn has_unfinished(&self) -> bool {
+        self.unfinished_count.load(Ordering::Acquire) > 0
+    }
+
+    /// The keys that are to be erased from the history of a project.
+    pub(crate) fn keys(&self, project: ProjectId) -> Option<Arc<ErasedKeys>> {
+        if !self.has_unfinished() {
+            return None;
+        }
+        self.unfinished.read().keys.get(&project).cloned()
+    }
+
+    /// Erases what is to be erased from events of history.
+    pub(crate) fn filter(&self, events: &mut Vec<(Position, Box<Event>)>) {
+        if !self.has_unfinished() {
+            return;
+        }
+        let unfinished = self.unfinished.read();
+        events.retain_mut(|(position, event)| {
+            let Some(keys) = unfinished.keys.get(&event.project) else { return true };
+            match keys.erase(*position, event, &self.hasher) {
+                AfterErasure::Unchanged | AfterErasure::WithoutId => true,
+                AfterErasure::Gone(Some(remainder)) => {
+                    *event = remainder;
+                    true
+                }
+                AfterErasure::Gone(None) => false,
+            }
+        });
+    }
+
+    /// The projects of a partition whose state may have an erased identity, as [`Erasures::reflects`] takes them.
+    pub(crate) fn stale(&self, partition: u16) -> Vec<(ProjectId, u64)> {
+        let unfinished = self.unfinished.read();
+        let stale = unfinished.stale.iter().filter(|(project, _)| partition_of(**project) == partition);
+        stale.map(|(project, begun)| (*project, *begun)).collect()
+    }
+
+    /// Whether the state of a project may have an erased identity.
+    pub(crate) fn is_stale(&self, project: ProjectId) -> bool {
+        self.unfinished.read().stale.contains_key(&project)
+    }
+
+    /// Records that the states of these projects have none of the identities that were erased when [`Erasures::stale`] returned them.
+    pub(crate) fn reflects(&self, projects: &[(ProjectId, u64)]) {
+        let mut unfinished = self.unfinished.write();
+        for (project, begun) in projects {
+            if unfinished.stale.get(project) == Some(begun) {
+                unfinished.stale.remove(project);
+            }
+            let counted = unfinished.counted.get(project).copied().unwrap_or(0);
+            unfinished.reflected.insert(*project, counted);
+        }
+    }
+
+    /// A number that changes when the state of a project loses an identity: versions alone may return to former values.
+    pub(crate) fn reflected(&self, project: ProjectId) -> u64 {
+        self.unfinished.read().reflected.get(&project).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,114 @@
+//! Erased identities: which events are theirs, and what stays of such an event.
+//!
+//! History without an identity is the recorded events with its own taken out, so the state without it is the state of that history. Two things stay of an
+//! erased event: what it reported about a company or a group, and that its `external_id` is taken.
+
+use std::collections::BTreeMap;
+
+use crate::identity::SentKeys;
+use crate::ids::{KeyHasher, RecordKey};
+use crate::intake::event::{Details, Event, Position, SentIds};
+use crate::intake::fields::metadata_text;
+
+/// The keys of erased ids of one project, each with the last position at which its events are erased.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ErasedKeys {
+    keys: BTreeMap<RecordKey, Position>,
+}
+
+/// What an erasure makes of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AfterErasure {
+    /// It stays as it is.
+    Unchanged,
+    /// It belongs to somebody else, and lost an erased id. The event was changed.
+    WithoutId,
+    /// It is gone; this stays of it.
+    Gone(Option<Box<Event>>),
+}
+
+impl ErasedKeys {
+    /// Adds a key. Events with positions up to `until` are erased.
+    pub fn add(&mut self, key: RecordKey, until: Position) {
+        let known = self.keys.entry(key).or_default();
+        *known = until.max(*known);
+    }
+
+    /// Whether there is no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Whether events of a key are erased at any position.
+    #[must_use]
+    pub fn contains(&self, key: RecordKey) -> bool {
+        self.keys.contains_key(&key)
+    }
+
+    fn has(&self, key: Option<RecordKey>, position: Position) -> bool {
+        key.and_then(|key| self.keys.get(&key)).is_some_and(|until| position <= *until)
+    }
+
+    /// Erases from the event at a position. A user decides alone whose an event is, else the anonymous id.
+    pub fn erase(&self, position: Position, event: &mut Event, hasher: &KeyHasher) -> AfterErasure {
+        if self.is_empty() {
+            return AfterErasure::Unchanged;
+        }
+        let keys = SentKeys::of(&event.who, hasher);
+        if self.has(keys.named(), position) {
+            return AfterErasure::Gone(event.remainder(hasher).map(Box::new));
+        }
+        if keys.user.is_some() && self.has(keys.other, position) {
+            event.who.anonymous_id = None;
+            return AfterErasure::WithoutId;
+        }
+        AfterErasure::Unchanged
+    }
+}
+
+impl Event {
+    /// Whether this is what stays of an erased event. No other event has an empty name.
+    #[must_use]
+    pub fn is_remainder(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    /// The fingerprint of the `external_id` of the erased event of which this stays.
+    #[must_use]
+    pub fn taken_id(&self) -> Option<u128> {
+        let hex = self.details.message.as_deref().filter(|_| self.is_remainder())?;
+        u128::from_str_radix(hex, 16).ok()
+    }
+
+    /// Returns what stays if the event is erased.
+    fn remainder(&self, hasher: &KeyHasher) -> Option<Self> {
+        let taken = self.external_id.as_deref().map(|id| hasher.external_id(self.project, id));
+        let tells = &*self.name == "group" && (self.company.is_some() || self.details.group_id.is_some());
+        if taken.is_none() && !tells {
+            return None;
+        }
+        let mut details = Details { message: taken.map(|taken| format!("{taken:032x}").into()), ..Details::default() };
+        let (mut company, mut company_domain) = (None, None);
+        if tells {
+            let name = self.details.metadata.as_deref().and_then(|json| metadata_text(json, "name"));
+            details.metadata = name.map(|name| serde_json::json!({ "name": name }).to_string().into());
+            (details.group_type, details.group_id) = (self.details.group_type.clone(), self.details.group_id.clone());
+            (company, company_domain) = (self.company.clone(), self.company_domain.clone());
+        }
+        Some(Self {
+            project: self.project,
+            time: self.time,
+            received: self.received,
+            day: self.day,
+            name: "".into(),
+            who: SentIds::default(),
+            external_id: None,
+            money: None,
+            company,
+            company_domain,
+            email_company: None,
+            details,
+        })
+    }
+}
