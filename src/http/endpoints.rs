@@ -99,6 +99,7 @@ endpoints! {
     public_keys => remove;
     api_tokens => list;
     api_tokens => create;
+    api_tokens => change;
     api_tokens => revoke;
     audit_log => list;
     backups => backup;

@@ -18,7 +18,8 @@
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`manage`] | the management commands |
 //! | [`audit_log`] | who changed what |
-//! | [`rate_limits`] | how much may be sent with a key |
+//! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
+//! | [`matrix`] | every operation with every kind of credential |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -39,8 +40,10 @@ mod geo;
 mod histories;
 mod ingestion;
 mod intake;
+mod limits;
 mod manage;
 mod management;
+mod matrix;
 mod not_yet;
 mod ops;
 mod parameters;

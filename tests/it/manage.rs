@@ -47,6 +47,13 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
         json!(["Store", [], false, "record", "drop"])
     );
     assert_eq!(changed["server_only_revenue"], json!(true));
+    let limited =
+        answer(dir, &["project", "set", "Store", "--rate-limit", "5", "--burst", "9", "--quotas", "pages=70,sources=8"]);
+    assert_eq!(
+        json!([limited["rate_limit"], limited["burst"], limited["quotas"]["pages"], limited["quotas"]["sources"]]),
+        json!([5, 9, 70, 8])
+    );
+    refused(dir, &["project", "set", "Store", "--quotas", "pages"], "pages=5000");
     let names: Vec<Value> =
         answer(dir, &["project", "list"])["projects"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect();
     assert_eq!(names, ["default", "Store"]);
@@ -126,6 +133,8 @@ fn tokens(dir: &Path, id: &str) {
     assert_eq!((&shown["name"], &shown["token"]), (&json!("dashboard"), &Value::Null));
     let listed = answer(dir, &["token", "list"]);
     assert_eq!(listed["api_tokens"].as_array().unwrap().len(), 2, "the first one, and this: {listed}");
+    let limited = answer(dir, &["token", "set", token_id, "--rate-limit", "7", "--name", "slow"]);
+    assert_eq!(json!([limited["rate_limit"], limited["burst"], limited["name"]]), json!([7, 7, "slow"]));
     assert_eq!(answer(dir, &["token", "revoke", token_id]), Value::Null);
     refused(dir, &["token", "revoke", token_id], "not_found");
 }

@@ -76,7 +76,7 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
 ];
 
 /// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
-pub(crate) const MANAGEMENT: [Operation; 19] = [
+pub(crate) const MANAGEMENT: [Operation; 20] = [
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
     read("/members", "admin", Role::Admin),
@@ -95,6 +95,7 @@ pub(crate) const MANAGEMENT: [Operation; 19] = [
     read("/audit-log", "admin", Role::Admin),
     read("/api-tokens", "admin", Role::Admin),
     send("POST", "/api-tokens", TOKEN, "admin", Role::Admin),
+    send("PATCH", "/api-tokens/tok_0000000000000000", "{}", "admin", Role::Admin),
     delete("/api-tokens/tok_0000000000000000"),
 ];
 
@@ -135,7 +136,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 44] = [
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
     ("/audit-log", &["GET", "HEAD"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),
-    ("/api-tokens/tok_0000000000000000", &["DELETE"]),
+    ("/api-tokens/tok_0000000000000000", &["PATCH", "DELETE"]),
     ("/admin/backup", &["POST"]),
     ("/admin/verify", &["POST"]),
     ("/healthz", &["GET", "HEAD"]),
@@ -188,6 +189,7 @@ impl Operation {
         self.method == "DELETE"
             || self.path.contains("co_")
             || self.path.contains("mem_")
+            || self.path.contains("tok_")
             || !self.query.is_empty() && !self.path.ends_with("/top")
     }
 

@@ -39,9 +39,8 @@ def make_copy():
     # Bugs leave things unused.
     manifest = root[: root.index("[workspace.lints.rust]")] + '[workspace.lints.rust]\nwarnings = "allow"\n\n'
     manifest = re.sub(r"members = \[.*?\]", 'members = ' + json.dumps(PARTS), manifest, count=1, flags=re.S)
-    # What runs a thousand histories had better be fast. Everything else is built as in the whole workspace, so that it can be built once.
+    # Everything is built as in the whole workspace, so that it can be built once.
     manifest += root[root.index("[profile.dev]") : root.index("[profile.release]")]
-    manifest += "".join(f"{name}.opt-level = 1\n" for name in ("headcount-model", "headcount-histories", "headcount-storage"))
     (tree / "Cargo.toml").write_text(manifest)
     shutil.copy(ROOT / "Cargo.lock", tree / "Cargo.lock")
     return tree

@@ -60,7 +60,16 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let logged = LoggedEvents::new(log.reader());
     let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), logged.clone(), Arc::clone(&erasures)));
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
-    let opening = Opening { derived: &derived, config, history: &history, dead: &dead, deleted: &deleted, erasures: &erasures };
+    let quotas = Arc::new(QuotaTable::new(config.quotas, registry.own_quotas()));
+    let opening = Opening {
+        derived: &derived,
+        config,
+        history: &history,
+        dead: &dead,
+        deleted: &deleted,
+        erasures: &erasures,
+        quotas: &quotas,
+    };
     let (store, format) = derived.open(format, log.last_position() == 0)?;
     let (state, format) = match opening.state(store, format) {
         Ok(state) => (state, format),
@@ -159,6 +168,7 @@ struct Opening<'a> {
     history: &'a Arc<dyn History>,
     dead: &'a Arc<DeadLetters>,
     deleted: &'a Arc<DeletedProjects>,
+    quotas: &'a Arc<QuotaTable>,
     erasures: &'a Arc<Erasures>,
 }
 
@@ -202,7 +212,7 @@ impl Opening<'_> {
             index: self.derived.index(format),
             health: Arc::default(),
             checkpoints: Arc::default(),
-            limits: Arc::new(QuotaTable::new(self.config.quotas)),
+            limits: Arc::clone(self.quotas),
             progress: Arc::clone(&self.config.progress),
             unchecked: Arc::new(Unchecked::begin(store, before_serving(self.config.check_before_serving))?),
             damage: Arc::new(DamageNote::new(store)),

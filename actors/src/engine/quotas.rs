@@ -8,6 +8,7 @@ use headcount_domain::intake::event::Event;
 use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
 
 use super::handle::Engine;
+use super::shard_client::AskError;
 use crate::ingest::{QuotaExceeded, TrackError};
 use crate::shard::QuotaCheck;
 
@@ -15,6 +16,22 @@ use crate::shard::QuotaCheck;
 const TOGETHER: usize = 256;
 
 impl Engine {
+    /// The quotas of a project.
+    #[must_use]
+    pub fn quotas(&self, project: ProjectId) -> Quotas {
+        self.inner.quotas.of(project)
+    }
+
+    /// Applies the quotas that the registry has of a project, from the next event on.
+    ///
+    /// # Errors
+    /// See [`AskError`]. The quotas hold as soon as the project's numbers change, or with the next start.
+    pub async fn apply_quotas(&self, project: ProjectId) -> Result<(), AskError> {
+        let Some(config) = self.registry().policy(project) else { return Ok(()) };
+        self.inner.quotas.set_own(project, config.quotas);
+        self.ask_shard(project, move |shard| shard.recount(project)).await
+    }
+
     /// Returns the events, by index, that would exceed a quota of their project. All `events` are of one project.
     ///
     /// # Errors
@@ -51,7 +68,7 @@ impl Engine {
     /// Returns the quotas that a project has reached.
     async fn reached(&self, project: ProjectId) -> Reached {
         let inner = &*self.inner;
-        if *inner.quotas.quotas() == Quotas::UNLIMITED {
+        if inner.quotas.is_unlimited() {
             return Reached::default();
         }
         if !inner.versions.contains_key(&project) {
@@ -72,7 +89,7 @@ impl Engine {
         let exceeded = |(place, quota): (usize, Option<Quota>)| {
             let quota = quota?;
             quotas.count_refusal(quota);
-            Some((place, QuotaExceeded { quota, limit: quotas.quotas().limit(quota) }))
+            Some((place, QuotaExceeded { quota, limit: quotas.of(project).limit(quota) }))
         };
         Ok(answer.into_iter().filter_map(exceeded).collect())
     }

@@ -9,7 +9,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::{Policy, Rates};
 
 use super::limiter::Limiter;
-use super::model::{ApiToken, Project, RateLimit};
+use super::model::{ApiToken, OwnQuotas, Project, RateLimit};
 use super::names::ActorKind;
 use super::secret::SecretHash;
 use super::state::{State, Tenant, Touched};
@@ -20,7 +20,24 @@ pub enum Principal {
     /// The holder of a root token, which can only create organizations.
     Root(ActorKind),
     /// The holder of an API token.
-    Token(Arc<ApiToken>, ActorKind),
+    Token(TokenHolder),
+}
+
+/// The holder of an API token.
+#[derive(Debug, Clone)]
+pub struct TokenHolder {
+    /// The token.
+    pub token: Arc<ApiToken>,
+    /// The kind of actor that the holder is.
+    pub kind: ActorKind,
+    /// The limiter of requests with the token, if it has a limit. All of them share it until the limit changes.
+    pub limiter: Option<Arc<Limiter>>,
+}
+
+impl PartialEq for TokenHolder {
+    fn eq(&self, other: &Self) -> bool {
+        self.token == other.token && self.kind == other.kind
+    }
 }
 
 /// The configuration of a project for ingestion: an immutable snapshot.
@@ -32,6 +49,8 @@ pub struct ProjectConfig {
     pub allowed_origins: Vec<String>,
     /// For how many days events are kept; for ever if absent.
     pub(crate) retention_days: Option<u32>,
+    /// The quotas that it has of its own.
+    pub(crate) quotas: OwnQuotas,
     calendar_pinned: bool,
 }
 
@@ -54,6 +73,7 @@ impl ProjectConfig {
             policy,
             allowed_origins: project.allowed_origins.clone(),
             retention_days: project.retention_days,
+            quotas: project.quotas,
             // The project's flag is never set without the organization's.
             calendar_pinned: project.events_recorded,
         }
@@ -80,6 +100,8 @@ pub struct PublicKey {
     pub project: Arc<ProjectConfig>,
     /// The limiter of the key's events, if it has a limit. All snapshots of the key share it until the limit changes.
     pub limiter: Option<Arc<Limiter>>,
+    /// The limiter of the events of all keys of the project, if it has a limit.
+    pub project_limiter: Option<Arc<Limiter>>,
 }
 
 /// The maps. A read locks one of many shards for a single lookup, and allocates nothing.
@@ -143,16 +165,15 @@ impl Cache {
     fn put(&self, tenant: &Tenant, project: &Project, rates: &Arc<Rates>) {
         let config = Arc::new(ProjectConfig::new(tenant, project, Arc::clone(rates)));
         self.by_project.insert(project.id, Arc::clone(&config));
+        // Any key that stays has the limiter that all share.
+        let former = project.public_keys.iter().find_map(|key| self.by_key(key)?.project_limiter);
+        let project_limiter = project.rate_limit.map(|limit| limiter(former, limit));
         for key in &project.public_keys {
-            let limiter = project.key_limits.get(key).map(|limit| self.limiter(key, *limit));
-            self.by_key.insert(key.as_str().into(), PublicKey { project: Arc::clone(&config), limiter });
+            let former = self.by_key(key).and_then(|key| key.limiter);
+            let limiter = project.key_limits.get(key).map(|limit| limiter(former, *limit));
+            let project_limiter = project_limiter.clone();
+            self.by_key.insert(key.as_str().into(), PublicKey { project: Arc::clone(&config), limiter, project_limiter });
         }
-    }
-
-    /// Returns the limiter of `key`: the existing one, unless the limit changed.
-    fn limiter(&self, key: &str, limit: RateLimit) -> Arc<Limiter> {
-        let former = self.by_key(key).and_then(|key| key.limiter);
-        former.filter(|limiter| limiter.limit() == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
     }
 
     pub(super) fn put_root_token(&self, hash: SecretHash, kind: ActorKind) {
@@ -160,12 +181,21 @@ impl Cache {
     }
 
     fn put_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
-        self.credentials.insert(hash, Principal::Token(Arc::clone(token), ActorKind::Token));
+        self.put_holder(token, hash, ActorKind::Token);
+    }
+
+    fn put_holder(&self, token: &Arc<ApiToken>, hash: SecretHash, kind: ActorKind) {
+        let former = match self.principal(&hash) {
+            Some(Principal::Token(former)) => former.limiter,
+            _ => None,
+        };
+        let limiter = token.rate_limit.map(|limit| limiter(former, limit));
+        self.credentials.insert(hash, Principal::Token(TokenHolder { token: Arc::clone(token), kind, limiter }));
     }
 
     /// Inserts the token of a command on the data directory of a stopped server.
     pub(super) fn put_command_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
-        self.credentials.insert(hash, Principal::Token(Arc::clone(token), ActorKind::Cli));
+        self.put_holder(token, hash, ActorKind::Cli);
     }
 
     fn remove_tokens(&self, tokens: &[SecretHash]) {
@@ -210,6 +240,11 @@ impl Cache {
             Touched::Deletions | Touched::Erasures => {}
         }
     }
+}
+
+/// Returns a limiter: the former one, unless the limit changed.
+fn limiter(former: Option<Arc<Limiter>>, limit: RateLimit) -> Arc<Limiter> {
+    former.filter(|limiter| limiter.limit() == limit).unwrap_or_else(|| Arc::new(Limiter::new(limit)))
 }
 
 /// All contents of a cache, sorted for comparison.

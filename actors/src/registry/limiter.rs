@@ -1,4 +1,4 @@
-//! The rate limit of a public key: a bucket of `burst` tokens that refills at a constant rate.
+//! A rate limit: a bucket of `burst` tokens that refills at a constant rate.
 //!
 //! The bucket is a single number, the time at which it will be full again (the "theoretical arrival time" of the generic
 //! cell rate algorithm, ITU-T I.371). It therefore needs no lock and no timer, and its memory does not grow with use.
@@ -28,7 +28,7 @@ pub struct Limiter {
 /// The state of a bucket at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// The capacity, in events.
+    /// The capacity, in events or requests.
     pub burst: u32,
     /// The number of available tokens; 0 in debt.
     pub remaining: u64,
@@ -38,7 +38,7 @@ pub struct Standing {
 
 /// The error for a bucket without a token; nothing was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the public key's limit of {} events a second, {} at once, is used up", limit.per_second, limit.burst())]
+#[error("the rate limit of {} a second, {} at once, is used up", limit.per_second, limit.burst())]
 pub struct LimitUsedUp {
     /// The limit.
     pub limit: RateLimit,
@@ -162,7 +162,7 @@ mod tests {
         limiter.take(at, 1).unwrap();
         let refused = limiter.check(at).unwrap_err();
         assert_eq!(refused.retry_after_seconds, 1);
-        assert_eq!(refused.to_string(), "the public key's limit of 1 events a second, 1 at once, is used up");
+        assert_eq!(refused.to_string(), "the rate limit of 1 a second, 1 at once, is used up");
     }
 
     /// At any rate, a sender without pauses gets the burst plus the refill of the elapsed time, and never more.

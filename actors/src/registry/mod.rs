@@ -51,21 +51,21 @@ use headcount_storage::log::LogFile;
 use parking_lot::{RwLock, RwLockReadGuard};
 
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
-pub use cache::{Principal, ProjectConfig, PublicKey};
+pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
 pub use error::{AuthError, ControlError, RegistryError};
 pub use ids::{AuditId, BadAuditId, BadMemberId, BadTokenId, MemberId, TokenId};
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub(crate) use model::Erasure;
 pub use model::{
     ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
-    OrganizationPatch, Project, ProjectPatch, RateLimit, RateLimitPatch,
+    OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch, TokenPatch,
 };
 pub use names::{ActorKind, AuditAction, Capability, Role, Scope, TargetType};
 pub use operator::{OPERATOR_FILE, OperatorToken};
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
-    MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS,
+    MAX_QUOTA, MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS,
 };
 
 use audit::changes::changes_of;
@@ -121,7 +121,7 @@ impl Registry {
             return Err(AuthError::Unknown);
         }
         match self.cache.principal(&SecretHash::of(bearer)) {
-            Some(Principal::Token(token, _)) if token.is_expired(now) => Err(AuthError::Unknown),
+            Some(Principal::Token(TokenHolder { token, .. })) if token.is_expired(now) => Err(AuthError::Unknown),
             Some(principal) => Ok(principal),
             None => Err(AuthError::Unknown),
         }

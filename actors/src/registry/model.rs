@@ -9,6 +9,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::policy::{BotPolicy, Rates, SignalsPolicy};
 use headcount_domain::money::Currency;
+use headcount_domain::quota::Quotas;
 use headcount_domain::time::{Instant, Timezone};
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +66,12 @@ pub struct Project {
     /// For how many days events are kept, today included: 1 to [`super::MAX_RETENTION_DAYS`]; for ever if absent. Since version 4.
     #[serde(default)]
     pub retention_days: Option<u32>,
+    /// The rate limit of its public keys together. Since version 6.
+    #[serde(default)]
+    pub rate_limit: Option<RateLimit>,
+    /// Its quotas. Since version 6.
+    #[serde(default)]
+    pub quotas: OwnQuotas,
     /// The public keys for trackers, oldest first; never empty.
     pub public_keys: Vec<String>,
     /// The rate limits of those [`Self::public_keys`] that have one. Since version 2.
@@ -76,13 +83,13 @@ pub struct Project {
     pub events_recorded: bool,
 }
 
-/// The rate limit of a public key.
+/// A rate limit: of the events of a public key or of a project's keys together, or of the requests with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
-    /// Events per second, over time: 1 to [`super::MAX_RATE_LIMIT`].
+    /// Events or requests per second, over time: 1 to [`super::MAX_RATE_LIMIT`].
     pub per_second: u32,
-    /// Events at once after a pause, if different: 1 to [`super::MAX_RATE_LIMIT`]. See [`Self::burst`].
+    /// Events or requests at once after a pause, if different: 1 to [`super::MAX_RATE_LIMIT`]. See [`Self::burst`].
     pub burst: Option<u32>,
 }
 
@@ -94,7 +101,7 @@ impl RateLimit {
     }
 }
 
-/// A change of a public key's limit; `None` leaves a field unchanged.
+/// A change of a rate limit; `None` leaves a field unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateLimitPatch {
     /// The new [`RateLimit::per_second`]; 0 removes the limit.
@@ -126,6 +133,9 @@ pub struct ApiToken {
     /// The member who holds it, if it is a member's. Since version 4.
     #[serde(default)]
     pub member: Option<MemberId>,
+    /// The rate limit of requests with it. Since version 6.
+    #[serde(default)]
+    pub rate_limit: Option<RateLimit>,
 }
 
 impl ApiToken {
@@ -244,6 +254,53 @@ pub struct ProjectPatch {
     pub server_only_revenue: Option<bool>,
     /// For how many days events are kept; `Some(None)`: for ever.
     pub retention_days: Option<Option<u32>>,
+    /// The rate limit of its public keys together.
+    pub rate_limit: RateLimitPatch,
+    /// The quotas to change.
+    pub quotas: OwnQuotas,
+}
+
+/// The quotas that a project has of its own; the server's where one is absent. Each is 1 to [`super::MAX_QUOTA`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnQuotas {
+    /// Of groups.
+    pub groups: Option<u32>,
+    /// Of companies.
+    pub companies: Option<u32>,
+    /// Of sources, mediums, campaigns and referrers, together.
+    pub sources: Option<u32>,
+    /// Of pages.
+    pub pages: Option<u32>,
+}
+
+impl OwnQuotas {
+    /// Each with its name.
+    pub fn named(&mut self) -> [(&'static str, &mut Option<u32>); 4] {
+        let Self { groups, companies, sources, pages } = self;
+        [("groups", groups), ("companies", companies), ("sources", sources), ("pages", pages)]
+    }
+
+    /// The quotas that hold, where `others` hold without these.
+    #[must_use]
+    pub fn over(self, others: Quotas) -> Quotas {
+        let own = |own: Option<u32>, other| own.map_or(other, |own| usize::try_from(own).unwrap_or(usize::MAX));
+        Quotas {
+            groups: own(self.groups, others.groups),
+            companies: own(self.companies, others.companies),
+            sources: own(self.sources, others.sources),
+            pages: own(self.pages, others.pages),
+        }
+    }
+}
+
+/// A change of an API token; `None` leaves a field unchanged.
+#[derive(Debug, Clone, Default)]
+pub struct TokenPatch {
+    /// The new name.
+    pub name: Option<String>,
+    /// The rate limit of requests with it.
+    pub rate_limit: RateLimitPatch,
 }
 
 /// The settings of a new API token.

@@ -1,6 +1,6 @@
 //! Operations on projects and their public keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -9,7 +9,7 @@ use headcount_domain::time::Instant;
 
 use super::audit_entry::Author;
 use super::error::RegistryError;
-use super::model::{NewProject, Project, ProjectPatch, RateLimitPatch};
+use super::model::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimitPatch};
 use super::organizations::{currency_fixed, unused_project_id};
 use super::record::ControlRecord;
 use super::secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, random_key};
@@ -65,6 +65,13 @@ impl Registry {
         let state = self.state();
         let projects = state.tenants.values().flat_map(|tenant| tenant.projects.values());
         projects.filter(|project| project.retention_days.is_some()).map(|project| project.id).collect()
+    }
+
+    /// Returns the projects that have quotas of their own, and these.
+    pub(crate) fn own_quotas(&self) -> HashMap<ProjectId, OwnQuotas> {
+        let state = self.state();
+        let projects = state.tenants.values().flat_map(|tenant| tenant.projects.values());
+        projects.filter(|project| project.quotas != OwnQuotas::default()).map(|project| (project.id, project.quotas)).collect()
     }
 
     /// Changes a project atomically, and returns its new state.
@@ -222,6 +229,8 @@ impl NewProject {
             signals_policy: self.signals_policy.unwrap_or_default(),
             server_only_revenue: self.server_only_revenue.unwrap_or(false),
             retention_days: validate::retention_days(self.retention_days)?,
+            rate_limit: None,
+            quotas: OwnQuotas::default(),
             public_keys: vec![new_public_key()?],
             key_limits: BTreeMap::new(),
             created_at: now,
@@ -235,8 +244,7 @@ fn new_public_key() -> Result<String, RegistryError> {
 }
 
 fn patched(current: &Project, patch: ProjectPatch) -> Result<Project, RegistryError> {
-    let ProjectPatch { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days } =
-        patch;
+    let ProjectPatch { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } = patch;
     let mut changed = current.clone();
     if let Some(name) = name {
         changed.name = validate::name(&name)?;
@@ -249,7 +257,9 @@ fn patched(current: &Project, patch: ProjectPatch) -> Result<Project, RegistryEr
     changed.bots = bots.unwrap_or(changed.bots);
     changed.signals_policy = signals_policy.unwrap_or(changed.signals_policy);
     changed.server_only_revenue = server_only_revenue.unwrap_or(changed.server_only_revenue);
-    changed.retention_days = validate::retention_days(retention_days.unwrap_or(changed.retention_days))?;
+    changed.retention_days = validate::retention_days(patch.retention_days.unwrap_or(changed.retention_days))?;
+    changed.rate_limit = validate::rate_limit(current.rate_limit, patch.rate_limit)?;
+    changed.quotas = validate::quotas(current.quotas, patch.quotas)?;
     if current.events_recorded && changed.currency != current.currency {
         return Err(currency_fixed(current.currency));
     }

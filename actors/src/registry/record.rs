@@ -14,8 +14,8 @@ use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::secret::SecretHash;
 
 /// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
-/// and the retention of projects, version 5 erasures.
-pub(super) const RECORD_VERSION: u32 = 5;
+/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects.
+pub(super) const RECORD_VERSION: u32 = 6;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,8 @@ pub(super) enum ControlRecord {
     ProjectChanged(Project),
     /// A new token.
     TokenCreated(StoredToken),
+    /// The new value of a token. Since version 6.
+    TokenChanged(ApiToken),
     /// The revocation of a token.
     TokenRevoked {
         /// The organization that owned it.
@@ -123,6 +125,7 @@ impl ControlRecord {
             Self::OrganizationCreated { organization, .. } | Self::OrganizationChanged(organization) => organization.id,
             Self::ProjectCreated(project) | Self::ProjectChanged(project) => project.organization,
             Self::TokenCreated(stored) => stored.token.organization,
+            Self::TokenChanged(token) => token.organization,
             Self::IdentityErased(erasure) => erasure.organization,
             Self::MemberCreated(member) | Self::MemberChanged(member) => member.organization,
             Self::TokenRevoked { organization, .. }

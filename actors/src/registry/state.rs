@@ -110,7 +110,8 @@ impl State {
             | ControlRecord::MemberRemoved { organization, member } => {
                 if self.tenant(*organization)?.members.contains_key(member) { Ok(()) } else { Err(NO_MEMBER) }
             }
-            ControlRecord::TokenRevoked { organization, token_id } => {
+            ControlRecord::TokenChanged(ApiToken { organization, token_id, .. })
+            | ControlRecord::TokenRevoked { organization, token_id } => {
                 if self.tenant(*organization)?.tokens.contains_key(token_id) { Ok(()) } else { Err("no such token") }
             }
             ControlRecord::EventsRecorded { organization, project } | ControlRecord::ProjectDeleted { organization, project } => {
@@ -148,6 +149,12 @@ impl State {
             ControlRecord::TokenCreated(token) => {
                 let tenant = self.tenants.get_mut(&token.token.organization)?;
                 let (token, hash) = tenant.put_token(token);
+                Some(Touched::Tokens(vec![(tenant.effective(&token), hash)]))
+            }
+            ControlRecord::TokenChanged(token) => {
+                let tenant = self.tenants.get_mut(&token.organization)?;
+                let hash = tenant.tokens.get(&token.token_id)?.1;
+                let (token, hash) = tenant.put_token(StoredToken { token, hash });
                 Some(Touched::Tokens(vec![(tenant.effective(&token), hash)]))
             }
             ControlRecord::TokenRevoked { organization, token_id } => {

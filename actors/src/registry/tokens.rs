@@ -9,11 +9,13 @@ use super::audit_entry::Author;
 use super::error::RegistryError;
 use super::ids::TokenId;
 use super::members::check_owner_is_left;
-use super::model::{ApiToken, NewToken};
+use super::model::{ApiToken, NewToken, TokenPatch};
 use super::names::{ActorKind, Role, Scope};
 use super::record::{ControlRecord, StoredToken};
 use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, TOKEN_PREFIX};
 use super::{ORGANIZATION_NOT_FOUND, Registry, validate};
+
+const TOKEN_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "API token" };
 
 impl Registry {
     /// Creates an API token. Its secret is in the return value, and can't be retrieved again.
@@ -87,6 +89,37 @@ impl Registry {
         Ok(tokens)
     }
 
+    /// Changes the name and the rate limit of a token, and returns its new state. A token whose limit changed may be used for a whole burst at once.
+    ///
+    /// # Errors [`RegistryError::NotFound`], also if another organization owns the token; [`RegistryError::Invalid`] `name`, `rate_limit` and
+    /// `burst`; [`RegistryError::Storage`].
+    pub fn update_token(
+        &self,
+        organization: OrganizationId,
+        token_id: &TokenId,
+        patch: TokenPatch,
+        by: impl Into<Author>,
+    ) -> Result<Arc<ApiToken>, RegistryError> {
+        let mut change = self.change()?;
+        let current = self.token(organization, token_id)?;
+        let mut changed = ApiToken::clone(&current);
+        if let Some(name) = patch.name {
+            changed.name = validate::name(&name)?;
+        }
+        changed.rate_limit = validate::rate_limit(current.rate_limit, patch.rate_limit)?;
+        if *current == changed {
+            return Ok(current);
+        }
+        change.commit(ControlRecord::TokenChanged(changed), &by.into())?;
+        self.token(organization, token_id)
+    }
+
+    fn token(&self, organization: OrganizationId, id: &TokenId) -> Result<Arc<ApiToken>, RegistryError> {
+        let state = self.state();
+        let token = state.tenants.get(&organization).and_then(|tenant| tenant.tokens.get(id));
+        token.map(|(token, _)| Arc::clone(token)).ok_or(TOKEN_NOT_FOUND)
+    }
+
     /// Revokes a token permanently. It is refused from the next request on, and no longer listed.
     ///
     /// # Errors [`RegistryError::NotFound`], also if another organization owns the token or if it is already revoked;
@@ -104,7 +137,7 @@ impl Registry {
             let state = change.state();
             let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
             if !tenant.tokens.contains_key(token_id) {
-                return Err(RegistryError::NotFound { what: "API token" });
+                return Err(TOKEN_NOT_FOUND);
             }
             check_owner_is_left(tenant, author.at, |token| token.token_id == *token_id)?;
         }
@@ -127,6 +160,7 @@ impl NewToken {
             created_at: now,
             expires_at: self.expires_at,
             member: self.member,
+            rate_limit: None,
         };
         Ok((StoredToken { token, hash: SecretHash::of(secret.expose()) }, secret))
     }

@@ -5,7 +5,7 @@ use headcount_domain::money::{Currency, Rate};
 use headcount_domain::time::Instant;
 
 use super::error::RegistryError;
-use super::model::{RateLimit, RateLimitPatch};
+use super::model::{OwnQuotas, RateLimit, RateLimitPatch};
 use super::names::{Capability, Scope};
 
 /// The maximum length of the name of an organization, a project or a token, in Unicode characters.
@@ -19,6 +19,8 @@ pub const MAX_PUBLIC_KEYS: usize = 20;
 /// The maximum rate and burst of a public key's limit, in events per second and events. A burst of this size fits in
 /// nanoseconds without overflow, and it exceeds the throughput of a server.
 pub const MAX_RATE_LIMIT: u32 = 1_000_000;
+/// The maximum quota of a project. Memory and disk of a project grow with what its quotas allow.
+pub const MAX_QUOTA: u32 = 100_000_000;
 /// The longest retention of events, in days.
 pub const MAX_RETENTION_DAYS: u32 = 3_660;
 /// The maximum number of projects of an organization. A change of the organization rebuilds the policy of each.
@@ -177,6 +179,19 @@ pub(super) fn rate_limit(current: Option<RateLimit>, patch: RateLimitPatch) -> R
         }
         _ => Ok(Some(RateLimit { per_second, burst })),
     }
+}
+
+/// Applies a change to the quotas of a project.
+pub(super) fn quotas(mut current: OwnQuotas, mut patch: OwnQuotas) -> Result<OwnQuotas, RegistryError> {
+    for ((name, current), (_, patch)) in current.named().into_iter().zip(patch.named()) {
+        if let Some(limit) = patch {
+            if !(1..=MAX_QUOTA).contains(limit) {
+                return Err(RegistryError::invalid(format!("quotas.{name}"), format!("must be 1 to {MAX_QUOTA}, is {limit}")));
+            }
+            *current = Some(*limit);
+        }
+    }
+    Ok(current)
 }
 
 /// Returns an error if `count` has reached `limit`.

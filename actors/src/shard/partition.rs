@@ -10,7 +10,7 @@ use headcount_domain::ids::{ProjectId, external_ids_of};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
 use headcount_domain::queries::{Query, Reader};
-use headcount_domain::quota::{Quota, Reached};
+use headcount_domain::quota::Quota;
 use headcount_domain::time::Day;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Frozen, Merge, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
@@ -148,8 +148,7 @@ impl Partition {
         PartitionId(self.stored_as)
     }
 
-    /// The highest position that was applied. Events of one project are applied in order, those of different projects in any
-    /// order: lower positions may still wait.
+    /// The highest position that was applied. Lower ones of other projects may still wait; those of one project are applied in order.
     pub(crate) fn applied(&self) -> Position {
         self.applied
     }
@@ -185,7 +184,7 @@ impl Partition {
                 state.last = position;
                 state.changed = true;
                 state.folded += 1;
-                if state.count(context) {
+                if state.count(context, event.project) {
                     context.limits.set(event.project, state.reached);
                 }
                 // Not the index's own count: it counts an id twice if a table was written twice.
@@ -233,7 +232,7 @@ impl Partition {
         self.freezing.retain(|freezing| *freezing != id);
         self.context.versions.remove(&id);
         self.context.floors.remove(&id);
-        self.context.limits.set(id, Reached::default());
+        self.context.limits.forget(id);
         self.forgotten.insert(id, self.serial + 1);
         // A checkpoint is due although no event came.
         self.unsaved_from.get_or_insert(Position::MAX);
@@ -303,6 +302,11 @@ impl Partition {
         };
         let source = state.source(&*context.store, *stored_as, id);
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
+    }
+
+    /// Compares a project with its quotas, which changed, if it is loaded.
+    pub(crate) fn recount(&mut self, id: ProjectId) {
+        self.projects.get_mut(&id).into_iter().for_each(|state| state.recount(&self.context, id));
     }
 
     /// The quota that each event would exceed, if any.

@@ -75,13 +75,19 @@ impl ProjectState {
     }
 
     /// Updates the quotas that the project has reached. Returns whether they changed.
-    pub(super) fn count(&mut self, context: &PartitionContext) -> bool {
+    pub(super) fn count(&mut self, context: &PartitionContext, id: ProjectId) -> bool {
         let counted = (self.project.rollups.group_numbers.len(), self.project.dictionary.counts);
         if counted == std::mem::replace(&mut self.counted, counted) {
             return false;
         }
-        let reached = context.limits.quotas().reached(self.project.cardinality(&context.hasher));
+        let reached = context.limits.of(id).reached(self.project.cardinality(&context.hasher));
         reached != std::mem::replace(&mut self.reached, reached)
+    }
+
+    /// Compares the project with its quotas, which changed.
+    pub(super) fn recount(&mut self, context: &PartitionContext, id: ProjectId) {
+        self.reached = context.limits.of(id).reached(self.project.cardinality(&context.hasher));
+        context.limits.set(id, self.reached);
     }
 }
 
@@ -105,7 +111,7 @@ fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<Pro
     let ProjectMeta { last, names, external_ids, floor } = meta.unwrap_or_default();
     project.restore_floor(floor);
     project.dictionary.counts = names;
-    let reached = context.limits.quotas().reached(project.cardinality(&context.hasher));
+    let reached = context.limits.of(id).reached(project.cardinality(&context.hasher));
     // Before the version is there, which marks the project as loaded.
     context.limits.set(id, reached);
     let counted = (project.rollups.group_numbers.len(), names);

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
+
+use crate::registry::OwnQuotas;
 
 /// A question about one event: would it exceed a quota?
 pub(crate) struct QuotaCheck {
@@ -19,7 +21,9 @@ pub(crate) struct QuotaCheck {
 /// The projects that have reached a quota, and the number of events that quotas refused.
 #[derive(Debug, Default)]
 pub(crate) struct QuotaTable {
+    /// Those of projects without quotas of their own.
     quotas: Quotas,
+    own: RwLock<HashMap<ProjectId, OwnQuotas>>,
     /// Number of projects in the table: almost always 0, so that most events read only this.
     count: AtomicUsize,
     projects: Mutex<HashMap<ProjectId, Reached>>,
@@ -27,12 +31,38 @@ pub(crate) struct QuotaTable {
 }
 
 impl QuotaTable {
-    pub(crate) fn new(quotas: Quotas) -> Self {
-        Self { quotas, ..Self::default() }
+    /// A table of the quotas of projects without, and with, quotas of their own.
+    pub(crate) fn new(quotas: Quotas, own: HashMap<ProjectId, OwnQuotas>) -> Self {
+        Self { quotas, own: RwLock::new(own), ..Self::default() }
     }
 
-    pub(crate) fn quotas(&self) -> &Quotas {
-        &self.quotas
+    /// Whether nothing is limited, whatever projects have of their own.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.quotas == Quotas::UNLIMITED
+    }
+
+    /// The quotas of a project.
+    pub(crate) fn of(&self, project: ProjectId) -> Quotas {
+        if self.is_unlimited() {
+            return self.quotas;
+        }
+        self.own.read().get(&project).map_or(self.quotas, |own| own.over(self.quotas))
+    }
+
+    /// Sets the quotas that a project has of its own.
+    pub(crate) fn set_own(&self, project: ProjectId, quotas: OwnQuotas) {
+        let mut own = self.own.write();
+        if quotas == OwnQuotas::default() {
+            own.remove(&project);
+        } else {
+            own.insert(project, quotas);
+        }
+    }
+
+    /// Forgets a project, which is deleted.
+    pub(crate) fn forget(&self, project: ProjectId) {
+        self.set_own(project, OwnQuotas::default());
+        self.set(project, Reached::default());
     }
 
     /// Sets the quotas that a project has reached.

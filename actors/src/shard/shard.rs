@@ -230,6 +230,15 @@ impl Shard {
         self.read(project, |partition| partition.over_quota(project, checks))
     }
 
+    /// Compares a project with its quotas, which changed. Loads the project.
+    pub(crate) fn recount(&mut self, project: ProjectId) -> Result<(), Fault> {
+        self.read(project, |partition| {
+            partition.last(project)?;
+            partition.recount(project);
+            Ok(())
+        })
+    }
+
     /// The floor of a project, which need not be loaded.
     pub(crate) fn floor(&mut self, project: ProjectId) -> Result<Option<Day>, Fault> {
         self.read(project, |partition| partition.floor(project))

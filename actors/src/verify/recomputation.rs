@@ -1,6 +1,6 @@
 //! Replays history into a temporary store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -60,7 +60,7 @@ impl Recomputation {
             external_ids_dir: dir.join("fingerprints"),
             index: INDEX,
             health: Arc::default(),
-            limits: Arc::new(QuotaTable::new(Quotas::default())),
+            limits: Arc::new(QuotaTable::new(Quotas::default(), HashMap::new())),
             progress: Arc::default(),
             checkpoints: Arc::default(),
             unchecked: Arc::new(Unchecked::nothing()),

@@ -1,5 +1,7 @@
 //! `headcount project`.
 
+use serde_json::{Map, Value};
+
 use super::ManagementCommand;
 use super::managed_server::ManagedServer;
 use super::request::{Body, Reply};
@@ -32,6 +34,8 @@ pub(crate) enum ProjectCommand {
         name: Option<String>,
         #[command(flatten)]
         flags: ProjectFlags,
+        #[command(flatten)]
+        limits: LimitFlags,
     },
     /// Delete a project with everything that was recorded of it
     Delete {
@@ -66,6 +70,32 @@ pub(crate) struct ProjectFlags {
     retention_days: Option<u32>,
 }
 
+/// The limits of a project.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LimitFlags {
+    /// Events a second with its public keys together; 0 removes the limit
+    #[arg(long, value_name = "N")]
+    rate_limit: Option<u32>,
+    /// Events at once after a pause [default: as many as a second]
+    #[arg(long, value_name = "N")]
+    burst: Option<u32>,
+    /// Different groups, companies, pages and sources that it may have, such as pages=5000,sources=1000
+    #[arg(long, value_name = "QUOTAS", value_delimiter = ',')]
+    quotas: Option<Vec<String>>,
+}
+
+impl LimitFlags {
+    fn add_to(&self, body: Body) -> Result<Body, Failure> {
+        let quota = |text: &String| {
+            let wrong = || Failure(format!("--quotas: {text:?} must be like pages=5000"));
+            let (kind, quota) = text.split_once('=').ok_or_else(wrong)?;
+            Ok((kind.trim().to_owned(), Value::from(quota.trim().parse::<u32>().map_err(|_| wrong())?)))
+        };
+        let quotas = self.quotas.as_ref().map(|list| list.iter().map(quota).collect::<Result<Map<String, Value>, Failure>>());
+        Ok(body.set("rate_limit", self.rate_limit).set("burst", self.burst).set("quotas", quotas.transpose()?))
+    }
+}
+
 impl ProjectFlags {
     fn body(&self, name: Option<&str>) -> Body {
         let Self { currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days } = self;
@@ -93,8 +123,9 @@ impl ManagementCommand for ProjectCommand {
             }),
             Self::Create { name, flags } => client.post_once("/projects", &flags.body(Some(name)).json()?).map(Reply::Object),
             Self::Show { project } => client.get(&path(project)?).map(Reply::Object),
-            Self::Set { project, name, flags } => {
-                client.patch(&path(project)?, &flags.body(name.as_deref()).json()?).map(Reply::Object)
+            Self::Set { project, name, flags, limits } => {
+                let body = limits.add_to(flags.body(name.as_deref()))?;
+                client.patch(&path(project)?, &body.json()?).map(Reply::Object)
             }
             Self::Delete { project } => {
                 client.delete(&path(project)?)?;

@@ -41,6 +41,20 @@ pub(crate) enum TokenCommand {
         /// Id of the token: tok_…
         token_id: String,
     },
+    /// Change a token; without a flag, nothing changes
+    Set {
+        /// Id of the token: tok_…
+        token_id: String,
+        /// Name
+        #[arg(long)]
+        name: Option<String>,
+        /// Requests a second; 0 removes the limit
+        #[arg(long, value_name = "N")]
+        rate_limit: Option<u32>,
+        /// Requests at once after a pause [default: as many as a second]
+        #[arg(long, value_name = "N")]
+        burst: Option<u32>,
+    },
     /// Revoke a token: it is refused from the next request on
     Revoke {
         /// Id of the token: tok_…
@@ -74,6 +88,10 @@ impl ManagementCommand for TokenCommand {
             Self::Show { token_id } => {
                 let answer: Box<serde_json::value::RawValue> = client.get(PATH)?;
                 find(&answer, "api_tokens", "token_id", token_id)
+            }
+            Self::Set { token_id, name, rate_limit, burst } => {
+                let body = Body::default().set("name", name.as_deref()).set("rate_limit", *rate_limit).set("burst", *burst);
+                client.patch(&format!("{PATH}/{token_id}"), &body.json()?).map(Reply::Object)
             }
             Self::Revoke { token_id } => {
                 client.delete(&format!("{PATH}/{token_id}"))?;

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
-use headcount_actors::registry::{Actor, ActorKind, ApiToken, Author, Principal, ProjectConfig, Role, Scope};
+use headcount_actors::registry::{
+    Actor, ActorKind, ApiToken, Author, Limiter, Principal, ProjectConfig, Role, Scope, TokenHolder,
+};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::http::app::AppState;
 use crate::http::middleware::RequestId;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::rate_limit::{self, TokenLimiter};
 
 /// The minimum role for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,10 +78,24 @@ pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
 fn token(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
     let refused = || ApiError::unauthenticated("the token is unknown, revoked or expired");
     match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
-        Ok(Principal::Token(token, kind)) => Ok(Caller { token, kind }),
+        Ok(Principal::Token(TokenHolder { token, kind, limiter })) => {
+            limiter.map_or(Ok(()), |limiter| spend(state, request, limiter))?;
+            Ok(Caller { token, kind })
+        }
         // The root token creates organizations, and is unknown to every other operation.
         Ok(Principal::Root(_)) | Err(_) => Err(refused()),
     }
+}
+
+/// Takes a request from the limit of its token, once, however many checks the operation makes.
+fn spend(state: &AppState, request: &HttpRequest, limiter: Arc<Limiter>) -> Result<(), ApiError> {
+    if request.extensions().contains::<TokenLimiter>() {
+        return Ok(());
+    }
+    let taken = limiter.take(rate_limit::now(), 1);
+    // The middleware reports what is left.
+    request.extensions_mut().insert(TokenLimiter(limiter));
+    rate_limit::counted(state, taken)
 }
 
 fn request_id(request: &HttpRequest) -> Option<String> {

@@ -15,6 +15,7 @@ use futures_util::FutureExt;
 use crate::http::app::AppState;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, REQUEST_ID};
+use crate::http::respond::rate_limit::{TokenLimiter, headers};
 
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
@@ -64,6 +65,11 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
         }
     };
     count(response.status());
+    let limits =
+        response.request().extensions().get::<TokenLimiter>().and_then(|TokenLimiter(limiter)| headers([&**limiter].into_iter()));
+    for (name, value) in limits.into_iter().flatten() {
+        response.headers_mut().insert(name, value);
+    }
     response.headers_mut().insert(REQUEST_ID, id.0);
     Ok(response)
 }

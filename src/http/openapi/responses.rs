@@ -36,8 +36,9 @@ refusals! {
     GONE "Gone" "410" NO_HEADERS "It was there, and is not any more: `cursor_expired`.";
     TOO_LARGE "TooLarge" "413" NO_HEADERS "The body is over its limit, as sent or decompressed.";
     UNSUPPORTED_MEDIA "UnsupportedMedia" "415" NO_HEADERS "The body has a type or an encoding that is not accepted.";
-    TOO_MANY "TooMany" "429" RETRY "The project has reached a quota: `quota_exceeded`. Nothing was recorded.";
-    KEY_TOO_MANY "KeyTooMany" "429" RETRY "The rate limit of the public key is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.";
+    TOO_MANY "TooMany" "429" RETRY "The rate limit of the token is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.";
+    TOKEN_TOO_MANY "TokenTooMany" "429" RETRY "The rate limit of the token is used up: `rate_limited`. Nothing was recorded or changed.";
+    KEY_TOO_MANY "KeyTooMany" "429" RETRY "The rate limit of the public key or of its project is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.";
     INTERNAL "Internal" "500" NO_HEADERS "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded; with `archive_damaged` the answer needs a file of the archive that is damaged.";
     UNAVAILABLE "Unavailable" "503" RETRY "There is no capacity for it now. Nothing was recorded or changed.";
 }
@@ -60,11 +61,11 @@ groups! {
     /// The errors of every operation.
     RequestErrors: BAD_REQUEST, INTERNAL;
     /// The errors of operations that need a token.
-    TokenErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN;
+    TokenErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, TOKEN_TOO_MANY;
     /// The errors of operations on one thing.
     NotFoundErrors: NOT_FOUND;
     /// The errors of questions, besides [`NotFoundErrors`].
-    QuestionErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, UNAVAILABLE;
+    QuestionErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, TOKEN_TOO_MANY, UNAVAILABLE;
     /// The errors of changes that the current state can contradict.
     ConflictErrors: CONFLICT;
     /// The errors of operations with cursors.

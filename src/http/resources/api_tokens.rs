@@ -4,13 +4,16 @@
 //! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{ApiToken, MemberId, NewToken, Registry, Role, Scope, TokenId};
+use headcount_actors::registry::{
+    ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch,
+};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
+use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
 use crate::http::extract::path::TokenPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
@@ -46,6 +49,22 @@ json_body! {
     }
 }
 
+json_body! {
+    /// A change of a token: absent fields stay unchanged.
+    #[schema(example = json!({"rate_limit": 10, "burst": 50}))]
+    pub(crate) struct TokenPatchShape {
+        /// Another name.
+        #[schema(min_length = 1, max_length = 200)]
+        name: Option<String> = optional("a string"),
+        /// How many requests a second may be sent with it; 0: no limit, and no burst.
+        #[schema(maximum = 1_000_000)]
+        rate_limit: Option<u32> = optional(schemas::up_to_rate("requests a second, 0 for no limit")),
+        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
+        #[schema(maximum = 1_000_000)]
+        burst: Option<u32> = optional(schemas::up_to_rate("requests at once")),
+    }
+}
+
 /// A token, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TokenAnswer {
@@ -70,6 +89,12 @@ pub(crate) struct TokenAnswer {
     /// The member who holds it; null: none.
     #[schema(required)]
     member_id: Option<String>,
+    /// How many requests a second may be sent with it; 0: no limit.
+    #[schema(maximum = 1_000_000)]
+    rate_limit: u32,
+    /// How many may be sent at once after a pause; 0: no limit.
+    #[schema(maximum = 1_000_000)]
+    burst: u32,
 }
 
 /// A token that was just made.
@@ -98,6 +123,12 @@ pub(crate) struct NewTokenAnswer {
     /// The member who holds it; null: none.
     #[schema(required)]
     member_id: Option<String>,
+    /// How many requests a second may be sent with it: 0, no limit.
+    #[schema(maximum = 1_000_000)]
+    rate_limit: u32,
+    /// How many may be sent at once after a pause: 0, no limit.
+    #[schema(maximum = 1_000_000)]
+    burst: u32,
 }
 
 /// The tokens of an organization.
@@ -120,14 +151,18 @@ impl From<&ApiToken> for TokenAnswer {
             created_at: token.created_at.into(),
             expires_at: token.expires_at.map(Into::into),
             member_id: token.member.as_ref().map(ToString::to_string),
+            rate_limit: token.rate_limit.map_or(0, |limit| limit.per_second),
+            burst: token.rate_limit.map_or(0, RateLimit::burst),
         }
     }
 }
 
 impl NewTokenAnswer {
     fn new(token: &ApiToken, secret: &str) -> Self {
-        let TokenAnswer { token_id, name, role, scopes, project_id, created_at, expires_at, member_id } = token.into();
-        Self { token: secret.to_owned(), token_id, name, role, scopes, project_id, created_at, expires_at, member_id }
+        let TokenAnswer { token_id, name, role, scopes, project_id, created_at, expires_at, member_id, rate_limit, burst } =
+            token.into();
+        let token = secret.to_owned();
+        Self { token, token_id, name, role, scopes, project_id, created_at, expires_at, member_id, rate_limit, burst }
     }
 }
 
@@ -214,6 +249,43 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     Ok(management::created(&NewTokenAnswer::new(&token, secret.expose())))
 }
 
+/// The caller, the id in the path, and that token. Only owners manage tokens of owners.
+fn caller_of_token(state: &AppState, request: &HttpRequest, doing: &str) -> Result<(Caller, TokenId), ApiError> {
+    let caller = management::caller(state, request)?;
+    let not_found = || ApiError::not_found("API token");
+    let id: TokenId = request.match_info().query("token_id").parse().map_err(|_| not_found())?;
+    let registry = state.engine.registry();
+    let tokens = registry.tokens(caller.organization())?;
+    let token = tokens.iter().find(|token| token.token_id == id).ok_or_else(not_found)?;
+    let is_of_owner = is_of_owner(registry, caller.organization(), token.role, token.member.as_ref());
+    if is_of_owner && caller.token.role != Role::Owner {
+        let message = format!("only a token of role owner {doing} tokens of role owner, or of members of role owner");
+        return Err(ApiError::new(ErrorCode::InsufficientRole, message));
+    }
+    Ok((caller, id))
+}
+
+/// Changes the name of a token, or how many requests may be sent with it, from the next request on. A token whose limit was changed may be used for a
+/// whole burst at once. A token of role admin changes none of role owner.
+#[utoipa::path(
+    patch, path = "/api-tokens/{token_id}", tag = "management", operation_id = "update_api_token",
+    params(TokenPath),
+    request_body = TokenPatchShape,
+    responses(
+        (status = 200, description = "The token as it is now.", body = TokenAnswer),
+        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_of_token(&state, &request, "changes")?;
+    let TokenPatchShape { name, rate_limit, burst } = json::read(&request, payload).await?;
+    let patch = TokenPatch { name, rate_limit: RateLimitPatch { per_second: rate_limit, burst } };
+    let organization = caller.organization();
+    let author = caller.author(&state, &request);
+    let token = management::change(&state, author, move |registry, by| registry.update_token(organization, &id, patch, by));
+    Ok(HttpResponse::Ok().json(TokenAnswer::from(&*token.await?)))
+}
+
 /// Revokes a token, for good and from the next request on. A token of role admin revokes none of role owner, and the last one of role
 /// owner stays.
 #[utoipa::path(
@@ -225,18 +297,8 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     ),
 )]
 pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
-    let not_found = || ApiError::not_found("API token");
-    let id: TokenId = request.match_info().query("token_id").parse().map_err(|_| not_found())?;
+    let (caller, id) = caller_of_token(&state, &request, "revokes")?;
     let organization = caller.organization();
-    let registry = state.engine.registry();
-    let tokens = registry.tokens(organization)?;
-    let token = tokens.iter().find(|token| token.token_id == id).ok_or_else(not_found)?;
-    let is_of_owner = is_of_owner(registry, organization, token.role, token.member.as_ref());
-    if is_of_owner && caller.token.role != Role::Owner {
-        let message = "only a token of role owner revokes tokens of role owner, or of members of role owner";
-        return Err(ApiError::new(ErrorCode::InsufficientRole, message));
-    }
     management::change(&state, caller.author(&state, &request), move |registry, by| registry.revoke_token(organization, &id, by))
         .await?;
     Ok(HttpResponse::NoContent().finish())

@@ -19,6 +19,7 @@ pub(crate) mod organization;
 pub(crate) mod organizations;
 pub(crate) mod projects;
 pub(crate) mod public_keys;
+mod quotas;
 pub(crate) mod raw_events;
 pub(crate) mod revenue;
 mod schemas;

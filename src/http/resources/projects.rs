@@ -1,9 +1,10 @@
 //! `/projects` and `/projects/{project_id}`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{NewProject, Project, ProjectPatch};
+use headcount_actors::registry::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;
+use headcount_domain::quota::Quotas;
 use headcount_domain::time::Day;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,6 +14,7 @@ use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
+use crate::http::resources::quotas::{self, QuotasAnswer};
 use crate::http::resources::schemas;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::error::ApiError;
@@ -73,6 +75,15 @@ json_body! {
         /// For how many days events are kept, today included; null: for ever. Events that are gone don't come back.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 3660)]
         retention_days: Option<Option<u32>> = with(read_retention),
+        /// How many events a second may be sent with its public keys together; 0: no limit, and no burst.
+        #[schema(maximum = 1_000_000)]
+        rate_limit: Option<u32> = optional(schemas::up_to_rate("events a second, 0 for no limit")),
+        /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
+        #[schema(maximum = 1_000_000)]
+        burst: Option<u32> = optional(schemas::up_to_rate("events at once")),
+        /// How many different groups, companies, pages and sources it may have over its lifetime.
+        #[schema(schema_with = quotas::schema)]
+        quotas: OwnQuotas = with(quotas::read),
     }
 }
 
@@ -107,6 +118,14 @@ pub(crate) struct ProjectAnswer {
     /// The first day of which events are kept; null: all days. It never falls.
     #[schema(required, value_type = Option<String>, format = Date)]
     retention_floor: Option<String>,
+    /// How many events a second may be sent with its public keys together; 0: no limit.
+    #[schema(maximum = 1_000_000)]
+    rate_limit: u32,
+    /// How many may be sent at once after a pause; 0: no limit.
+    #[schema(maximum = 1_000_000)]
+    burst: u32,
+    /// How many different things it may have over its lifetime.
+    quotas: QuotasAnswer,
     /// When it was made.
     created_at: Timestamp,
 }
@@ -129,10 +148,10 @@ fn read_retention(fields: &Fields<'_>, name: &str) -> Result<Option<Option<u32>>
 impl ProjectAnswer {
     /// Shows a project and the first day of which it keeps events.
     async fn of(state: &AppState, project: &Project) -> Result<Self, ApiError> {
-        Ok(Self::new(project, state.engine.floor(project.id).await?))
+        Ok(Self::new(project, state.engine.floor(project.id).await?, state.engine.quotas(project.id)))
     }
 
-    fn new(project: &Project, floor: Option<Day>) -> Self {
+    fn new(project: &Project, floor: Option<Day>, quotas: Quotas) -> Self {
         Self {
             project_id: project.id.to_string(),
             name: project.name.clone(),
@@ -146,6 +165,9 @@ impl ProjectAnswer {
             server_only_revenue: project.server_only_revenue,
             retention_days: project.retention_days,
             retention_floor: floor.map(|floor| floor.to_string()),
+            rate_limit: project.rate_limit.map_or(0, |limit| limit.per_second),
+            burst: project.rate_limit.map_or(0, RateLimit::burst),
+            quotas: quotas.into(),
             created_at: project.created_at.into(),
         }
     }
@@ -164,8 +186,20 @@ impl From<ProjectPatchShape> for ProjectPatch {
     fn from(shape: ProjectPatchShape) -> Self {
         let ProjectPatchShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } =
             shape;
-        let retention_days = shape.retention_days;
-        Self { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days }
+        let ProjectPatchShape { retention_days, rate_limit, burst, quotas, .. } = shape;
+        let rate_limit = RateLimitPatch { per_second: rate_limit, burst };
+        Self {
+            name,
+            currency,
+            allowed_origins,
+            cookieless,
+            bots,
+            signals_policy,
+            server_only_revenue,
+            retention_days,
+            rate_limit,
+            quotas,
+        }
     }
 }
 
@@ -236,10 +270,14 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::project_caller(&state, &request)?;
-    let patch = json::read::<ProjectPatchShape>(&request, payload).await?.into();
+    let patch: ProjectPatch = json::read::<ProjectPatchShape>(&request, payload).await?.into();
+    let has_quotas = patch.quotas != OwnQuotas::default();
     let project =
         management::change(&state, author, move |registry, by| registry.update_project(organization, id, patch, by)).await?;
     apply_retention(&state, &project).await;
+    if has_quotas && let Err(error) = state.engine.apply_quotas(project.id).await {
+        tracing::warn!(project = %project.id, %error, "the quotas of a project hold as soon as its numbers change");
+    }
     Ok(HttpResponse::Ok().json(ProjectAnswer::of(&state, &project).await?))
 }
 

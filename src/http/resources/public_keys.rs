@@ -1,7 +1,7 @@
 //! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are valid at once.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{MAX_RATE_LIMIT, Project, RateLimitPatch};
+use headcount_actors::registry::{Project, RateLimitPatch};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,7 +9,7 @@ use crate::http::app::AppState;
 use crate::http::extract::json::{self, BodyArguments, EmptyBody, json_body};
 use crate::http::extract::path::{KeyPath, ProjectPath};
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
-use crate::http::resources::management;
+use crate::http::resources::{management, schemas};
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag;
 
@@ -50,15 +50,11 @@ json_body! {
     pub(crate) struct KeyLimitShape {
         /// How many events a second may be sent with the key; 0: no limit, and no burst.
         #[schema(maximum = 1_000_000)]
-        rate_limit: Option<u32> = optional(up_to("events a second, 0 for no limit")),
+        rate_limit: Option<u32> = optional(schemas::up_to_rate("events a second, 0 for no limit")),
         /// How many may be sent at once after a pause, at least 1 where there is a limit. Default: as many as `rate_limit`.
         #[schema(maximum = 1_000_000)]
-        burst: Option<u32> = optional(up_to("events at once")),
+        burst: Option<u32> = optional(schemas::up_to_rate("events at once")),
     }
-}
-
-fn up_to(what: &str) -> String {
-    format!("an integer from 0 to {MAX_RATE_LIMIT}: {what}")
 }
 
 impl KeyLimitAnswer {

@@ -1,6 +1,6 @@
 //! Schemas of the closed lists, taken from the lists themselves.
 
-use headcount_actors::registry::{Capability, Role, Scope};
+use headcount_actors::registry::{Capability, MAX_RATE_LIMIT, Role, Scope};
 use headcount_domain::names::NamedValues;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
@@ -39,6 +39,11 @@ pub(crate) fn scopes() -> Array {
 pub(crate) fn capabilities() -> Array {
     let capability = one_of(Capability::names());
     list_of(capability, "The optional features that the organization may use.").build()
+}
+
+/// What a part of a rate limit must be.
+pub(crate) fn up_to_rate(what: &str) -> String {
+    format!("an integer from 0 to {MAX_RATE_LIMIT}: {what}")
 }
 
 #[cfg(test)]

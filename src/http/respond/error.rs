@@ -82,6 +82,13 @@ impl ApiError {
         Self::new(ErrorCode::InvalidParameter, message).with_param(param)
     }
 
+    /// The same error about a field of the object `outer`.
+    #[must_use]
+    pub(crate) fn within(mut self, outer: &str) -> Self {
+        self.0.param = self.0.param.map(|param| format!("{outer}.{param}"));
+        self
+    }
+
     /// 400: a required parameter or field is absent.
     pub(crate) fn missing(param: &str) -> Self {
         Self::new(ErrorCode::MissingParameter, format!("`{param}` is required")).with_param(param)

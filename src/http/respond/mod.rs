@@ -5,3 +5,4 @@ pub(crate) mod code;
 pub(crate) mod decimal;
 pub(crate) mod error;
 pub(crate) mod etag;
+pub(crate) mod rate_limit;

@@ -32,6 +32,10 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
         (ControlRecord::TokenCreated(StoredToken { token, .. }), _) => {
             vec![of_token(AuditAction::ApiTokenCreated, None, Some(token))]
         }
+        (ControlRecord::TokenChanged(changed), Some(tenant)) => {
+            let current = tenant.tokens.get(&changed.token_id);
+            vec![of_token(AuditAction::ApiTokenUpdated, current.map(|(current, _)| &**current), Some(changed))]
+        }
         (ControlRecord::TokenRevoked { token_id, .. }, Some(tenant)) => revoked(tenant, |token| token.token_id == *token_id),
         (ControlRecord::ProjectDeleted { project: id, .. }, Some(tenant)) => {
             let project = tenant.projects.get(id).map(|project| deleted_project(project));
@@ -142,7 +146,8 @@ fn limit_fields(limit: Option<RateLimit>) -> Fields {
 }
 
 fn project_fields(project: &Project) -> Fields {
-    Fields::from([
+    let mut fields = limit_fields(project.rate_limit);
+    fields.extend([
         ("name", json!(project.name)),
         ("currency", json!(project.currency.to_string())),
         ("allowed_origins", json!(project.allowed_origins)),
@@ -151,7 +156,9 @@ fn project_fields(project: &Project) -> Fields {
         ("signals_policy", value(project.signals_policy)),
         ("server_only_revenue", json!(project.server_only_revenue)),
         ("retention_days", json!(project.retention_days)),
-    ])
+        ("quotas", value(project.quotas)),
+    ]);
+    fields
 }
 
 fn revoked(tenant: &Tenant, is_revoked: impl Fn(&ApiToken) -> bool) -> Vec<Audited> {
@@ -165,14 +172,16 @@ fn of_token(action: AuditAction, before: Option<&ApiToken>, after: Option<&ApiTo
 }
 
 fn token_fields(token: &ApiToken) -> Fields {
-    Fields::from([
+    let mut fields = limit_fields(token.rate_limit);
+    fields.extend([
         ("name", json!(token.name)),
         ("role", value(token.role)),
         ("scopes", value(&token.scopes)),
         ("project_id", json!(token.project.map(|project| project.to_string()))),
         ("expires_at", json!(token.expires_at.map(|at| at.to_string()))),
         ("member_id", json!(token.member.as_ref().map(ToString::to_string))),
-    ])
+    ]);
+    fields
 }
 
 fn of_member(action: AuditAction, before: Option<&Member>, after: Option<&Member>) -> Audited {

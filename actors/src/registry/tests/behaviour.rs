@@ -49,7 +49,9 @@ fn the_first_start_makes_the_defaults_once() {
     let config = registry.public_key(&initial.public_key).map(|key| key.project).unwrap();
     assert_eq!((config.policy.project, config.policy.organization), (initial.project_id, initial.organization_id));
     assert!(config.allows_origin("https://any.example"));
-    let Principal::Token(token, _) = registry.authenticate(initial.api_token.expose(), NOW).unwrap() else { panic!() };
+    let Principal::Token(TokenHolder { token, .. }) = registry.authenticate(initial.api_token.expose(), NOW).unwrap() else {
+        panic!()
+    };
     assert_eq!((token.role, token.scopes.as_slice(), token.project), (Role::Owner, Scope::ALL, None));
     assert_eq!(registry.authenticate(initial.root_token.expose(), NOW), Ok(Principal::Root(ActorKind::Root)));
     assert_eq!(conflict(registry.initialize(NOW)), "already_initialized");
@@ -223,6 +225,7 @@ fn a_changed_project_shows_in_its_policy() {
         signals_policy: Some(SignalsPolicy::Anonymize),
         server_only_revenue: Some(true),
         retention_days: Some(Some(90)),
+        ..Default::default()
     };
     let changed = registry.update_project(id, project, patch, NOW).unwrap();
     assert_eq!((changed.name.as_str(), changed.created_at), ("Shop", NOW));
@@ -251,7 +254,10 @@ fn tokens_are_listed_and_checked() {
     let (made, secret) = registry.create_token(id, new, NOW.plus_ms(1)).unwrap();
     assert_eq!(made.scopes, [Scope::AnalyticsRead, Scope::RevenueRead]);
     assert!(made.has(Scope::RevenueRead) && !made.has(Scope::Admin), "no scope implies another");
-    assert_eq!(registry.authenticate(secret.expose(), NOW), Ok(Principal::Token(Arc::new(made.clone()), ActorKind::Token)));
+    assert_eq!(
+        registry.authenticate(secret.expose(), NOW),
+        Ok(Principal::Token(TokenHolder { token: Arc::new(made.clone()), kind: ActorKind::Token, limiter: None }))
+    );
     assert_eq!(made.token_id.as_str().parse(), Ok(made.token_id.clone()));
     let listed = registry.tokens(id).unwrap();
     assert_eq!(listed.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["default", "reports"]);
@@ -272,7 +278,7 @@ fn a_member_lowers_and_ends_the_rights_of_its_tokens() {
     let held = NewToken { role: Role::Owner, member: Some(ada.id.clone()), ..token("held", &[Scope::Admin]) };
     let (made, secret) = registry.create_token(id, held, NOW).unwrap();
     let role = |registry: &Registry| match registry.authenticate(secret.expose(), NOW) {
-        Ok(Principal::Token(token, _)) => Some(token.role),
+        Ok(Principal::Token(TokenHolder { token, .. })) => Some(token.role),
         _ => None,
     };
     assert_eq!(role(&registry), Some(Role::Owner));

@@ -5,12 +5,13 @@ use super::super::{snapshot, state};
 use super::*;
 
 /// Records, and the snapshot that they result in, of each version from the first to the current one.
-const VERSIONS: [(&str, &str); 5] = [
+const VERSIONS: [(&str, &str); 6] = [
     (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
     (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
     (include_str!("fixtures/records-v3.ndjson"), include_str!("fixtures/snapshot-v3.json")),
     (include_str!("fixtures/records-v4.ndjson"), include_str!("fixtures/snapshot-v4.json")),
     (include_str!("fixtures/records-v5.ndjson"), include_str!("fixtures/snapshot-v5.json")),
+    (include_str!("fixtures/records-v6.ndjson"), include_str!("fixtures/snapshot-v6.json")),
 ];
 const POSITION: u64 = 7;
 
@@ -66,12 +67,12 @@ fn the_retention_of_projects_came_with_version_4() {
     let days = |state: State| {
         state.tenants.values().flat_map(|tenant| tenant.projects.values()).filter_map(|p| p.retention_days).sum::<u32>()
     };
-    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90, 90]);
+    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90, 90, 90]);
 }
 
 #[test]
 fn members_came_with_version_4() {
-    let [_, _, v3, v4, _] = VERSIONS.map(|(records, _)| replayed(records));
+    let [_, _, v3, v4, ..] = VERSIONS.map(|(records, _)| replayed(records));
     let members = |state: &State| -> Vec<(String, Role)> {
         let members = state.tenants.values().flat_map(|tenant| tenant.members.values());
         members.map(|member| (member.email.clone(), member.role)).collect()
@@ -84,9 +85,24 @@ fn members_came_with_version_4() {
 }
 
 #[test]
+fn limits_of_tokens_and_projects_came_with_version_6() {
+    let [.., v5, v6] = VERSIONS.map(|(records, _)| replayed(records));
+    let limits = |state: &State| {
+        let tenant = state.tenants.values().next().unwrap();
+        let tokens: Vec<_> = tenant.tokens.values().filter_map(|(token, _)| token.rate_limit).collect();
+        let projects: Vec<_> = tenant.projects.values().filter_map(|project| project.rate_limit).collect();
+        let quotas: Vec<_> = tenant.projects.values().filter_map(|project| project.quotas.pages).collect();
+        (tokens, projects, quotas)
+    };
+    let limit = |per_second, burst| RateLimit { per_second, burst };
+    assert_eq!(limits(&v5), (vec![], vec![], vec![]));
+    assert_eq!(limits(&v6), (vec![limit(10, None)], vec![limit(200, Some(500))], vec![5000]));
+}
+
+#[test]
 fn erasures_came_with_version_5() {
     let numbers = |state: State| state.erasures().map(|erasure| (erasure.number, erasure.until)).collect::<Vec<_>>();
-    assert_eq!(VERSIONS.map(|(records, _)| numbers(replayed(records)).len()), [0, 0, 0, 0, 1]);
+    assert_eq!(VERSIONS.map(|(records, _)| numbers(replayed(records)).len()), [0, 0, 0, 0, 1, 1]);
     assert_eq!(numbers(replayed(VERSIONS[4].0)), [(1, 9)]);
 }
 

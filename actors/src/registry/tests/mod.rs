@@ -55,7 +55,7 @@ pub(super) fn first_organization(registry: &Registry) -> OrganizationId {
 
 /// Changes of every kind, some of them twice.
 pub(super) fn changes() -> Vec<fn(&Registry)> {
-    vec![
+    let others: Vec<fn(&Registry)> = vec![
         |r| drop(r.initialize(NOW).unwrap()),
         |r| drop(r.create_token(first_organization(r), token("reader", &[Scope::AnalyticsRead]), NOW).unwrap()),
         |r| {
@@ -91,6 +91,18 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         },
         |r| limit(r, RateLimitPatch { per_second: Some(5), burst: Some(50) }),
         |r| limit(r, RateLimitPatch { per_second: Some(7), burst: None }),
+        |r| {
+            let organization = first_organization(r);
+            let id = r.tokens(organization).unwrap()[1].token_id.clone();
+            let rate_limit = RateLimitPatch { per_second: Some(9), burst: None };
+            r.update_token(organization, &id, TokenPatch { name: Some("slow".into()), rate_limit }, NOW).unwrap();
+        },
+        |r| {
+            let rate_limit = RateLimitPatch { per_second: Some(90), burst: Some(900) };
+            let quotas = OwnQuotas { pages: Some(5), ..Default::default() };
+            let patch = ProjectPatch { rate_limit, quotas, ..Default::default() };
+            r.update_project(first_organization(r), newest_project(r).id, patch, NOW).unwrap();
+        },
         |r| assert_eq!(r.spend_actions(first_organization(r), 2, NOW).unwrap(), 3),
         |r| drop(r.create_token(first_organization(r), token("writer", &[Scope::EventsWrite]), NOW).unwrap()),
         |r| {
@@ -104,6 +116,12 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         |r| drop(r.pin_calendar(&r.policy(newest_project(r).id).unwrap()).unwrap()),
         |r| r.delete_project(first_organization(r), newest_project(r).id, NOW).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),
+    ];
+    others.into_iter().chain(changes_of_members()).collect()
+}
+
+fn changes_of_members() -> Vec<fn(&Registry)> {
+    vec![
         |r| drop(r.create_member(first_organization(r), member("ada@acme.com", Role::Admin), NOW).unwrap()),
         |r| drop(r.create_member(first_organization(r), member("bob@acme.com", Role::Owner), NOW.plus_ms(1)).unwrap()),
         |r| {

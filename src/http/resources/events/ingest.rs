@@ -60,7 +60,7 @@ pub(crate) async fn from_public(
     .await
 }
 
-/// Records a body that a server sent with a token, which names the project and has no rate limit.
+/// Records a body that a server sent with a token. The path names the project.
 pub(crate) async fn from_server(
     (state, tracker, request, payload): IngestArguments,
     kind: BodyKind,
@@ -100,8 +100,9 @@ pub(crate) async fn by_public_key(
     handle: impl AsyncFnOnce(EventDestination<'_>) -> Result<HttpResponse, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
     let answer = match public_key(state, request, query) {
-        Ok(PublicKey { project, limiter }) => {
-            let allowance = Allowance::of(limiter.as_deref());
+        Ok(key) => {
+            let allowance = Allowance::of(&key);
+            let project = Arc::clone(&key.project);
             let allowed = cors::check_origin(&project, request).and_then(|()| allowance.check(state));
             let answer = match allowed {
                 Ok(()) => {

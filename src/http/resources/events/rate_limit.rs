@@ -1,53 +1,46 @@
-//! Rate limits of public keys: every event that is sent with a key counts, whatever its outcome.
+//! Rate limits of public keys and of projects: every event that is sent with a key counts, whatever its outcome.
 //!
-//! Servers that send with a token, and programs that embed the engine, have no limit.
-
-use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+//! Servers that send with a token have the limit of the token, which counts requests. Programs that embed the engine have none.
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{HeaderName, HeaderValue};
-use headcount_actors::registry::{LimitUsedUp, Limiter};
+use headcount_actors::registry::{Limiter, PublicKey};
 
 use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::rate_limit::{counted, headers, now};
 
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
-
-/// The rate limit of a sender, if any.
+/// The rate limits of a sender: the key's and the project's, if any.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Allowance<'a>(Option<&'a Limiter>);
+pub(crate) struct Allowance<'a>([Option<&'a Limiter>; 2]);
 
 impl<'a> Allowance<'a> {
     /// No limit.
-    pub(crate) const UNLIMITED: Self = Self(None);
+    pub(crate) const UNLIMITED: Self = Self([None; 2]);
 
-    /// Returns the limit of a public key.
-    pub(crate) fn of(limiter: Option<&'a Limiter>) -> Self {
-        Self(limiter)
+    /// Returns the limits of a public key.
+    pub(crate) fn of(key: &'a PublicKey) -> Self {
+        Self([key.limiter.as_deref(), key.project_limiter.as_deref()])
     }
 
-    /// Refuses a request over the limit, before its body is read.
+    fn limiters(self) -> impl Iterator<Item = &'a Limiter> {
+        self.0.into_iter().flatten()
+    }
+
+    /// Refuses a request over a limit, before its body is read.
     pub(crate) fn check(self, state: &AppState) -> Result<(), ApiError> {
-        self.0.map_or(Ok(()), |limiter| counted(state, limiter.check(now())))
+        self.limiters().try_for_each(|limiter| counted(state, limiter.check(now())))
     }
 
-    /// Takes `events` from the limit, or refuses them all.
+    /// Takes `events` from the limits, or refuses them all.
     pub(crate) fn take(self, state: &AppState, events: usize) -> Result<(), ApiError> {
-        self.0.map_or(Ok(()), |limiter| counted(state, limiter.take(now(), events)))
+        // What one limit refuses takes nothing from the other.
+        self.check(state)?;
+        self.limiters().try_for_each(|limiter| counted(state, limiter.take(now(), events)))
     }
 
-    /// Adds the remaining limit to an answer.
+    /// Adds what is left of the tightest limit to an answer.
     pub(crate) fn report(self, answer: Result<HttpResponse, ApiError>) -> Result<HttpResponse, ApiError> {
-        let Some(limiter) = self.0 else { return answer };
-        let standing = limiter.standing(now());
-        let headers = [
-            (LIMIT, HeaderValue::from(standing.burst)),
-            (REMAINING, HeaderValue::from(standing.remaining)),
-            (RESET, HeaderValue::from(standing.full_in_seconds)),
-        ];
+        let Some(headers) = headers(self.limiters()) else { return answer };
         match answer {
             Ok(mut response) => {
                 for (name, value) in headers {
@@ -58,17 +51,4 @@ impl<'a> Allowance<'a> {
             Err(error) => Err(headers.into_iter().fold(error, |error, (name, value)| error.with_header(name, value))),
         }
     }
-}
-
-fn counted(state: &AppState, result: Result<(), LimitUsedUp>) -> Result<(), ApiError> {
-    result.map_err(|used_up| {
-        state.request_metrics.count_rate_limited();
-        ApiError::rate_limited(used_up.to_string(), used_up.retry_after_seconds)
-    })
-}
-
-/// Returns the monotonic time by which events are counted.
-fn now() -> Duration {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    BEGAN.elapsed()
 }
