@@ -25,6 +25,10 @@ histories trials="5000":
 histories-http trials="300":
     HEADCOUNT_TRIALS={{trials}} cargo test --release --test it histories -- --nocapture
 
+# Random histories with erasures, and every operation of an erasure failing once.
+erasures histories="200":
+    HEADCOUNT_ERASURES={{histories}} cargo test --release -p headcount-actors --test erasure -- --nocapture
+
 # Plant bugs, one at a time; the tests must catch each.
 planted:
     python3 tests/planted/run.py

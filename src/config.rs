@@ -22,7 +22,7 @@ use headcount_storage::log::LogOptions;
 use crate::server::HttpConfig;
 use crate::telemetry::{self, LogFormat};
 pub(crate) use value::duration;
-use value::{bytes, count, header, listen, networks, size_from};
+use value::{bytes, count, header, listen, networks, origins, size_from};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
@@ -162,6 +162,7 @@ keys! {
     trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For is trusted, as a comma-separated list of networks";
     geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
+    query_origins "ORIGINS" "--query-origins" "HEADCOUNT_QUERY_ORIGINS" "" "Web origins whose pages may use the API with a token, as a comma-separated list";
     question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
     view_memory "SIZE" "--view-memory" "HEADCOUNT_VIEW_MEMORY" "auto" "Memory for kept answers of aggregates and filtered counts, 0 to keep none, or auto for a sixteenth of the memory";
     checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
@@ -209,6 +210,8 @@ pub struct Settings {
     pub geo_db: Option<PathBuf>,
     /// The header in which trusted proxies report a visitor's country.
     pub geo_header: Option<HeaderName>,
+    /// The origins whose pages may ask.
+    pub query_origins: Vec<String>,
     /// How long a question may take that needs a pass over the events.
     pub question_timeout: Duration,
     /// The limit of kept answers; `None`: by the memory.
@@ -305,6 +308,9 @@ impl Settings {
             geo_db: read.value("geo_db", |text| Ok::<_, &str>(Some(text).filter(|text| !text.is_empty()).map(PathBuf::from)))?,
             geo_header: read
                 .value("geo_header", |text| header(text).ok_or("must be the name of a header, such as CF-IPCountry"))?,
+            query_origins: read.value("query_origins", |text| {
+                origins(text).ok_or("must be origins separated by commas, such as https://dashboard.example")
+            })?,
             question_timeout: read.value("question_timeout", |text| {
                 duration(text)
                     .filter(|it| (Duration::from_secs(1)..=MAX_QUESTION_TIMEOUT).contains(it))
@@ -386,6 +392,7 @@ impl Settings {
             workers: self.workers.unwrap_or_else(HttpConfig::default_workers),
             trusted_proxies: self.trusted_proxies.clone(),
             geo_header: self.geo_header.clone(),
+            query_origins: self.query_origins.clone(),
         }
     }
 }

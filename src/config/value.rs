@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
+use headcount_actors::registry::normal_origin;
 use ipnet::IpNet;
 
 /// `host:port`. The system resolves the host when it binds.
@@ -72,4 +73,8 @@ pub(super) fn header(text: &str) -> Option<Option<HeaderName>> {
 /// A size of at least `least` bytes.
 pub(super) fn size_from(text: &str, least: usize) -> Option<usize> {
     bytes(text).and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes >= least)
+}
+/// Reads a comma-separated list of web origins, and spells them as browsers do.
+pub(super) fn origins(text: &str) -> Option<Vec<String>> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(normal_origin).collect()
 }

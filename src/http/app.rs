@@ -21,6 +21,8 @@ pub(crate) struct AppState {
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// The header in which they report the visitor's country.
     pub(crate) geo_header: Option<HeaderName>,
+    /// The origins whose pages may ask, as browsers spell them.
+    pub(crate) query_origins: Vec<String>,
     /// The operator token; `None` if its file could not be written.
     pub(crate) operator: Option<OperatorToken>,
     /// The counts of answers so far.

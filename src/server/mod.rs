@@ -66,13 +66,16 @@ pub struct HttpConfig {
     pub trusted_proxies: Vec<IpNet>,
     /// The header in which they report the visitor's country, as its ISO 3166-1 alpha-2 code.
     pub geo_header: Option<HeaderName>,
+    /// The origins whose pages may ask with a token, as browsers spell them.
+    pub query_origins: Vec<String>,
 }
 
 impl HttpConfig {
     /// The defaults, on `listen`.
     #[must_use]
     pub fn new(listen: impl Into<String>) -> Self {
-        Self { listen: listen.into(), workers: Self::default_workers(), trusted_proxies: Vec::new(), geo_header: None }
+        let workers = Self::default_workers();
+        Self { listen: listen.into(), workers, trusted_proxies: Vec::new(), geo_header: None, query_origins: Vec::new() }
     }
 
     /// Half the cores, at least one: the other half is the engine's (the log, the shards).
@@ -199,7 +202,7 @@ impl RunningServer {
 
 /// Built where it runs: workers become arbiters of the calling thread's actix system.
 fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io::Result<actix_web::dev::Server> {
-    let HttpConfig { listen: _, workers, trusted_proxies, geo_header } = config;
+    let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins } = config;
     let workers = workers.max(1);
     if geo_header.is_some() && trusted_proxies.is_empty() {
         tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
@@ -208,6 +211,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         engine: engine.clone(),
         trusted_proxies,
         geo_header,
+        query_origins,
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
     });

@@ -184,6 +184,38 @@ fn other_paths_are_not_for_pages() {
     }
 }
 
+/// Only pages of the configured origins, and only what they send a token with.
+#[test]
+fn pages_of_configured_origins_may_ask() {
+    let server = Arc::new(TestServer::start_with(&["--query-origins", "https://Board.example:443, http://localhost:3000"]));
+    let tenant = Tenant::on(&server);
+    let header = |answer: &Answer, name: &str| answer.header(name).map(str::to_owned);
+    for path in ["/organization", "/version", "/nothing", &tenant.path("revenue/metrics")] {
+        for (origin, is_allowed) in [
+            ("https://board.example", true),
+            ("http://localhost:3000", true),
+            ("https://board.example.evil.example", false),
+            ("null", false),
+        ] {
+            let allowed = is_allowed.then(|| origin.to_owned());
+            let answer = tenant.send(Call::get(path).bearer(&tenant.token).header("origin", origin));
+            assert_eq!(header(&answer, "access-control-allow-origin"), allowed, "{path} from {origin}");
+            assert!(answer.headers.iter().any(|(name, value)| name == "vary" && value.to_lowercase().contains("origin")));
+            assert_eq!(header(&answer, "access-control-allow-credentials"), None);
+            let preflight = Call::new("OPTIONS", path).header("origin", origin).header("access-control-request-method", "GET");
+            let answer = tenant.send(preflight);
+            assert_eq!(header(&answer, "access-control-allow-origin"), allowed, "preflight of {path} from {origin}");
+            assert_eq!(answer.status == 204, is_allowed);
+            let names = header(&answer, "access-control-allow-headers").unwrap_or_default();
+            assert_eq!(names.contains("authorization"), is_allowed);
+        }
+    }
+    let refused = tenant.send(Call::get("/organization").bearer("sk_none").header("origin", "https://board.example"));
+    assert_eq!((refused.status, header(&refused, "access-control-allow-origin").is_some()), (401, true), "errors can be read");
+    // Events keep their own rules, and the page of the dashboard gets no more of them.
+    assert!(allows(&from_page(&tenant, &tenant.key, "/track", &json!({"name": "a"}))));
+}
+
 #[test]
 fn without_consent_only_what_names_nobody_is_stored() {
     let server = Arc::new(TestServer::start());

@@ -81,15 +81,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
             fault @ Fault { kind: FaultKind::Io | FaultKind::DamagedLog | FaultKind::DamagedArchive | FaultKind::Defect, .. },
         ) => return Err(fault.into()),
     };
-    for (partition, reflected) in state.shards.iter().flat_map(Shard::reflected) {
-        let last = history.last_position(partition);
-        if reflected > last {
-            return Err(OpenError::Directory(format!(
-                "the log ends at position {last}, but the store reflects position {reflected}: a part of the log is missing; \
-                 restore it from a backup (or remove the store to go on with what the log still has)"
-            )));
-        }
-    }
+    check_log_is_whole(&state.shards, &*history)?;
     derived.remove_old();
     let starts = Starts::begin(&dir, log.last_position()).map_err(directory)?;
     let incarnation = format.incarnation.number();
@@ -107,6 +99,20 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
         incarnation,
         starts,
     })
+}
+
+/// Checks that the log does not end before what the store reflects.
+fn check_log_is_whole(shards: &[Shard], history: &dyn History) -> Result<(), OpenError> {
+    for (partition, reflected) in shards.iter().flat_map(Shard::reflected) {
+        let last = history.last_position(partition);
+        if reflected > last {
+            return Err(OpenError::Directory(format!(
+                "the log ends at position {last}, but the store reflects position {reflected}: a part of the log is missing; \
+                 restore it from a backup (or remove the store to go on with what the log still has)"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the log has what follows the sealed events.

@@ -67,7 +67,7 @@ pub(super) fn origins(list: &[String]) -> Result<Vec<String>, RegistryError> {
     }
     let mut origins = Vec::with_capacity(list.len());
     for (i, text) in list.iter().enumerate() {
-        let origin = origin(text).ok_or_else(|| {
+        let origin = normal_origin(text).ok_or_else(|| {
             let message = "must be an origin such as https://example.com or http://localhost:3000, without a path";
             RegistryError::invalid(format!("allowed_origins[{i}]"), message)
         })?;
@@ -79,8 +79,9 @@ pub(super) fn origins(list: &[String]) -> Result<Vec<String>, RegistryError> {
 }
 
 /// Normalizes an origin to the `Origin` header of browsers (RFC 6454): `scheme://host[:port]` in lower case, without the
-/// scheme's default port.
-fn origin(text: &str) -> Option<String> {
+/// scheme's default port. `None` if it is no origin.
+#[must_use]
+pub fn normal_origin(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (scheme, authority) = text.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_lowercase())
@@ -233,7 +234,7 @@ mod tests {
             ("", None),
         ];
         for (given, stored) in table {
-            assert_eq!(origin(given).as_deref(), stored, "{given}");
+            assert_eq!(normal_origin(given).as_deref(), stored, "{given}");
         }
         let twice = ["https://a.example".to_owned(), "https://A.example:443".to_owned()];
         assert_eq!(origins(&twice).unwrap(), ["https://a.example"]);

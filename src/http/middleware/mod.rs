@@ -1,5 +1,6 @@
 //! The middleware of every request: its id, the shape of errors, caught panics, and the counts.
 
+mod query_cors;
 pub(crate) mod slices;
 
 use std::panic::AssertUnwindSafe;
@@ -13,6 +14,7 @@ use actix_web::{Error, HttpMessage, web};
 use futures_util::FutureExt;
 
 use crate::http::app::AppState;
+use crate::http::middleware::query_cors::Page;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, REQUEST_ID};
 use crate::http::respond::rate_limit::{TokenLimiter, headers};
@@ -40,6 +42,15 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
     let method = request.method().clone();
     request.extensions_mut().insert(id.clone());
     let state = request.app_data::<web::Data<AppState>>().cloned();
+    let page = state.as_ref().and_then(|state| Page::of(state, &request));
+    if let Some(page) = &page
+        && let Some(mut response) = page.preflight(&request)
+    {
+        page.clone().allow(response.headers_mut());
+        response.headers_mut().insert(REQUEST_ID, id.0);
+        state.iter().for_each(|state| state.request_metrics.count(response.status(), began.elapsed()));
+        return Ok(request.into_response(response).map_into_right_body());
+    }
     // The request must not be cloned before it is routed, so what has no response goes up as an error that knows its request.
     let response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(Ok(response)) => Ok(response),
@@ -69,6 +80,9 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
         response.request().extensions().get::<TokenLimiter>().and_then(|TokenLimiter(limiter)| headers([&**limiter].into_iter()));
     for (name, value) in limits.into_iter().flatten() {
         response.headers_mut().insert(name, value);
+    }
+    if let Some(page) = page {
+        page.allow(response.headers_mut());
     }
     response.headers_mut().insert(REQUEST_ID, id.0);
     Ok(response)

@@ -45,7 +45,14 @@ impl TestServer {
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
         let operator = Some(OperatorToken::create(dir.path()).unwrap());
         let request_metrics = RequestMetrics::new().unwrap();
-        let state = AppState { engine, trusted_proxies: Vec::new(), geo_header: None, operator, request_metrics };
+        let state = AppState {
+            engine,
+            trusted_proxies: Vec::new(),
+            geo_header: None,
+            query_origins: Vec::new(),
+            operator,
+            request_metrics,
+        };
         Self { keys, state: web::Data::new(state), _dir: dir }
     }
 

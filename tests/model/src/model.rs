@@ -90,7 +90,7 @@ impl Model {
     pub fn record(&mut self, project: &str, body: &str, received_ms: i64, sender: &Sender) -> Result<Recorded, Refused> {
         let setup = self.projects.get(project).expect("a project of the model");
         let OrganizationSetup { currency, fx_rates, .. } = &self.organization;
-        let event = read(body, received_ms, sender, &Place { project, setup, currency, rates: fx_rates })?;
+        let mut event = read(body, received_ms, sender, &Place { project, setup, currency, rates: fx_rates })?;
         let clamped = event.clamped;
         let answer = |status, index| Ok(Recorded { status, clamped, index });
         if event.bot && !setup.record_bots {
@@ -101,6 +101,11 @@ impl Model {
         }
         if self.is_suppressed(&event) {
             return answer(Status::Dropped("opted_out"), None);
+        }
+        // An erased anonymous id never links again.
+        let is_erased = |id: &String| self.suppressed_anonymous.contains(&(event.project.clone(), id.clone()));
+        if event.anonymous_id.as_ref().is_some_and(is_erased) {
+            event.anonymous_id = None;
         }
         let day = day_of(event.at_ms, self.organization.timezone);
         if self.floor(project).is_some_and(|floor| day < floor) {
@@ -145,11 +150,13 @@ impl Model {
         Days { facts, timezone: self.organization.timezone, project, frozen: self.frozen.get(project) }
     }
 
+    /// Whether the identity of an event was erased: its user decides alone, else the anonymous id.
     fn is_suppressed(&self, event: &Event) -> bool {
-        let user = event.user_id.as_ref().is_some_and(|user| self.suppressed_users.contains(user));
-        let key = |id: &String| (event.project.clone(), id.clone());
-        let anonymous = event.anonymous_id.as_ref().map(key);
-        user || anonymous.is_some_and(|key| self.suppressed_anonymous.contains(&key))
+        match (&event.user_id, &event.anonymous_id) {
+            (Some(user), _) => self.suppressed_users.contains(user),
+            (None, Some(id)) => self.suppressed_anonymous.contains(&(event.project.clone(), id.clone())),
+            (None, None) => false,
+        }
     }
 
     /// Erases identities: their events no longer count, and later events with their ids are dropped.
@@ -167,6 +174,12 @@ impl Model {
         for index in erased {
             self.events[index].erased = true;
             self.suppressed_users.extend(self.events[index].user_id.clone());
+        }
+        for event in self.events.iter_mut().filter(|event| !event.erased) {
+            let is_erased = |id: &String| self.suppressed_anonymous.contains(&(event.project.clone(), id.clone()));
+            if event.anonymous_id.as_ref().is_some_and(is_erased) {
+                event.anonymous_id = None;
+            }
         }
     }
 
