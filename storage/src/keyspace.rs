@@ -133,6 +133,8 @@ spaces! {
     Traffic: ROLLUP 10, "traffic" version 1;
     /// By day and kind of figures. Value: the position of the last event that touched them.
     DayVersions: ROLLUP 24, "day_versions" version 1;
+    /// By quarter of an hour of receipt. Value: recorded events.
+    Receipts: ROLLUP 25, "receipts" version 2;
 
     /// By type, day or block of days, and number of a group. Value: its events.
     GroupActivity: INDEX 11, "group_activity" version 1;

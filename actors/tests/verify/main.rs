@@ -205,6 +205,7 @@ fn kinds(dir: &Path) -> BTreeMap<&'static str, (Vec<u8>, Vec<u8>)> {
         "cohorts_by_account",
         "traffic",
         "day_versions",
+        "receipts",
         "group_activity",
         "company_links",
         "group_numbers",

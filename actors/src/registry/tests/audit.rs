@@ -202,7 +202,7 @@ fn entries_are_kept_for_400_days() {
         let dir = dir.path().join(CONTROL_DIR).join("audit").join(first_organization(&registry).to_string());
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
     };
-    for i in 0..20 {
+    for i in 0..40 {
         // Text that doesn't compress.
         let random = |_| format!("{:016x}", RandomState::new().hash_one(i));
         let origin = |_| format!("https://{}.example", (0..12).map(random).collect::<String>());
