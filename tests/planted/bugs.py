@@ -141,7 +141,7 @@ BUGS = [
     ("a company's name is the one recorded last", "let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);", "let is_latest = !name.is_empty();"),
     ("of projects' names the first wins", "self.name.take().into_iter().chain(other.name).max()", "self.name.take().into_iter().chain(other.name).min()"),
     ("a name of a company from before its domain is lost", "name: group.name.clone(), seen", "name: group.name.clone().filter(|_| place == 0), seen"),
-    ("any event tells a company's name", "if &*event.name == \"group\" {", "if !event.name.is_empty() {"),
+    ("any event tells a company's name", "if &*event.name == \"group\" || event.is_remainder() {", "if !event.name.is_empty() || event.is_remainder() {"),
     ("equals come in the wrong order", "name(left).cmp(&name(right))", "name(right).cmp(&name(left))"),
     ("last seen anywhere is last seen at a company", ".filter(|(_, named, _)| here(*named))", ".filter(|(_, named, _)| here(*named) || true)"),
     ("a company's beginning is not looked for when it moves away", "[(first_seen, &mut found.first, first), (last_seen, &mut found.last, last)]", "[(last_seen, &mut found.last, last)]"),
