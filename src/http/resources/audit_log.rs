@@ -70,7 +70,7 @@ pub(crate) struct AuditRow {
 /// Who made a change.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ActorRow {
-    /// `token`: the holder of an API token; `root`: of the root token; `cli`: a command on the data directory of a stopped server; `system`: the program.
+    /// What kind of actor it is.
     #[schema(schema_with = actor_kinds)]
     kind: ActorKind,
     /// The token; null if the actor has none.
@@ -103,20 +103,22 @@ pub(crate) struct FieldChangeRow {
     to: Value,
 }
 
-fn names<T: NamedValues>() -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).build()
+fn names<T: NamedValues>(description: &str) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()
 }
 
 fn actions() -> Object {
-    names::<AuditAction>()
+    names::<AuditAction>("What was done.")
 }
 
 fn actor_kinds() -> Object {
-    names::<ActorKind>()
+    names::<ActorKind>(
+        "`token`: the holder of an API token; `root`: of the root token; `cli`: a command on the data directory of a stopped server; `system`: the program.",
+    )
 }
 
 fn target_types() -> Object {
-    names::<TargetType>()
+    names::<TargetType>("Its type.")
 }
 
 impl From<AuditEntry> for AuditRow {
