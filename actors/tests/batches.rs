@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use headcount_actors::domain::fault::Fault;
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::limits::Limits;
 use headcount_actors::domain::queries::{Query, Reader};
 use headcount_actors::domain::records::Source;
 use headcount_actors::domain::rollups::Rollups;
@@ -114,6 +115,11 @@ async fn rollups(engine: &Engine, project: ProjectId) -> Rollups {
     query.found.lock().unwrap().take().unwrap()
 }
 
+/// The cells that don't depend on the time of receipt.
+fn without_receipts(rollups: Rollups) -> Rollups {
+    Rollups { receipts: Rollups::new(&Limits::default()).receipts, ..rollups }
+}
+
 /// The cells after all events came in batches of `sizes`, again and again, with a stop after every `stop` batches.
 async fn in_batches(dir: &Path, events: &[NewEvent], sizes: &[usize], stop: usize, checkpoint_events: u64) -> Rollups {
     let (mut engine, mut project) = open(dir, checkpoint_events);
@@ -152,7 +158,7 @@ async fn batching_stops_and_checkpoints_change_no_cell() {
     for event in &events {
         engine.track(project, event).await.unwrap();
     }
-    let expected = rollups(&engine, project).await;
+    let expected = without_receipts(rollups(&engine, project).await);
     assert!(expected.traffic.len() > 5 && expected.revenue.len() > 5, "there is something to compare");
     engine.close().await;
     drop(engine);
@@ -167,11 +173,11 @@ async fn batching_stops_and_checkpoints_change_no_cell() {
         let copy = dir.path().join(name);
         empty_copy(&fresh, &copy);
         let got = in_batches(&copy, &events, sizes, stop, checkpoint_events).await;
-        assert!(got == expected, "{name}: the cells differ");
         // And what the log alone says.
         std::fs::remove_dir_all(copy.join("store")).unwrap();
         let (engine, project) = open(&copy, 1_000);
-        assert!(rollups(&engine, project).await == expected, "{name}, rebuilt: the cells differ");
+        assert!(rollups(&engine, project).await == got, "{name}, rebuilt: the cells differ");
+        assert!(without_receipts(got) == expected, "{name}: the cells differ");
         engine.close().await;
     }
 }

@@ -249,6 +249,13 @@ fn send(served: &mut Served<Tenant>, model: &mut Model, step: &Step) {
     }
 }
 
+/// Removes the time of receipt, which no two runs share.
+fn forget_receipt(intake: &mut Json) {
+    if let Json::Object(fields) = intake {
+        fields.remove("last_event_at");
+    }
+}
+
 /// The same events in the same order, one at a time here, and there in batches of each project.
 #[test]
 fn batching_changes_no_answer() {
@@ -274,7 +281,10 @@ fn batching_changes_no_answer() {
         asked
             .extend(history.steps.iter().filter_map(|step| if let Step::Ask(asked) = step { Some(asked.clone()) } else { None }));
         for question in asked.iter().filter(|question| can_be_asked(question)) {
-            let (one, other) = (singly.ask(question), batched.ask(question));
+            let (mut one, mut other) = (singly.ask(question), batched.ask(question));
+            if question.path.ends_with("/intake") {
+                [&mut one.1, &mut other.1].into_iter().for_each(forget_receipt);
+            }
             if one.0 == 200 {
                 let same = same(&with_ids(one.1), &other.1, &mut ids);
                 assert!(same.is_ok(), "{same:?} at {question:?} of {history}");

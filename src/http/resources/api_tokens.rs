@@ -249,9 +249,8 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     Ok(management::created(&NewTokenAnswer::new(&token, secret.expose())))
 }
 
-/// The caller, the id in the path, and that token. Only owners manage tokens of owners.
-fn caller_of_token(state: &AppState, request: &HttpRequest, doing: &str) -> Result<(Caller, TokenId), ApiError> {
-    let caller = management::caller(state, request)?;
+/// The id in the path, of a token that the caller may manage. Only owners manage tokens of owners.
+fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing: &str) -> Result<TokenId, ApiError> {
     let not_found = || ApiError::not_found("API token");
     let id: TokenId = request.match_info().query("token_id").parse().map_err(|_| not_found())?;
     let registry = state.engine.registry();
@@ -262,7 +261,7 @@ fn caller_of_token(state: &AppState, request: &HttpRequest, doing: &str) -> Resu
         let message = format!("only a token of role owner {doing} tokens of role owner, or of members of role owner");
         return Err(ApiError::new(ErrorCode::InsufficientRole, message));
     }
-    Ok((caller, id))
+    Ok(id)
 }
 
 /// Changes the name of a token, or how many requests may be sent with it, from the next request on. A token whose limit was changed may be used for a
@@ -277,8 +276,9 @@ fn caller_of_token(state: &AppState, request: &HttpRequest, doing: &str) -> Resu
     ),
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_of_token(&state, &request, "changes")?;
+    let caller = management::caller(&state, &request)?;
     let TokenPatchShape { name, rate_limit, burst } = json::read(&request, payload).await?;
+    let id = managed_token(&state, &request, &caller, "changes")?;
     let patch = TokenPatch { name, rate_limit: RateLimitPatch { per_second: rate_limit, burst } };
     let organization = caller.organization();
     let author = caller.author(&state, &request);
@@ -297,7 +297,8 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     ),
 )]
 pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_of_token(&state, &request, "revokes")?;
+    let caller = management::caller(&state, &request)?;
+    let id = managed_token(&state, &request, &caller, "revokes")?;
     let organization = caller.organization();
     management::change(&state, caller.author(&state, &request), move |registry, by| registry.revoke_token(organization, &id, by))
         .await?;

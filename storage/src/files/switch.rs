@@ -109,7 +109,7 @@ struct Armed {
 struct State {
     plan: Plan,
     operations: u64,
-    failed: Vec<String>,
+    failed: Vec<(Operation, PathBuf)>,
 }
 
 static SWITCHES: Mutex<Vec<Arc<Armed>>> = Mutex::new(Vec::new());
@@ -148,7 +148,14 @@ impl Switch {
     /// The operations that failed, with the name of the file.
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
-        self.0.state.lock().failed.clone()
+        let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        self.0.state.lock().failed.iter().map(|(operation, path)| format!("{operation:?} {}", name(path))).collect()
+    }
+
+    /// The paths of the operations that failed.
+    #[must_use]
+    pub fn failed_paths(&self) -> Vec<PathBuf> {
+        self.0.state.lock().failed.iter().map(|(_, path)| path.clone()).collect()
     }
 }
 
@@ -170,9 +177,8 @@ impl Armed {
         if !fails {
             return None;
         }
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         tracing::debug!(target: TARGET, number, ?operation, path = %path.display(), errno = ?plan.errno, "an operation fails on purpose");
-        state.failed.push(format!("{operation:?} {name}"));
+        state.failed.push((operation, path.to_owned()));
         Some(plan)
     }
 }

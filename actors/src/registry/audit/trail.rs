@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The control log has each entry first, and keeps it until it is here ([`Trail::needs_from`]). So a copy that fails, or that a crash prevents, is made up for
-//! before the next entry and at the next start. An audit log that can't be read or written stops no change: it answers with the error.
+//! before the next entry and at the next start. An audit log that can't be read or written stops no change: it answers with the error. A control log that
+//! can't be read is an error, as ever.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -39,10 +40,10 @@ impl Trail {
         audited(log, 0, &mut |position, organization, _| {
             behind.entry(organization).or_insert(position);
             Ok(())
-        })?;
+        })??;
         let organizations: Vec<OrganizationId> = trail.behind.keys().copied().collect();
         for organization in organizations {
-            if let Err(error) = trail.catch_up(organization, log) {
+            if let Err(error) = trail.catch_up(organization, log)? {
                 warn(organization, &error);
             }
         }
@@ -59,7 +60,7 @@ impl Trail {
     ) {
         let Some(last) = entries.last() else { return };
         let added = if self.behind.contains_key(&organization) {
-            self.catch_up(organization, log)
+            self.catch_up(organization, log).flatten()
         } else {
             let added = self.add(organization, position, entries, last.at);
             if added.is_err() {
@@ -85,7 +86,7 @@ impl Trail {
         now: Instant,
         log: &dyn ControlLog,
     ) -> Result<Option<AuditPage>, ControlError> {
-        self.catch_up(organization, log)?;
+        self.catch_up(organization, log)??;
         self.file(organization)?.page(query, now)
     }
 
@@ -117,39 +118,38 @@ impl Trail {
         Ok(())
     }
 
-    /// Adds the entries that an audit log lacks.
-    fn catch_up(&mut self, organization: OrganizationId, log: &dyn ControlLog) -> Result<(), ControlError> {
-        let Some(from) = self.behind.get(&organization).copied() else { return Ok(()) };
-        let mut file = self.file(organization)?;
-        let reflected = file.reflects()?;
-        audited(log, (from - 1).max(reflected), &mut |position, other, entries| {
+    /// Adds the entries that an audit log lacks. The inner error is the audit log's.
+    fn catch_up(&mut self, organization: OrganizationId, log: &dyn ControlLog) -> Result<Result<(), ControlError>, ControlError> {
+        let Some(from) = self.behind.get(&organization).copied() else { return Ok(Ok(())) };
+        let opened = self.file(organization).and_then(|file| file.reflects().map(|reflected| (file, reflected)));
+        let (mut file, reflected) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Err(error)),
+        };
+        let added = audited(log, (from - 1).max(reflected), &mut |position, other, entries| {
             if other == organization { file.append(position, entries) } else { Ok(()) }
         })?;
-        self.behind.remove(&organization);
-        Ok(())
+        if added.is_ok() {
+            self.behind.remove(&organization);
+        }
+        Ok(added)
     }
 }
 
 type VisitAudited<'a> = &'a mut dyn FnMut(u64, OrganizationId, &[AuditEntry]) -> Result<(), ControlError>;
 
-/// Passes the entries of the control records after a position to `visit`.
-fn audited(log: &dyn ControlLog, after: u64, visit: VisitAudited<'_>) -> Result<(), ControlError> {
-    let mut failure = None;
+/// Passes the entries of the control records after a position to `visit`. The inner error is that of `visit`.
+fn audited(log: &dyn ControlLog, after: u64, visit: VisitAudited<'_>) -> Result<Result<(), ControlError>, ControlError> {
+    let mut ended = Ok(Ok(()));
     log.read_after(after, &mut |position, payload| {
-        let visited = match record::decode_audit(payload, position) {
-            Ok(Some((organization, entries))) => visit(position, organization, &entries),
-            Ok(None) => Ok(()),
+        ended = match record::decode_audit(payload, position) {
+            Ok(Some((organization, entries))) => Ok(visit(position, organization, &entries)),
+            Ok(None) => Ok(Ok(())),
             Err(error) => Err(error),
         };
-        match visited {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+        if matches!(ended, Ok(Ok(()))) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    failure.map_or(Ok(()), Err)
+    ended
 }
 
 fn warn(organization: OrganizationId, error: &ControlError) {
