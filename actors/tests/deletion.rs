@@ -5,6 +5,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -299,11 +300,14 @@ async fn a_kill_at_each_step_is_made_up_for() {
     rig.engine.close().await;
     let copies: Arc<Mutex<Vec<(&'static str, PathBuf)>>> = Arc::default();
     let (from, to, taken) = (whole.clone(), dir.path().to_owned(), Arc::clone(&copies));
+    // The first deletion may begin before the others are recorded.
+    let are_recorded = Arc::<AtomicBool>::default();
+    let is_ready = Arc::clone(&are_recorded);
     let mut probed = config(&whole);
     probed.archive_probe = Some(Arc::new(move |step| {
         let mut taken = taken.lock().unwrap();
         // Enough of each.
-        if taken.iter().filter(|(other, _)| *other == step).count() >= 3 {
+        if !is_ready.load(Ordering::SeqCst) || taken.iter().filter(|(other, _)| *other == step).count() >= 3 {
             return;
         }
         let copied = to.join(format!("copy-{}", taken.len()));
@@ -313,6 +317,7 @@ async fn a_kill_at_each_step_is_made_up_for() {
     let rig = Rig::open(probed, &rig);
     let before = rig.answers().await;
     (0..3).for_each(|project| rig.delete(project));
+    are_recorded.store(true, Ordering::SeqCst);
     rig.finish("with copies").await;
     rig.engine.close().await;
     let copies = std::mem::take(&mut *copies.lock().unwrap());
