@@ -416,8 +416,9 @@ async fn a_backup_of_a_half_deleted_project_restores_to_none() {
     }));
     let rig = Rig::open(probed, &rig);
     let before = rig.answers().await;
-    *engine.lock().unwrap() = Some(rig.engine.clone());
     (0..3).for_each(|project| rig.delete(project));
+    // The first deletion may begin before the others are recorded.
+    *engine.lock().unwrap() = Some(rig.engine.clone());
     rig.finish("beside backups").await;
     *engine.lock().unwrap() = None;
     rig.engine.close().await;
