@@ -122,6 +122,7 @@ const SHARED_NAMES: &[(&str, &str)] = &[];
 const FOR_TESTS: &[(&str, &str)] = &[
     ("initialize", "programs that embed the engine create their first project with it"),
     ("rearm", "part of the fault switch, which is built for tests only"),
+    ("failed_paths", "part of the fault switch, which is built for tests only"),
     ("spend_actions", "building company profiles will spend Actions; the balance is stored and managed already"),
     ("erase", "privacy requests will erase with it, and programs that embed the engine do"),
     ("erasure", "privacy requests will show its state, and programs that embed the engine ask for it"),
