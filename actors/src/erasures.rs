@@ -97,7 +97,7 @@ impl Unfinished {
 pub(crate) struct Erasures {
     hasher: KeyHasher,
     suppressed: RwLock<Suppressed>,
-    /// Length of what is suppressed: mostly 0, so that events take no lock.
+    /// The number of suppressed ids: mostly 0, so that events hash and look up no id.
     suppressed_count: AtomicUsize,
     unfinished: RwLock<Unfinished>,
     unfinished_count: AtomicUsize,

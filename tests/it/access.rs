@@ -7,26 +7,13 @@ use serde_json::json;
 
 use crate::client::Call;
 use crate::errors::assert_refused;
-use crate::paths::{MANAGEMENT, OF_ORGANIZATION, OF_PROJECT, Operation, Role, filled, operations};
+use crate::paths::{MANAGEMENT, OF_ORGANIZATION, OF_PROJECT, Operation, Role, SCOPES, filled, operations};
 use crate::server::TestServer;
 use crate::tenant::{Tenant, now_ms, rfc3339};
 
 /// Every scope but those given.
 fn all_scopes_but(scope: &str) -> Vec<&'static str> {
-    let all = [
-        "analytics:read",
-        "revenue:read",
-        "identities:read",
-        "companies:read",
-        "companies:write",
-        "groups:read",
-        "privacy_requests:read",
-        "privacy_requests:write",
-        "admin",
-        "events:read",
-        "events:write",
-    ];
-    all.into_iter().filter(|known| *known != scope).collect()
+    SCOPES.into_iter().filter(|known| *known != scope).collect()
 }
 
 #[test]

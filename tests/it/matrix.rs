@@ -7,22 +7,9 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
-use crate::paths::{Operation, Role, operations};
+use crate::paths::{Operation, Role, SCOPES, operations};
 use crate::tenant::{Tenant, now_ms, rfc3339};
 
-const SCOPES: [&str; 11] = [
-    "analytics:read",
-    "revenue:read",
-    "identities:read",
-    "companies:read",
-    "companies:write",
-    "groups:read",
-    "privacy_requests:read",
-    "privacy_requests:write",
-    "admin",
-    "events:read",
-    "events:write",
-];
 const ROLES: [&str; 3] = ["owner", "admin", "member"];
 
 /// Where a token is valid.

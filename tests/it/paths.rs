@@ -5,6 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::client::Call;
 use crate::tenant::Tenant;
 
+/// Every scope.
+pub(crate) const SCOPES: [&str; 11] = [
+    "analytics:read",
+    "revenue:read",
+    "identities:read",
+    "companies:read",
+    "companies:write",
+    "groups:read",
+    "privacy_requests:read",
+    "privacy_requests:write",
+    "admin",
+    "events:read",
+    "events:write",
+];
+
 /// The minimum role for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {

@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const CLOCK_MS: i64 = 5_000;
 /// How long a project is looked at after the last watcher left, so that who comes back finds the last notifications.
 const LINGER: Duration = Duration::from_secs(10);
-/// A look that took long is followed by a pause of so many times as much: a watched project costs a fifth of a core at most.
+/// The pause after a long look, as a multiple of its duration. So a watched project costs a fifth of a core at most.
 const PAUSE_FACTOR: u32 = 4;
 /// How many events are read at a time.
 const PAGE_EVENTS: usize = 2_000;

@@ -30,7 +30,7 @@ pub(crate) struct RecentEvents {
     seen: HashMap<RecordKey, i64>,
     /// The number of keys in all minutes.
     keys: usize,
-    /// Of the keys, those are kept of which so many low bits are zero.
+    /// The number of low bits that must be zero in a key that is kept.
     sampled_bits: u32,
     notifications: VecDeque<Arc<LiveNotification>>,
 }

@@ -89,7 +89,7 @@ pub struct AuditEntry {
     pub request_id: Option<String>,
 }
 
-/// A change of one thing, whoever made it.
+/// A change of one thing, without its author.
 #[derive(Debug, PartialEq)]
 pub(super) struct Audited {
     pub(super) action: AuditAction,

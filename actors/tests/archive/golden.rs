@@ -61,7 +61,7 @@ async fn make(dir: &Path) -> String {
     figures
 }
 
-/// Whoever raises the version of a stored type converts the bases of the former one.
+/// A change that raises the version of a stored type must convert the bases of the former version.
 #[tokio::test]
 async fn bases_of_each_version_are_loaded() {
     let made = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ const SEGMENT_BYTES: u64 = 256 * 1024;
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 /// How many entries are read at once.
 const WINDOW: u64 = 256;
-/// After so many entries, old ones are looked for.
+/// The number of entries between two searches for old ones.
 const EXPIRE_EVERY: u64 = 64;
 
 /// An entry as stored.
