@@ -29,6 +29,10 @@ histories-http trials="300":
 erasures histories="200":
     HEADCOUNT_ERASURES={{histories}} cargo test --release -p headcount-actors --test erasure -- --nocapture
 
+# Compare the server over HTTP with the naive model on random histories in which people are erased.
+erased-histories trials="1000":
+    HEADCOUNT_TRIALS={{trials}} cargo test --release --test it erased_histories -- --nocapture
+
 # Plant bugs, one at a time; the tests must catch each.
 planted:
     python3 tests/planted/run.py

@@ -5,8 +5,8 @@ usage: growth.py [--events 20000000] [--people 3000000] [--companies 5000] [--me
 
 Events of 120 days in order of time: sessions of about 5 events, a few people with most of them, 400 pages, sources on half of the sessions,
 7 of 10 people in one of 5,000 companies, 2 % orders with an `external_id`. The script imports them, seals them, and starts the server.
-It prints throughput by tenths of the input, peak memory (VmHWM), bytes written to the disk, bytes per event, the time of a start, and
-that of a start which rebuilds the store.
+It prints throughput by tenths of the input, peak memory (VmHWM), bytes written to the disk, bytes per event at the end
+and once the store is at rest, the time of a start, and that of a start which rebuilds the store.
 `--file` names events that an earlier run kept, or keeps those of this run. 20 M events take 4 GB. Requires a release build.
 Uses loopback only, and stops all processes it started.
 """
@@ -128,8 +128,9 @@ def run(command, file=None):
     return json.loads(output), time.monotonic() - began, watch
 
 
-def start(data, memory, keys):
-    """Starts the server. Returns seconds until it is ready, its memory, and milliseconds of a few answers."""
+def start(data, memory, keys, rests=False):
+    """Starts the server. Returns seconds until it is ready, its memory, and milliseconds of a few answers.
+    With `rests`, waits until the store at rest has been merged."""
     command = [HEADCOUNT, "serve", "--data-dir", data, "--memory", memory, "--listen", "127.0.0.1:0"]
     began = time.monotonic()
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -155,7 +156,12 @@ def start(data, memory, keys):
                 response.read()
                 best.append((time.monotonic() - asked) * 1000)
             took.append(f"{path.split('?')[0][1:]} {sorted(best)[10]:.2f} ms ({response.status})")
-        return ready, watch.peak_mib, took
+        peak_mib, sizes = watch.peak_mib, []
+        # Tables are merged a minute after the last change.
+        while rests and (len(sizes) < 100 or len(set(sizes[-30:])) > 1):
+            time.sleep(1)
+            sizes.append(bytes_below(data / "store"))
+        return ready, peak_mib, took
     finally:
         server.terminate()
         server.wait()
@@ -197,8 +203,9 @@ def main():
         for child in sorted((data / "store").iterdir()):
             part = bytes_below(child) if child.is_dir() else child.stat().st_size
             print(f"  store/{child.name}: {part / recorded:.1f} B an event")
-        ready, peak, took = start(data, options.memory, keys)
+        ready, peak, took = start(data, options.memory, keys, rests=True)
         print(f"start: ready after {ready:.2f} s, peak {peak:.0f} MiB; " + ", ".join(took), flush=True)
+        print(f"disk at rest: {bytes_below(data) / recorded:.1f} B an event: store {bytes_below(data / 'store') / recorded:.1f}", flush=True)
         for part in ("store", "fingerprints"):
             shutil.rmtree(data / part, ignore_errors=True)
         ready, peak, took = start(data, options.memory, keys)

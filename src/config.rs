@@ -169,6 +169,7 @@ keys! {
     seal_after "DURATION" "--seal-after" "HEADCOUNT_SEAL_AFTER" "24h" "Age at which events move from the log to the archive";
     seal_events "N" "--seal-events" "HEADCOUNT_SEAL_EVENTS" "262144" "Number of events in the log at which they move to the archive";
     archive_level "N" "--archive-level" "HEADCOUNT_ARCHIVE_LEVEL" "3" "Compression level of archive files, from 1 to 22";
+    export_retention "DURATION" "--export-retention" "HEADCOUNT_EXPORT_RETENTION" "7d" "Time for which what a privacy export made can be downloaded";
     log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "Log level, or directives such as info,headcount_storage=debug";
     log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";
 }
@@ -224,6 +225,8 @@ pub struct Settings {
     pub seal_events: u64,
     /// The compression level of the archive.
     pub archive_level: i32,
+    /// How long artifacts of exports are kept.
+    pub export_retention: Duration,
     /// The filter of log lines.
     pub log: String,
     /// How it is logged.
@@ -339,6 +342,11 @@ impl Settings {
             archive_level: read.value("archive_level", |text| {
                 text.parse().ok().filter(|level| (1..=22).contains(level)).ok_or("must be a number from 1 to 22")
             })?,
+            export_retention: read.value("export_retention", |text| {
+                duration(text)
+                    .filter(|it| *it >= Duration::from_secs(1))
+                    .ok_or("must be a duration of at least 1s, such as 7d or 12h")
+            })?,
             log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
             log_format: read.value("log_format", |text| match text {
                 "text" => Ok(LogFormat::Text),
@@ -375,6 +383,7 @@ impl Settings {
         config.admission_bytes = self.admission_bytes;
         config.min_free_bytes = self.min_free_bytes;
         config.geo_db.clone_from(&self.geo_db);
+        config.export_retention = self.export_retention;
         config.question_timeout = self.question_timeout;
         config.view_bytes = self.view_memory;
         config.checkpoints.interval = self.checkpoint_interval;

@@ -61,9 +61,9 @@ struct Unfinished {
     /// The projects whose state may still have an erased identity, each with the number of erasures that were begun when the last of them was.
     stale: BTreeMap<ProjectId, u64>,
     begun: u64,
-    /// How many erasures the state of each project reflects.
+    /// How many changes of each project by erasures its answers reflect.
     reflected: HashMap<ProjectId, u64>,
-    /// How many each project had.
+    /// How many there were: one when an erasure began, since the state is folded anew, and one when it ended, since scans read files that were written anew.
     counted: HashMap<ProjectId, u64>,
 }
 
@@ -112,7 +112,7 @@ impl Erasures {
         for erasure in erasures {
             suppressed.add(&erasure);
             if erasure.is_done {
-                erasure.projects.iter().for_each(|project| *unfinished.counted.entry(*project).or_default() += 1);
+                erasure.projects.iter().for_each(|project| *unfinished.counted.entry(*project).or_default() += 2);
             } else {
                 unfinished.add(erasure);
             }
@@ -188,13 +188,6 @@ impl Erasures {
         self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
     }
 
-    /// Whether an id is suppressed.
-    pub(crate) fn knows(&self, organization: OrganizationId, users: &[RecordKey], others: &[(ProjectId, RecordKey)]) -> bool {
-        let suppressed = self.suppressed.read();
-        users.iter().any(|user| suppressed.users.contains(&(organization, *user)))
-            || others.iter().any(|other| suppressed.others.contains(other))
-    }
-
     /// Adds an erasure that is durable.
     pub(crate) fn begin(&self, erasure: Erasure) {
         let mut unfinished = self.unfinished.write();
@@ -207,6 +200,10 @@ impl Erasures {
         let mut unfinished = self.unfinished.write();
         unfinished.erasures.retain(|other| (other.organization, other.number) != (erasure.organization, erasure.number));
         unfinished.index();
+        for project in &erasure.projects {
+            *unfinished.counted.entry(*project).or_default() += 1;
+            *unfinished.reflected.entry(*project).or_default() += 1;
+        }
         self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
     }
 
@@ -271,8 +268,48 @@ impl Erasures {
         }
     }
 
-    /// A number that changes when the state of a project loses an identity: versions alone may return to former values.
+    /// A number that changes when the state of a project loses an identity, and when its files have: versions alone may return to former values, and
+    /// scans answer from files.
     pub(crate) fn reflected(&self, project: ProjectId) -> u64 {
         self.unfinished.read().reflected.get(&project).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_another_when_its_state_and_when_its_files_lose_an_identity() {
+        let (hasher, project) = (KeyHasher::new([7; 16]), ProjectId(3));
+        let erasure = |number| Erasure {
+            number,
+            organization: OrganizationId(1),
+            users: vec![hasher.user("ada")],
+            others: Vec::new(),
+            projects: vec![project],
+            until: 9,
+            is_done: false,
+            is_lifted: false,
+        };
+        let erasures = Erasures::none(hasher.clone());
+        let mut seen = vec![erasures.reflected(project)];
+        erasures.begin(erasure(1));
+        assert_eq!(erasures.reflected(project), seen[0], "the state has it");
+        erasures.reflects(&erasures.stale(partition_of(project)));
+        seen.push(erasures.reflected(project));
+        // Another one begins before the first one ends.
+        erasures.begin(erasure(2));
+        erasures.finish(&erasure(1));
+        seen.push(erasures.reflected(project));
+        erasures.reflects(&erasures.stale(partition_of(project)));
+        seen.push(erasures.reflected(project));
+        erasures.finish(&erasure(2));
+        seen.push(erasures.reflected(project));
+        assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
+        let done = |number| Erasure { is_done: true, ..erasure(number) };
+        let restarted = Erasures::new(hasher.clone(), vec![done(1), done(2)]);
+        assert_eq!(restarted.reflected(project), seen[4]);
+        assert_eq!(restarted.reflected(ProjectId(4)), 0);
     }
 }

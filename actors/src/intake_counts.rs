@@ -13,9 +13,10 @@ use headcount_domain::intake::admission::DropReason;
 use headcount_domain::time::{Day, Instant, MS_PER_DAY, Timezone, Window};
 use headcount_storage::files::{PRIVATE_FILE, create_private_dir, list, read_if_there, remove_file, rename, write_atomically};
 use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
-use xxhash_rust::xxh3::xxh3_64;
+
+use crate::checked_json;
 
 /// The directory of the counts in a data directory.
 pub(crate) const INTAKE_DIR: &str = "control/intake";
@@ -82,14 +83,6 @@ type DayCounts = BTreeMap<ProjectId, DropCounts>;
 
 /// A time in which counts may lack: from the first to the last instant.
 type Gap = (Instant, Instant);
-
-/// The content of a file, with its checksum.
-#[derive(Serialize, Deserialize)]
-struct Checked {
-    version: u8,
-    checksum: String,
-    content: Box<RawValue>,
-}
 
 /// The version of the files.
 const VERSION: u8 = 1;
@@ -271,17 +264,14 @@ impl IntakeCounts {
     }
 
     fn write<T: Serialize>(&self, name: &str, content: &T) -> io::Result<()> {
-        let content = to_raw_value(content)?;
-        let checksum = format!("{:016x}", xxh3_64(content.get().as_bytes()));
-        let bytes = serde_json::to_vec(&Checked { version: VERSION, checksum, content })?;
-        write_atomically(&self.dir.join(name), &bytes, PRIVATE_FILE)
+        write_atomically(&self.dir.join(name), &checked_json::encode(VERSION, content)?, PRIVATE_FILE)
     }
 
     /// Reads a file; `None` if there is none. A damaged one is set aside, and its name added to `damaged`.
-    fn read<T: for<'de> Deserialize<'de>>(&self, name: &str, damaged: &mut Vec<String>) -> io::Result<Option<T>> {
+    fn read<T: DeserializeOwned>(&self, name: &str, damaged: &mut Vec<String>) -> io::Result<Option<T>> {
         let path = self.dir.join(name);
         let Some(bytes) = read_if_there(&path)? else { return Ok(None) };
-        if let Some(content) = intact(&bytes) {
+        if let Some(content) = checked_json::decode(VERSION, &bytes) {
             return Ok(Some(content));
         }
         tracing::error!(path = %path.display(), "damaged counts of dropped events: set aside; the counts of its days are lacking");
@@ -289,12 +279,6 @@ impl IntakeCounts {
         damaged.push(name.to_owned());
         Ok(None)
     }
-}
-
-fn intact<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Option<T> {
-    let Checked { version, checksum, content } = serde_json::from_slice(bytes).ok()?;
-    let is_intact = version == VERSION && checksum == format!("{:016x}", xxh3_64(content.get().as_bytes()));
-    serde_json::from_str(content.get()).ok().filter(|_| is_intact)
 }
 
 /// The day of a file with this name.

@@ -6,11 +6,13 @@
 pub mod admission_gate;
 mod archiver;
 pub mod backup;
+mod checked_json;
 mod checkpoint_writer;
 pub mod clock;
 mod dead_letters;
 mod deleted_projects;
 pub mod engine;
+mod erased_search;
 mod erasures;
 mod event_codec;
 mod fault;
@@ -25,6 +27,8 @@ mod live;
 pub mod memory_budget;
 mod opening_progress;
 mod partitions;
+pub mod privacy;
+pub mod profiles;
 pub mod registry;
 pub mod secrets;
 mod shard;
@@ -35,8 +39,9 @@ pub mod verify;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
     AskError, Engine, EngineConfig, EventsPage, ExportSink, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent,
-    ProjectIntake, Vitals, verify_directory,
+    ProjectIntake, ReindexError, Reindexed, Vitals, reindex, search_erased, verify_directory,
 };
+pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
 pub use ingest::{QuotaExceeded, TrackError, Tracker};

@@ -37,6 +37,21 @@ pub fn page(url: &str) -> &str {
     before_query(url)
 }
 
+/// Returns [`page_url`] without userinfo: what names the page, and nobody who looks at it.
+#[must_use]
+pub fn page_without_userinfo(url: &str) -> String {
+    let page = page(url);
+    let userinfo = split_authority(page).and_then(|(authority, path)| {
+        let host = authority.rfind('@')? + 1;
+        let start = page.len() - path.len() - authority.len();
+        Some(start..start + host)
+    });
+    match userinfo {
+        Some(userinfo) => format!("{}{}", &page[..userinfo.start], &page[userinfo.end..]),
+        None => page.to_owned(),
+    }
+}
+
 /// Returns the path of a URL, absolute or relative, without query and fragment. Without a path, an absolute URL has `/`
 /// and a relative one `None`.
 #[must_use]
@@ -157,6 +172,20 @@ fn without_www(host: String) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn pages_lose_userinfo() {
+        for (url, page) in [
+            ("https://ada:secret@shop.example:81/a@b?c#d", "https://shop.example:81/a@b"),
+            ("//a@b@shop.example", "//shop.example"),
+            ("https:\\\\ada@shop.example\\x", "https:\\\\shop.example\\x"),
+            ("https://shop.example/a@b", "https://shop.example/a@b"),
+            ("/a@b?c", "/a@b"),
+            ("", ""),
+        ] {
+            assert_eq!(page_without_userinfo(url), page, "{url}");
+        }
+    }
 
     #[test]
     fn urls_come_apart() {

@@ -1,9 +1,7 @@
 //! `headcount export`: the recorded events of a project, in a file or on standard output.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use headcount_actors::{Engine, ExportSink};
@@ -12,11 +10,11 @@ use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::row::{Currencies, Row};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Window;
-use headcount_storage::files;
 
 use super::client::{Client, ServerFlags, is_held, pick};
 use super::failure::Failure;
 use super::runtime::{runtime, stop_signal};
+use super::saved_output::SavedOutput;
 use crate::config::Settings;
 use crate::http::resources::raw_events::parameters::predicate;
 
@@ -53,7 +51,7 @@ pub(crate) struct ExportArgs {
 
 /// Runs the command.
 pub(crate) fn run(settings: &Settings, args: &ExportArgs) -> Result<ExitCode, Failure> {
-    let mut output = Output::create(args.output.as_deref())?;
+    let mut output = SavedOutput::create(args.output.as_deref())?;
     let written = if args.server.url.is_some() || is_held(&settings.data_dir)? {
         through_server(settings, args, &mut output)
     } else {
@@ -64,56 +62,7 @@ pub(crate) fn run(settings: &Settings, args: &ExportArgs) -> Result<ExitCode, Fa
     Ok(ExitCode::SUCCESS)
 }
 
-/// The output: a temporary file that is renamed at the end, or standard output.
-struct Output {
-    writer: Box<dyn Write + Send>,
-    renamed: Option<Renamed>,
-}
-
-/// A file that has another name until it is complete.
-struct Renamed {
-    file: File,
-    tmp: PathBuf,
-    path: PathBuf,
-    is_complete: bool,
-}
-
-impl Drop for Renamed {
-    fn drop(&mut self) {
-        if !self.is_complete {
-            // Best effort: the command has failed.
-            let _ = files::remove_file(&self.tmp);
-        }
-    }
-}
-
-impl Output {
-    fn create(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
-            return Ok(Self { writer: Box::new(io::stdout()), renamed: None });
-        };
-        let named = path.file_name().ok_or_else(|| Failure(format!("{} is not the name of a file", path.display())))?;
-        let mut name = named.to_os_string();
-        name.push(format!(".{}.tmp", std::process::id()));
-        let tmp = path.with_file_name(name);
-        let file = File::create_new(&tmp).map_err(|error| Failure::new(tmp.display(), error))?;
-        let renamed = Renamed { file: file.try_clone()?, tmp, path: path.to_owned(), is_complete: false };
-        Ok(Self { writer: Box::new(file), renamed: Some(renamed) })
-    }
-
-    fn finish(mut self) -> Result<(), Failure> {
-        self.writer.flush()?;
-        if let Some(renamed) = &mut self.renamed {
-            let failed = |error: io::Error| Failure::new(renamed.path.display(), error);
-            renamed.file.sync_all().map_err(failed)?;
-            files::rename(&renamed.tmp, &renamed.path).map_err(failed)?;
-            renamed.is_complete = true;
-        }
-        Ok(())
-    }
-}
-
-fn through_server(settings: &Settings, args: &ExportArgs, output: &mut Output) -> Result<(), Failure> {
+fn through_server(settings: &Settings, args: &ExportArgs, output: &mut SavedOutput) -> Result<(), Failure> {
     let client = Client::new(&args.server, settings)?;
     let project = client.project(args.project.as_deref())?;
     let mut query = form_urlencoded::Serializer::new(String::new());
@@ -126,16 +75,10 @@ fn through_server(settings: &Settings, args: &ExportArgs, output: &mut Output) -
     ];
     query.extend_pairs(parameters.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))));
     let mut body = client.download(&format!("/projects/{project}/export?{}", query.finish()))?;
-    let mut buffer = vec![0; PART_BYTES];
-    loop {
-        match body.read(&mut buffer).map_err(|error| Failure::new("the export broke off", error))? {
-            0 => return Ok(()),
-            read => output.writer.write_all(buffer.get(..read).unwrap_or_default())?,
-        }
-    }
+    output.fill(&mut body, "the export broke off")
 }
 
-fn from_directory(settings: &Settings, args: &ExportArgs, output: Output) -> Result<Output, Failure> {
+fn from_directory(settings: &Settings, args: &ExportArgs, output: SavedOutput) -> Result<SavedOutput, Failure> {
     crate::open_files::raise()?;
     runtime()?.block_on(async {
         let stop = stop_signal()?;
@@ -149,7 +92,7 @@ fn from_directory(settings: &Settings, args: &ExportArgs, output: Output) -> Res
     })
 }
 
-async fn from_engine(engine: &Engine, args: &ExportArgs, output: Output) -> Result<Output, Failure> {
+async fn from_engine(engine: &Engine, args: &ExportArgs, output: SavedOutput) -> Result<SavedOutput, Failure> {
     let registry = engine.registry();
     let organizations = registry.organizations();
     let projects = organizations.iter().filter_map(|organization| registry.projects(organization.id).ok()).flatten();
@@ -178,7 +121,7 @@ async fn from_engine(engine: &Engine, args: &ExportArgs, output: Output) -> Resu
 struct RowWriter {
     encoder: RowEncoder,
     currencies: Currencies,
-    output: Output,
+    output: SavedOutput,
     failure: Option<Failure>,
 }
 

@@ -8,6 +8,7 @@ mod backup;
 mod client;
 mod credentials;
 mod demo;
+mod erased;
 mod export;
 mod failure;
 mod flags;
@@ -16,7 +17,9 @@ mod init;
 mod load;
 mod manage;
 mod output;
+mod reindex;
 mod runtime;
+mod saved_output;
 mod serve;
 mod show;
 mod verify;
@@ -74,8 +77,12 @@ enum Command {
     Key(manage::ManageArgs<manage::KeyCommand>),
     /// List, create, show and revoke API tokens
     Token(manage::ManageArgs<manage::TokenCommand>),
+    /// Erase people, let them opt in again, and list the requests
+    Privacy(manage::ManageArgs<manage::PrivacyCommand>),
     /// List who changed what in the organization, newest first
     AuditLog(manage::AuditLogArgs),
+    /// Count the days of an organization in another timezone, on a stopped data directory
+    Reindex(reindex::ReindexArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
 }
@@ -85,9 +92,8 @@ impl Command {
     fn opens_data(&self) -> bool {
         match self {
             Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) => true,
-            Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) | Self::AuditLog(_) => {
-                true
-            }
+            Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
+            Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
             Self::Config(_) | Self::Demo(_) | Self::Backup(_) | Self::Restore(_) | Self::Verify(_) | Self::Load(_) => false,
         }
     }
@@ -137,7 +143,9 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Project(args) => manage::run(&settings, &args),
         Command::Key(args) => manage::run(&settings, &args),
         Command::Token(args) => manage::run(&settings, &args),
+        Command::Privacy(args) => manage::run(&settings, &args),
         Command::AuditLog(args) => manage::audit_log(&settings, &args),
+        Command::Reindex(args) => reindex::run(&settings, &args),
         Command::Load(args) => load::run(&args),
     }
 }

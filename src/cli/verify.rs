@@ -11,6 +11,7 @@ use headcount_storage::backup::{Backup, BackupError};
 use serde::Deserialize;
 
 use super::client::{Client, OperatorFlags, is_held};
+use super::erased::ErasedFlags;
 use super::failure::Failure;
 use super::output::print;
 use super::runtime::{runtime, stop_signal};
@@ -35,6 +36,8 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    erased: ErasedFlags,
+    #[command(flatten)]
     server: OperatorFlags,
 }
 
@@ -51,6 +54,9 @@ struct Reason {
 
 /// Runs the command. The exit code is 0 if everything is as it should be, 1 if it is not, and 3 if that could not be found out.
 pub(crate) fn run(settings: &Settings, args: &VerifyArgs) -> ExitCode {
+    if args.erased.is_given() {
+        return args.erased.run(settings, args.json).unwrap_or_else(|failure| not_verified(&failure));
+    }
     let verified = match &args.backup {
         Some(backup) => verify_backup(settings, backup, args.quick),
         None => verify(settings, args),
@@ -58,11 +64,13 @@ pub(crate) fn run(settings: &Settings, args: &VerifyArgs) -> ExitCode {
     match verified.and_then(|answer| print(args.json, &answer, || describe(&answer)).map(|()| answer)) {
         Ok(answer) if answer.is_clean() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
-        Err(failure) => {
-            eprintln!("headcount: not verified: {failure}");
-            ExitCode::from(NOT_VERIFIED)
-        }
+        Err(failure) => not_verified(&failure),
     }
+}
+
+fn not_verified(failure: &Failure) -> ExitCode {
+    eprintln!("headcount: not verified: {failure}");
+    ExitCode::from(NOT_VERIFIED)
 }
 
 fn verify(settings: &Settings, args: &VerifyArgs) -> Result<VerifyAnswer, Failure> {

@@ -41,7 +41,7 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
     number.checked_mul(unit)
 }
 
-/// A duration: `60` (seconds), `500ms`, `60s`, `5m`, `1h`.
+/// A duration: `60` (seconds), `500ms`, `60s`, `5m`, `1h`, `7d`.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -51,6 +51,7 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
         "" | "s" => 1_000,
         "m" | "min" => 60_000,
         "h" => 3_600_000,
+        "d" => 86_400_000,
         _ => return None,
     };
     number.checked_mul(ms).map(Duration::from_millis)

@@ -44,6 +44,8 @@ macro_rules! endpoints {
         (name = "companies", description = "What companies did, over all projects."),
         (name = "groups", description = "What groups of other types did, over all projects."),
         (name = "management", description = "The organization, its members, projects, keys and tokens."),
+        (name = "profiles", description = "What the organization knows of companies."),
+        (name = "privacy", description = "What is recorded of one person, and its removal."),
         (name = "operations", description = "The process itself."),
     ),
             modifiers(&CodeTable, &SharedResponses, &Credentials, &Closed, &RateLimits),
@@ -84,6 +86,12 @@ endpoints! {
     archive => seal;
     organization => show;
     organization => change;
+    actions => list;
+    company_profiles => list;
+    company_profiles => create;
+    company_profiles => show;
+    company_profiles => change;
+    company_profiles => remove;
     members => list;
     members => create;
     members => show;
@@ -103,6 +111,10 @@ endpoints! {
     api_tokens => change;
     api_tokens => revoke;
     audit_log => list;
+    privacy_requests => list;
+    privacy_requests => create;
+    privacy_requests => show;
+    privacy_download => download;
     backups => backup;
     verifications => verify;
     health => healthz;

@@ -314,7 +314,9 @@ fn wanted(request: &ServiceRequest) -> Option<ContentEncoding> {
 
 fn is_worth_it<B: MessageBody>(response: &ServiceResponse<B>) -> bool {
     let is_sized = matches!(response.response().body().size(), BodySize::Sized(COMPRESS_FROM_BYTES..=COMPRESS_UP_TO_BYTES));
-    is_sized && !response.headers().contains_key(header::CONTENT_ENCODING)
+    // Ranges are those of the bytes as they are.
+    let headers = response.headers();
+    is_sized && !headers.contains_key(header::CONTENT_ENCODING) && !headers.contains_key(header::ACCEPT_RANGES)
 }
 
 async fn compress<B: MessageBody + 'static>(

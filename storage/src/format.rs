@@ -24,6 +24,8 @@ pub const LAYOUT_VERSION: u32 = 1;
 pub(crate) const FILE_NAME: &str = "FORMAT";
 /// Says in a directory without [`FILE_NAME`] that a restore into it was not finished.
 pub(crate) const RESTORING_NAME: &str = "RESTORING";
+/// Says that days are being counted anew. It names the organization and the timezone.
+pub const REINDEXING_NAME: &str = "REINDEXING";
 const TITLE: &str = "headcount data directory";
 
 /// A step from one layout to the next. It is repeated after a crash in its middle, so it must be idempotent.
@@ -105,6 +107,12 @@ pub enum FormatError {
         /// The directory.
         dir: PathBuf,
     },
+    /// Days are counted in two timezones, because a reindex was interrupted.
+    #[error("{} is being reindexed, which was interrupted: run `headcount reindex` again", dir.display())]
+    Reindexing {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The operating system returned an error.
     #[error("the description of the data directory, {}: {source}", path.display())]
     Io {
@@ -131,6 +139,17 @@ impl Format {
     /// # Errors
     /// Any [`FormatError`].
     pub fn open(dir: &Path) -> Result<Self, FormatError> {
+        if dir.join(REINDEXING_NAME).exists() {
+            return Err(FormatError::Reindexing { dir: dir.to_owned() });
+        }
+        Self::open_for_reindex(dir)
+    }
+
+    /// As [`Format::open`], also while a reindex is not finished.
+    ///
+    /// # Errors
+    /// Any [`FormatError`].
+    pub fn open_for_reindex(dir: &Path) -> Result<Self, FormatError> {
         let path = dir.join(FILE_NAME);
         let failed = |source| FormatError::Io { path: path.clone(), source };
         create_private_dir(dir).map_err(failed)?;

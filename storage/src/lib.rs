@@ -28,5 +28,5 @@ mod sstable;
 pub mod starts;
 pub mod store;
 
-pub use sstable::{DamagedTable, TableError, UncheckedTables};
+pub use sstable::{DamagedTable, PairVisitor, TableError, UncheckedTables};
 pub use store::{DiskStore, MemoryStore, OpenCheckpoint, Store, StoreError};

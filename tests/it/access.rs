@@ -18,7 +18,7 @@ fn all_scopes_but(scope: &str) -> Vec<&'static str> {
 
 #[test]
 fn no_operation_answers_without_a_valid_token() {
-    let tenant = Tenant::new();
+    let tenant = Tenant::capable();
     let unknown = format!("Bearer sk_{}", "0".repeat(32));
     let root = format!("Bearer {}", tenant.server.initial("root_token"));
     let key = format!("Bearer {}", tenant.key);
@@ -44,7 +44,7 @@ fn no_operation_answers_without_a_valid_token() {
 
 #[test]
 fn revoked_and_expired_tokens_are_unknown() {
-    let tenant = Tenant::new();
+    let tenant = Tenant::capable();
     let soon = rfc3339(now_ms() + 4_000);
     let body = json!({"name": "brief", "role": "owner", "scopes": all_scopes_but(""), "expires_at": soon});
     let brief = tenant.post("/api-tokens", &body);
@@ -90,7 +90,7 @@ fn ingestion_needs_a_public_key() {
 
 #[test]
 fn members_do_what_members_may() {
-    let tenant = Tenant::new();
+    let tenant = Tenant::capable();
     let member = tenant.token("member", &all_scopes_but(""), None);
     let admin = tenant.token("admin", &all_scopes_but(""), None);
     for operation in operations() {
@@ -98,7 +98,10 @@ fn members_do_what_members_may() {
         let answer = tenant.send(operation.call(&tenant).bearer(&member));
         match operation.role {
             Role::Admin => assert_refused(&what, &answer, 403, "insufficient_role", None),
-            Role::Member => assert!((200..300).contains(&answer.status), "{what}: {}", answer.text()),
+            Role::Member => {
+                let is_missing = answer.status == 404 && operation.is_of_one_thing();
+                assert!((200..300).contains(&answer.status) || is_missing, "{what}: {}", answer.text());
+            }
         }
         let answer = tenant.send(operation.call(&tenant).bearer(&admin));
         assert!(![401, 403].contains(&answer.status), "{what} as admin: {}", answer.text());
@@ -107,7 +110,7 @@ fn members_do_what_members_may() {
 
 #[test]
 fn no_scope_implies_another() {
-    let tenant = Tenant::new();
+    let tenant = Tenant::capable();
     for scope in ["analytics:read", "revenue:read", "identities:read", "companies:read", "groups:read", "events:write", "admin"] {
         let lacks = tenant.token("owner", &all_scopes_but(scope), None);
         let alone = tenant.token("owner", &[scope], None);
@@ -164,7 +167,7 @@ fn a_token_of_one_project_rotates_its_keys() {
 
 #[test]
 fn what_is_anothers_is_as_what_is_not() {
-    let (tenant, other) = (Tenant::new(), Tenant::new());
+    let (tenant, other) = (Tenant::capable(), Tenant::capable());
     for operation in operations().filter(Operation::is_of_project) {
         let path = |project: &str, key: &str| operation.path.replace("{project}", project).replace("{key}", key);
         let ask = |target: String| {
@@ -247,7 +250,7 @@ fn without_date(headers: &[(String, String)]) -> Vec<(String, String)> {
 
 #[test]
 fn the_root_token_makes_organizations_and_nothing_else() {
-    let tenant = Tenant::new();
+    let tenant = Tenant::capable();
     let root = tenant.server.initial("root_token").to_owned();
     let post = |token: &str| tenant.send(Call::post("/organizations").bearer(token).json(&json!({"name": "one more"})));
     assert_eq!(post(&root).status, 201);

@@ -242,6 +242,23 @@ fn rows_that_no_export_has_are_refused() {
         anonymous[name] = Value::Null;
     }
     assert_eq!(import(&anonymous)["errors"][0]["param"], "consented");
+    for name in ["user_id", "email", "browser", "browser_version", "os", "device", "email_company"] {
+        anonymous[name] = Value::Null;
+    }
+    for (name, value) in [
+        ("url", "https://shop.example/a?q=ada"),
+        ("url", "https://shop.example/a#ada"),
+        ("url", "https://ada@shop.example/a"),
+        ("referrer", "https://other.example/ada"),
+        ("message", "ada"),
+        ("anonymous_id", "ada"),
+    ] {
+        let mut telling = anonymous.clone();
+        telling[name] = json!(value);
+        let answer = import(&telling);
+        assert_eq!(answer["errors"][0]["param"], "consented", "{name} {value}: {answer} {telling}");
+    }
+    assert_eq!(import(&anonymous)["recorded"], 1, "{anonymous}");
     assert_eq!(import(row)["recorded"], 1);
     let member = tenant.token("member", &["events:write"], None);
     let refused = tenant.send(Call::post(&*path).bearer(&member).json(&json!({"events": []})));

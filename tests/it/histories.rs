@@ -35,16 +35,16 @@ const VERIFIED_EACH: u64 = 20;
 /// The group of rollups among the keys of the store.
 const ROLLUPS: u8 = 2;
 
-fn number(variable: &str, usual: u64) -> u64 {
+pub(crate) fn number(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
 }
 
-fn can_be_asked(question: &Question) -> bool {
+pub(crate) fn can_be_asked(question: &Question) -> bool {
     !is_not_yet(&question.path)
 }
 
 /// The history of a seed, without what can't be asked yet.
-fn history(seed: u64) -> History {
+pub(crate) fn history(seed: u64) -> History {
     let history = History::from_seed(seed, now_ms(), Size { events: 80, questions: 60 });
     let stays = |step: &&Step| match step {
         Step::Ask(question) => can_be_asked(question),
@@ -225,7 +225,7 @@ fn a_deleted_project_leaves_no_trace() {
 }
 
 /// Sends what a step sends to both.
-fn send(served: &mut Served<Tenant>, model: &mut Model, step: &Step) {
+pub(crate) fn send(served: &mut Served<Tenant>, model: &mut Model, step: &Step) {
     let mut record = |project: &str, body: &str| drop(model.record(project, body, now_ms(), &Sender::browser()));
     match step {
         Step::Track { project, body } => {
@@ -345,7 +345,7 @@ fn an_imported_export_gives_the_same_answers() {
     assert!(compared >= 200, "{compared} answers compared");
 }
 
-fn id_of(tenant: &Tenant, name: &str) -> String {
+pub(crate) fn id_of(tenant: &Tenant, name: &str) -> String {
     let listed = tenant.get("/projects").ok(200);
     let project = listed["projects"].as_array().expect("projects").iter().find(|project| project["name"] == name);
     project.and_then(|project| project["project_id"].as_str()).expect("the project").to_owned()

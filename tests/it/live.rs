@@ -138,6 +138,46 @@ fn a_stream_shows_what_was_and_what_comes() {
     assert_eq!((&stream.shown["today"]["unique_users"], &stream.shown["online"]["users_5m"]), (&json!(1), &json!(1)));
 }
 
+/// More than are read at once.
+#[test]
+fn a_stream_shows_all_of_a_busy_half_hour() {
+    let tenant = Tenant::new();
+    let events: Vec<Value> = (0..4_500).map(|number| json!({"name": "a", "user_id": format!("u{}", number % 7)})).collect();
+    let sent = Call::post("/i/batch").key(&tenant.key).agent(BROWSER).json(&json!({ "events": events }));
+    assert_eq!(tenant.send(sent).ok(202)["recorded"], 4_500);
+    let mut stream = Stream::open(&tenant, &tenant.token, None);
+    stream.read_until(|shown| minutes(shown, "events") == 4_500);
+    assert_eq!(stream.shown["today"]["events"], 4_500);
+}
+
+#[test]
+fn an_erasure_is_a_snapshot_without_the_person() {
+    let tenant = Tenant::new();
+    tenant.recorded(&json!({"name": "pageview", "user_id": "ben"}));
+    tenant.recorded(&json!({"name": "pageview", "user_id": "ada", "notify": true, "message": "ada is here"}));
+    let mut stream = Stream::open(&tenant, &tenant.token, None);
+    stream.read_until(|shown| shown["online"]["users_5m"] == 2);
+    let before = stream.last_id.clone();
+    tenant.post("/privacy-requests", &json!({"type": "erasure", "user_id": "ada"})).ok(201);
+    let is_without = |shown: &Value| {
+        (&shown["today"]["events"], &shown["online"]["users_5m"], minutes(shown, "events")) == (&json!(1), &json!(1), 1)
+    };
+    let until = Instant::now() + PATIENCE;
+    while !is_without(&stream.shown) {
+        let sent = stream.read().unwrap();
+        // A heartbeat keeps the stream going.
+        assert!(Instant::now() < until, "shown: {}", stream.shown);
+        assert_ne!(sent.event, "notification");
+        assert!(sent.event != "delta" || sent.id.split('-').next() != before.split('-').next(), "{sent:?}");
+    }
+    // Who was away during the erasure begins anew, and gets no notification of the erased.
+    let mut again = Stream::open(&tenant, &tenant.token, Some(&before));
+    assert_eq!(again.read().unwrap().event, "snapshot");
+    tenant.recorded(&json!({"name": "pageview", "user_id": "ben"}));
+    again.read_until(|shown| shown["today"]["events"] == 2);
+    assert_eq!((again.notified.len(), minutes(&again.shown, "users")), (0, 1));
+}
+
 #[test]
 fn money_is_for_those_who_may_read_it() {
     let tenant = Tenant::new();

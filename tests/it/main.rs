@@ -3,7 +3,7 @@
 //! | module | asks |
 //! |---|---|
 //! | [`cases`] | the worked cases of `tests/cases` |
-//! | [`histories`] | random histories, compared with the naive model |
+//! | [`histories`], [`erased_histories`] | random histories, compared with the naive model |
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
@@ -19,6 +19,8 @@
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`manage`] | the management commands |
 //! | [`audit_log`] | who changed what |
+//! | [`privacy_requests`] | erasures and opt-ins |
+//! | [`privacy_exports`] | exports, their artifacts and downloads |
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
 //! | [`matrix`] | every operation with every kind of credential |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
@@ -35,8 +37,11 @@ mod caching;
 mod cases;
 mod client;
 mod command_line;
+mod company_profiles;
+mod erased_histories;
 mod errors;
 mod export;
+mod exported_histories;
 mod geo;
 mod histories;
 mod ingestion;
@@ -51,9 +56,12 @@ mod ops;
 mod parameters;
 mod paths;
 mod privacy;
+mod privacy_exports;
+mod privacy_requests;
 mod questions;
 mod rate_limits;
 mod raw_events;
+mod reindex;
 mod scans;
 mod secrets;
 mod server;

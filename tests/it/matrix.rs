@@ -1,4 +1,4 @@
-//! Who may do what: every operation of the document with every kind of credential, role and scope. The document is made from the routes, so that an
+//! Who may do what: every operation of the document with every kind of credential, role and scope, with and without its capability. The document is made from the routes, so that an
 //! operation that this table doesn't have is an error here.
 
 use std::time::Duration;
@@ -20,6 +20,9 @@ enum Reach {
     Sibling,
 }
 
+/// Every capability.
+const CAPABILITIES: [&str; 1] = ["target_accounts"];
+
 const REACHES: [Reach; 3] = [Reach::Organization, Reach::Project, Reach::Sibling];
 
 /// A token whose rights are known.
@@ -31,7 +34,7 @@ struct Holder {
 }
 
 /// What an answer must be; `None` if the operation is allowed.
-fn refusal(operation: &Operation, holder: &Holder) -> Option<&'static str> {
+fn refusal(operation: &Operation, holder: &Holder, capabilities: &[&str]) -> Option<&'static str> {
     let is_of_project = operation.is_of_project();
     if operation.role == Role::Admin && holder.role == "member" {
         return Some("insufficient_role");
@@ -40,16 +43,19 @@ fn refusal(operation: &Operation, holder: &Holder) -> Option<&'static str> {
         return Some("insufficient_scope");
     }
     match holder.reach {
-        Reach::Organization => None,
+        Reach::Organization => {
+            let is_lacking = operation.capability.is_some_and(|capability| !capabilities.contains(&capability));
+            is_lacking.then_some("capability_required")
+        }
         Reach::Project if is_of_project => None,
         Reach::Project | Reach::Sibling => Some("project_forbidden"),
     }
 }
 
-fn check(operation: &Operation, holder: &Holder, answer: &Answer) {
+fn check(operation: &Operation, holder: &Holder, capabilities: &[&str], answer: &Answer) {
     let Holder { role, reach, scopes, .. } = holder;
-    let what = format!("{} {} as {role} of {reach:?} with {scopes:?}", operation.method, operation.path);
-    match refusal(operation, holder) {
+    let what = format!("{} {} as {role} of {reach:?} with {scopes:?} and {capabilities:?}", operation.method, operation.path);
+    match refusal(operation, holder, capabilities) {
         Some(code) => assert_refused(&what, answer, 403, code, None),
         None => assert!(![401, 403, 405].contains(&answer.status), "{what}: {} {}", answer.status, answer.text()),
     }
@@ -120,7 +126,16 @@ fn every_operation_with_every_credential() {
             if scopes == 1 && holder.scopes[0] != operation.scope || scopes == 10 && holder.scopes.contains(&operation.scope) {
                 continue;
             }
-            check(&operation, holder, &tenant.send(operation.call(&tenant).bearer(&holder.secret)));
+            let asked = |capabilities: &[&str]| {
+                let answer = tenant.send(operation.call(&tenant).bearer(&holder.secret));
+                check(&operation, holder, capabilities, &answer);
+            };
+            asked(&[]);
+            if operation.capability.is_some() {
+                tenant.patch("/organization", &json!({"capabilities": CAPABILITIES})).ok(200);
+                asked(&CAPABILITIES);
+                tenant.patch("/organization", &json!({"capabilities": []})).ok(200);
+            }
         }
     }
 }

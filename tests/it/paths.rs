@@ -39,23 +39,25 @@ pub(crate) struct Operation {
     pub(crate) body: Option<&'static str>,
     pub(crate) scope: &'static str,
     pub(crate) role: Role,
+    /// The capability that the organization needs.
+    pub(crate) capability: Option<&'static str>,
 }
 
 const fn read(path: &'static str, scope: &'static str, role: Role) -> Operation {
-    Operation { method: "GET", path, query: "", body: None, scope, role }
+    Operation { method: "GET", path, query: "", body: None, scope, role, capability: None }
 }
 
 /// A read for owners and admins, about the subject of the query.
 const fn ask(path: &'static str, query: &'static str, scope: &'static str) -> Operation {
-    Operation { method: "GET", path, query, body: None, scope, role: Role::Admin }
+    Operation { method: "GET", path, query, body: None, scope, role: Role::Admin, capability: None }
 }
 
 const fn delete(path: &'static str) -> Operation {
-    Operation { method: "DELETE", path, query: "", body: None, scope: "admin", role: Role::Admin }
+    Operation { method: "DELETE", path, query: "", body: None, scope: "admin", role: Role::Admin, capability: None }
 }
 
 const fn send(method: &'static str, path: &'static str, body: &'static str, scope: &'static str, role: Role) -> Operation {
-    Operation { method, path, query: "", body: Some(body), scope, role }
+    Operation { method, path, query: "", body: Some(body), scope, role, capability: None }
 }
 
 const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
@@ -91,7 +93,8 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
 ];
 
 /// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
-pub(crate) const MANAGEMENT: [Operation; 20] = [
+pub(crate) const MANAGEMENT: [Operation; 21] = [
+    read("/organization/actions", "admin", Role::Admin),
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
     read("/members", "admin", Role::Admin),
@@ -114,8 +117,31 @@ pub(crate) const MANAGEMENT: [Operation; 20] = [
     delete("/api-tokens/tok_0000000000000000"),
 ];
 
+/// The operations of privacy requests. Nobody is opted in.
+pub(crate) const OF_PRIVACY: [Operation; 4] = [
+    read("/privacy-requests", "privacy_requests:read", Role::Member),
+    send("POST", "/privacy-requests", r#"{"type": "opt_in", "user_id": "nobody"}"#, "privacy_requests:write", Role::Admin),
+    read("/privacy-requests/pr_0000000000000000", "privacy_requests:read", Role::Member),
+    read("/privacy-requests/pr_0000000000000000/download", "privacy_requests:read", Role::Member),
+];
+
+/// The operations of company profiles.
+pub(crate) const OF_PROFILES: [Operation; 5] = [
+    read("/company-profiles", "companies:read", Role::Admin),
+    Operation {
+        capability: Some("target_accounts"),
+        ..send("POST", "/company-profiles", r#"{"website": "a{number}.example"}"#, "companies:write", Role::Admin)
+    },
+    read("/company-profiles/cp_0000000000000000", "companies:read", Role::Admin),
+    send("PATCH", "/company-profiles/cp_0000000000000000", "{}", "companies:write", Role::Admin),
+    Operation { scope: "companies:write", ..delete("/company-profiles/cp_0000000000000000") },
+];
+
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 45] = [
+pub(crate) const PATHS: [(&str, &[&str]); 51] = [
+    ("/organization/actions", &["GET", "HEAD"]),
+    ("/company-profiles", &["GET", "HEAD", "POST"]),
+    ("/company-profiles/cp_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -151,6 +177,9 @@ pub(crate) const PATHS: [(&str, &[&str]); 45] = [
     ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
     ("/audit-log", &["GET", "HEAD"]),
+    ("/privacy-requests", &["GET", "HEAD", "POST"]),
+    ("/privacy-requests/pr_0000000000000000", &["GET", "HEAD"]),
+    ("/privacy-requests/pr_0000000000000000/download", &["GET", "HEAD"]),
     ("/api-tokens", &["GET", "HEAD", "POST"]),
     ("/api-tokens/tok_0000000000000000", &["PATCH", "DELETE"]),
     ("/admin/backup", &["POST"]),
@@ -175,7 +204,7 @@ fn unused_number() -> u64 {
 
 /// All operations that take an API token.
 pub(crate) fn operations() -> impl Iterator<Item = Operation> {
-    OF_PROJECT.into_iter().chain(OF_ORGANIZATION).chain(MANAGEMENT)
+    OF_PROJECT.into_iter().chain(OF_ORGANIZATION).chain(MANAGEMENT).chain(OF_PRIVACY).chain(OF_PROFILES)
 }
 
 impl Operation {
@@ -206,6 +235,9 @@ impl Operation {
             || self.path.contains("co_")
             || self.path.contains("mem_")
             || self.path.contains("tok_")
+            || self.path.contains("pr_")
+            || self.path.contains("cp_")
+            || self.scope == "privacy_requests:write"
             || !self.query.is_empty() && !self.path.ends_with("/top")
     }
 

@@ -23,6 +23,7 @@ fn without_consent_an_event_is_nobodys() {
         (json!({}), true),
         (json!({"pc": "analytics"}), true),
         (json!({"pc": "marketing, Analytics"}), true),
+        (json!({"pc": "functional, ANALYTICS "}), true),
         (json!({"pc": "marketing"}), false),
         (json!({"pc": "analytics_extended"}), false),
         (json!({"pc": ""}), false),
@@ -68,7 +69,7 @@ fn signalled(tenant: &Tenant, policy: &str, more: &Value, headers: Headers) -> (
 fn signals_are_treated_by_the_projects_policy() {
     let tenant = Tenant::new();
     let none: Headers = &[];
-    let table: [(Value, Headers, bool); 12] = [
+    let table: [(Value, Headers, bool); 15] = [
         // fields, headers, whether that is a signal
         (json!({}), none, false),
         (json!({}), &[("sec-gpc", "1")], true),
@@ -82,6 +83,10 @@ fn signals_are_treated_by_the_projects_policy() {
         (json!({"privacy_signals": "gpp:DBAA", "ps": "gpc"}), none, false),
         (json!({"privacy_signals": "gpc", "ps": "gpp:DBAA"}), none, true),
         (json!({"ps": "gpp:DBAA"}), &[("sec-gpc", "1")], true),
+        (json!({"ps": "GPP:DBAA, Gpc "}), none, true),
+        (json!({"ps": "gpp:gpc"}), none, false),
+        // A grant does not outweigh a signal.
+        (json!({"pc": "analytics"}), &[("dnt", "1")], true),
     ];
     for (more, headers, is_signal) in table {
         let what = format!("{more} {headers:?}");
@@ -94,6 +99,40 @@ fn signals_are_treated_by_the_projects_policy() {
         assert_eq!((&answer["status"], users), (&json!(status), u64::from(!is_signal)), "{what}");
         assert_eq!(answer["reason"], if is_signal { json!("consent") } else { Value::Null }, "{what}");
     }
+}
+
+/// The headers of a server's request say nothing about its visitors; the event's fields do.
+#[test]
+fn headers_of_servers_are_no_signals() {
+    let tenant = Tenant::new();
+    let project = tenant.project(&json!({"signals_policy": "drop"}));
+    let send = |event: &Value| {
+        let call = Call::post(format!("/projects/{}/track", project.id)).bearer(&tenant.token);
+        tenant.send(call.header("sec-gpc", "1").header("dnt", "1").json(event)).ok(202)
+    };
+    assert_eq!(send(&order(&json!({})))["status"], "recorded");
+    let signalled = send(&order(&json!({"ps": "gpc"})));
+    assert_eq!((&signalled["status"], &signalled["reason"]), (&json!("dropped"), &json!("consent")));
+}
+
+/// Bots come before signals, and what would be dropped takes no external id.
+#[test]
+fn a_signal_comes_after_a_bot_and_before_a_duplicate() {
+    let tenant = Tenant::new();
+    let project = tenant.project(&json!({"signals_policy": "drop"}));
+    let send = |agent: &str, headers: Headers| {
+        let call = headers
+            .iter()
+            .fold(Call::post("/track").key(&project.key).agent(agent), |call, (name, value)| call.header(name, *value));
+        let answer = tenant.send(call.json(&order(&json!({"external_id": "o-1"})))).ok(202);
+        (answer["status"].clone(), answer["reason"].clone())
+    };
+    let gpc: Headers = &[("sec-gpc", "1")];
+    assert_eq!(send("Googlebot/2.1", gpc), (json!("dropped"), json!("bot")));
+    assert_eq!(send(BROWSER, gpc), (json!("dropped"), json!("consent")));
+    assert_eq!(send(BROWSER, &[]), (json!("recorded"), Value::Null));
+    assert_eq!(send(BROWSER, gpc), (json!("dropped"), json!("consent")));
+    assert_eq!(send(BROWSER, &[]).0, "duplicate");
 }
 
 #[test]
@@ -225,7 +264,7 @@ fn without_consent_only_what_names_nobody_is_stored() {
     let event = |mark: &str| {
         json!({
             "name": "pageview", "user_id": format!("lost-user-{mark}"), "anonymous_id": format!("lost-anonymous-{mark}"),
-            "url": format!("https://kept-{mark}.example/kept-page-{mark}?q=lost-query-{mark}&utm_source=lost-source-{mark}#lost-part-{mark}"),
+            "url": format!("https://lost-login-{mark}@kept-{mark}.example/kept-page-{mark}?q=lost-query-{mark}&utm_source=lost-source-{mark}#lost-part-{mark}"),
             "referrer": format!("https://kept-{mark}.referrer.example/lost-path-{mark}?lost-search-{mark}"),
             "message": format!("lost-message-{mark}"), "metadata": {"a": format!("lost-metadata-{mark}")},
             "_acOverrides": {"source": format!("lost-override-{mark}")}, "language": format!("kept-language-{mark}"),
@@ -247,6 +286,13 @@ fn without_consent_only_what_names_nobody_is_stored() {
         let path = format!("/projects/{project}/analytics/count-unique-users-per-day");
         assert_eq!(tenant.post(&path, &asked).ok(200)["total_unique_users"], 0);
     }
+    for (project, mark) in [(&tenant.project, "refused"), (&gpc.id, "signalled")] {
+        // Decoded, since files are compressed.
+        let exported = tenant.get(&format!("/projects/{project}/export")).text();
+        let row = exported.lines().find(|line| line.contains(mark)).expect("the event is exported");
+        assert!(!row.to_lowercase().contains("lost"), "{row}");
+        assert!(row.contains(&format!("https://kept-{mark}.example/kept-page-{mark}\"")), "{row}");
+    }
     assert!(server.stop().success());
     let stored: Vec<Vec<u8>> =
         crate::secrets::files(server.data_dir()).iter().map(|path| std::fs::read(path).expect("a file")).collect();
@@ -256,7 +302,7 @@ fn without_consent_only_what_names_nobody_is_stored() {
     }
     for mark in ["refused", "signalled"] {
         assert!(is_stored(&format!("kept-language-{mark}")), "the event itself is stored");
-        let lost = ["user", "anonymous", "query", "source", "part", "path", "search", "message", "metadata", "override"];
+        let lost = ["user", "login", "anonymous", "query", "source", "part", "path", "search", "message", "metadata", "override"];
         for lost in lost.map(|name| format!("lost-{name}-{mark}")) {
             assert!(!is_stored(&lost), "{lost} is stored");
         }

@@ -55,6 +55,13 @@ impl Tenant {
         }
     }
 
+    /// A new organization with every capability.
+    pub(crate) fn capable() -> Tenant {
+        let tenant = Tenant::new();
+        tenant.patch("/organization", &json!({"capabilities": ["target_accounts"]})).ok(200);
+        tenant
+    }
+
     pub(crate) fn send(&self, call: Call) -> Answer {
         self.server.send(&call)
     }

@@ -12,6 +12,7 @@ mod error;
 mod merges;
 mod old_logged_events;
 mod pass;
+mod resting;
 mod retention;
 mod sealing;
 mod sources;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use headcount_domain::time::Day;
 
 pub use sealing::Sealed;
-pub(crate) use sources::{ArchiveSettings, RemovalSources, ShardBarrier, Sources, StepProbe};
+pub(crate) use sources::{ArchiveSettings, RemovalSources, ShardBarrier, Sources, StepProbe, writer_options};
 pub(crate) use thread::Archiver;
 
 /// When events are sealed, and how.
@@ -32,6 +33,9 @@ pub struct ArchivePolicy {
     pub seal_after: Duration,
     /// The number of unsealed events at which they are sealed.
     pub seal_events: u64,
+    /// How long a partition has not changed when its tables are merged to one.
+    #[doc(hidden)]
+    pub rest: Duration,
     /// The compression level of zstd.
     pub level: i32,
     /// The most rows of a file: for tests of merging.
@@ -50,6 +54,7 @@ impl Default for ArchivePolicy {
         Self {
             seal_after: Duration::from_secs(24 * 60 * 60),
             seal_events: 1 << 18,
+            rest: Duration::from_secs(60),
             level: 3,
             file_rows: None,
             month_files: None,

@@ -108,11 +108,15 @@ pub(crate) struct Sources {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
+/// The options of the writers of files, within a memory budget. A row group takes up to four times its size in memory while it is written.
+pub(crate) fn writer_options(memory_bytes: usize, level: i32) -> WriterOptions {
+    WriterOptions { level, row_group_bytes: (memory_bytes / 64).clamp(1 << 20, 8 << 20) }
+}
+
 impl Sources {
-    /// The options of new files. A row group takes up to four times its size in memory while it is written.
+    /// The options of new files.
     pub(super) fn seal_options(&self) -> SealOptions {
-        let row_group_bytes = (self.settings.memory_bytes / 64).clamp(1 << 20, 8 << 20);
-        let writer = WriterOptions { level: self.settings.policy.level, row_group_bytes };
+        let writer = writer_options(self.settings.memory_bytes, self.settings.policy.level);
         SealOptions { writer, file_rows: self.settings.policy.file_rows.unwrap_or(MAX_FILE_ROWS) }
     }
 
@@ -145,5 +149,10 @@ impl Sources {
     /// Whether there is room to write files.
     pub(super) fn has_space(&self) -> bool {
         crate::free_space::free_bytes(&self.settings.data_dir) >= self.settings.min_free_bytes
+    }
+
+    /// The free bytes of the disk above those that must stay free.
+    pub(super) fn spare_bytes(&self) -> u64 {
+        crate::free_space::free_bytes(&self.settings.data_dir).saturating_sub(self.settings.min_free_bytes)
     }
 }

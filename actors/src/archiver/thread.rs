@@ -15,6 +15,7 @@ use super::due::{Oldest, can_resume, is_due};
 use super::erasures::ErasureSteps;
 use super::error::SealingError;
 use super::merges::Merges;
+use super::resting::Resting;
 use super::retention::Retention;
 use super::sealing::{Sealed, seal, seal_all};
 use super::sources::Sources;
@@ -71,6 +72,7 @@ impl Archiver {
             damage: DamageCheck::new(&sources),
             deletions: Deletions::default(),
             erasures: ErasureSteps::default(),
+            resting: Resting::default(),
             retention: Retention::new(&sources),
             checked_damage: Stopwatch::now(),
             checked_merges: None,
@@ -119,6 +121,7 @@ struct ArchiveWork {
     damage: DamageCheck,
     deletions: Deletions,
     erasures: ErasureSteps,
+    resting: Resting,
     retention: Retention,
     checked_damage: Stopwatch,
     checked_merges: Option<Stopwatch>,
@@ -156,6 +159,7 @@ impl ArchiveWork {
         let has_erased = self.erasures.step(&self.sources);
         let has_old = self.retention.step(&self.sources, &mut self.merges);
         self.note_retention();
+        self.resting.step(&self.sources);
         if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
             return has_old || has_erased;
         }

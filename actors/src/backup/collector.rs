@@ -13,6 +13,8 @@ use headcount_storage::log::LogFile;
 use super::error::BackupFailure;
 use super::staging::Staging;
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
+use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
+use crate::profiles::{PROFILES_DIR, ProfileFiles};
 
 const ARCHIVE_DIR: &str = "archive";
 /// How often a project's list is read again because a file that it names was merged meanwhile.
@@ -82,6 +84,24 @@ impl<'a> Collector<'a> {
         let dir = self.data_dir.join(INTAKE_DIR);
         for name in IntakeCounts::names(&dir).map_err(BackupFailure::io("list", &dir))? {
             self.take(&format!("{INTAKE_DIR}/{name}"), None, None)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the privacy requests.
+    pub(super) fn take_privacy(&mut self) -> Result<(), BackupFailure> {
+        let dir = self.data_dir.join(PRIVACY_DIR);
+        for name in PrivacyFiles::names(&dir).map_err(BackupFailure::io("list", &dir))? {
+            self.take(&format!("{PRIVACY_DIR}/{name}"), None, None)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the company profiles.
+    pub(super) fn take_profiles(&mut self) -> Result<(), BackupFailure> {
+        let dir = self.data_dir.join(PROFILES_DIR);
+        for name in ProfileFiles::names(&dir).map_err(BackupFailure::io("list", &dir))? {
+            self.take(&format!("{PROFILES_DIR}/{name}"), None, None)?;
         }
         Ok(())
     }

@@ -91,6 +91,8 @@ fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Regi
     collector.copy("dead-letters.ndjson")?;
     collector.copy_imports()?;
     collector.take_intake()?;
+    collector.take_privacy()?;
+    collector.take_profiles()?;
     collector.take_archive()?;
     let position = match log {
         Some(log) => {

@@ -37,6 +37,8 @@ pub struct EngineConfig {
     pub geo_db: Option<PathBuf>,
     /// Maximum numbers of different groups, companies, sources and pages of each project.
     pub quotas: Quotas,
+    /// How long what an export of a person made is kept. Default 7 days.
+    pub export_retention: Duration,
     /// How long a question may take that no rollup answers. Default 60 s.
     pub question_timeout: Duration,
     /// Maximum bytes of kept answers; 0 keeps none. Default: a sixteenth of the memory.
@@ -82,6 +84,7 @@ impl EngineConfig {
             min_free_bytes: 256 << 20,
             geo_db: None,
             quotas: Quotas::default(),
+            export_retention: Duration::from_secs(7 * 24 * 60 * 60),
             question_timeout: Duration::from_secs(60),
             view_bytes: None,
             checkpoints: CheckpointPolicy::default(),

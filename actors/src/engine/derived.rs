@@ -115,6 +115,19 @@ impl Derived<'_> {
         })
     }
 
+    /// Discards the store, because what it was made of has changed. The next start rebuilds it. The store must be closed.
+    ///
+    /// # Errors
+    /// As [`Derived::begin_anew`].
+    pub(crate) fn discard(&self, format: Format, reason: &str) -> Result<(), OpenError> {
+        if self.store_dir().exists() {
+            self.replace(format, reason, |_| {})?;
+        } else {
+            self.begin(format)?;
+        }
+        Ok(())
+    }
+
     /// As [`Derived::begin_anew`], because another version made the store.
     fn upgrade(&self, format: Format, difference: &str) -> Result<(DiskStore, Format), OpenError> {
         self.replace(format, "another version of the program made it", |moved_to| {

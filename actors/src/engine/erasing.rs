@@ -5,19 +5,24 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_domain::company::normalise_email;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
+use headcount_domain::queries::{EmailKeysQuery, Query, SubjectFigures, SubjectFiguresQuery};
 
 use super::handle::Engine;
 use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::for_each_identity;
 use crate::partitions::partition_of;
-use crate::registry::{Erasure, RegistryError};
+use crate::privacy::PrivacyKeys;
+use crate::registry::{Erasure, MadeFor, RegistryError};
 use headcount_domain::identity::IdentitySlot;
 
 /// How long the state may take to be saved, so that all links are known.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
+/// The most identities with an e-mail address that are erased together: anybody can send events with any address.
+const MAX_OWNERS: usize = 10_000;
 
 /// Whom to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +31,10 @@ pub enum ErasureSubject {
     User(String),
     /// An anonymous id of a project; if it is linked to a user, that user.
     Anonymous(ProjectId, String),
+    /// The same of all projects.
+    AnonymousAnywhere(String),
+    /// All identities that ever had an e-mail address.
+    Email(String),
 }
 
 /// Why an identity was not erased. Nothing has changed then.
@@ -34,10 +43,13 @@ pub enum ErasureError {
     /// Nobody has this id.
     #[error("nobody has this id")]
     Unknown,
+    /// More identities have the e-mail address than are erased together.
+    #[error("more than {MAX_OWNERS} identities have this e-mail address; erase them by their ids")]
+    TooMany,
     /// The state of a project goes on from a base, which can't lose an identity.
     #[error("{0} no longer keeps all events, so that its figures can't be computed anew")]
     LacksEvents(ProjectId),
-    /// A partition is being rebuilt, or events under way take too long.
+    /// A partition is being rebuilt or has too much to do, or events under way take too long.
     #[error("{0}")]
     Unavailable(&'static str),
     /// The state could not be read.
@@ -57,6 +69,18 @@ pub enum ErasureState {
     Done,
 }
 
+/// An erasure that is durable.
+#[derive(Debug)]
+pub(super) struct BegunErasure {
+    pub(super) number: u64,
+    /// The numbers of the erasures of the same subject that are not done.
+    pub(super) unfinished: Vec<u64>,
+    /// The keys of its subject.
+    pub(super) keys: PrivacyKeys,
+    /// The figures of its projects with the subject, and those of the subject.
+    pub(super) figures: Vec<(ProjectId, SubjectFigures)>,
+}
+
 impl Engine {
     /// Erases an identity, and returns the number of the erasure in its organization. When this returns, that is durable, and no event with its ids is
     /// recorded any more. What is recorded is removed in the background: see [`Engine::erasure`].
@@ -66,9 +90,22 @@ impl Engine {
     /// # Errors
     /// See [`ErasureError`].
     pub fn erase(&self, organization: OrganizationId, subject: &ErasureSubject) -> Result<u64, ErasureError> {
+        let begun = self.erase_for(organization, subject, None)?;
+        let withdrawn = self.withdraw_exports(organization, &begun.keys);
+        withdrawn.map_err(|error| Fault::io(format!("exports of an erased identity could not be removed: {error}")))?;
+        Ok(begun.number)
+    }
+
+    /// As [`Engine::erase`], for a privacy request.
+    pub(super) fn erase_for(
+        &self,
+        organization: OrganizationId,
+        subject: &ErasureSubject,
+        made_for: Option<&MadeFor>,
+    ) -> Result<BegunErasure, ErasureError> {
         // One at a time: what is suppressed while an erasure is given up must be that of the others.
         let _alone = self.inner.erasures.alone();
-        let erased = self.begin_erasure(organization, subject);
+        let erased = self.begin_erasure(organization, subject, made_for);
         if erased.is_err() {
             self.inner.erasures.suppress_only(&self.registry().erasures());
         }
@@ -80,24 +117,36 @@ impl Engine {
     /// Waits for the disk.
     ///
     /// # Errors
-    /// [`ErasureError::Unknown`] if no erasure has this id; [`ErasureError::Registry`].
+    /// [`ErasureError::Unknown`] if no erasure has this id; [`ErasureError::Unavailable`]; [`ErasureError::Registry`].
     pub fn opt_in(&self, organization: OrganizationId, subject: &ErasureSubject) -> Result<(), ErasureError> {
+        self.opt_in_for(organization, subject, None).map(drop)
+    }
+
+    /// As [`Engine::opt_in`], for a privacy request. Returns the erasures that have the subject.
+    pub(super) fn opt_in_for(
+        &self,
+        organization: OrganizationId,
+        subject: &ErasureSubject,
+        made_for: Option<&MadeFor>,
+    ) -> Result<Vec<Erasure>, ErasureError> {
         let _alone = self.inner.erasures.alone();
-        let all = self.registry().erasures();
-        let is_theirs = |erasure: &&Erasure| match subject {
-            ErasureSubject::User(user) => erasure.users.contains(&self.hasher().user(user)),
-            ErasureSubject::Anonymous(project, id) => erasure.others.contains(&(*project, self.hasher().anonymous(id))),
-        };
-        let of_organization = all.iter().filter(|erasure| erasure.organization == organization);
-        let theirs: Vec<&Erasure> = of_organization.filter(is_theirs).collect();
+        let projects = self.projects_to_erase_from(organization)?;
+        let keys = self.keys_of(organization, subject, &projects)?;
+        let mut theirs = self.erasures_of(organization, &keys);
         if theirs.is_empty() {
             return Err(ErasureError::Unknown);
         }
-        for erasure in theirs.into_iter().filter(|erasure| !erasure.is_lifted) {
-            self.registry().lift_erasure(erasure)?;
+        // The first one is recorded also if it was lifted before: its record tells of the request.
+        theirs.sort_by_key(|erasure| erasure.is_lifted);
+        for (place, erasure) in theirs.iter().enumerate() {
+            match place {
+                0 => self.registry().lift_erasure(erasure, made_for)?,
+                _ if erasure.is_lifted => {}
+                _ => self.registry().lift_erasure(erasure, None)?,
+            }
         }
         self.inner.erasures.suppress_only(&self.registry().erasures());
-        Ok(())
+        Ok(theirs)
     }
 
     /// Returns how far an erasure is; `None` if there is no such one.
@@ -108,33 +157,44 @@ impl Engine {
         Some(if found.is_done { ErasureState::Done } else { ErasureState::Running })
     }
 
-    fn begin_erasure(&self, organization: OrganizationId, subject: &ErasureSubject) -> Result<u64, ErasureError> {
-        let projects: Vec<ProjectId> = self.registry().projects(organization)?.iter().map(|project| project.id).collect();
+    fn begin_erasure(
+        &self,
+        organization: OrganizationId,
+        subject: &ErasureSubject,
+        made_for: Option<&MadeFor>,
+    ) -> Result<BegunErasure, ErasureError> {
+        let projects = self.projects_to_erase_from(organization)?;
+        let mut keys = self.keys_of(organization, subject, &projects)?;
         let mut erasure = Erasure {
             number: 0,
             organization,
-            users: Vec::new(),
-            others: Vec::new(),
+            users: keys.users.clone(),
+            others: keys.others.clone(),
             projects: Vec::new(),
             until: 0,
             is_done: false,
             is_lifted: false,
         };
-        match subject {
-            ErasureSubject::Anonymous(project, _) if !projects.contains(project) => return Err(ErasureError::Unknown),
-            subject => self.add_subject(subject, &mut erasure),
+        if erasure.users.is_empty() && erasure.others.is_empty() {
+            return Err(ErasureError::Unknown);
         }
-        let was_known = self.inner.erasures.knows(organization, &erasure.users, &erasure.others);
-        // A link that is recorded meanwhile adds an id, which is suppressed in the next turn.
+        let former = self.erasures_of(organization, &keys);
+        let mut emails: BTreeSet<RecordKey> = keys.emails.iter().copied().collect();
+        // A link, or an e-mail address, that is recorded meanwhile adds an id, which is suppressed in the next turn.
         loop {
             let known = (erasure.users.len(), erasure.others.len());
             self.suppress(&erasure)?;
-            self.find_ids(&projects, &mut erasure)?;
+            if let ErasureSubject::Email(_) = subject {
+                let now = self.keys_of(organization, subject, &projects)?;
+                erasure.users.extend(now.users);
+                erasure.others.extend(now.others);
+            }
+            self.find_ids(&projects, &mut erasure, &mut emails)?;
             if known == (erasure.users.len(), erasure.others.len()) {
                 break;
             }
         }
-        if erasure.projects.is_empty() && !was_known {
+        if erasure.projects.is_empty() && former.is_empty() {
             return Err(ErasureError::Unknown);
         }
         for project in &erasure.projects {
@@ -142,22 +202,98 @@ impl Engine {
                 return Err(ErasureError::LacksEvents(*project));
             }
         }
+        let figures = self.figures_of(&erasure)?;
         erasure.until = self.inner.log_reader.last_position();
         // Nothing was recorded since it was erased.
         erasure.is_done = erasure.projects.is_empty();
-        let erasure = self.registry().add_erasure(erasure)?;
-        let number = erasure.number;
+        let erasure = self.registry().add_erasure(erasure, made_for)?;
         if !erasure.is_done {
-            self.inner.erasures.begin(erasure);
+            self.inner.erasures.begin(erasure.clone());
         }
-        Ok(number)
+        (keys.users, keys.others) = (erasure.users.clone(), erasure.others.clone());
+        keys.emails = emails.into_iter().collect();
+        let number = erasure.number;
+        let unfinished = former.into_iter().chain([erasure]).filter(|erasure| !erasure.is_done);
+        Ok(BegunErasure { number, unfinished: unfinished.map(|erasure| erasure.number).collect(), keys, figures })
     }
 
-    fn add_subject(&self, subject: &ErasureSubject, erasure: &mut Erasure) {
+    /// The erasures of an organization that have one of these ids, also lifted ones.
+    pub(super) fn erasures_of(&self, organization: OrganizationId, keys: &PrivacyKeys) -> Vec<Erasure> {
+        let is_theirs = |erasure: &Erasure| {
+            let has_user = || erasure.users.iter().any(|user| keys.users.contains(user));
+            erasure.organization == organization && (has_user() || erasure.others.iter().any(|other| keys.others.contains(other)))
+        };
+        self.registry().erasures().into_iter().filter(is_theirs).collect()
+    }
+
+    pub(super) fn projects_to_erase_from(&self, organization: OrganizationId) -> Result<Vec<ProjectId>, ErasureError> {
+        Ok(self.registry().projects(organization)?.iter().map(|project| project.id).collect())
+    }
+
+    /// The keys of a subject: those of its ids, sorted, and that of its e-mail address. Without the ids that are linked to them.
+    pub(super) fn keys_of(
+        &self,
+        organization: OrganizationId,
+        subject: &ErasureSubject,
+        projects: &[ProjectId],
+    ) -> Result<PrivacyKeys, ErasureError> {
+        let hasher = self.hasher();
+        let mut keys = PrivacyKeys::default();
         match subject {
-            ErasureSubject::User(user) => erasure.users.push(self.hasher().user(user)),
-            ErasureSubject::Anonymous(project, id) => erasure.others.push((*project, self.hasher().anonymous(id))),
+            ErasureSubject::User(user) => keys.users.push(hasher.user(user)),
+            ErasureSubject::Anonymous(project, id) if projects.contains(project) => {
+                keys.others.push((*project, hasher.anonymous(id)))
+            }
+            ErasureSubject::Anonymous(..) => return Err(ErasureError::Unknown),
+            ErasureSubject::AnonymousAnywhere(id) => {
+                keys.others.extend(projects.iter().map(|project| (*project, hasher.anonymous(id))));
+            }
+            ErasureSubject::Email(email) => {
+                let email = hasher.email(&normalise_email(email).ok_or(ErasureError::Unknown)?);
+                keys = self.inner.privacy.erased_with(organization, email);
+                keys.emails = vec![email];
+                self.add_owners(email, projects, &mut keys)?;
+            }
         }
+        keys.users.sort_unstable();
+        keys.users.dedup();
+        keys.others.sort_unstable();
+        keys.others.dedup();
+        Ok(keys)
+    }
+
+    /// Adds the keys of the identities that have an e-mail address.
+    pub(super) fn add_owners(
+        &self,
+        email: RecordKey,
+        projects: &[ProjectId],
+        keys: &mut PrivacyKeys,
+    ) -> Result<(), ErasureError> {
+        for project in projects {
+            let owners = self.ask_to_erase(*project, EmailKeysQuery { email, most: MAX_OWNERS + 1 })?;
+            if owners.len() + keys.users.len() + keys.others.len() > MAX_OWNERS {
+                return Err(ErasureError::TooMany);
+            }
+            for owner in owners {
+                if owner.is_user() { keys.users.push(owner) } else { keys.others.push((*project, owner)) }
+            }
+        }
+        Ok(())
+    }
+
+    /// The figures of the projects of an erasure, with the subject, and those of the subject: both of one moment, so that they differ by nothing else.
+    fn figures_of(&self, erasure: &Erasure) -> Result<Vec<(ProjectId, SubjectFigures)>, ErasureError> {
+        let figures = |project: &ProjectId| {
+            let others = erasure.others.iter().filter(|(of, _)| of == project).map(|(_, other)| *other);
+            let keys = erasure.users.iter().copied().chain(others).collect();
+            Ok((*project, self.ask_to_erase(*project, SubjectFiguresQuery { keys })?))
+        };
+        erasure.projects.iter().map(figures).collect()
+    }
+
+    pub(super) fn ask_to_erase<Q: Query>(&self, project: ProjectId, query: Q) -> Result<Q::Partial, ErasureError> {
+        let answer = self.inner.shards.ask_partition(partition_of(project), move |shard| shard.answer(project, &query));
+        answer.map_err(|_| ErasureError::Unavailable("a project's figures are not available now"))
     }
 
     fn suppress(&self, erasure: &Erasure) -> Result<(), ErasureError> {
@@ -167,8 +303,13 @@ impl Engine {
         }
     }
 
-    /// Adds the ids that are linked to those of an erasure, and the projects that know one.
-    fn find_ids(&self, projects: &[ProjectId], erasure: &mut Erasure) -> Result<(), ErasureError> {
+    /// Adds the ids that are linked to those of an erasure, their latest e-mail addresses, and the projects that know one.
+    fn find_ids(
+        &self,
+        projects: &[ProjectId],
+        erasure: &mut Erasure,
+        emails: &mut BTreeSet<RecordKey>,
+    ) -> Result<(), ErasureError> {
         self.save_state()?;
         let mut users: BTreeSet<RecordKey> = erasure.users.iter().copied().collect();
         let mut others: BTreeSet<(ProjectId, RecordKey)> = erasure.others.iter().copied().collect();
@@ -178,13 +319,16 @@ impl Engine {
             let place = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)));
             let (store, stored_as) = place.ok().flatten().ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;
             for_each_identity(&*store, stored_as, *project, &mut |key, slot| {
-                let owner = match slot {
-                    IdentitySlot::Alias { user, .. } => user,
+                let owner = match &slot {
+                    IdentitySlot::Alias { user, .. } => *user,
                     IdentitySlot::Canonical(_) => key,
                 };
                 let is_theirs = users.contains(&key) || users.contains(&owner) || others.contains(&(*project, key));
                 if is_theirs {
                     known.insert(*project);
+                    if let IdentitySlot::Canonical(identity) = &slot {
+                        emails.extend(identity.emails.iter().map(|(email, _)| self.hasher().email(email)));
+                    }
                     for one in [key, owner] {
                         let _known = if one.is_user() { users.insert(one) } else { others.insert((*project, one)) };
                     }
@@ -198,7 +342,7 @@ impl Engine {
     }
 
     /// Has everything saved that was recorded before the call.
-    fn save_state(&self) -> Result<(), ErasureError> {
+    pub(super) fn save_state(&self) -> Result<(), ErasureError> {
         let (shards, delivered) = (&self.inner.shards, &self.inner.delivered);
         let (target, began) = (self.inner.log_reader.last_position(), Stopwatch::now());
         let mut asked: Option<Stopwatch> = None;

@@ -40,6 +40,8 @@ use crate::ingest::{IngestActor, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
 use crate::memory_budget::MemoryShares;
+use crate::privacy::PrivacyRequests;
+use crate::profiles::CompanyProfiles;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::shard::{
@@ -81,6 +83,8 @@ pub(super) struct Inner {
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
     pub(super) intake: Arc<IntakeCounts>,
+    pub(super) privacy: PrivacyRequests,
+    pub(super) profiles: CompanyProfiles,
     pub(super) watches: Watches,
     pub(super) scans: ScanTurns,
     pub(super) scratch: SpillDir,
@@ -167,14 +171,18 @@ impl Engine {
         // First, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
         let opened = open::open(&config)?;
-        let engine = Self::start(config, opened, geo)?;
+        let profiles = open::open_company_profiles(&config.data_dir)?;
+        let engine = Self::start(config, (opened, profiles), geo)?;
         engine.start_retention();
         engine.start_intake();
+        engine.start_privacy_requests();
         Ok(engine)
     }
 
-    fn start(config: EngineConfig, opened: Opened, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, intake, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } = opened;
+    fn start(config: EngineConfig, opened: (Opened, CompanyProfiles), geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
+        let (opened, profiles) = opened;
+        let Opened { registry, intake, privacy, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } =
+            opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let (system, system_thread, addresses) = start_system(shards)?;
@@ -215,6 +223,8 @@ impl Engine {
             deleted: shared.deleted,
             erasures: shared.erasures,
             intake,
+            privacy,
+            profiles,
             watches: Watches::default(),
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             scratch: SpillDir::new(&config.data_dir),

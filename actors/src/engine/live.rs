@@ -101,6 +101,8 @@ struct Looker {
     recent: RecentEvents,
     /// Up to where events were read; `None` before the first look.
     read: Option<Position>,
+    /// The incarnation of the data that was read.
+    incarnation: Option<u128>,
     /// The last frame.
     last: Option<LiveFrame>,
     /// The version that the last frame is of.
@@ -119,6 +121,10 @@ impl Looker {
             if version == self.version && last.incarnation == incarnation && is_fresh {
                 return Ok(None);
             }
+        }
+        if self.incarnation.replace(incarnation).is_some_and(|former| former != incarnation) {
+            // An identity was erased. What was read may have its events and notifications.
+            (self.recent, self.read) = (RecentEvents::default(), None);
         }
         self.read_events(engine, project, now).await?;
         self.recent.forget_before(now);

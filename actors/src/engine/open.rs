@@ -1,5 +1,6 @@
 //! Opening a data directory: recovers the log, opens or rebuilds the store, and replays the log.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
@@ -22,6 +23,8 @@ use crate::fault;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::memory_budget::MemoryShares;
+use crate::privacy::{EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
+use crate::profiles::{CompanyProfiles, PROFILES_DIR};
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::shard::{
@@ -42,6 +45,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let registry = Arc::new(Registry::open(&dir)?);
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
+    let privacy = open_privacy_requests(&dir)?;
     let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
     if recovery.cut_bytes > 0 {
         tracing::warn!(
@@ -88,6 +92,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     Ok(Opened {
         registry,
         intake: Arc::new(intake),
+        privacy,
         secrets,
         log,
         history,
@@ -99,6 +104,17 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
         incarnation,
         starts,
     })
+}
+
+fn open_privacy_requests(dir: &Path) -> Result<PrivacyRequests, OpenError> {
+    PrivacyRequests::open(&dir.join(PRIVACY_DIR), &dir.join(EXPORTS_DIR))
+        .map_err(|error| OpenError::Directory(format!("the privacy requests can't be opened: {error}")))
+}
+
+/// Opens the company profiles of a data directory that is open.
+pub(super) fn open_company_profiles(dir: &Path) -> Result<CompanyProfiles, OpenError> {
+    CompanyProfiles::open(&dir.join(PROFILES_DIR))
+        .map_err(|error| OpenError::Directory(format!("the company profiles can't be opened: {error}")))
 }
 
 /// Checks that the log does not end before what the store reflects.
@@ -131,6 +147,7 @@ pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), Ope
 pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
     pub(crate) intake: Arc<IntakeCounts>,
+    pub(crate) privacy: PrivacyRequests,
     pub(crate) secrets: Secrets,
     pub(crate) log: Log,
     pub(crate) history: Arc<dyn History>,

@@ -237,7 +237,7 @@ impl Cache {
                 self.remove_tokens(&tokens);
                 self.by_project.remove(&project.id);
             }
-            Touched::Deletions | Touched::Erasures => {}
+            Touched::Deletions | Touched::Erasures | Touched::Nothing => {}
         }
     }
 }

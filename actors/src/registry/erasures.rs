@@ -1,16 +1,54 @@
 //! Operations on the erasures of identities.
 
+use std::collections::BTreeMap;
+
+use headcount_domain::ids::OrganizationId;
+use serde_json::Value;
+
+use super::audit_entry::{AuditTarget, Audited, Author, FieldChange};
 use super::error::RegistryError;
-use super::model::Erasure;
+use super::ids::PrivacyRequestId;
+use super::model::{Erasure, Organization};
+use super::names::{AuditAction, TargetType};
 use super::record::ControlRecord;
-use super::{ORGANIZATION_NOT_FOUND, Registry};
+use super::{Change, ORGANIZATION_NOT_FOUND, Registry};
+
+/// The privacy request that a change is made for. The audit log tells of it, and not whom it is about.
+#[derive(Debug, Clone)]
+pub(crate) struct MadeFor {
+    /// The request's id.
+    pub(crate) id: PrivacyRequestId,
+    /// What is asked for.
+    pub(crate) kind: &'static str,
+    /// Who asks.
+    pub(crate) author: Author,
+}
+
+impl MadeFor {
+    fn audited(&self) -> Audited {
+        let kind = FieldChange { from: Value::Null, to: self.kind.into() };
+        Audited {
+            action: AuditAction::PrivacyRequestCreated,
+            target: AuditTarget { kind: TargetType::PrivacyRequest, id: self.id.to_string() },
+            changes: BTreeMap::from([("type".to_owned(), kind)]),
+        }
+    }
+}
+
+impl Change<'_> {
+    /// Records a change of an erasure, and the entry of the audit log about the request that it is made for.
+    fn commit_for(&mut self, record: ControlRecord, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
+        let entry = made_for.map(|made_for| made_for.audited().by(&made_for.author)).transpose()?;
+        self.record(record, entry.as_slice())
+    }
+}
 
 impl Registry {
     /// Records an erasure, durably, and returns it with its number.
     ///
     /// # Errors
     /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
-    pub(crate) fn add_erasure(&self, erasure: Erasure) -> Result<Erasure, RegistryError> {
+    pub(crate) fn add_erasure(&self, erasure: Erasure, made_for: Option<&MadeFor>) -> Result<Erasure, RegistryError> {
         let mut change = self.change()?;
         let last = {
             let state = change.state();
@@ -18,8 +56,20 @@ impl Registry {
             tenant.erasures.last_key_value().map_or(0, |(number, _)| *number)
         };
         let erasure = Erasure { number: last + 1, ..erasure };
-        change.commit_unaudited(ControlRecord::IdentityErased(erasure.clone()))?;
+        change.commit_for(ControlRecord::IdentityErased(erasure.clone()), made_for)?;
         Ok(erasure)
+    }
+
+    /// Records in the audit log that a privacy request was made that changes nothing else.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
+    pub(crate) fn note_privacy_request(&self, organization: OrganizationId, made_for: &MadeFor) -> Result<(), RegistryError> {
+        let mut change = self.change()?;
+        // An entry of the audit log travels with a record of the control log: this one changes nothing.
+        let unchanged =
+            Organization::clone(&change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.organization);
+        change.commit_for(ControlRecord::OrganizationChanged(unchanged), Some(made_for))
     }
 
     /// Records that nothing is left of an erased identity.
@@ -27,19 +77,24 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Storage`].
     pub(crate) fn finish_erasure(&self, erasure: &Erasure) -> Result<(), RegistryError> {
-        self.change_erasure(erasure, |erasure| erasure.is_done = true)
+        self.change_erasure(erasure, None, |erasure| erasure.is_done = true)
     }
 
     /// Records that events with the ids of an erased identity are recorded again.
     ///
     /// # Errors
     /// [`RegistryError::Storage`].
-    pub(crate) fn lift_erasure(&self, erasure: &Erasure) -> Result<(), RegistryError> {
-        self.change_erasure(erasure, |erasure| erasure.is_lifted = true)
+    pub(crate) fn lift_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
+        self.change_erasure(erasure, made_for, |erasure| erasure.is_lifted = true)
     }
 
     /// Changes an erasure as it is now. Does nothing if its organization is gone.
-    fn change_erasure(&self, erasure: &Erasure, change_it: impl FnOnce(&mut Erasure)) -> Result<(), RegistryError> {
+    fn change_erasure(
+        &self,
+        erasure: &Erasure,
+        made_for: Option<&MadeFor>,
+        change_it: impl FnOnce(&mut Erasure),
+    ) -> Result<(), RegistryError> {
         let mut change = self.change()?;
         let current = {
             let state = change.state();
@@ -48,7 +103,7 @@ impl Registry {
         };
         let Some(mut current) = current else { return Ok(()) };
         change_it(&mut current);
-        change.commit_unaudited(ControlRecord::IdentityErased(current))
+        change.commit_for(ControlRecord::IdentityErased(current), made_for)
     }
 
     /// All erasures.

@@ -22,7 +22,7 @@ macro_rules! ids {
             /// The prefix of every id of this kind.
             pub const PREFIX: &'static str = $prefix;
 
-            pub(super) fn random() -> Result<Self, ControlError> {
+            pub(crate) fn random() -> Result<Self, ControlError> {
                 random_key(Self::PREFIX, CHARACTERS).map(Self)
             }
 
@@ -82,4 +82,10 @@ ids! {
     MemberId "mem_", BadMemberId "not a valid member id";
     /// The id of an entry of the audit log.
     AuditId "aud_", BadAuditId "not a valid id of an audit entry";
+    /// The id of a privacy request.
+    PrivacyRequestId "pr_", BadPrivacyRequestId "not a valid id of a privacy request";
+    /// The id of a company profile.
+    CompanyProfileId "cp_", BadCompanyProfileId "not a valid id of a company profile";
+    /// The id of an entry of the Actions ledger.
+    ActionId "act_", BadActionId "not a valid id of an entry of the ledger";
 }

@@ -17,6 +17,8 @@
 //! - What belongs to another organization is not found.
 //! - Timezone and currencies never change once an event may have been recorded with them ([`Registry::pin_calendar`]).
 
+mod action_entry;
+mod actions;
 mod audit;
 mod audit_entry;
 mod audit_log;
@@ -32,6 +34,7 @@ mod model;
 mod names;
 mod operator;
 mod organizations;
+mod profiles;
 mod projects;
 mod record;
 mod secret;
@@ -50,17 +53,22 @@ use headcount_domain::time::Instant;
 use headcount_storage::log::LogFile;
 use parking_lot::{RwLock, RwLockReadGuard};
 
+pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
+pub(crate) use erasures::MadeFor;
 pub use error::{AuthError, ControlError, RegistryError};
-pub use ids::{AuditId, BadAuditId, BadMemberId, BadTokenId, MemberId, TokenId};
+pub use ids::{
+    ActionId, AuditId, BadActionId, BadAuditId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId, BadTokenId,
+    CompanyProfileId, MemberId, PrivacyRequestId, TokenId,
+};
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub(crate) use model::Erasure;
 pub use model::{
     ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
     OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch, TokenPatch,
 };
-pub use names::{ActorKind, AuditAction, Capability, Role, Scope, TargetType};
+pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
 pub use operator::{OPERATOR_FILE, OperatorToken};
 pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
 pub use validate::{

@@ -95,6 +95,14 @@ names! {
         MemberUpdated = "member.updated",
         /// The removal of a member.
         MemberRemoved = "member.removed",
+        /// A new privacy request.
+        PrivacyRequestCreated = "privacy_request.created",
+        /// A new company profile.
+        CompanyProfileCreated = "company_profile.created",
+        /// A change of a company profile.
+        CompanyProfileUpdated = "company_profile.updated",
+        /// The removal of a company profile.
+        CompanyProfileDeleted = "company_profile.deleted",
     }
 }
 
@@ -111,6 +119,20 @@ names! {
         ApiToken = "api_token",
         /// A member.
         Member = "member",
+        /// A privacy request.
+        PrivacyRequest = "privacy_request",
+        /// A company profile.
+        CompanyProfile = "company_profile",
+    }
+}
+
+names! {
+    /// Why a balance of Actions changed.
+    ActionReason {
+        /// They were spent.
+        Build = "build",
+        /// An administrator set the balance.
+        Set = "set",
     }
 }
 

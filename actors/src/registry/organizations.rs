@@ -7,10 +7,11 @@ use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::Currency;
 use headcount_domain::time::Timezone;
 
+use super::action_entry::{ActionEntry, MAX_ACTIONS};
 use super::audit_entry::Author;
 use super::error::RegistryError;
 use super::model::{Initial, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys, OrganizationPatch};
-use super::names::{Role, Scope};
+use super::names::{ActionReason, Role, Scope};
 use super::record::ControlRecord;
 use super::secret::{ROOT_TOKEN_PREFIX, Secret, SecretHash, random_u64};
 use super::state::State;
@@ -82,7 +83,22 @@ impl Registry {
         let mut change = self.change()?;
         let current = self.organization(id)?;
         let changed = patched(&current, patch)?;
-        change.commit_organization(&current, changed, &by.into())
+        change.commit_organization(&current, changed, ActionReason::Set, &by.into())
+    }
+
+    /// Changes the timezone of an organization whose days have been counted anew in it.
+    ///
+    /// # Errors [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub(crate) fn set_reindexed_timezone(
+        &self,
+        id: OrganizationId,
+        timezone: Timezone,
+        by: impl Into<Author>,
+    ) -> Result<(), RegistryError> {
+        let mut change = self.change()?;
+        let current = self.organization(id)?;
+        let changed = Organization { timezone, ..Organization::clone(&current) };
+        change.commit_organization(&current, changed, ActionReason::Set, &by.into()).map(drop)
     }
 
     /// Deducts `needed` Actions from the organization's balance, and returns the rest.
@@ -98,7 +114,7 @@ impl Registry {
             message: format!("{needed} Actions are needed, {balance} are left"),
         })?;
         let changed = Organization { actions_balance, ..Organization::clone(&current) };
-        change.commit_organization(&current, changed, &by.into())?;
+        change.commit_organization(&current, changed, ActionReason::Build, &by.into())?;
         Ok(actions_balance)
     }
 }
@@ -108,13 +124,18 @@ impl Change<'_> {
         &mut self,
         current: &Arc<Organization>,
         changed: Organization,
+        reason: ActionReason,
         author: &Author,
     ) -> Result<Arc<Organization>, RegistryError> {
         if **current == changed {
             return Ok(Arc::clone(current));
         }
         let id = changed.id;
-        self.commit(ControlRecord::OrganizationChanged(changed), author)?;
+        let record = match ActionEntry::of(current.actions_balance, changed.actions_balance, reason, author)? {
+            Some(entry) => ControlRecord::ActionsChanged { organization: changed, entry },
+            None => ControlRecord::OrganizationChanged(changed),
+        };
+        self.commit(record, author)?;
         self.registry.organization(id)
     }
 
@@ -173,8 +194,11 @@ fn patched(current: &Organization, patch: OrganizationPatch) -> Result<Organizat
     changed.timezone = timezone.unwrap_or(changed.timezone);
     changed.currency = currency.unwrap_or(changed.currency);
     changed.actions_balance = actions_balance.unwrap_or(changed.actions_balance);
+    if changed.actions_balance > MAX_ACTIONS.max(current.actions_balance) {
+        return Err(RegistryError::invalid("actions_balance", format!("`actions_balance` must be at most {MAX_ACTIONS}")));
+    }
     if current.events_recorded && changed.timezone != current.timezone {
-        let message = format!("the timezone stays {} once an event was recorded", current.timezone);
+        let message = format!("the timezone stays {} once an event was recorded, until `headcount reindex`", current.timezone);
         return Err(RegistryError::conflict("timezone_fixed", message));
     }
     if current.events_recorded && changed.currency != current.currency {

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
+use super::action_entry::ActionEntry;
 use super::audit_entry::AuditEntry;
 use super::error::ControlError;
 use super::ids::{MemberId, TokenId};
@@ -14,8 +15,8 @@ use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::secret::SecretHash;
 
 /// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
-/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects.
-pub(super) const RECORD_VERSION: u32 = 6;
+/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger and changes of company profiles.
+pub(super) const RECORD_VERSION: u32 = 7;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +85,18 @@ pub(super) enum ControlRecord {
     },
     /// A new erasure, or its new value. Since version 5.
     IdentityErased(Erasure),
+    /// The new value of an organization whose balance of Actions changed, and the entry of the ledger about it. Since version 7.
+    ActionsChanged {
+        /// The organization.
+        organization: Organization,
+        /// The entry.
+        entry: ActionEntry,
+    },
+    /// A company profile is about to change: for the audit log alone. The profile is a file of its own. Since version 7.
+    CompanyProfileChanging {
+        /// The organization whose profile it is.
+        organization: OrganizationId,
+    },
 }
 
 /// A token and the hash of its secret.
@@ -122,7 +135,9 @@ impl ControlRecord {
     /// The organization that it is about.
     pub(super) fn organization(&self) -> OrganizationId {
         match self {
-            Self::OrganizationCreated { organization, .. } | Self::OrganizationChanged(organization) => organization.id,
+            Self::OrganizationCreated { organization, .. }
+            | Self::OrganizationChanged(organization)
+            | Self::ActionsChanged { organization, .. } => organization.id,
             Self::ProjectCreated(project) | Self::ProjectChanged(project) => project.organization,
             Self::TokenCreated(stored) => stored.token.organization,
             Self::TokenChanged(token) => token.organization,
@@ -132,6 +147,7 @@ impl ControlRecord {
             | Self::EventsRecorded { organization, .. }
             | Self::ProjectDeleted { organization, .. }
             | Self::DeletionFinished { organization, .. }
+            | Self::CompanyProfileChanging { organization }
             | Self::MemberRemoved { organization, .. } => *organization,
         }
     }

@@ -1,11 +1,12 @@
 //! The control data in memory, as built from the control log. Pure: no files, no locks, no clock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
+use super::action_entry::{ActionEntry, MAX_ACTION_ENTRIES};
 use super::ids::{MemberId, TokenId};
 use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::record::{ControlRecord, StoredToken};
@@ -30,6 +31,8 @@ pub(super) struct Tenant {
     pub(super) deletions: BTreeSet<ProjectId>,
     /// The erasures by number, finished ones too.
     pub(super) erasures: BTreeMap<u64, Erasure>,
+    /// The entries of the Actions ledger, oldest first.
+    pub(super) actions: VecDeque<ActionEntry>,
 }
 
 /// The contents of a snapshot of [`State`].
@@ -49,6 +52,9 @@ pub(super) struct Contents {
     /// Since version 5.
     #[serde(default)]
     erasures: Vec<Erasure>,
+    /// Since version 7.
+    #[serde(default)]
+    actions: Vec<(OrganizationId, ActionEntry)>,
 }
 
 /// The parts of the state that a record changed, so that derived data can follow.
@@ -70,6 +76,8 @@ pub(super) enum Touched {
     Deletions,
     /// The list of erasures, from which nothing is derived here.
     Erasures,
+    /// Nothing.
+    Nothing,
 }
 
 /// Why a record contradicts the records before it.
@@ -121,6 +129,12 @@ impl State {
                 if self.tenant(*organization)?.deletions.contains(project) { Ok(()) } else { Err("no such deletion") }
             }
             ControlRecord::IdentityErased(erasure) => self.tenant(erasure.organization).map(drop),
+            ControlRecord::ActionsChanged { organization, entry } => {
+                self.tenant(organization.id)?;
+                let is_equal = organization.actions_balance == entry.balance;
+                if is_equal { Ok(()) } else { Err("the ledger has another balance than the organization") }
+            }
+            ControlRecord::CompanyProfileChanging { organization } => self.tenant(*organization).map(drop),
         }
     }
 
@@ -188,6 +202,10 @@ impl State {
                 self.tenants.get_mut(&erasure.organization)?.erasures.insert(erasure.number, erasure);
                 Some(Touched::Erasures)
             }
+            ControlRecord::ActionsChanged { organization, entry } => {
+                Some(Touched::Organization(self.tenants.get_mut(&organization.id)?.pay(organization, entry)))
+            }
+            ControlRecord::CompanyProfileChanging { .. } => Some(Touched::Nothing),
         }
     }
 
@@ -203,12 +221,13 @@ impl State {
             deletions: self.deletions().collect(),
             members: self.tenants.values().flat_map(|t| t.members.values()).map(|m| Member::clone(m)).collect(),
             erasures: self.erasures().cloned().collect(),
+            actions: self.tenants.iter().flat_map(|(id, t)| t.actions.iter().map(|entry| (*id, entry.clone()))).collect(),
         }
     }
 
     /// Restores the state from a snapshot.
     pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
-        let Contents { organizations, projects, tokens, root_tokens, deletions, members, erasures } = contents;
+        let Contents { organizations, projects, tokens, root_tokens, deletions, members, erasures, actions } = contents;
         let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
         let mut state = State { tenants: tenants.collect(), root_tokens };
         for project in projects {
@@ -229,6 +248,9 @@ impl State {
         for erasure in erasures {
             let tenant = state.tenants.get_mut(&erasure.organization).ok_or(NO_ORGANIZATION)?;
             tenant.erasures.insert(erasure.number, erasure);
+        }
+        for (organization, entry) in actions {
+            state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.add_action(entry);
         }
         Ok(state)
     }
@@ -273,6 +295,23 @@ impl Tenant {
             members: BTreeMap::new(),
             deletions: BTreeSet::new(),
             erasures: BTreeMap::new(),
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// Takes the organization with its new balance, and the entry about it.
+    fn pay(&mut self, organization: Organization, entry: ActionEntry) -> OrganizationId {
+        let id = organization.id;
+        self.organization = Arc::new(organization);
+        self.add_action(entry);
+        id
+    }
+
+    /// Adds an entry to the ledger, and removes the oldest of more than there can be.
+    fn add_action(&mut self, entry: ActionEntry) {
+        self.actions.push_back(entry);
+        if self.actions.len() > MAX_ACTION_ENTRIES {
+            self.actions.pop_front();
         }
     }
 

@@ -13,7 +13,7 @@ use super::fair_queue::{FairQueue, Pace, SLICE};
 use super::partition::{Partition, Partitions};
 use super::partition_context::PartitionContext;
 use super::rebuild::{Rebuild, Received, Wake};
-use super::refold;
+use super::refold::{self, Refold};
 use super::work::{QueuedWork, Work};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::event_codec::LogRecord;
@@ -55,7 +55,7 @@ pub(super) struct EventPipeline {
     /// The positions up to which everything was applied when the queues were dropped.
     dropped: BTreeMap<u16, Position>,
     /// The projects that the start folds anew, by partition.
-    pub(super) refolds: BTreeMap<u16, Vec<(ProjectId, u64)>>,
+    pub(super) refolds: BTreeMap<u16, Refold>,
     wake: Wake,
 }
 
@@ -69,9 +69,9 @@ impl EventPipeline {
     ) -> Result<Self, Fault> {
         let mut refolds = BTreeMap::new();
         let mut open = |number: &u16| {
-            let stale = refold::take_away(&context, *number, *number)?;
-            if !stale.is_empty() {
-                refolds.insert(*number, stale);
+            let refold = refold::take_away(&context, *number, *number)?;
+            if !refold.projects.is_empty() {
+                refolds.insert(*number, refold);
             }
             Ok((*number, Partition::open(*number, context.clone())?))
         };

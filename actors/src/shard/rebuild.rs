@@ -16,7 +16,7 @@ use headcount_domain::intake::event::{Event, Position};
 use super::health::Condition;
 use super::partition::Partition;
 use super::partition_context::PartitionContext;
-use super::refold;
+use super::refold::{self, Refold};
 use super::work::{Outcome, QueuedWork};
 use crate::checkpoint_writer::CancelledJobs;
 use crate::fault;
@@ -335,42 +335,42 @@ impl Reader {
 
     fn read(&self) -> Result<Vec<(ProjectId, u64)>, Fault> {
         let bases = self.history.bases();
-        let (refolded, mut partition) = self.open()?;
+        let (Refold { projects, until }, mut partition) = self.open()?;
         partition.load_bases(&*bases)?;
-        let until = partition.applied();
-        let wanted = Wanted { until: self.until, ..Wanted::partition(self.number, partition.applied()) };
+        let after = if projects.is_empty() { partition.applied() } else { until };
+        let wanted = Wanted { until: self.until, ..Wanted::partition(self.number, after) };
         if !self.send(Piece::Opened(Box::new(partition))) {
-            return Ok(refolded);
+            return Ok(projects);
         }
         let sent = |piece| if self.send(piece) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
-        for (project, _) in &refolded {
+        for (project, _) in &projects {
             let mut visit = |piece: HistoryPiece| match piece.origin {
                 PieceOrigin::EndOfArchive(_) => ControlFlow::Continue(()),
                 PieceOrigin::Archive | PieceOrigin::Log => sent(Piece::Reread(piece)),
             };
             self.history.read(&[refold::wanted(*project, until)], &mut visit).map_err(fault::of_history)?;
         }
-        // What follows is in the order of the partition again, also if nothing does.
-        let origin = PieceOrigin::Log;
+        // The partition stands where the others were saved, and what follows is in its order again, also if nothing does.
+        let origin = PieceOrigin::EndOfArchive(after);
         let rest = HistoryPiece { partition: self.number, events: Vec::new(), floor: None, bytes: 0, origin };
         if sent(Piece::Read(rest)).is_continue() {
             self.history.read(&[wanted], &mut |piece| sent(Piece::Read(piece))).map_err(fault::of_history)?;
         }
-        Ok(refolded)
+        Ok(projects)
     }
 
-    /// Opens the partition, without the states that may have an erased identity. Returns the projects of these, too.
-    fn open(&self) -> Result<(Vec<(ProjectId, u64)>, Partition), Fault> {
+    /// Opens the partition, without the states that may have an erased identity.
+    fn open(&self) -> Result<(Refold, Partition), Fault> {
         if self.resets_index {
             Partition::reset_index(self.number, &self.context)?;
         }
         if self.ignores_checkpoint {
             // Nothing of it is saved, so that all is read anyway.
-            let stale = self.context.erasures.stale(self.number);
-            return Ok((stale, Partition::open_empty(self.number, self.context.clone())?));
+            let refold = Refold { projects: self.context.erasures.stale(self.number), until: 0 };
+            return Ok((refold, Partition::open_empty(self.number, self.context.clone())?));
         }
-        let stale = refold::take_away(&self.context, self.number, self.stored_in)?;
-        Ok((stale, Partition::open_in(self.stored_in, self.number, self.context.clone())?))
+        let refold = refold::take_away(&self.context, self.number, self.stored_in)?;
+        Ok((refold, Partition::open_in(self.stored_in, self.number, self.context.clone())?))
     }
 
     /// Delivers a piece. `false`: the shard doesn't want it any more.

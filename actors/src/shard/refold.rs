@@ -2,30 +2,43 @@
 
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::Store;
 
 use std::ops::ControlFlow;
 
 use super::partition_context::PartitionContext;
-use crate::checkpoint_writer::{Collect, Entries, PartitionMeta, ProjectMeta, meta_key, position_key, read_meta};
+use crate::checkpoint_writer::{Collect, Entries, PartitionMeta, ProjectMeta, highest_key, meta_key, position_key, read_meta};
 use crate::fault;
 use crate::history::Wanted;
 use crate::partitions::partition_of;
 
-/// Removes the saved states of the projects of a partition that may have an erased identity. The partition is not open. Returns these projects, as
-/// [`Erasures::reflects`](crate::erasures::Erasures::reflects) takes them.
-pub(super) fn take_away(context: &PartitionContext, number: u16, stored_as: u16) -> Result<Vec<(ProjectId, u64)>, Fault> {
-    let stale = context.erasures.stale(number);
-    for (project, _) in &stale {
+/// The projects of a partition that are folded anew.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Refold {
+    /// They, as [`Erasures::reflects`](crate::erasures::Erasures::reflects) takes them.
+    pub(super) projects: Vec<(ProjectId, u64)>,
+    /// The position up to which the saved state of the others reflects everything.
+    pub(super) until: Position,
+}
+
+/// Removes the saved states of the projects of a partition that may have an erased identity. The partition is not open.
+///
+/// From then on, what is saved of the partition reflects nothing for certain. So if the partition is given up before a checkpoint has the new states, all of its events are
+/// replayed, and those of other projects are skipped.
+pub(super) fn take_away(context: &PartitionContext, number: u16, stored_as: u16) -> Result<Refold, Fault> {
+    let projects = context.erasures.stale(number);
+    let saved: Option<PartitionMeta> = read_meta(&*context.store, &position_key(stored_as))?;
+    for (project, _) in &projects {
         remove_saved(&*context.store, stored_as, *project)?;
         context.versions.remove(project);
     }
-    Ok(stale)
+    Ok(Refold { projects, until: saved.unwrap_or_default().position })
 }
 
-/// What is read to fold a project anew, up to where its partition stands.
-pub(super) fn wanted(project: ProjectId, until: u64) -> Wanted {
+/// What is read to fold a project anew, up to where the others of its partition stand.
+pub(super) fn wanted(project: ProjectId, until: Position) -> Wanted {
     Wanted { project: Some(project), until, ..Wanted::partition(partition_of(project), 0) }
 }
 
@@ -44,10 +57,12 @@ fn remove_saved(store: &dyn Store, stored_as: u16, project: ProjectId) -> Result
     }
     deleted.map_err(fault::of_store)?;
     let meta: PartitionMeta = read_meta(store, &position_key(stored_as))?.unwrap_or_default();
+    let highest = read_meta(store, &highest_key(stored_as))?.unwrap_or(meta.position).max(meta.position);
     let (external_ids, serial) = (meta.external_ids.saturating_sub(saved.external_ids), meta.serial + 1);
     let mut entries = Entries::default();
     let mut collect = Collect { partition: stored_as, project, entries: &mut entries };
-    collect.partition_meta(PartitionMeta { external_ids, serial, ..meta })?;
+    collect.partition_meta(PartitionMeta { position: 0, external_ids, serial })?;
+    collect.highest(highest)?;
     for (key, value) in entries.iter() {
         checkpoint.put(key, value.unwrap_or_default()).map_err(fault::of_store)?;
     }

@@ -4,12 +4,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use headcount_domain::fault::{Fault, FaultKind};
-use headcount_domain::ids::ProjectId;
 
 use super::applier::Applier;
 use super::partition::{Partition, Partitions};
 use super::pipeline::EventPipeline;
-use super::refold;
+use super::refold::{self, Refold};
 use super::shard::Shard;
 use crate::fault;
 use crate::history::{History, HistoryError, HistoryPiece, PieceOrigin, Wanted};
@@ -30,7 +29,7 @@ impl Shard {
         loop {
             match self.replay()? {
                 Replayed::All => {
-                    for (number, projects) in std::mem::take(&mut self.pipeline.refolds) {
+                    for (number, Refold { projects, .. }) in std::mem::take(&mut self.pipeline.refolds) {
                         // A broken partition is rebuilt, and its projects are folded anew then.
                         if self.pipeline.partitions.contains_key(&number) {
                             self.pipeline.context.erasures.reflects(&projects);
@@ -63,25 +62,30 @@ impl Shard {
                 loaded => loaded?,
             }
         }
-        for (number, project) in self.refolds() {
-            let until = self.pipeline.partitions.get(&number).map_or(0, Partition::applied);
-            match self.replay_wanted(&*history, &[refold::wanted(project, until)], true)? {
-                Replayed::All => {}
-                end => return Ok(end),
+        for (number, Refold { projects, until }) in self.refolds() {
+            for (project, _) in projects {
+                match self.replay_wanted(&*history, &[refold::wanted(project, until)], true)? {
+                    Replayed::All => {}
+                    end => return Ok(end),
+                }
+            }
+            // The partition stands where the others were saved.
+            if let Some(partition) = self.pipeline.partitions.get_mut(&number) {
+                partition.replay_from(PieceOrigin::EndOfArchive(until));
             }
         }
         let wanted = wanted(&self.pipeline.partitions);
         self.replay_wanted(&*history, &wanted, false)
     }
 
-    /// The projects that are folded anew, with their partitions.
-    fn refolds(&self) -> Vec<(u16, ProjectId)> {
+    /// The projects that are folded anew, by partition.
+    fn refolds(&self) -> Vec<(u16, Refold)> {
         let is_there = |number: &u16| self.pipeline.partitions.contains_key(number);
         let refolds = self.pipeline.refolds.iter().filter(|(number, _)| is_there(number));
-        refolds.flat_map(|(number, projects)| projects.iter().map(|(project, _)| (*number, *project))).collect()
+        refolds.map(|(number, refold)| (*number, refold.clone())).collect()
     }
 
-    /// Replays what is wanted. `anew`: a project, up to where its partition stands.
+    /// Replays what is wanted. `anew`: a project, up to where the others of its partition stand.
     fn replay_wanted(&mut self, history: &dyn History, wanted: &[Wanted], anew: bool) -> Result<Replayed, Fault> {
         let mut end = Ok(Replayed::All);
         let mut read = 0;
@@ -111,11 +115,6 @@ impl Shard {
             }
             ControlFlow::Continue(())
         });
-        if anew {
-            let partitions = self.pipeline.partitions.iter_mut();
-            let read = partitions.filter(|(number, _)| wanted.iter().any(|wanted| wanted.partition == **number));
-            read.for_each(|(_, partition)| partition.replay_from(PieceOrigin::Log));
-        }
         match result {
             Ok(()) => end,
             Err(HistoryError::Archive { partition, error }) if error.is_damage() => {

@@ -267,8 +267,9 @@ impl Shard {
 
     /// Begins to fold the projects of a partition anew whose states may have an erased identity.
     pub(crate) fn refold(&mut self, number: u16) {
-        // One that is rebuilt does so, or does it again once that is over.
-        if self.pipeline.fault_of(number).is_none() {
+        // One that is rebuilt does so, or does it again once that is over. One that was rebuilt since this was asked has done it.
+        let is_stale = || !self.pipeline.context.erasures.stale(number).is_empty();
+        if self.pipeline.fault_of(number).is_none() && is_stale() {
             self.break_partition((number, refold_fault()));
         }
     }

@@ -5,6 +5,7 @@
 mod floors;
 mod golden;
 mod removal;
+mod resting;
 mod retention;
 mod waiting;
 

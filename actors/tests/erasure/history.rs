@@ -12,7 +12,7 @@ use headcount_actors::ingest::{Field, NewEvent, Status};
 use super::{BASE_MS, DAY_MS, HOUR_MS, Rig, assert_gone, copy};
 
 /// Splitmix64.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn below(&mut self, most: u64) -> u64 {
@@ -40,7 +40,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    fn random(random: &mut Random, number: u64) -> Self {
+    pub(super) fn random(random: &mut Random, number: u64) -> Self {
         Self {
             project: usize::try_from(random.below(2)).unwrap(),
             user: random.is(50).then(|| format!("zanzibar-u{}", random.below(6))),

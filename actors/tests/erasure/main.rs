@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod exports;
+mod given_up;
 mod history;
+mod requests;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //!
 //! Texts are read as codes into the distinct values, as the file stores them, so that a question evaluates each value once.
 
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int32Type, Int64Type, TimestampMillisecondType};
@@ -103,6 +103,19 @@ impl GroupReader<'_> {
     pub fn rows_at(&self, numbers: &[u32]) -> Result<Vec<Row>, ArchiveError> {
         let rows = self.file.rows_at(self.group, numbers)?;
         if rows.len() == numbers.len() { Ok(rows) } else { Err(self.file.contradiction("a row group has other rows")) }
+    }
+
+    /// Passes the rows of these numbers, which rise, to `visit`, until it breaks off. Few of them are in memory.
+    ///
+    /// # Errors
+    /// As [`GroupReader::texts`].
+    pub fn visit_rows_at(&self, numbers: &[u32], visit: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), ArchiveError> {
+        match self.file.visit_rows_at(self.group, numbers, visit)? {
+            ControlFlow::Continue(passed) if passed != numbers.len() => {
+                Err(self.file.contradiction("a row group has other rows"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the file has this column. If a metadata path has none, the metadata must be read instead.

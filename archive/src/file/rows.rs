@@ -1,6 +1,6 @@
 //! Iterates over the rows of a file.
 
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Day;
@@ -41,11 +41,31 @@ impl ArchiveFile {
     /// Reads the rows of a row group that have these numbers, which rise.
     pub(super) fn rows_at(&self, group: usize, numbers: &[u32]) -> Result<Vec<Row>, ArchiveError> {
         let mut rows = Vec::with_capacity(numbers.len());
+        let _all = self.visit_rows_at(group, numbers, &mut |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Passes the rows of a row group that have these numbers, which rise, to `visit`, until it breaks off. Returns how many were passed.
+    pub(super) fn visit_rows_at(
+        &self,
+        group: usize,
+        numbers: &[u32],
+        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<(), usize>, ArchiveError> {
+        let mut passed = 0;
         for batch in self.batches_at(group, numbers)? {
             let batch = batch.map_err(|error| self.contradiction(error))?;
-            rows.extend(decode(&batch, self.project()).map_err(|error| self.contradiction(error))?);
+            for row in decode(&batch, self.project()).map_err(|error| self.contradiction(error))? {
+                passed += 1;
+                if visit(row).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
         }
-        Ok(rows)
+        Ok(ControlFlow::Continue(passed))
     }
 }
 

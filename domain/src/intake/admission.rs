@@ -365,12 +365,10 @@ fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> De
     }
 }
 
-/// Removes what can identify or describe a person: the query of the page's address, the referring page, and free text.
+/// Removes what can identify or describe a person: query and userinfo of the page's address, the referring page, and free text.
 fn without_person(details: &mut Details) {
-    let (hostname, url) = (details.hostname.as_deref(), details.url.as_deref());
-    let host = page::referrer_host(details.referrer.as_deref(), hostname, url);
-    details.referrer = host.map(|host| page::host_as_referrer(&host).into());
-    details.url = details.url.take().map(|url| page::page(&url).into());
+    details.referrer = details.referrer_without_person();
+    details.url = details.url_without_person();
     details.message = None;
 }
 

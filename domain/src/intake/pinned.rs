@@ -135,14 +135,19 @@ fn check_person(event: &Event) -> Result<(), Invalid> {
             || details.agent.is_some()
             || details.country.is_some()
             || email_company.is_some();
-        return if tells {
-            Err(Invalid::parameter(
+        if tells {
+            return Err(Invalid::parameter(
                 "consented",
                 "an event without consent has no ids, agent, country, e-mail address, message or metadata",
-            ))
-        } else {
-            Ok(())
-        };
+            ));
+        }
+        if details.url != details.url_without_person() || details.referrer != details.referrer_without_person() {
+            return Err(Invalid::parameter(
+                "consented",
+                "an event without consent has a `url` without query, fragment and user, and of its `referrer` the host",
+            ));
+        }
+        return Ok(());
     };
     if who.visitor.is_some() && (who.user_id.is_some() || who.anonymous_id.is_some()) {
         return Err(Invalid::parameter("visitor_id", "an event with another id has no `visitor_id`"));

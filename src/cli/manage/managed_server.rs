@@ -67,6 +67,11 @@ impl ManagedServer {
         }
     }
 
+    /// Whether this process runs it, so that it ends with the command.
+    pub(super) fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
     /// Ends the server if this process runs it.
     pub(super) fn close(self) {
         if let Some(OwnServer { runtime, engine, server }) = self.own {

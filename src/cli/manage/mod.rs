@@ -1,4 +1,4 @@
-//! The commands of management: `organization`, `member`, `project`, `key`, `token` and `audit-log`.
+//! The commands of management: `organization`, `member`, `project`, `key`, `token`, `privacy` and `audit-log`.
 //!
 //! Each is one request of the management API, so it checks and answers the same. The request goes to the server that `--url` names, to the one that runs on
 //! the data directory, or, if none does, to a server in this process, which ends with the command.
@@ -8,6 +8,7 @@ mod keys;
 mod managed_server;
 mod members;
 mod organizations;
+mod privacy;
 mod projects;
 mod request;
 mod text;
@@ -26,6 +27,7 @@ pub(crate) use keys::KeyCommand;
 use managed_server::{ManagedServer, Rights};
 pub(crate) use members::MemberCommand;
 pub(crate) use organizations::OrganizationCommand;
+pub(crate) use privacy::PrivacyCommand;
 pub(crate) use projects::ProjectCommand;
 use request::Reply;
 pub(crate) use tokens::TokenCommand;

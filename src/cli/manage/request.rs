@@ -64,6 +64,8 @@ pub(crate) enum Reply {
         /// The fields of the objects to show.
         columns: &'static [&'static str],
     },
+    /// What was asked for is written already.
+    Written,
     /// Nothing but success: the text says what was done.
     Done(String),
 }
@@ -75,7 +77,7 @@ impl Reply {
             (Self::Object(answer) | Self::List { answer, .. }, true) => println!("{}", answer.get()),
             (Self::Object(answer), false) => println!("{}", fields(answer)?),
             (Self::List { answer, list, columns }, false) => println!("{}", table(&items(answer, list)?, columns)?),
-            (Self::Done(_), true) => {}
+            (Self::Written, _) | (Self::Done(_), true) => {}
             (Self::Done(text), false) => println!("{text}"),
         }
         Ok(())

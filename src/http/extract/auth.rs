@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
 use headcount_actors::registry::{
-    Actor, ActorKind, ApiToken, Author, Limiter, Principal, ProjectConfig, Registry, Role, Scope, TokenHolder,
+    Actor, ActorKind, ApiToken, Author, Capability, Limiter, Principal, ProjectConfig, Registry, Role, Scope, TokenHolder,
 };
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
@@ -132,6 +132,15 @@ pub(crate) fn organization_wide(
         ));
     }
     Ok(caller)
+}
+
+/// Checks that the caller's organization has a capability.
+pub(crate) fn capable(state: &AppState, caller: &Caller, capability: Capability) -> Result<(), ApiError> {
+    if state.engine.registry().organization(caller.organization())?.capabilities.contains(&capability) {
+        return Ok(());
+    }
+    let message = format!("this needs the capability {capability}, which the organization doesn't have");
+    Err(ApiError::new(ErrorCode::CapabilityRequired, message))
 }
 
 /// Authorizes an operation on `/projects/{project_id}/…`.

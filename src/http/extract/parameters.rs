@@ -33,6 +33,10 @@ pub(crate) struct Text<const MAX: usize>(pub(crate) String);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice<T>(pub(crate) T);
 
+/// The parameter `type`: one of a few words, if it is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TypeFilter<T>(pub(crate) Option<T>);
+
 /// `true` or `false`, which is the default.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flag(pub(crate) bool);
@@ -111,6 +115,32 @@ impl<T: NamedValues + Default> Parameter for Choice<T> {
     fn document(name: &'static str, description: &str) -> Vec<Documented> {
         let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names()));
         vec![documented(name, description, Required::False, schema.default(Some(T::default().to_string().into())))]
+    }
+}
+
+impl<T: NamedValues> Parameter for Option<Choice<T>> {
+    fn read(query: &QueryString, name: &'static str, _: &Calendar) -> Result<Self, ApiError> {
+        let Some(text) = query.text(name) else { return Ok(None) };
+        let known = text.parse().map(Choice);
+        known.map(Some).map_err(|UnknownName { allowed }| wrong(name, &format!("must be one of {allowed}"), text))
+    }
+
+    fn document(name: &'static str, description: &str) -> Vec<Documented> {
+        let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names()));
+        vec![documented(name, description, Required::False, schema)]
+    }
+}
+
+impl<T: NamedValues> Parameter for TypeFilter<T> {
+    const NAMES: &'static [&'static str] = &["type"];
+
+    fn read(query: &QueryString, _: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+        let given = Option::<Choice<T>>::read(query, "type", calendar)?;
+        Ok(Self(given.map(|Choice(value)| value)))
+    }
+
+    fn document(_: &'static str, description: &str) -> Vec<Documented> {
+        Option::<Choice<T>>::document("type", description)
     }
 }
 

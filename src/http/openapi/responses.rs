@@ -33,7 +33,8 @@ refusals! {
     ORIGIN_FORBIDDEN "OriginForbidden" "403" NO_HEADERS "The project accepts no events from pages of this origin: `origin_forbidden`.";
     NOT_FOUND "NotFound" "404" NO_HEADERS "There is no such thing, or it is another organization's.";
     CONFLICT "Conflict" "409" NO_HEADERS "It contradicts the current state; the code names the reason.";
-    GONE "Gone" "410" NO_HEADERS "It was there, and is not any more: `cursor_expired`.";
+    GONE "Gone" "410" NO_HEADERS "It was there, and is not any more: `cursor_expired`, `artifact_expired`, `artifact_erased`.";
+    RANGE "RangeNotSatisfiable" "416" NO_HEADERS "The range begins behind the end: `range_not_satisfiable`. `content-range` has the length.";
     TOO_LARGE "TooLarge" "413" NO_HEADERS "The body is over its limit, as sent or decompressed.";
     UNSUPPORTED_MEDIA "UnsupportedMedia" "415" NO_HEADERS "The body has a type or an encoding that is not accepted.";
     TOO_MANY "TooMany" "429" RETRY "The rate limit of the token is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.";
@@ -70,6 +71,8 @@ groups! {
     ConflictErrors: CONFLICT;
     /// The errors of operations with cursors.
     GoneErrors: GONE;
+    /// The errors of downloads.
+    DownloadErrors: CONFLICT, GONE, RANGE;
     /// The errors of operations that have a body.
     BodyErrors: TOO_LARGE, UNSUPPORTED_MEDIA;
     /// The errors of operations that need the engine.

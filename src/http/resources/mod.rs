@@ -1,11 +1,13 @@
 //! The endpoints: one file for each, or for each small family.
 
+pub(crate) mod actions;
 pub(crate) mod aggregate;
 pub(crate) mod api_tokens;
 pub(crate) mod archive;
 pub(crate) mod audit_log;
 pub(crate) mod backups;
 pub(crate) mod companies;
+pub(crate) mod company_profiles;
 pub(crate) mod docs;
 pub(crate) mod events;
 pub(crate) mod groups;
@@ -18,6 +20,8 @@ pub(crate) mod members;
 pub(crate) mod metrics;
 pub(crate) mod organization;
 pub(crate) mod organizations;
+pub(crate) mod privacy_download;
+pub(crate) mod privacy_requests;
 pub(crate) mod projects;
 pub(crate) mod public_keys;
 mod quotas;

@@ -83,6 +83,7 @@ error_codes! {
     ProjectForbidden "project_forbidden" FORBIDDEN Permission "The token is for one project, and the operation is not about it.";
     OperatorRequired "operator_required" FORBIDDEN Permission "The operation needs the operator token, which only the data directory has.";
     OriginForbidden "origin_forbidden" FORBIDDEN Permission "The project accepts no events from pages of this origin.";
+    CapabilityRequired "capability_required" FORBIDDEN Permission "The operation needs a capability that the organization doesn't have.";
     ActionsExhausted "actions_exhausted" FORBIDDEN Permission "The organization has too few Actions left.";
     NotFound "not_found" NOT_FOUND NotFound "There is no such thing, or it is another organization's.";
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED InvalidRequest "The path does not support the method; `Allow` lists those that it supports.";
@@ -91,11 +92,19 @@ error_codes! {
     LastPublicKey "last_public_key" CONFLICT Conflict "The last public key of a project can't be removed.";
     LastOwner "last_owner" CONFLICT Conflict "No valid token of role owner would be left.";
     EmailTaken "email_taken" CONFLICT Conflict "Another member has the e-mail address.";
+    WebsiteTaken "website_taken" CONFLICT Conflict "Another company profile has the website.";
     LimitReached "limit_reached" CONFLICT Conflict "There are as many of these as there may be.";
+    LacksEvents "lacks_events" CONFLICT Conflict "A project no longer keeps the events that its figures without the person are computed from.";
+    TooManyIdentities "too_many_identities" CONFLICT Conflict "Too many identities have the e-mail address to be erased together.";
+    ExportNotReady "export_not_ready" CONFLICT Conflict "The export is not completed.";
+    ExportFailed "export_failed" CONFLICT Conflict "The export failed; its request says why.";
     BackupRunning "backup_running" CONFLICT Conflict "Another backup is being made.";
     VerifyRunning "verify_running" CONFLICT Conflict "Another verification is under way.";
     AlreadyInitialized "already_initialized" CONFLICT Conflict "The first organization exists.";
     CursorExpired "cursor_expired" GONE Gone "The cursor is of data that a restore replaced; begin with the first page.";
+    ArtifactExpired "artifact_expired" GONE Gone "What the export made was kept until `expires_at`, and is gone for ever.";
+    ArtifactErased "artifact_erased" GONE Gone "What the export made had somebody who was erased, or a project that was deleted.";
+    RangeNotSatisfiable "range_not_satisfiable" RANGE_NOT_SATISFIABLE InvalidRequest "The range begins behind the end; `Content-Range` has the length.";
     BodyTooLarge "body_too_large" PAYLOAD_TOO_LARGE InvalidRequest "The body is over its limit, as sent or decompressed.";
     EventTooLarge "event_too_large" PAYLOAD_TOO_LARGE InvalidRequest "An event of a batch is over its limit; only in the answer to a batch.";
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE InvalidRequest "The body has a type or an encoding that is not accepted.";

@@ -7,6 +7,7 @@ use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use headcount_actors::admission_gate;
+use headcount_actors::engine::ErasureError;
 use headcount_actors::ingest::Refusal;
 use headcount_actors::registry::RegistryError;
 use headcount_actors::{AskError, TrackError};
@@ -353,6 +354,22 @@ impl From<RegistryError> for ApiError {
                 tracing::error!(%error, "the control data could not be changed");
                 Self::overloaded("the change could not be made durable")
             }
+        }
+    }
+}
+
+impl From<ErasureError> for ApiError {
+    fn from(error: ErasureError) -> Self {
+        match error {
+            ErasureError::Unknown => Self::not_found("identity"),
+            ErasureError::TooMany => Self::new(ErrorCode::TooManyIdentities, error.to_string()),
+            ErasureError::LacksEvents(_) => Self::new(ErrorCode::LacksEvents, error.to_string()),
+            ErasureError::Unavailable(why) => Self::overloaded(why),
+            ErasureError::Failed(fault) => {
+                tracing::error!(%fault, "an erasure could not begin");
+                Self::overloaded("the figures are not available now")
+            }
+            ErasureError::Registry(error) => error.into(),
         }
     }
 }

@@ -13,6 +13,12 @@ const FAN_IN: usize = 4;
 /// How many pairs a merge reads between two checks of its stop flag.
 const PAIRS_PER_CHECK: usize = 4096;
 
+/// Chooses which of a set's tables to merge, given their sizes, oldest first, and the layout's `merge_percent`.
+pub(super) type MergePlan = fn(&[u64], u64) -> Option<Range<usize>>;
+
+/// The share of the oldest table, in percent, from which on the newer ones are worth merging with it while nothing changes.
+const MERGE_AT_REST_PERCENT: u64 = 20;
+
 /// Chooses the tables to merge, given the sizes of all of them, oldest first. Sizes grow geometrically with age, so the number
 /// of times that a pair is rewritten grows with the logarithm of the data. `merge_percent`: see [`Layout`](super::Layout).
 pub(super) fn plan(sizes: &[u64], merge_percent: u64) -> Option<Range<usize>> {
@@ -36,6 +42,14 @@ pub(super) fn plan_at_once(sizes: &[u64], merge_percent: u64) -> Option<Range<us
         windows.min_by_key(|(_, window)| window.iter().sum::<u64>()).map(|(start, _)| start..start + FAN_IN)
     };
     plan(sizes, merge_percent).or_else(cheapest)
+}
+
+/// As [`plan`], but for a set that does not change for a while: merges all tables to one if the newer ones are not much smaller than the oldest.
+/// So a pair is rewritten six times at most for each time that the set rests.
+pub(super) fn plan_at_rest(sizes: &[u64], _merge_percent: u64) -> Option<Range<usize>> {
+    let (oldest, newer) = sizes.split_first()?;
+    let is_worth_it = !newer.is_empty() && 100 * newer.iter().sum::<u64>() >= MERGE_AT_REST_PERCENT * oldest;
+    is_worth_it.then_some(0..sizes.len())
 }
 
 /// Visits the pairs of several tables in key order. Of each key only the newest pair is visited.

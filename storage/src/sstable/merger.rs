@@ -5,15 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use super::merge::{MergePlan, plan, plan_at_rest};
 use super::set::TableSet;
 use parking_lot::Mutex;
 
 /// The greatest number of threads. There are half as many as processors at most.
 const MAX_THREADS: usize = 4;
 
+/// A set to merge, and how.
+type Order = (Arc<TableSet>, MergePlan);
+
 /// Merges the sets that are sent to it.
 pub(crate) struct Merger {
-    orders: Option<Sender<Arc<TableSet>>>,
+    orders: Option<Sender<Order>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -35,12 +39,22 @@ impl Merger {
 
     /// Has a set merged if the sizes of its tables suggest it.
     pub(crate) fn merge_if_needed(&self, set: &Arc<TableSet>) {
+        if set.needs_merge() {
+            self.order(set, plan);
+        }
+    }
+
+    /// Merges all tables of a set at rest to one, in the background.
+    pub(crate) fn merge_at_rest(&self, set: &Arc<TableSet>) {
+        self.order(set, plan_at_rest);
+    }
+
+    fn order(&self, set: &Arc<TableSet>, plan: MergePlan) {
         if let Some(orders) = &self.orders
-            && set.needs_merge()
             && set.queue_merge()
         {
             // Without the threads, the sets are merged when they have too many tables.
-            let _ = orders.send(Arc::clone(set));
+            let _ = orders.send((Arc::clone(set), plan));
         }
     }
 }
@@ -56,14 +70,14 @@ impl Drop for Merger {
     }
 }
 
-fn merge_all(inbox: &Mutex<Receiver<Arc<TableSet>>>, stop: &AtomicBool) {
+fn merge_all(inbox: &Mutex<Receiver<Order>>, stop: &AtomicBool) {
     loop {
         let order = inbox.lock().recv();
-        let Ok(set) = order else { return };
+        let Ok((set, plan)) = order else { return };
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        if let Err(error) = set.merge_queued(stop) {
+        if let Err(error) = set.merge_queued(plan, stop) {
             tracing::warn!(tables = %set.space().describe(), %error, "tables not merged; that can wait");
         }
     }

@@ -34,5 +34,5 @@ pub(crate) use merger::Merger;
 pub(crate) use reader::Table;
 pub(crate) use set::{Proposal, TableList, TableSet, newest};
 pub(crate) use space::{Layout, TableSpace, remove_unnamed, table_files};
-pub use verify::{DamagedTable, UncheckedTables};
+pub use verify::{DamagedTable, PairVisitor, UncheckedTables};
 pub(crate) use writer::TableWriter;

@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use super::error::TableError;
 use super::manifest::Manifest;
-use super::merge::{KeyPrefixes, holds, merge, plan, plan_at_once};
+use super::merge::{KeyPrefixes, MergePlan, holds, merge, plan, plan_at_once, plan_at_rest};
 use super::reader::Table;
 use super::space::TableSpace;
 use super::writer::TableWriter;
@@ -35,6 +36,8 @@ struct Members {
     tables: TableList,
     /// Tables that were merged, but that the manifest in force may name.
     replaced: Vec<Arc<Table>>,
+    /// When a table was appended, or the set was opened.
+    changed: Instant,
 }
 
 /// Whether the tables of a set are being merged.
@@ -78,7 +81,7 @@ impl TableSet {
     fn with(space: TableSpace, next: u64, tables: Vec<Arc<Table>>) -> Self {
         Self {
             space: Arc::new(space),
-            members: RwLock::new(Members { next, tables: Arc::new(tables), replaced: Vec::new() }),
+            members: RwLock::new(Members { next, tables: Arc::new(tables), replaced: Vec::new(), changed: Instant::now() }),
             merging: Mutex::default(),
             merge_ended: Condvar::new(),
             damage: Mutex::default(),
@@ -118,7 +121,9 @@ impl TableSet {
     /// Appends a table that the next manifest will name.
     pub(crate) fn append(&self, table: Table) {
         table.keep();
-        Arc::make_mut(&mut self.members.write().tables).push(Arc::new(table));
+        let mut members = self.members.write();
+        Arc::make_mut(&mut members.tables).push(Arc::new(table));
+        members.changed = Instant::now();
     }
 
     /// Proposes a manifest that names the current tables and then the `new` ones.
@@ -137,6 +142,7 @@ impl TableSet {
         let mut members = self.members.write();
         if !new.is_empty() {
             Arc::make_mut(&mut members.tables).extend(new);
+            members.changed = Instant::now();
         }
         members.replaced.retain(|table| !replaced.iter().any(|gone| Arc::ptr_eq(gone, table)));
     }
@@ -156,6 +162,22 @@ impl TableSet {
         plan(&sizes_of(&self.tables()), self.space.layout.merge_percent).is_some()
     }
 
+    /// Whether no table was appended for `quiet`.
+    pub(crate) fn is_at_rest(&self, quiet: Duration) -> bool {
+        self.members.read().changed.elapsed() >= quiet
+    }
+
+    /// Whether all tables should be merged to one once the set is at rest. Returns their sizes in bytes if so.
+    pub(crate) fn needs_merge_at_rest(&self) -> Option<u64> {
+        let sizes = sizes_of(&self.tables());
+        plan_at_rest(&sizes, self.space.layout.merge_percent).map(|_all| sizes.iter().sum())
+    }
+
+    /// Whether a merge waits or runs.
+    pub(crate) fn is_merging(&self) -> bool {
+        *self.merging.lock() != MergeState::Idle
+    }
+
     /// Marks the set as waiting for a merge thread. Returns `false` if it is already, or is being merged.
     pub(super) fn queue_merge(&self) -> bool {
         let mut state = self.merging.lock();
@@ -166,8 +188,8 @@ impl TableSet {
         is_idle
     }
 
-    /// Merges a set that was [queued](Self::queue_merge), unless somebody else has merged it since.
-    pub(super) fn merge_queued(&self, stop: &AtomicBool) -> Result<(), TableError> {
+    /// Merges a set that was [queued](Self::queue_merge) as `plan` says, unless somebody else has merged it since.
+    pub(super) fn merge_queued(&self, plan: MergePlan, stop: &AtomicBool) -> Result<(), TableError> {
         {
             let mut state = self.merging.lock();
             if *state != MergeState::Queued {
@@ -201,7 +223,7 @@ impl TableSet {
         *state = MergeState::Running;
     }
 
-    fn merge_running(&self, plan: fn(&[u64], u64) -> Option<Range<usize>>, stop: &AtomicBool) -> Result<bool, TableError> {
+    fn merge_running(&self, plan: MergePlan, stop: &AtomicBool) -> Result<bool, TableError> {
         let _end = EndMerge(self);
         let tables = self.tables();
         let Some(range) = plan(&sizes_of(&tables), self.space.layout.merge_percent) else { return Ok(true) };

@@ -1,10 +1,11 @@
 //! Reading whole tables, to find damage before a query does.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::error::TableError;
-use super::reader::Table;
+use super::reader::{Table, TableCursor};
 use crate::pace::{self, Pace};
 use crate::parallel::check_each;
 use parking_lot::Mutex;
@@ -12,6 +13,9 @@ use parking_lot::Mutex;
 /// Tables that have not been read since they were opened. A table that is merged meanwhile was read by the merge.
 #[derive(Debug)]
 pub struct UncheckedTables(Vec<Weak<Table>>);
+
+/// Receives the pairs of tables.
+pub type PairVisitor<'v> = dyn FnMut(&str, &[u8], Option<&[u8]>) -> ControlFlow<()> + 'v;
 
 /// A table that is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +58,26 @@ impl UncheckedTables {
         for table in self.0.iter().filter_map(Weak::upgrade) {
             if !table.verify(pace)? {
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes every pair of every table to `visit`, until it breaks off: the file's name, the key and the value. Those that later tables replace are among
+    /// them; a removed key has no value.
+    ///
+    /// # Errors
+    /// [`TableError::Damaged`] and [`TableError::Io`].
+    pub fn visit_pairs(&self, visit: &mut PairVisitor<'_>) -> Result<(), TableError> {
+        for table in self.0.iter().filter_map(Weak::upgrade) {
+            let Some(mut cursor) = TableCursor::seek(&table, &[])? else { continue };
+            loop {
+                if visit(table.name(), cursor.key(), cursor.value()).is_break() {
+                    return Ok(());
+                }
+                if !cursor.advance()? {
+                    break;
+                }
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::contract::{OpenCheckpoint, Store, Visit, check_key, check_value, partition_of};
 use super::error::StoreError;
@@ -19,7 +19,7 @@ use super::sled::{
     write_seals,
 };
 use super::snapshot::PartitionSnapshot;
-use super::tables::{Prepared, TableChanges, Tables, scan_tables};
+use super::tables::{AtRest, Prepared, TableChanges, Tables, scan_tables};
 use crate::aside;
 use crate::files::{self, make_private_dir, probe_space};
 use crate::keyspace::{PartitionId, Room, manifest_key, room_of};
@@ -114,6 +114,13 @@ impl DiskStore {
             inner.tables.verify()?;
         }
         Ok((Self { inner: Arc::new(inner) }, created))
+    }
+
+    /// Begins to merge the sorted files of a partition that did not change for `quiet`, in the background, if that makes them notably smaller and fits into
+    /// `free_bytes`; one partition at a time. To be called every now and then.
+    #[must_use]
+    pub fn merge_at_rest(&self, quiet: Duration, free_bytes: u64) -> AtRest {
+        self.inner.tables.merge_at_rest(quiet, free_bytes)
     }
 
     /// Moves whatever is in `dir` aside, as [`aside::move_aside`] does, so that an empty store can be opened there. Every handle

@@ -25,3 +25,4 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use options::{Check, StoreOptions};
 pub use snapshot::{PartitionSnapshot, SnapshotPairs, StoredPair};
+pub use tables::AtRest;

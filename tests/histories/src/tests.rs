@@ -191,8 +191,10 @@ fn disputed_company(model: &Model) -> Option<usize> {
 
 fn answers_after(history: &History, events: &[(String, String)]) -> Vec<Answer> {
     let model = model_with(history, events);
+    // Pages that follow positions list events in the order of arrival.
+    let by_position = |question: &&Question| question.query.iter().any(|(name, _)| name == "after_position");
     let questions = history.steps.iter().filter_map(|step| match step {
-        Step::Ask(question) => Some(question),
+        Step::Ask(question) => Some(question).filter(|question| !by_position(question)),
         _ => None,
     });
     questions.map(|question| model.answer(NOW_MS, question)).collect()

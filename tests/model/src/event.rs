@@ -251,12 +251,13 @@ fn long_or_short<'a>(body: &'a Json, long: &str, short: &str) -> Option<&'a str>
 
 fn granted(body: &Json) -> bool {
     let categories = long_or_short(body, "privacy_categories", "pc");
-    categories.is_none_or(|granted| granted.split(',').any(|category| category.trim() == "analytics"))
+    categories.is_none_or(|granted| granted.split(',').any(|category| category.trim().eq_ignore_ascii_case("analytics")))
 }
 
 fn signals(body: &Json) -> bool {
-    let given = long_or_short(body, "privacy_signals", "ps").unwrap_or_default();
-    given.split(',').any(|signal| ["gpc", "dnt"].contains(&signal.trim()))
+    // Unlike categories, empty signals are as absent ones.
+    let given = body.field("privacy_signals").filled().or_else(|| body.field("ps").filled()).unwrap_or_default();
+    given.split(',').any(|signal| ["gpc", "dnt"].contains(&&*signal.trim().to_lowercase()))
 }
 
 fn external(referrer: &str, hostname: Option<&str>, url: Option<&Url>) -> Option<String> {

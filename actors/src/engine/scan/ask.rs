@@ -146,6 +146,7 @@ impl Engine {
         match tokio::task::spawn_blocking(scan).await.map_err(|_| AskError::NoAnswer)? {
             Ok(answer) => Ok(answer),
             Err(ScanError::Ask(error)) => Err(error),
+            Err(ScanError::Cancelled) => Err(AskError::NoAnswer),
             Err(error) => {
                 tracing::error!(%error, "the events could not be scanned");
                 Err(AskError::NoAnswer)

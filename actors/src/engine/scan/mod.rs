@@ -27,6 +27,7 @@ mod sealed_group;
 mod session_events;
 mod sessions;
 mod spill_dir;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -36,7 +37,9 @@ mod views;
 pub use export::ExportSink;
 pub(super) use helpers::ScanHelpers;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
-pub(super) use spill_dir::SpillDir;
+pub(super) use record_sort::{RecordSorter, SortedRecords};
+pub(super) use spill_dir::{SpillDir, SpillWriter};
+pub(super) use subject::SubjectSink;
 pub(super) use turns::ScanTurns;
 pub use views::ViewFigures;
 pub(super) use views::Views;

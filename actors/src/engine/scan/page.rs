@@ -10,7 +10,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::queries::{EventVisit, VisitsQuery};
-use headcount_domain::time::{Day, Timezone, Window};
+use headcount_domain::time::{Day, Instant, Timezone, Window};
 
 use super::error::ScanError;
 use super::events::Scan;
@@ -122,9 +122,14 @@ fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<E
         })?,
         PageOrder::Recorded { after } => scan.visit_after(after, *window, &mut |position, event| {
             if matching.has(position, &event)? {
+                // One that finds no room says that more follow.
+                if kept.is_full() {
+                    kept.cut = Some(Moment { time: Instant(0), position });
+                    return Ok(ControlFlow::Break(()));
+                }
                 kept.append(position, event);
             }
-            Ok(if kept.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            Ok(ControlFlow::Continue(()))
         })?,
     }
     let mut events: Vec<(Position, Box<Event>)> = kept.events.into_iter().map(|(at, event)| (at.position, event)).collect();
@@ -168,7 +173,7 @@ impl Kept {
     fn append(&mut self, position: Position, event: Box<Event>) {
         self.bytes += size_of_event(&event);
         // All have one time, so that their positions order them.
-        self.events.insert(Moment { time: headcount_domain::time::Instant(0), position }, event);
+        self.events.insert(Moment { time: Instant(0), position }, event);
     }
 }
 

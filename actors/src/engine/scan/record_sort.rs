@@ -15,7 +15,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 const OVERHEAD: usize = size_of::<(u64, usize, usize)>();
 
 /// Collects records, which are ordered as bytes.
-pub(super) struct RecordSorter {
+pub(in crate::engine) struct RecordSorter {
     scratch: SpillDir,
     /// Maximum number of bytes in memory. One record may exceed it.
     most: usize,
@@ -28,12 +28,12 @@ pub(super) struct RecordSorter {
 
 impl RecordSorter {
     /// Creates a sorter that keeps at most `most` bytes in memory, and the others in `scratch`.
-    pub(super) fn new(scratch: &SpillDir, most: usize) -> Self {
+    pub(in crate::engine) fn new(scratch: &SpillDir, most: usize) -> Self {
         Self { scratch: scratch.clone(), most, bytes: Vec::new(), records: Vec::new(), tiers: Vec::new() }
     }
 
     /// Adds the record that consists of these parts.
-    pub(super) fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+    pub(in crate::engine) fn push(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let held = self.bytes.len() + self.records.len() * OVERHEAD;
         if !self.records.is_empty() && held + bytes + OVERHEAD > self.most {
@@ -77,7 +77,7 @@ impl RecordSorter {
     }
 
     /// Returns all records in order.
-    pub(super) fn finish(mut self) -> io::Result<SortedRecords> {
+    pub(in crate::engine) fn finish(mut self) -> io::Result<SortedRecords> {
         self.sort();
         let runs = std::mem::take(&mut self.tiers).into_iter().flatten().collect();
         let records = std::mem::take(&mut self.records).into_iter().map(|(_, start, end)| (start, end)).collect::<Vec<_>>();
@@ -120,7 +120,7 @@ struct Memory {
 }
 
 /// Reads records in order.
-pub(super) struct SortedRecords {
+pub(in crate::engine) struct SortedRecords {
     files: Vec<BufReader<File>>,
     memory: Memory,
     /// The next record of each source that has one, after its first bytes. The source behind the files is the memory.
@@ -148,7 +148,7 @@ impl SortedRecords {
     }
 
     /// Returns the next record.
-    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    pub(in crate::engine) fn next(&mut self) -> io::Result<Option<&[u8]>> {
         let Some(mut first) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse((first_bytes, record, source)) = &mut *first;
         // The space of the former record takes the next one of the source.

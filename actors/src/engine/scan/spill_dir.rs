@@ -22,7 +22,7 @@ impl SpillDir {
     }
 
     /// Creates an unnamed file, which is gone once it is closed.
-    pub(super) fn create(&self) -> io::Result<SpillWriter> {
+    pub(in crate::engine) fn create(&self) -> io::Result<SpillWriter> {
         let file = tempfile::tempfile_in(&self.dir)?;
         Ok(SpillWriter { out: BufWriter::with_capacity(BUFFER_BYTES, file), bytes: 0, written: Arc::clone(&self.written) })
     }
@@ -34,20 +34,20 @@ impl SpillDir {
 }
 
 /// Writes a temporary file.
-pub(super) struct SpillWriter {
+pub(in crate::engine) struct SpillWriter {
     out: BufWriter<File>,
     bytes: u64,
     written: Arc<AtomicU64>,
 }
 
 impl SpillWriter {
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(in crate::engine) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         self.out.write_all(bytes)
     }
 
     /// Returns the file, whose position is at its end.
-    pub(super) fn finish(self) -> io::Result<File> {
+    pub(in crate::engine) fn finish(self) -> io::Result<File> {
         self.written.fetch_add(self.bytes, Ordering::Relaxed);
         self.out.into_inner().map_err(io::IntoInnerError::into_error)
     }

@@ -25,6 +25,9 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
         (ControlRecord::OrganizationChanged(changed), Some(tenant)) => {
             vec![of_organization(AuditAction::OrganizationUpdated, Some(&tenant.organization), changed)]
         }
+        (ControlRecord::ActionsChanged { organization: changed, .. }, Some(tenant)) => {
+            vec![of_organization(AuditAction::OrganizationUpdated, Some(&tenant.organization), changed)]
+        }
         (ControlRecord::ProjectCreated(project), _) => vec![created_project(project)],
         (ControlRecord::ProjectChanged(changed), Some(tenant)) => {
             tenant.projects.get(&changed.id).map(|current| changed_project(current, changed)).unwrap_or_default()
@@ -51,7 +54,13 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
             member.into_iter().chain(revoked(tenant, |token| token.member.as_ref() == Some(id))).collect()
         }
         // What the program notes for itself, what must not be named, and what can't be: the record was checked.
-        (ControlRecord::EventsRecorded { .. } | ControlRecord::DeletionFinished { .. } | ControlRecord::IdentityErased(_), _)
+        (
+            ControlRecord::EventsRecorded { .. }
+            | ControlRecord::DeletionFinished { .. }
+            | ControlRecord::IdentityErased(_)
+            | ControlRecord::CompanyProfileChanging { .. },
+            _,
+        )
         | (_, None) => Vec::new(),
     }
 }

@@ -5,13 +5,14 @@ use super::super::{snapshot, state};
 use super::*;
 
 /// Records, and the snapshot that they result in, of each version from the first to the current one.
-const VERSIONS: [(&str, &str); 6] = [
+const VERSIONS: [(&str, &str); 7] = [
     (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
     (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
     (include_str!("fixtures/records-v3.ndjson"), include_str!("fixtures/snapshot-v3.json")),
     (include_str!("fixtures/records-v4.ndjson"), include_str!("fixtures/snapshot-v4.json")),
     (include_str!("fixtures/records-v5.ndjson"), include_str!("fixtures/snapshot-v5.json")),
     (include_str!("fixtures/records-v6.ndjson"), include_str!("fixtures/snapshot-v6.json")),
+    (include_str!("fixtures/records-v7.ndjson"), include_str!("fixtures/snapshot-v7.json")),
 ];
 const POSITION: u64 = 7;
 
@@ -67,7 +68,7 @@ fn the_retention_of_projects_came_with_version_4() {
     let days = |state: State| {
         state.tenants.values().flat_map(|tenant| tenant.projects.values()).filter_map(|p| p.retention_days).sum::<u32>()
     };
-    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90, 90, 90]);
+    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90, 90, 90, 90]);
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn members_came_with_version_4() {
 
 #[test]
 fn limits_of_tokens_and_projects_came_with_version_6() {
-    let [.., v5, v6] = VERSIONS.map(|(records, _)| replayed(records));
+    let [.., v5, v6, _] = VERSIONS.map(|(records, _)| replayed(records));
     let limits = |state: &State| {
         let tenant = state.tenants.values().next().unwrap();
         let tokens: Vec<_> = tenant.tokens.values().filter_map(|(token, _)| token.rate_limit).collect();
@@ -100,9 +101,20 @@ fn limits_of_tokens_and_projects_came_with_version_6() {
 }
 
 #[test]
+fn the_ledger_came_with_version_7() {
+    let entries = |state: State| {
+        let tenant = state.tenants.values().next().unwrap();
+        let entries: Vec<_> = tenant.actions.iter().map(|entry| (entry.change, entry.balance, entry.reason)).collect();
+        (entries, tenant.organization.actions_balance)
+    };
+    let [.., v6, v7] = VERSIONS.map(|(records, _)| entries(replayed(records)));
+    assert_eq!((v6, v7), ((vec![], 5), (vec![(4, 9, ActionReason::Set)], 9)));
+}
+
+#[test]
 fn erasures_came_with_version_5() {
     let numbers = |state: State| state.erasures().map(|erasure| (erasure.number, erasure.until)).collect::<Vec<_>>();
-    assert_eq!(VERSIONS.map(|(records, _)| numbers(replayed(records)).len()), [0, 0, 0, 0, 1, 1]);
+    assert_eq!(VERSIONS.map(|(records, _)| numbers(replayed(records)).len()), [0, 0, 0, 0, 1, 1, 1]);
     assert_eq!(numbers(replayed(VERSIONS[4].0)), [(1, 9)]);
 }
 

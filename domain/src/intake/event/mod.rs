@@ -17,6 +17,7 @@ use crate::facts::{MoneySums, SeenOnDay, Sums};
 use crate::ids::ProjectId;
 use crate::intake::country::Country;
 use crate::money::{Amount, Currency};
+use crate::text;
 use crate::time::{Day, Instant};
 
 /// An event's index in recording order.
@@ -121,6 +122,21 @@ pub struct Details {
     /// The visitor's country, from the address database or the proxy at the time of receipt; absent without consent, or
     /// if neither knows it. Since version 2.
     pub country: Option<Country>,
+}
+
+impl Details {
+    /// Returns what an event without consent keeps of the page's address: no query, fragment and userinfo.
+    #[must_use]
+    pub fn url_without_person(&self) -> Option<Box<str>> {
+        self.url.as_deref().map(|url| text::page_without_userinfo(url).into())
+    }
+
+    /// Returns what an event without consent keeps of the referrer: the host, if it is another one.
+    #[must_use]
+    pub fn referrer_without_person(&self) -> Option<Box<str>> {
+        let host = text::referrer_host(self.referrer.as_deref(), self.hostname.as_deref(), self.url.as_deref())?;
+        Some(text::host_as_referrer(&host).into())
+    }
 }
 
 impl Event {

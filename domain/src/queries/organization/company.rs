@@ -1,6 +1,6 @@
 //! Queries about companies, over all projects of their organization.
 
-use super::aliases::aliases_of;
+use super::aliases::{aliases_of, resolve};
 use super::parts::{self, Description};
 use super::top_k::{self, Leading, TopRow};
 use crate::company::{CompanyKey, normalise_domain};
@@ -88,6 +88,32 @@ fn public(named: &Description, organization: OrganizationId) -> String {
 fn domain(named: &Description) -> Option<String> {
     let key = named.key.as_deref()?;
     normalise_domain(key).filter(|domain| domain == key)
+}
+
+/// What a company is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompanyNames {
+    /// `co_…`
+    pub company_id: String,
+    /// Its key: the domain, or the id that was reported.
+    pub key: String,
+    /// The most recently reported name.
+    pub name: Option<String>,
+    /// Its domain, if it has one.
+    pub domain: Option<String>,
+}
+
+/// Returns what companies are called, by the keys under which they were reported; `None` for one that no project knows.
+///
+/// # Errors A project did not answer.
+pub async fn company_names<P: Projects>(projects: &P, companies: Vec<RecordKey>) -> Result<Vec<Option<CompanyNames>>, P::Error> {
+    let aliases = aliases_of(projects, resolve(projects, companies).await?).await?;
+    let named = parts::named(projects, aliases, None).await?;
+    let names = |named: &Description| {
+        let key = named.key.as_deref()?.to_owned();
+        Some(CompanyNames { key, company_id: public(named, projects.organization()), name: named.name(), domain: domain(named) })
+    };
+    Ok(named.iter().map(names).collect())
 }
 
 /// Returns the most active companies of a window.

@@ -33,6 +33,14 @@ fn metrics(group_type: &str, named: &Description, figures: &Figures, last_seen: 
     }
 }
 
+/// Returns the most recently reported names of groups, by type and key.
+///
+/// # Errors A project did not answer.
+pub async fn group_names<P: Projects>(projects: &P, groups: &[(String, String)]) -> Result<Vec<Option<String>>, P::Error> {
+    let keys = groups.iter().map(|(kind, key)| vec![projects.hasher().group(kind, key)]).collect();
+    Ok(parts::named(projects, keys, None).await?.iter().map(Description::name).collect())
+}
+
 /// Returns the most active groups of a type in a window.
 ///
 /// # Errors A project did not answer.

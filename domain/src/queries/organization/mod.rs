@@ -6,9 +6,11 @@ mod company_users;
 mod group;
 mod identity;
 mod parts;
+mod subject;
 mod top_k;
 
-pub use company::{company_by_domain, company_by_id, top_companies};
+pub use company::{CompanyNames, company_by_domain, company_by_id, company_names, top_companies};
 pub use company_users::company_top_users;
-pub use group::{group_metrics, top_groups};
+pub use group::{group_metrics, group_names, top_groups};
 pub use identity::{CountOf, counts, profile};
+pub use subject::{EmailKeysQuery, KnownIdentitiesQuery, KnownIdentity, LifetimeFigures, SubjectFigures, SubjectFiguresQuery};

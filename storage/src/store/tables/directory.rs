@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
 use xxhash_rust::xxh3::xxh3_128;
@@ -25,6 +25,17 @@ const MAX_UNMERGED_TABLES: usize = 4 * MAX_TABLES;
 
 const LAYOUT: Layout =
     Layout { encoding: Encoding::Prefix, block_bytes: 8 << 10, compressed: true, merge_percent: 200, hash: xxh3_128 };
+
+/// What is being done with partitions that don't change.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct AtRest {
+    /// The partitions whose merged tables no manifest names yet: the next commit removes the former ones.
+    pub merged: Vec<PartitionId>,
+    /// Whether a merge began now.
+    pub has_begun: bool,
+    /// Whether tables are being merged.
+    pub is_merging: bool,
+}
 
 /// The tables of all partitions.
 pub(in crate::store) struct Tables {
@@ -126,6 +137,26 @@ impl Tables {
         if let Some(merger) = &self.merger {
             merger.merge_if_needed(&partition.set);
         }
+    }
+
+    /// Has the tables of a partition that did not change for `quiet` merged, if they take less than `free_bytes`; one partition at a time.
+    pub(in crate::store) fn merge_at_rest(&self, quiet: Duration, free_bytes: u64) -> AtRest {
+        let all = self.all();
+        let is_merging = || all.iter().any(|partition| partition.set.is_merging());
+        let fits = |set: &TableSet| set.needs_merge_at_rest().is_some_and(|bytes| bytes < free_bytes);
+        let resting = |partition: &&Arc<PartitionTables>| {
+            partition.set.is_at_rest(quiet) && !partition.set.is_merging() && !partition.set.has_replaced()
+        };
+        let next = || all.iter().filter(resting).find(|partition| fits(&partition.set));
+        let next = self.merger.as_ref().filter(|_| !is_merging()).zip(next());
+        if let Some((merger, partition)) = next {
+            merger.merge_at_rest(&partition.set);
+        }
+        let is_merged = |partition: &&Arc<PartitionTables>| {
+            partition.set.is_at_rest(quiet) && !partition.set.is_merging() && partition.set.has_replaced()
+        };
+        let merged = all.iter().filter(is_merged).map(|partition| partition.id).collect();
+        AtRest { merged, has_begun: next.is_some(), is_merging: is_merging() }
     }
 
     /// Whether the directory is still where it was opened. If not, another store may be there now.

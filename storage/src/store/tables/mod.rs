@@ -12,4 +12,5 @@ mod partition;
 mod tests;
 
 pub(super) use changes::{Prepared, TableChanges};
+pub use directory::AtRest;
 pub(super) use directory::{Tables, scan_tables};

@@ -338,6 +338,38 @@ fn a_scan_reads_to_the_end_tables_that_were_replaced_meanwhile() {
     assert_eq!(files(dir.path()).len(), 2, "and goes with its last reader");
 }
 
+#[test]
+fn tables_at_rest_are_merged_to_one() {
+    use std::time::Duration;
+    let dir = tempfile::tempdir().unwrap();
+    let tables = Tables::open(dir.path(), Vec::new()).unwrap();
+    let partition = tables.of(PARTITION);
+    let (long, none) = (Duration::from_secs(3_600), Duration::ZERO);
+    let rest = |quiet: Duration, free: u64| {
+        let before = tables.merge_at_rest(quiet, free).merged;
+        partition.set.wait_for_merge();
+        (before.len(), count(&tables))
+    };
+    let write = |keys: std::ops::Range<u32>, round: u32| commit(&tables, keys.map(|at| (at, Some(noise(at ^ round, 500)))));
+    write(0..500, 0);
+    write(0..300, 1 << 20);
+    let expected = contents(&tables);
+    let size = tables.size_bytes().unwrap();
+    assert_eq!((rest(long, u64::MAX), rest(none, size)), ((0, 2), (0, 2)), "not while it changes, nor without room");
+    assert_eq!(rest(none, size + 1), (0, 1));
+    assert!(tables.size_bytes().unwrap() > size, "the manifest in force may name the former tables");
+    assert_eq!(tables.merge_at_rest(none, u64::MAX), AtRest { merged: vec![PARTITION], ..AtRest::default() });
+    commit(&tables, []);
+    assert!(tables.size_bytes().unwrap() < size * 2 / 3);
+    assert_eq!((contents(&tables), tables.merge_at_rest(none, u64::MAX)), (expected, AtRest::default()));
+    write(0..50, 2 << 20);
+    assert_eq!(rest(none, u64::MAX), (0, 2), "a tenth more is not worth it");
+    write(50..110, 2 << 20);
+    assert_eq!(rest(none, u64::MAX), (0, 1), "a fifth is");
+    commit(&tables, []);
+    tables.assert_no_file_is_left_over();
+}
+
 /// Also in the oldest table, which merges leave alone, and in older versions of a value.
 #[test]
 fn a_purge_leaves_nothing_under_its_prefixes_in_any_file() {

@@ -368,11 +368,12 @@ fn consent(rng: &mut Rng, fields: &mut Fields) {
             fields.add("privacy_categories", "null");
             fields.text("pc", "functional, marketing");
         }
-        4 => fields.text("ps", rng.word(&["gpc", "dnt", ""])),
+        4 => fields.text("ps", rng.word(&["gpc", "dnt", "", " GPC", "gpp:DBAA, Dnt ", "gpp:gpc"])),
         5 => {
             fields.text("privacy_signals", "");
-            fields.text("ps", "");
+            fields.text("ps", rng.word(&["", "gpc"]));
         }
+        6 => fields.text("privacy_categories", rng.word(&["marketing, Analytics ", "ANALYTICS", "analytics2", ","])),
         _ => {}
     }
     if rng.chance(5) {

@@ -67,7 +67,7 @@ pub(super) fn latest_name(asked: &Asked<'_>, about: impl Fn(usize) -> bool) -> O
     named.max().map(|(_, name)| name)
 }
 
-fn company_name(asked: &Asked<'_>, key: &str) -> Option<String> {
+pub(super) fn company_name(asked: &Asked<'_>, key: &str) -> Option<String> {
     latest_name(asked, |index| {
         let reported = crate::facts::explicit_company(&asked.facts.events[index]);
         reported.is_some_and(|reported| asked.facts.company_by_key(&reported) == key)

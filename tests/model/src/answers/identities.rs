@@ -42,7 +42,7 @@ fn named(asked: &Asked<'_>, params: &mut Params) -> Result<Identity, Wrong> {
 }
 
 /// Returns all events of an identity, in order of time.
-fn events_of(asked: &Asked<'_>, identity: &Identity) -> Vec<usize> {
+pub(super) fn events_of(asked: &Asked<'_>, identity: &Identity) -> Vec<usize> {
     let mut events: Vec<_> =
         asked.facts.all().filter(|&index| asked.facts.identities[index].as_ref() == Some(identity)).collect();
     events.sort_by_key(|&index| asked.facts.moment(index));

@@ -1,6 +1,7 @@
 //! Questions and their answers.
 
 mod aggregate;
+mod artifact;
 mod attribution;
 mod cohorts;
 mod companies;
@@ -23,6 +24,7 @@ use chrono::NaiveDate;
 use chrono_tz::Tz;
 use params::Params;
 
+pub use artifact::artifact;
 pub(crate) use attribution::{account_or_identity, touch};
 pub(crate) use companies::id_name as company_id_name;
 pub(crate) use identities::find as find_identities;

@@ -1,0 +1,63 @@
+//! Merges the tables of partitions that do not change, so that a store at rest takes little more space than what it holds.
+//!
+//! While events arrive, tables of like sizes are merged, and former values of a pair take up to half as much as the newest ones.
+
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_storage::keyspace::PartitionId;
+
+use super::sources::Sources;
+
+/// How often partitions are checked within the time after which they count as at rest.
+const CHECKS: u32 = 6;
+/// The longest pause after failures.
+const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// When partitions at rest are looked for.
+#[derive(Debug, Default)]
+pub(super) struct Resting {
+    /// `None`: now.
+    next: Option<Stopwatch>,
+    is_merging: bool,
+    failures: u32,
+}
+
+impl Resting {
+    /// Has a partition at rest merged, and removes the files of those that were merged.
+    pub(super) fn step(&mut self, sources: &Sources) {
+        if self.next.is_some_and(|at| Stopwatch::now() < at) {
+            return;
+        }
+        let removal = &sources.removal;
+        let found = removal.store.merge_at_rest(sources.settings.policy.rest, sources.spare_bytes());
+        // A merge that ended without a result has failed, or another one is under way.
+        let has_failed = self.is_merging && found.has_begun && found.merged.is_empty();
+        self.is_merging = found.is_merging;
+        let is_recorded = found.merged.iter().all(|partition| record(sources, *partition));
+        if has_failed || !is_recorded {
+            self.failures = self.failures.saturating_add(1);
+        } else if !found.merged.is_empty() {
+            self.failures = 0;
+        }
+        let pause = sources.settings.policy.rest / CHECKS;
+        let pause = pause.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_PAUSE);
+        let is_busy = self.failures == 0 && (found.is_merging || !found.merged.is_empty());
+        self.next = (!is_busy).then(|| Stopwatch::now() + pause);
+    }
+}
+
+/// Removes the former tables of a partition with a commit that changes nothing else. Returns whether it succeeded.
+fn record(sources: &Sources, partition: PartitionId) -> bool {
+    match sources.removal.writer.remove(partition, Vec::new()) {
+        Some(Ok(())) => {
+            sources.done("tables of a partition at rest merged");
+            true
+        }
+        Some(Err(error)) => {
+            tracing::warn!(partition = partition.number(), %error, "files of merged tables are not removed yet");
+            false
+        }
+        // The engine stops.
+        None => true,
+    }
+}

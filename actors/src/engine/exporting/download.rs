@@ -1,0 +1,80 @@
+//! Downloads of artifacts.
+
+use std::sync::Arc;
+
+use headcount_domain::ids::OrganizationId;
+use headcount_storage::files::File;
+
+use crate::engine::handle::Engine;
+use crate::privacy::{ArtifactGone, PrivacyAuditEvent, PrivacyFailure, PrivacyRequestKind, PrivacyStatus};
+use crate::registry::{PrivacyRequestId, RegistryError, TokenId};
+
+/// Why there is nothing to download.
+#[derive(Debug, thiserror::Error)]
+pub enum DownloadError {
+    /// There is no such export in the organization.
+    #[error("there is no such export")]
+    Unknown,
+    /// It is not completed.
+    #[error("the export is not completed")]
+    NotReady,
+    /// It failed.
+    #[error("the export failed: {0}")]
+    Failed(PrivacyFailure),
+    /// The artifact is gone.
+    #[error("the artifact is gone")]
+    Gone(ArtifactGone),
+    /// The file can't be read.
+    #[error("the artifact can't be read: {0}")]
+    Unreadable(#[from] std::io::Error),
+}
+
+/// An artifact to download.
+#[derive(Debug)]
+pub struct Download {
+    /// The open file. It can be read to its end also if the artifact is removed meanwhile.
+    pub file: Arc<File>,
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256, in hexadecimal.
+    pub sha256: String,
+}
+
+impl Engine {
+    /// Opens the artifact of an export.
+    ///
+    /// # Errors
+    /// See [`DownloadError`].
+    pub fn open_export(&self, organization: OrganizationId, id: &PrivacyRequestId) -> Result<Download, DownloadError> {
+        let request = self.inner.privacy.get(organization, id);
+        let request = request.filter(|request| request.kind == PrivacyRequestKind::Export).ok_or(DownloadError::Unknown)?;
+        match request.status {
+            PrivacyStatus::Pending | PrivacyStatus::Processing => return Err(DownloadError::NotReady),
+            PrivacyStatus::Failed => {
+                return Err(DownloadError::Failed(request.failure().unwrap_or(PrivacyFailure::Internal)));
+            }
+            PrivacyStatus::Completed => {}
+        }
+        if let Some(gone) = request.export.gone {
+            return Err(DownloadError::Gone(gone));
+        }
+        let is_expired = request.expires_at().is_none_or(|until| self.clock().now() >= until);
+        match &request.export.artifact {
+            _ if self.lost_project(&request) => Err(DownloadError::Gone(ArtifactGone::Erased)),
+            Some(artifact) if !is_expired => {
+                let file = Arc::new(self.inner.privacy.artifacts.read(id)?);
+                Ok(Download { file, bytes: artifact.bytes, sha256: artifact.sha256.clone() })
+            }
+            _ => Err(DownloadError::Gone(ArtifactGone::Expired)),
+        }
+    }
+
+    /// Notes in the audit view that an artifact, or a part of it, is being downloaded. When this returns, that is durable.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub fn note_download(&self, id: &PrivacyRequestId, token_id: Option<TokenId>) -> Result<(), RegistryError> {
+        let now = self.clock().now();
+        self.inner.privacy.record(id, |request| request.note(now, PrivacyAuditEvent::Downloaded { token_id }))
+    }
+}

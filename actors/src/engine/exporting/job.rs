@@ -1,0 +1,149 @@
+//! Makes attempts to export, a few at a time.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use headcount_domain::time::Instant;
+use tokio::runtime::Handle;
+
+use super::attempt::{AttemptError, Course};
+use super::collector::SubjectCollector;
+use super::identities::known_owners;
+use super::writer::Making;
+use crate::engine::erasing::ErasureSubject;
+use crate::engine::handle::Engine;
+use crate::memory_budget::MemoryShares;
+use crate::privacy::{Artifact, PrivacyFailure, PrivacyOutcome, PrivacyRequest};
+use crate::registry::PrivacyRequestId;
+
+/// How many attempts an export has.
+const MAX_TRIES: u32 = 5;
+/// Gives the place back, also after a panic.
+struct Place {
+    engine: Engine,
+    id: PrivacyRequestId,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let inner = &self.engine.inner;
+        inner.privacy.jobs.end(&self.id, inner.privacy.is_open(&self.id));
+        inner.privacy.made.notify_one();
+    }
+}
+
+impl Engine {
+    /// Begins to make an export, if it is its turn. Call it on a thread of a runtime that may block.
+    pub(in crate::engine) fn advance_export(&self, request: &PrivacyRequest) -> io::Result<()> {
+        let Some((is_over, is_first)) = self.inner.privacy.jobs.begin(request) else { return Ok(()) };
+        let place = Place { engine: self.clone(), id: request.id.clone() };
+        let now = self.clock().now();
+        self.inner.privacy.change(&request.id, |request| request.begin(now, is_first))?;
+        let request = request.clone();
+        Handle::current().spawn_blocking(move || {
+            let engine = place.engine.clone();
+            engine.make_export(&request, &is_over);
+            drop(place);
+        });
+        Ok(())
+    }
+
+    fn make_export(&self, request: &PrivacyRequest, is_over: &Arc<AtomicBool>) {
+        let course = Course::new(self, is_over);
+        let (failure, message) = match self.attempt_export(request, &course) {
+            Ok(()) | Err(AttemptError::Stopped) => return,
+            Err(_) if course.is_over() => return,
+            Err(AttemptError::Failed(PrivacyFailure::SubjectErased, message)) => (PrivacyFailure::SubjectErased, message),
+            // A sort that failed does not say why.
+            Err(AttemptError::Failed(_, message)) if !course.has_space() => (PrivacyFailure::DiskFull, message),
+            Err(AttemptError::Failed(failure, message)) => (failure, message),
+        };
+        tracing::warn!(request = %request.id, code = failure.code(), %message, "an attempt to export failed");
+        let is_final = matches!(failure, PrivacyFailure::SubjectErased | PrivacyFailure::TooManyIds);
+        let (now, max_tries) = (self.clock().now(), if is_final { 0 } else { MAX_TRIES });
+        let mut failed_tries = request.export.failed_tries;
+        let counted = self.inner.privacy.change(&request.id, |request| {
+            failed_tries = request.export.failed_tries;
+            if request.is_open() {
+                request.count_failure(now, failure, max_tries);
+            }
+        });
+        if let Err(error) = counted {
+            tracing::warn!(request = %request.id, %error, "a failed export could not be noted");
+        }
+        self.inner.privacy.jobs.pause(&request.id, failed_tries);
+    }
+
+    fn attempt_export(&self, request: &PrivacyRequest, course: &Course) -> Result<(), AttemptError> {
+        course.check()?;
+        let subject = ErasureSubject::from(&request.subject);
+        let ids = Arc::new(self.subject_ids(request.organization, &subject, &|| course.is_over())?);
+        let keys = ids.keys();
+        // An erasure that begins later finds the export by them.
+        self.inner.privacy.change(&request.id, |request| request.keys = keys.clone())?;
+        if self.erasures_of(request.organization, &keys).iter().any(|erasure| !erasure.is_done) {
+            return Err(AttemptError::Failed(PrivacyFailure::SubjectErased, "the subject is being erased".to_owned()));
+        }
+        let owners = known_owners(self, &ids, &ids.owners(), course)?;
+        let sort_bytes = MemoryShares::of(self.inner.config.memory_bytes).scan_sort;
+        let mut collector = SubjectCollector::new(Arc::clone(&ids), course.clone(), self.hasher(), self.scratch(), sort_bytes);
+        for (number, owner) in (0..).zip(&owners) {
+            owner.emails.iter().try_for_each(|(email, at)| collector.add_email(number, email, *at))?;
+        }
+        for (project, until) in &ids.projects {
+            course.check()?;
+            collector = Handle::current().block_on(self.collect_subject(*project, *until, collector))?;
+        }
+        let collected = collector.finish()?;
+        let (events, at) = (collected.count, self.clock().now());
+        let progress = |done, total| self.note_progress(&request.id, done, total);
+        let making = Making { engine: self, organization: request.organization, course, sort_bytes, progress: &progress };
+        let out = self.inner.privacy.artifacts.create(&request.id)?;
+        let (artifact, identities) = making.write(&request.subject, collected, owners, at, out)?;
+        let outcome = PrivacyOutcome { identities, events, ..PrivacyOutcome::default() };
+        self.complete_export(request, &artifact, &outcome).inspect_err(|_| {
+            // No request has it.
+            if let Err(error) = self.inner.privacy.artifacts.remove(&request.id) {
+                tracing::warn!(request = %request.id, %error, "an export that does not count could not be removed; the next start does it");
+            }
+        })
+    }
+
+    fn note_progress(&self, id: &PrivacyRequestId, done: u64, total: u64) {
+        let now = self.clock().now();
+        if let Err(error) = self.inner.privacy.change(id, |request| request.progress(now, done, total)) {
+            tracing::warn!(request = %id, %error, "the progress of an export could not be noted");
+        }
+    }
+
+    /// Completes the request of an artifact that is a file.
+    fn complete_export(
+        &self,
+        request: &PrivacyRequest,
+        artifact: &Artifact,
+        outcome: &PrivacyOutcome,
+    ) -> Result<(), AttemptError> {
+        let _alone = self.inner.privacy.jobs.alone();
+        let erasures = self.registry().erasures();
+        let is_named = |erasure: &crate::registry::Erasure| {
+            let is_in_force = erasure.organization == request.organization && !erasure.is_lifted;
+            is_in_force && artifact.has_any_of(&erasure.others)
+        };
+        if erasures.iter().any(is_named) {
+            let message = "it has ids of somebody who was erased meanwhile".to_owned();
+            return Err(AttemptError::Failed(PrivacyFailure::Unavailable, message));
+        }
+        let (now, mut is_open) = (self.clock().now(), false);
+        let retention = i64::try_from(self.inner.config.export_retention.as_millis()).unwrap_or(i64::MAX);
+        let expires_at = Instant(now.0.saturating_add(retention));
+        self.inner.privacy.change(&request.id, |request| {
+            is_open = request.is_open();
+            if is_open {
+                request.outcome = outcome.clone();
+                request.complete_export(now, artifact.clone(), expires_at);
+            }
+        })?;
+        if is_open { Ok(()) } else { Err(AttemptError::Stopped) }
+    }
+}

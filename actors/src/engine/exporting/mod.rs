@@ -1,0 +1,19 @@
+//! Exports: what is recorded of a person, as a file.
+//!
+//! An attempt finds the ids of the subject (`subject_ids`), collects its events from all projects in sorts on disk (`collector`), and writes the artifact from
+//! them in order (`writer`; `rows` are its objects). `job` makes attempts, and `engine::privacy` says when. `withdrawal` ends artifacts.
+
+mod attempt;
+mod collector;
+mod download;
+mod identities;
+mod job;
+mod key_counts;
+mod parts;
+mod rows;
+mod sessions;
+mod subject_ids;
+mod withdrawal;
+mod writer;
+
+pub use download::{Download, DownloadError};

@@ -1,0 +1,60 @@
+//! The end of artifacts: their time is over, or they have somebody who was erased, or a project that was deleted.
+
+use std::io;
+use std::time::Duration;
+
+use headcount_domain::ids::OrganizationId;
+
+use crate::engine::handle::Engine;
+use crate::privacy::{ArtifactGone, PrivacyFailure, PrivacyKeys, PrivacyRequest};
+
+impl Engine {
+    /// Has the exports about erased identities fail, or lose their artifacts. So do others whose artifacts have one of their ids.
+    pub(in crate::engine) fn withdraw_exports(&self, organization: OrganizationId, erased: &PrivacyKeys) -> io::Result<()> {
+        let _alone = self.inner.privacy.jobs.alone();
+        let now = self.clock().now();
+        for request in self.inner.privacy.exports(organization) {
+            let is_theirs = request.keys.meets(erased);
+            let has_id = request.export.artifact.as_ref().is_some_and(|artifact| artifact.has_any_of(&erased.others));
+            if request.is_open() && is_theirs {
+                let failed = |request: &mut PrivacyRequest| request.fail(now, PrivacyFailure::SubjectErased);
+                self.inner.privacy.change(&request.id, failed)?;
+                self.inner.privacy.jobs.stop(&request.id);
+            } else if request.keeps_artifact() && (is_theirs || has_id) {
+                self.remove_artifact(&request, ArtifactGone::Erased)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the artifacts whose time is over, and those of deleted projects. Returns the time until the next one is due.
+    pub(in crate::engine) fn expire_exports(&self) -> io::Result<Option<Duration>> {
+        let now = self.clock().now();
+        let mut next: Option<i64> = None;
+        for request in self.inner.privacy.artifacts() {
+            let Some(expires_at) = request.expires_at() else { continue };
+            if expires_at <= now {
+                self.remove_artifact(&request, ArtifactGone::Expired)?;
+            } else if self.lost_project(&request) {
+                self.remove_artifact(&request, ArtifactGone::Erased)?;
+            } else {
+                let left = expires_at.0.saturating_sub(now.0);
+                next = Some(next.map_or(left, |next| next.min(left)));
+            }
+        }
+        Ok(next.map(|left| Duration::from_millis(left.unsigned_abs())))
+    }
+
+    /// Whether a project with events in the artifact was deleted.
+    pub(super) fn lost_project(&self, request: &PrivacyRequest) -> bool {
+        let projects = request.export.artifact.as_ref().map(|artifact| &artifact.projects);
+        projects.is_some_and(|projects| projects.iter().any(|project| self.registry().policy(*project).is_none()))
+    }
+
+    /// Removes a file, then notes it: a request that is not noted is found again.
+    fn remove_artifact(&self, request: &PrivacyRequest, gone: ArtifactGone) -> io::Result<()> {
+        self.inner.privacy.artifacts.remove(&request.id)?;
+        let now = self.clock().now();
+        self.inner.privacy.change(&request.id, |request| request.lose_artifact(now, gone))
+    }
+}

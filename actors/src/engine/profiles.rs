@@ -1,0 +1,66 @@
+//! Company profiles.
+
+use headcount_domain::ids::OrganizationId;
+
+use super::handle::Engine;
+use crate::profiles::{CompanyProfile, NewCompanyProfile, ProfilePage, ProfilePatch, ProfileQuery};
+use crate::registry::{Author, CompanyProfileId, RegistryError};
+
+impl Engine {
+    /// Makes a profile of a target account. The caller checks the capability.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached` at [`MAX_COMPANY_PROFILES`](crate::profiles::MAX_COMPANY_PROFILES), `website_taken`;
+    /// [`RegistryError::Storage`].
+    pub fn create_company_profile(
+        &self,
+        organization: OrganizationId,
+        new: NewCompanyProfile,
+        by: impl Into<Author>,
+    ) -> Result<CompanyProfile, RegistryError> {
+        self.inner.profiles.create(self.registry(), organization, new, &by.into())
+    }
+
+    /// A company profile, read from its file.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], also if it is another organization's; [`RegistryError::Storage`].
+    pub fn company_profile(&self, organization: OrganizationId, id: &CompanyProfileId) -> Result<CompanyProfile, RegistryError> {
+        self.inner.profiles.get(organization, id)
+    }
+
+    /// Returns company profiles of an organization, newest first.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`] `starting_after` for a profile that is not there; [`RegistryError::Storage`].
+    pub fn company_profiles(&self, organization: OrganizationId, query: &ProfileQuery) -> Result<ProfilePage, RegistryError> {
+        self.inner.profiles.page(organization, query)
+    }
+
+    /// Changes a company profile: all fields of the patch, or none.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `website_taken`; [`RegistryError::Storage`].
+    pub fn change_company_profile(
+        &self,
+        organization: OrganizationId,
+        id: &CompanyProfileId,
+        patch: ProfilePatch,
+        by: impl Into<Author>,
+    ) -> Result<CompanyProfile, RegistryError> {
+        self.inner.profiles.change(self.registry(), organization, id, patch, &by.into())
+    }
+
+    /// Removes a company profile.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub fn remove_company_profile(
+        &self,
+        organization: OrganizationId,
+        id: &CompanyProfileId,
+        by: impl Into<Author>,
+    ) -> Result<(), RegistryError> {
+        self.inner.profiles.remove(self.registry(), organization, id, &by.into())
+    }
+}

@@ -1,0 +1,78 @@
+//! The exports that are being made: a few at a time.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::ids::OrganizationId;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::request::PrivacyRequest;
+use crate::registry::PrivacyRequestId;
+
+/// How many exports are made at once, each of another organization.
+const MAX_RUNNING: usize = 2;
+/// The pauses after attempts that failed.
+const PAUSES: [Duration; 4] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120)];
+
+/// The exports that are being made.
+#[derive(Debug, Default)]
+pub(crate) struct ExportJobs {
+    state: Mutex<JobsState>,
+    /// Held while an artifact is completed, and while those of an erased identity are withdrawn: the later of both sees the earlier.
+    publishing: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct JobsState {
+    running: HashMap<PrivacyRequestId, (OrganizationId, Arc<AtomicBool>)>,
+    /// Those that this process has begun.
+    begun: HashSet<PrivacyRequestId>,
+    not_before: HashMap<PrivacyRequestId, Stopwatch>,
+}
+
+impl ExportJobs {
+    /// Takes a place for an export. Returns what ends it, and whether it is the first attempt of this process; `None` if it has to wait, or is being made.
+    pub(crate) fn begin(&self, request: &PrivacyRequest) -> Option<(Arc<AtomicBool>, bool)> {
+        let mut state = self.state.lock();
+        let has_turn = state.running.len() < MAX_RUNNING
+            && state.running.values().all(|(organization, _)| *organization != request.organization)
+            && state.not_before.get(&request.id).is_none_or(|at| Stopwatch::now() >= *at);
+        if !has_turn {
+            return None;
+        }
+        let is_over = Arc::<AtomicBool>::default();
+        state.running.insert(request.id.clone(), (request.organization, Arc::clone(&is_over)));
+        let is_first = state.begun.insert(request.id.clone());
+        Some((is_over, is_first))
+    }
+
+    /// Has the next attempt wait.
+    pub(crate) fn pause(&self, id: &PrivacyRequestId, failed_tries: u32) {
+        let pause = PAUSES[(failed_tries as usize).min(PAUSES.len() - 1)];
+        self.state.lock().not_before.insert(id.clone(), Stopwatch::now() + pause);
+    }
+
+    /// Gives the place of an export back. Forgets it unless it is open.
+    pub(crate) fn end(&self, id: &PrivacyRequestId, is_open: bool) {
+        let mut state = self.state.lock();
+        state.running.remove(id);
+        if !is_open {
+            state.begun.remove(id);
+            state.not_before.remove(id);
+        }
+    }
+
+    /// Ends an export that is being made.
+    pub(crate) fn stop(&self, id: &PrivacyRequestId) {
+        if let Some((_, is_over)) = self.state.lock().running.get(id) {
+            is_over.store(true, Ordering::Release);
+        }
+    }
+
+    /// Has nothing completed or withdrawn while the result exists.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.publishing.lock()
+    }
+}

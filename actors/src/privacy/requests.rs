@@ -1,0 +1,283 @@
+//! All privacy requests, in memory and on disk.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use headcount_domain::ids::{OrganizationId, RecordKey};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+
+use super::artifacts::Artifacts;
+use super::export_jobs::ExportJobs;
+use super::files::PrivacyFiles;
+use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind, PrivacyStatus};
+use crate::registry::{ControlError, PrivacyRequestId, RegistryError};
+
+/// The most privacy requests of an organization.
+pub const MAX_PRIVACY_REQUESTS: usize = 10_000;
+
+/// The requests to list.
+#[derive(Debug, Clone, Default)]
+pub struct PrivacyQuery {
+    /// The most requests.
+    pub limit: usize,
+    /// Only requests that are older than this one.
+    pub starting_after: Option<PrivacyRequestId>,
+    /// Only requests of this kind.
+    pub kind: Option<PrivacyRequestKind>,
+    /// Only requests that are this far.
+    pub status: Option<PrivacyStatus>,
+}
+
+/// A part of the list of privacy requests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrivacyPage {
+    /// The requests, newest first.
+    pub requests: Vec<Arc<PrivacyRequest>>,
+    /// Whether older ones follow.
+    pub truncated: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct PrivacyRequests {
+    files: PrivacyFiles,
+    all: RwLock<BTreeMap<PrivacyRequestId, Arc<PrivacyRequest>>>,
+    /// Held while a request changes.
+    changes: Mutex<()>,
+    /// Notified when a request was made.
+    pub(crate) made: Arc<Notify>,
+    /// What exports made.
+    pub(crate) artifacts: Artifacts,
+    pub(crate) jobs: ExportJobs,
+}
+
+impl PrivacyRequests {
+    /// Reads the requests in `dir`, and opens the artifacts in `exports`. Exports whose artifacts are not there are made again: a restored backup has none.
+    ///
+    /// # Errors
+    /// A file can't be read, or one of no request can't be removed.
+    pub(crate) fn open(dir: &Path, exports: &Path) -> io::Result<Self> {
+        let (files, requests) = PrivacyFiles::open(dir)?;
+        let all: BTreeMap<_, _> = requests.into_iter().map(|request| (request.id.clone(), Arc::new(request))).collect();
+        let keeps = |id: &PrivacyRequestId| all.get(id).is_some_and(|request| request.keeps_artifact());
+        let artifacts = Artifacts::open(exports, keeps)?;
+        let (changes, made, jobs) = (Mutex::default(), Arc::default(), ExportJobs::default());
+        let requests = Self { files, all: RwLock::new(all), changes, made, artifacts, jobs };
+        for request in requests.artifacts() {
+            if !requests.artifacts.has(&request)? {
+                requests.change(&request.id, PrivacyRequest::reopen)?;
+            }
+        }
+        Ok(requests)
+    }
+
+    /// Checks that an organization may make another request.
+    ///
+    /// # Errors
+    /// [`RegistryError::Conflict`] `limit_reached`.
+    pub(crate) fn check_room(&self, organization: OrganizationId) -> Result<(), RegistryError> {
+        let count = self.all.read().values().filter(|request| request.organization == organization).count();
+        if count < MAX_PRIVACY_REQUESTS {
+            return Ok(());
+        }
+        let message = format!("there are {MAX_PRIVACY_REQUESTS} privacy requests; there can be no more");
+        Err(RegistryError::Conflict { code: "limit_reached", message })
+    }
+
+    /// Records a new request, durably.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`]: it could not be written, or the file is there all the same. The request goes on and is written again, so that no file keeps a
+    /// subject that is erased.
+    pub(crate) fn add(&self, request: PrivacyRequest) -> Result<Arc<PrivacyRequest>, RegistryError> {
+        let _one = self.changes.lock();
+        let written = self.files.write(&request);
+        let request = self.keep(request);
+        self.made.notify_one();
+        written.map(|()| request).map_err(unwritten)
+    }
+
+    /// Changes a request, durably. Does nothing if `change` leaves it as it is.
+    ///
+    /// # Errors
+    /// It could not be written, and is unchanged.
+    pub(crate) fn change(&self, id: &PrivacyRequestId, change: impl FnOnce(&mut PrivacyRequest)) -> io::Result<()> {
+        let _one = self.changes.lock();
+        let Some(current) = self.all.read().get(id).cloned() else { return Ok(()) };
+        let mut changed = PrivacyRequest::clone(&current);
+        change(&mut changed);
+        if changed == *current { Ok(()) } else { self.put(changed).map(drop) }
+    }
+
+    fn put(&self, request: PrivacyRequest) -> io::Result<Arc<PrivacyRequest>> {
+        self.files.write(&request)?;
+        Ok(self.keep(request))
+    }
+
+    fn keep(&self, request: PrivacyRequest) -> Arc<PrivacyRequest> {
+        let request = Arc::new(request);
+        self.all.write().insert(request.id.clone(), Arc::clone(&request));
+        request
+    }
+
+    /// A request of an organization.
+    pub(crate) fn get(&self, organization: OrganizationId, id: &PrivacyRequestId) -> Option<Arc<PrivacyRequest>> {
+        self.all.read().get(id).filter(|request| request.organization == organization).cloned()
+    }
+
+    /// All requests, of any organization, that something is to be done for.
+    pub(crate) fn open_ones(&self) -> Vec<Arc<PrivacyRequest>> {
+        self.all.read().values().filter(|request| request.is_open()).cloned().collect()
+    }
+
+    /// As [`PrivacyRequests::change`], for a change that is asked for.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`]: it could not be written, and is unchanged.
+    pub(crate) fn record(&self, id: &PrivacyRequestId, change: impl FnOnce(&mut PrivacyRequest)) -> Result<(), RegistryError> {
+        self.change(id, change).map_err(unwritten)
+    }
+
+    /// Whether there is something to be done for a request.
+    pub(crate) fn is_open(&self, id: &PrivacyRequestId) -> bool {
+        self.all.read().get(id).is_some_and(|request| request.is_open())
+    }
+
+    /// The exports of an organization that are not done, or keep an artifact.
+    pub(crate) fn exports(&self, organization: OrganizationId) -> Vec<Arc<PrivacyRequest>> {
+        let all = self.all.read();
+        let exports = all.values().filter(|request| request.organization == organization);
+        let exports = exports.filter(|request| request.kind == PrivacyRequestKind::Export);
+        exports.filter(|request| request.is_open() || request.keeps_artifact()).cloned().collect()
+    }
+
+    /// The exports, of any organization, that keep an artifact.
+    pub(crate) fn artifacts(&self) -> Vec<Arc<PrivacyRequest>> {
+        self.all.read().values().filter(|request| request.keeps_artifact()).cloned().collect()
+    }
+
+    /// The requests of an organization about an identity of `keys` that still name it.
+    pub(crate) fn naming(&self, organization: OrganizationId, keys: &PrivacyKeys) -> Vec<PrivacyRequestId> {
+        let all = self.all.read();
+        let naming = all.values().filter(|request| request.organization == organization && !request.subject.is_erased());
+        naming.filter(|request| request.keys.meets(keys)).map(|request| request.id.clone()).collect()
+    }
+
+    /// The keys of the identities that had an e-mail address when they were erased.
+    pub(crate) fn erased_with(&self, organization: OrganizationId, email: RecordKey) -> PrivacyKeys {
+        let mut keys = PrivacyKeys::default();
+        let is_of = |request: &&Arc<PrivacyRequest>| {
+            request.organization == organization
+                && request.kind == PrivacyRequestKind::Erasure
+                && request.keys.emails.contains(&email)
+        };
+        for request in self.all.read().values().filter(is_of) {
+            keys.users.extend(&request.keys.users);
+            keys.others.extend(&request.keys.others);
+        }
+        keys
+    }
+
+    /// Returns requests of an organization, newest first. `None`: it has no request `starting_after`.
+    pub(crate) fn page(&self, organization: OrganizationId, query: &PrivacyQuery) -> Option<PrivacyPage> {
+        let mut requests: Vec<Arc<PrivacyRequest>> =
+            self.all.read().values().filter(|request| request.organization == organization).cloned().collect();
+        requests.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        let begin = match &query.starting_after {
+            None => 0,
+            Some(id) => requests.iter().position(|request| request.id == *id)? + 1,
+        };
+        let is_wanted = |request: &Arc<PrivacyRequest>| {
+            query.kind.is_none_or(|kind| kind == request.kind) && query.status.is_none_or(|status| status == request.status)
+        };
+        let mut wanted = requests.drain(begin..).filter(is_wanted);
+        let requests = wanted.by_ref().take(query.limit).collect();
+        let truncated = wanted.next().is_some();
+        Some(PrivacyPage { requests, truncated })
+    }
+}
+
+fn unwritten(source: io::Error) -> RegistryError {
+    ControlError::Io { doing: "write", path: super::PRIVACY_DIR.into(), source }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::time::Instant;
+    use headcount_storage::files::switch::{Plan, Switch};
+
+    use super::super::request::tests::request;
+    use super::*;
+
+    const ORGANIZATION: OrganizationId = OrganizationId(1);
+
+    #[test]
+    fn requests_are_listed_newest_first_and_stay_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let ids: Vec<_> = (0..5).map(|at| requests.add(request(1, at, 7)).unwrap().id.clone()).collect();
+        requests.add(request(2, 9, 7)).unwrap();
+        requests.change(&ids[1], |request| request.complete(Instant(50))).unwrap();
+        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let page = |query: PrivacyQuery| {
+            let page = requests.page(ORGANIZATION, &query)?;
+            Some((page.requests.iter().map(|request| request.id.clone()).collect::<Vec<_>>(), page.truncated))
+        };
+        let some = |ids: &[&PrivacyRequestId], truncated| Some((ids.iter().map(|id| (*id).clone()).collect(), truncated));
+        let query = PrivacyQuery { limit: 2, ..PrivacyQuery::default() };
+        assert_eq!(page(query.clone()), some(&[&ids[4], &ids[3]], true));
+        let rest = PrivacyQuery { limit: 3, starting_after: Some(ids[3].clone()), ..query.clone() };
+        assert_eq!(page(rest), some(&[&ids[2], &ids[1], &ids[0]], false));
+        let done = PrivacyQuery { status: Some(PrivacyStatus::Completed), ..query.clone() };
+        assert_eq!(page(done), some(&[&ids[1]], false));
+        assert_eq!(page(PrivacyQuery { starting_after: Some(PrivacyRequestId::random().unwrap()), ..query }), None);
+        assert_eq!((requests.open_ones().len(), requests.get(OrganizationId(2), &ids[0])), (5, None));
+    }
+
+    #[test]
+    fn a_damaged_file_is_set_aside_and_a_cut_one_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let [kept, damaged] = [1, 2].map(|at| requests.add(request(1, at, 7)).unwrap().id.clone());
+        let path = dir.path().join(format!("{damaged}.json"));
+        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("pending", "failed!")).unwrap();
+        let cut = dir.path().join(format!("{kept}.json.tmp"));
+        std::fs::write(&cut, "{").unwrap();
+        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        assert_eq!((requests.open_ones().len(), requests.open_ones().first().map(|request| &request.id)), (1, Some(&kept)));
+        assert!(path.with_extension("json.damaged").exists() && !path.exists() && !cut.exists());
+        assert_eq!(PrivacyFiles::names(dir.path()).unwrap(), [format!("{kept}.json")]);
+    }
+
+    /// After a failure the request is as it was, here and after a restart, or, there, as it was to become.
+    #[test]
+    fn every_operation_may_fail() {
+        let dir = tempfile::tempdir().unwrap();
+        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let id = requests.add(request(1, 1, 7)).unwrap().id.clone();
+        let mut failed = 0;
+        for at in 1..50 {
+            let switch = Switch::arm(dir.path(), Plan { at, ..Plan::default() });
+            let now = Instant(i64::try_from(at).unwrap());
+            let changed = requests.change(&id, |request| request.completed_at = Some(now));
+            let is_clean = switch.failed().is_empty();
+            drop(switch);
+            assert_eq!(changed.is_ok(), requests.get(ORGANIZATION, &id).unwrap().completed_at == Some(now));
+            let reopened = PrivacyRequests::open(dir.path(), &dir.path().join("exports"))
+                .unwrap()
+                .get(ORGANIZATION, &id)
+                .unwrap()
+                .completed_at;
+            assert!(changed.is_err() || reopened == Some(now), "what was answered is durable");
+            requests.change(&id, |request| request.completed_at = None).unwrap();
+            failed += u64::from(!is_clean);
+            if is_clean {
+                break;
+            }
+        }
+        assert!(failed >= 3, "{failed}");
+    }
+}

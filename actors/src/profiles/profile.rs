@@ -1,0 +1,302 @@
+//! A company profile, as stored and as shown, and what its fields may be.
+
+use std::collections::BTreeMap;
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::named_values;
+use headcount_domain::time::Instant;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::website::Website;
+use crate::registry::{CompanyProfileId, FieldChange, RegistryError};
+
+/// The most entries of `social`, `emails` and `technologies`, each.
+pub const MAX_PROFILE_ENTRIES: usize = 50;
+/// The most characters of a label, a name, an industry, a technology, and of the key of a social link.
+const MAX_SHORT: usize = 200;
+/// The most characters of a description.
+const MAX_DESCRIPTION: usize = 5_000;
+/// The most bytes of a URL.
+const MAX_URL_BYTES: usize = 2_048;
+/// The most bytes of a value in the audit log.
+const MAX_AUDITED_BYTES: usize = 1_000;
+/// The most bytes of an e-mail address.
+const MAX_EMAIL_BYTES: usize = 254;
+
+named_values! {
+    /// Whose profile it is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ProfileKind by as_str {
+        /// The organization's own.
+        Own = "self",
+        /// A target account's.
+        Account = "account",
+    }
+}
+
+/// What is known of a company.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileFields {
+    /// The company's name.
+    pub name: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// Its industry.
+    pub industry: Option<String>,
+    /// The URL of its logo.
+    pub logo_url: Option<String>,
+    /// Its pages elsewhere, by the name of the site.
+    pub social: BTreeMap<String, String>,
+    /// Its e-mail addresses.
+    pub emails: Vec<String>,
+    /// The technologies of its website.
+    pub technologies: Vec<String>,
+}
+
+/// A page that was fetched for a profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileSource {
+    /// Its URL.
+    pub url: String,
+    /// When.
+    pub fetched_at: Instant,
+    /// The status of the answer, if there was one.
+    pub status: Option<u16>,
+    /// What went wrong: a code.
+    pub error: Option<String>,
+}
+
+/// A company profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompanyProfile {
+    /// Its id.
+    pub id: CompanyProfileId,
+    /// The organization whose profile it is.
+    pub organization: OrganizationId,
+    /// Whose profile it is.
+    pub kind: ProfileKind,
+    /// What the organization calls it.
+    pub label: String,
+    /// The website.
+    pub website: Option<Website>,
+    /// What is known of the company.
+    pub fields: ProfileFields,
+    /// The pages that were fetched for it by the last build.
+    pub sources: Vec<ProfileSource>,
+    /// When it was made.
+    pub created_at: Instant,
+    /// When it was last changed.
+    pub updated_at: Instant,
+}
+
+/// A change of a profile. What is absent stays; what is empty is removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProfilePatch {
+    /// The label, which can't be empty.
+    pub label: Option<String>,
+    /// The website.
+    pub website: Option<String>,
+    /// The company's name.
+    pub name: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// Its industry.
+    pub industry: Option<String>,
+    /// The URL of its logo.
+    pub logo_url: Option<String>,
+    /// Its pages elsewhere.
+    pub social: Option<BTreeMap<String, String>>,
+    /// Its e-mail addresses.
+    pub emails: Option<Vec<String>>,
+    /// The technologies of its website.
+    pub technologies: Option<Vec<String>>,
+}
+
+/// A new profile of a target account.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewCompanyProfile(pub ProfilePatch);
+
+fn invalid(param: impl Into<String>, message: impl Into<String>) -> RegistryError {
+    RegistryError::Invalid { param: param.into(), message: message.into() }
+}
+
+/// A trimmed text; `None` if it is empty.
+fn text(param: &str, text: &str, most: usize) -> Result<Option<String>, RegistryError> {
+    let text = text.trim();
+    if text.chars().count() > most {
+        return Err(invalid(param, format!("`{param}` must have at most {most} characters")));
+    }
+    if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
+        return Err(invalid(param, format!("`{param}` must have no control characters")));
+    }
+    Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+/// A URL of a page or an image; `None` if it is empty.
+fn url(param: &str, text: &str) -> Result<Option<String>, RegistryError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match url::Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_URL_BYTES => Ok(Some(url.into())),
+        _ => Err(invalid(param, format!("`{param}` must be a URL of http or https with at most {MAX_URL_BYTES} bytes"))),
+    }
+}
+
+fn check_entries(param: &str, entries: usize) -> Result<(), RegistryError> {
+    if entries > MAX_PROFILE_ENTRIES {
+        return Err(invalid(param, format!("`{param}` must have at most {MAX_PROFILE_ENTRIES} entries")));
+    }
+    Ok(())
+}
+
+fn social(links: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, RegistryError> {
+    check_entries("social", links.len())?;
+    let mut checked = BTreeMap::new();
+    for (name, link) in links {
+        let Some(name) = text("social", name, MAX_SHORT)? else {
+            return Err(invalid("social", "`social` must have no empty key"));
+        };
+        let param = format!("social.{name}");
+        let link = url(&param, link)?.ok_or_else(|| invalid(param, "a link must not be empty"))?;
+        checked.insert(name, link);
+    }
+    Ok(checked)
+}
+
+/// A list without repetitions, in its order.
+fn entries(
+    param: &str,
+    list: &[String],
+    read: impl Fn(&str, &str) -> Result<Option<String>, RegistryError>,
+) -> Result<Vec<String>, RegistryError> {
+    check_entries(param, list.len())?;
+    let mut checked = Vec::new();
+    for (entry, i) in list.iter().zip(0..) {
+        let param = format!("{param}[{i}]");
+        let entry = read(&param, entry)?.ok_or_else(|| invalid(param, "an entry must not be empty"))?;
+        if !checked.contains(&entry) {
+            checked.push(entry);
+        }
+    }
+    Ok(checked)
+}
+
+fn email(param: &str, text: &str) -> Result<Option<String>, RegistryError> {
+    let email = headcount_domain::company::normalise_email(text).filter(|email| email.len() <= MAX_EMAIL_BYTES);
+    email.map(Some).ok_or_else(|| invalid(param, "must be an e-mail address"))
+}
+
+/// The value in the audit log, where entries stay for long: the size of one that is long.
+fn short(value: &Value) -> Value {
+    let bytes = value.to_string().len();
+    if bytes > MAX_AUDITED_BYTES { json!(format!("{bytes} bytes")) } else { value.clone() }
+}
+
+impl CompanyProfile {
+    /// A new profile of a target account.
+    pub(super) fn account(
+        id: CompanyProfileId,
+        organization: OrganizationId,
+        at: Instant,
+        new: NewCompanyProfile,
+    ) -> Result<Self, RegistryError> {
+        let NewCompanyProfile(mut fields) = new;
+        let mut profile = Self {
+            id,
+            organization,
+            kind: ProfileKind::Account,
+            label: String::new(),
+            website: None,
+            fields: ProfileFields::default(),
+            sources: Vec::new(),
+            created_at: at,
+            updated_at: at,
+        };
+        let label = fields.label.take().filter(|label| !label.trim().is_empty());
+        profile.change(fields)?;
+        profile.label = match (label, &profile.website) {
+            (Some(label), _) => label,
+            (None, Some(website)) => website.label().to_owned(),
+            (None, None) => return Err(invalid("label", "`label` or `website` is required")),
+        };
+        let label = Some(profile.label.clone());
+        profile.change(ProfilePatch { label, ..ProfilePatch::default() })?;
+        Ok(profile)
+    }
+
+    /// Changes the fields.
+    pub(super) fn change(&mut self, patch: ProfilePatch) -> Result<(), RegistryError> {
+        let ProfilePatch { label, website, name, description, industry, logo_url, social: links, emails, technologies } = patch;
+        if let Some(label) = label {
+            self.label = text("label", &label, MAX_SHORT)?.ok_or_else(|| invalid("label", "`label` must not be empty"))?;
+        }
+        if let Some(website) = website {
+            let read = |text: &str| Website::parse(text).map_err(|why| invalid("website", format!("`website` {why}")));
+            self.website = if website.trim().is_empty() { None } else { Some(read(&website)?) };
+        }
+        let fields = &mut self.fields;
+        let texts = [
+            ("name", name, MAX_SHORT, &mut fields.name),
+            ("description", description, MAX_DESCRIPTION, &mut fields.description),
+            ("industry", industry, MAX_SHORT, &mut fields.industry),
+        ];
+        for (param, given, most, field) in texts {
+            if let Some(given) = given {
+                *field = text(param, &given, most)?;
+            }
+        }
+        if let Some(logo) = logo_url {
+            fields.logo_url = url("logo_url", &logo)?;
+        }
+        if let Some(links) = links {
+            fields.social = social(&links)?;
+        }
+        if let Some(emails) = emails {
+            fields.emails = entries("emails", &emails, email)?;
+        }
+        if let Some(technologies) = technologies {
+            fields.technologies = entries("technologies", &technologies, |param, entry| text(param, entry, MAX_SHORT))?;
+        }
+        Ok(())
+    }
+
+    /// The fields that differ, for the audit log.
+    pub(super) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
+        let fields = |profile: Option<&Self>| profile.map(Self::shown).unwrap_or_default();
+        let (before, mut after) = (fields(before), fields(after));
+        let mut changes = BTreeMap::new();
+        for (name, from) in before {
+            let to = after.remove(name).unwrap_or(Value::Null);
+            changes.insert(name.to_owned(), FieldChange { from, to });
+        }
+        changes.extend(after.into_iter().map(|(name, to)| (name.to_owned(), FieldChange { from: Value::Null, to })));
+        changes.retain(|_, change| change.from != change.to);
+        for FieldChange { from, to } in changes.values_mut() {
+            (*from, *to) = (short(from), short(to));
+        }
+        changes
+    }
+
+    fn shown(&self) -> BTreeMap<&'static str, Value> {
+        let ProfileFields { name, description, industry, logo_url, social, emails, technologies } = &self.fields;
+        BTreeMap::from([
+            ("kind", json!(self.kind.as_str())),
+            ("label", json!(self.label)),
+            ("website", json!(self.website)),
+            ("name", json!(name)),
+            ("description", json!(description)),
+            ("industry", json!(industry)),
+            ("logo_url", json!(logo_url)),
+            ("social", json!(social)),
+            ("emails", json!(emails)),
+            ("technologies", json!(technologies)),
+        ])
+    }
+}

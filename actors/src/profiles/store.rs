@@ -1,0 +1,320 @@
+//! All company profiles: the files, and the index of them in memory.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+use parking_lot::{Mutex, RwLock};
+
+use super::files::{PROFILES_DIR, ProfileFiles};
+use super::profile::{CompanyProfile, NewCompanyProfile, ProfilePatch};
+use crate::registry::{AuditAction, Author, CompanyProfileId, ControlError, Registry, RegistryError};
+
+/// The most company profiles of an organization.
+pub const MAX_COMPANY_PROFILES: usize = 10_000;
+
+const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "company profile" };
+
+/// The profiles to list.
+#[derive(Debug, Clone, Default)]
+pub struct ProfileQuery {
+    /// The most profiles.
+    pub limit: usize,
+    /// Only profiles that are older than this one.
+    pub starting_after: Option<CompanyProfileId>,
+}
+
+/// A part of the list of company profiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfilePage {
+    /// The profiles, newest first.
+    pub profiles: Vec<CompanyProfile>,
+    /// Whether older ones follow.
+    pub truncated: bool,
+}
+
+/// What finds a profile.
+#[derive(Debug)]
+struct Indexed {
+    created_at: Instant,
+    /// Of its website: [`Website::place`](super::Website::place).
+    place: Option<Box<str>>,
+}
+
+type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct CompanyProfiles {
+    files: ProfileFiles,
+    index: RwLock<Index>,
+    /// Held while a profile changes.
+    changes: Mutex<()>,
+}
+
+impl CompanyProfiles {
+    /// Reads the profiles in `dir`.
+    ///
+    /// # Errors
+    /// A file can't be read.
+    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
+        let mut index = Index::new();
+        let files = ProfileFiles::open(dir, |profile| put(&mut index, profile))?;
+        Ok(Self { files, index: RwLock::new(index), changes: Mutex::default() })
+    }
+
+    /// Makes a profile of a target account.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached`, `website_taken`; [`RegistryError::Storage`].
+    pub(crate) fn create(
+        &self,
+        registry: &Registry,
+        organization: OrganizationId,
+        new: NewCompanyProfile,
+        author: &Author,
+    ) -> Result<CompanyProfile, RegistryError> {
+        let _one = self.changes.lock();
+        let profile = CompanyProfile::account(CompanyProfileId::random()?, organization, author.at, new)?;
+        if self.index.read().get(&organization).is_some_and(|profiles| profiles.len() >= MAX_COMPANY_PROFILES) {
+            let message = format!("there are {MAX_COMPANY_PROFILES} company profiles; there can be no more");
+            return Err(RegistryError::Conflict { code: "limit_reached", message });
+        }
+        self.check_website(&profile)?;
+        let changes = CompanyProfile::differences(None, Some(&profile));
+        registry.note_profile_change(organization, &profile.id, AuditAction::CompanyProfileCreated, changes, author)?;
+        self.put(profile)
+    }
+
+    /// Changes a profile: all fields of the patch, or none.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `website_taken`; [`RegistryError::Storage`].
+    pub(crate) fn change(
+        &self,
+        registry: &Registry,
+        organization: OrganizationId,
+        id: &CompanyProfileId,
+        patch: ProfilePatch,
+        author: &Author,
+    ) -> Result<CompanyProfile, RegistryError> {
+        let _one = self.changes.lock();
+        let current = self.get(organization, id)?;
+        let mut changed = current.clone();
+        changed.change(patch)?;
+        if changed == current {
+            return Ok(current);
+        }
+        self.check_website(&changed)?;
+        changed.updated_at = author.at;
+        let changes = CompanyProfile::differences(Some(&current), Some(&changed));
+        registry.note_profile_change(organization, id, AuditAction::CompanyProfileUpdated, changes, author)?;
+        self.put(changed)
+    }
+
+    /// Removes a profile.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub(crate) fn remove(
+        &self,
+        registry: &Registry,
+        organization: OrganizationId,
+        id: &CompanyProfileId,
+        author: &Author,
+    ) -> Result<(), RegistryError> {
+        let _one = self.changes.lock();
+        let current = self.get(organization, id)?;
+        let changes = CompanyProfile::differences(Some(&current), None);
+        registry.note_profile_change(organization, id, AuditAction::CompanyProfileDeleted, changes, author)?;
+        self.files.remove(id).map_err(|error| failed("remove", error))?;
+        if let Some(profiles) = self.index.write().get_mut(&organization) {
+            profiles.remove(id);
+        }
+        Ok(())
+    }
+
+    /// A profile of an organization.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub(crate) fn get(&self, organization: OrganizationId, id: &CompanyProfileId) -> Result<CompanyProfile, RegistryError> {
+        if !self.index.read().get(&organization).is_some_and(|profiles| profiles.contains_key(id)) {
+            return Err(NOT_FOUND);
+        }
+        let read = self.files.read(id).map_err(|error| failed("read", error))?;
+        read.filter(|profile| profile.organization == organization).ok_or(NOT_FOUND)
+    }
+
+    /// Returns profiles of an organization, newest first.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`] `starting_after` for a profile that is not there; [`RegistryError::Storage`].
+    pub(crate) fn page(&self, organization: OrganizationId, query: &ProfileQuery) -> Result<ProfilePage, RegistryError> {
+        let (ids, truncated) = {
+            let index = self.index.read();
+            let all = index.get(&organization).into_iter().flatten();
+            let mut all: Vec<_> = all.map(|(id, profile)| (profile.created_at, id)).collect();
+            all.sort_unstable_by(|a, b| b.cmp(a));
+            let begin = match &query.starting_after {
+                None => 0,
+                Some(after) => all.iter().position(|(_, id)| *id == after).ok_or_else(unknown_start)? + 1,
+            };
+            let rest = &all[begin..];
+            let ids: Vec<_> = rest.iter().take(query.limit).map(|(_, id)| CompanyProfileId::clone(id)).collect();
+            (ids, rest.len() > query.limit)
+        };
+        let mut profiles = Vec::with_capacity(ids.len());
+        for id in ids {
+            match self.get(organization, &id) {
+                Ok(profile) => profiles.push(profile),
+                // Removed meanwhile.
+                Err(RegistryError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(ProfilePage { profiles, truncated })
+    }
+
+    fn check_website(&self, profile: &CompanyProfile) -> Result<(), RegistryError> {
+        let Some(website) = &profile.website else { return Ok(()) };
+        let place = website.place();
+        let index = self.index.read();
+        let mut others = index.get(&profile.organization).into_iter().flatten().filter(|(id, _)| **id != profile.id);
+        match others.find(|(_, other)| other.place.as_deref() == Some(&*place)) {
+            None => Ok(()),
+            Some((id, _)) => {
+                let message = format!("the company profile {id} has the website {website}");
+                Err(RegistryError::Conflict { code: "website_taken", message })
+            }
+        }
+    }
+
+    fn put(&self, profile: CompanyProfile) -> Result<CompanyProfile, RegistryError> {
+        let written = self.files.write(&profile).map_err(|error| failed("write", error));
+        if written.is_err() {
+            // The former or the new file is there: the index follows the file.
+            if let Ok(Some(there)) = self.files.read(&profile.id) {
+                put(&mut self.index.write(), &there);
+            }
+        }
+        written?;
+        put(&mut self.index.write(), &profile);
+        Ok(profile)
+    }
+}
+
+fn put(index: &mut Index, profile: &CompanyProfile) {
+    let place = profile.website.as_ref().map(|website| website.place().into_boxed_str());
+    let indexed = Indexed { created_at: profile.created_at, place };
+    index.entry(profile.organization).or_default().insert(profile.id.clone(), indexed);
+}
+
+fn failed(doing: &'static str, source: io::Error) -> RegistryError {
+    ControlError::Io { doing, path: PROFILES_DIR.into(), source }.into()
+}
+
+fn unknown_start() -> RegistryError {
+    RegistryError::Invalid { param: "starting_after".to_owned(), message: "must be the id of a company profile".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_storage::files::switch::{Plan, Switch};
+
+    use super::*;
+
+    const NOW: Instant = Instant(1_700_000_000_000);
+
+    fn author() -> Author {
+        NOW.into()
+    }
+
+    fn of(website: &str) -> NewCompanyProfile {
+        NewCompanyProfile(ProfilePatch { website: Some(website.to_owned()), ..ProfilePatch::default() })
+    }
+
+    fn opened() -> (tempfile::TempDir, Registry, OrganizationId, CompanyProfiles) {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let organization = registry.initialize(NOW).unwrap().organization_id;
+        let profiles = CompanyProfiles::open(&dir.path().join(PROFILES_DIR)).unwrap();
+        (dir, registry, organization, profiles)
+    }
+
+    /// After a failure a profile is, here and after a restart, as it was or as it was to become, and its website is taken accordingly.
+    #[test]
+    fn every_operation_may_fail() {
+        let (dir, registry, organization, profiles) = opened();
+        let path = dir.path().join(PROFILES_DIR);
+        let id = profiles.create(&registry, organization, of("a.example"), &author()).unwrap().id;
+        let mut failed = 0;
+        for at in 1..50 {
+            let next = format!("https://b{at}.example");
+            let switch = Switch::arm(&path, Plan { at, ..Plan::default() });
+            let patch = ProfilePatch { website: Some(next.clone()), ..ProfilePatch::default() };
+            let changed = profiles.change(&registry, organization, &id, patch, &author());
+            let is_clean = switch.failed().is_empty();
+            drop(switch);
+            let there = profiles.get(organization, &id).unwrap();
+            let reopened = CompanyProfiles::open(&path).unwrap();
+            assert_eq!(reopened.get(organization, &id).unwrap(), there);
+            let website = there.website.as_ref().unwrap().to_string();
+            assert!(changed.is_err() || website == next, "what was answered is durable");
+            for profiles in [&profiles, &reopened] {
+                let again = profiles.create(&registry, organization, of(&website), &author()).unwrap_err();
+                assert!(matches!(again, RegistryError::Conflict { code: "website_taken", .. }), "{again}");
+            }
+            failed += u64::from(!is_clean);
+            if is_clean {
+                break;
+            }
+        }
+        assert!(failed >= 4, "{failed}");
+    }
+
+    #[test]
+    fn a_removal_that_fails_can_be_repeated() {
+        let (dir, registry, organization, profiles) = opened();
+        let path = dir.path().join(PROFILES_DIR);
+        let mut failed = 0;
+        for at in 1..20 {
+            let id = profiles.create(&registry, organization, of(&format!("a{at}.example")), &author()).unwrap().id;
+            let switch = Switch::arm(&path, Plan { at, ..Plan::default() });
+            let removed = profiles.remove(&registry, organization, &id, &author());
+            let is_clean = switch.failed().is_empty();
+            drop(switch);
+            failed += u64::from(!is_clean);
+            if removed.is_err() {
+                let again = profiles.remove(&registry, organization, &id, &author());
+                assert!(matches!(again, Ok(()) | Err(RegistryError::NotFound { .. })), "{again:?}");
+            }
+            assert!(matches!(profiles.get(organization, &id), Err(RegistryError::NotFound { .. })));
+            assert!(matches!(CompanyProfiles::open(&path).unwrap().get(organization, &id), Err(RegistryError::NotFound { .. })));
+            if is_clean {
+                break;
+            }
+        }
+        assert!(failed >= 2, "{failed}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_set_aside_at_the_start_and_an_error_before() {
+        let (dir, registry, organization, profiles) = opened();
+        let path = dir.path().join(PROFILES_DIR);
+        let [kept, damaged] = ["a.example", "b.example"]
+            .map(|website| profiles.create(&registry, organization, of(website), &author()).unwrap().id);
+        let file = path.join(format!("{damaged}.json"));
+        std::fs::write(&file, std::fs::read_to_string(&file).unwrap().replace("b.example", "c.example")).unwrap();
+        let cut = path.join(format!("{kept}.json.tmp"));
+        std::fs::write(&cut, "{").unwrap();
+        assert!(matches!(profiles.get(organization, &damaged), Err(RegistryError::Storage(_))));
+        let profiles = CompanyProfiles::open(&path).unwrap();
+        let page = profiles.page(organization, &ProfileQuery { limit: 10, starting_after: None }).unwrap();
+        assert_eq!(page.profiles.iter().map(|profile| &profile.id).collect::<Vec<_>>(), [&kept]);
+        assert!(file.with_extension("json.damaged").exists() && !file.exists() && !cut.exists());
+        assert_eq!(ProfileFiles::names(&path).unwrap(), [format!("{kept}.json")]);
+    }
+}

@@ -1,0 +1,27 @@
+//! Operations on the ledger of Actions.
+
+use headcount_domain::ids::OrganizationId;
+
+use super::action_entry::{ActionsPage, ActionsQuery};
+use super::error::RegistryError;
+use super::{ORGANIZATION_NOT_FOUND, Registry};
+
+impl Registry {
+    /// Returns entries of the ledger of an organization, newest first, and its balance at the same moment.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` for an entry that is not there.
+    pub fn actions(&self, organization: OrganizationId, query: &ActionsQuery) -> Result<ActionsPage, RegistryError> {
+        let state = self.state();
+        let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+        let mut entries = tenant.actions.iter().rev();
+        if let Some(id) = &query.starting_after
+            && !entries.any(|entry| entry.id == *id)
+        {
+            return Err(RegistryError::invalid("starting_after", "must be the id of an entry of the ledger"));
+        }
+        let shown = entries.by_ref().take(query.limit).cloned().collect();
+        let truncated = entries.next().is_some();
+        Ok(ActionsPage { entries: shown, truncated, balance: tenant.organization.actions_balance })
+    }
+}

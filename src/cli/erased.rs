@@ -1,0 +1,134 @@
+//! `headcount verify --erased`: looks for what is left of erased people.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headcount_actors::{ErasedFinding, ErasedSearch, search_erased};
+use serde::Serialize;
+
+use super::client::is_held;
+use super::failure::Failure;
+use super::output::print;
+use super::runtime::{runtime, stop_signal};
+use crate::config::Settings;
+
+/// The shortest text that is looked for: shorter ones are in many files by chance.
+const MIN_TEXT_BYTES: usize = 4;
+/// How many places are printed for people.
+const SHOWN: usize = 20;
+
+/// The flags of the search.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ErasedFlags {
+    /// Look for erased people instead: for the keyed hashes of their ids, in a stopped server's data directory
+    #[arg(long, conflicts_with_all = ["backup", "quick", "url"])]
+    erased: bool,
+    /// File of texts to look for too, one a line: ids, e-mail addresses, names
+    #[arg(long, value_name = "FILE", requires = "erased")]
+    ids: Option<PathBuf>,
+    /// Text to look for too
+    #[arg(value_name = "TEXT", requires = "erased")]
+    texts: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ErasedAnswer {
+    status: &'static str,
+    erasures: u64,
+    unfinished: u64,
+    ids: u64,
+    texts: u64,
+    files: u64,
+    bytes: u64,
+    events: u64,
+    pairs: u64,
+    found: Vec<ErasedPlace>,
+    truncated: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct ErasedPlace {
+    place: String,
+    what: String,
+}
+
+impl ErasedFlags {
+    /// Whether the search is asked for.
+    pub(super) fn is_given(&self) -> bool {
+        self.erased
+    }
+
+    /// Searches. Returns success if nothing was found, and no erasure is under way.
+    pub(super) fn run(&self, settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
+        let texts = self.texts()?;
+        if is_held(&settings.data_dir)? {
+            return Err(Failure("a server has the data directory: stop it, or look into a restored backup".into()));
+        }
+        let found = search(settings, texts)?;
+        let is_clean = found.is_clean();
+        let answer = ErasedAnswer::of(found);
+        print(json, &answer, || answer.describe())?;
+        Ok(if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn texts(&self) -> Result<Vec<String>, Failure> {
+        let mut texts = self.texts.clone();
+        if let Some(path) = &self.ids {
+            let lines = std::fs::read_to_string(path).map_err(|error| Failure::new(path.display(), error))?;
+            texts.extend(lines.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
+        }
+        match texts.iter().position(|text| text.len() < MIN_TEXT_BYTES) {
+            Some(place) => Err(Failure(format!("text {} is too short: at least {MIN_TEXT_BYTES} bytes are needed", place + 1))),
+            None => Ok(texts),
+        }
+    }
+}
+
+/// Searches on a thread of its own, and ends early on SIGTERM and SIGINT.
+fn search(settings: &Settings, texts: Vec<String>) -> Result<ErasedSearch, Failure> {
+    crate::open_files::raise()?;
+    let (config, stop) = (settings.engine(), Arc::<AtomicBool>::default());
+    runtime()?.block_on(async {
+        let stopped = stop_signal()?;
+        let (work_stop, (done, mut wait)) = (Arc::clone(&stop), tokio::sync::oneshot::channel());
+        let work = move || done.send(search_erased(&config, &texts, &work_stop));
+        std::thread::Builder::new().name("search".into()).spawn(work)?;
+        let ended = tokio::select! {
+            ended = &mut wait => ended,
+            () = stopped => {
+                stop.store(true, Ordering::Relaxed);
+                wait.await
+            }
+        };
+        Ok(ended??)
+    })
+}
+
+impl ErasedAnswer {
+    fn of(found: ErasedSearch) -> Self {
+        let status = match (found.findings.is_empty(), found.unfinished) {
+            (false, _) => "found",
+            (true, 0) => "clean",
+            (true, _) => "unfinished",
+        };
+        let ErasedSearch { erasures, unfinished, ids, texts, files, bytes, events, pairs, findings, has_more } = found;
+        let place = |ErasedFinding { place, what }| ErasedPlace { place, what };
+        let found = findings.into_iter().map(place).collect();
+        Self { status, erasures, unfinished, ids, texts, files, bytes, events, pairs, found, truncated: has_more }
+    }
+
+    fn describe(&self) -> String {
+        let shown = self.found.iter().take(SHOWN);
+        let mut lines: Vec<String> = shown.map(|ErasedPlace { place, what }| format!("found: {place}: {what}")).collect();
+        if self.unfinished > 0 {
+            lines.push(format!("{} erasures are not done: start the server, and wait for their requests", self.unfinished));
+        }
+        let Self { status, erasures, ids, texts, files, events, pairs, .. } = self;
+        lines.push(format!(
+            "{status}: {ids} ids of {erasures} erasures and {texts} texts, in {events} events, {pairs} pairs and {files} files"
+        ));
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,93 @@
+//! `GET /organization/actions`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{ActionEntry, ActionId, ActionReason, ActionsQuery, Scope};
+use headcount_domain::names::NamedValues;
+use headcount_domain::time::Timezone;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::parameters::{ListLimit, Text};
+use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
+use crate::http::openapi::responses::{NotModified, QuestionErrors};
+use crate::http::respond::answer::Timestamp;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
+
+query_parameters! {
+    /// The entries to list.
+    pub(crate) struct ActionsParameters {
+        /// The most entries to return.
+        limit: ListLimit,
+        /// Only entries older than this one of the list: `act_…`.
+        starting_after: Option<Text<64>>,
+    }
+}
+
+fn reasons() -> Object {
+    let names = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(ActionReason::names()));
+    names.description(Some("`build`: they were spent; `set`: an administrator set the balance.")).build()
+}
+
+/// A part of the ledger of Actions.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ActionsAnswer {
+    /// The changes of the balance, newest first.
+    actions: Vec<ActionRow>,
+    /// Whether older ones follow.
+    truncated: bool,
+    /// How many Actions are left.
+    #[schema(minimum = 0)]
+    balance: u64,
+}
+
+/// A change of the balance.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ActionRow {
+    /// The entry's id.
+    id: String,
+    /// When.
+    at: Timestamp,
+    /// By how much.
+    change: i64,
+    /// The balance after it.
+    #[schema(minimum = 0)]
+    balance: u64,
+    /// Why.
+    #[schema(schema_with = reasons)]
+    reason: ActionReason,
+    /// The token of whoever made it; null for none.
+    #[schema(required)]
+    token_id: Option<String>,
+}
+
+impl From<ActionEntry> for ActionRow {
+    fn from(entry: ActionEntry) -> Self {
+        let ActionEntry { id, at, change, balance, reason, token_id } = entry;
+        Self { id: id.into(), at: at.into(), change, balance, reason, token_id: token_id.map(Into::into) }
+    }
+}
+
+/// The ledger of the organization's Actions, and its balance. The last 10,000 entries are kept.
+#[utoipa::path(
+    get, path = "/organization/actions", tag = "management", operation_id = "list_actions",
+    params(ActionsParameters),
+    responses(
+        (status = 200, description = "The entries, newest first.", body = ActionsAnswer),
+        NotModified, QuestionErrors,
+    ),
+)]
+pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+    let ActionsParameters { limit, starting_after } = ActionsParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
+    let id = |Text(id): Text<64>| -> Result<ActionId, ApiError> {
+        id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
+    };
+    let query = ActionsQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
+    let page = state.engine.registry().actions(caller.organization(), &query)?;
+    let actions = page.entries.into_iter().map(ActionRow::from).collect();
+    etag::json(&request, &ActionsAnswer { actions, truncated: page.truncated, balance: page.balance })
+}
