@@ -147,15 +147,16 @@ impl Tables {
         let resting = |partition: &&Arc<PartitionTables>| {
             partition.set.is_at_rest(quiet) && !partition.set.is_merging() && !partition.set.has_replaced()
         };
+        // Collected before a merge begins: a fast one would already be among them.
+        let is_merged = |partition: &&Arc<PartitionTables>| {
+            partition.set.is_at_rest(quiet) && !partition.set.is_merging() && partition.set.has_replaced()
+        };
+        let merged = all.iter().filter(is_merged).map(|partition| partition.id).collect();
         let next = || all.iter().filter(resting).find(|partition| fits(&partition.set));
         let next = self.merger.as_ref().filter(|_| !is_merging()).zip(next());
         if let Some((merger, partition)) = next {
             merger.merge_at_rest(&partition.set);
         }
-        let is_merged = |partition: &&Arc<PartitionTables>| {
-            partition.set.is_at_rest(quiet) && !partition.set.is_merging() && partition.set.has_replaced()
-        };
-        let merged = all.iter().filter(is_merged).map(|partition| partition.id).collect();
         AtRest { merged, has_begun: next.is_some(), is_merging: is_merging() }
     }
 
