@@ -23,6 +23,11 @@ pub trait Record: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Returns the approximate memory in bytes.
     fn weight(&self) -> usize;
 
+    /// Whether it may have pages, in memory or not. If it has none, there is nothing to [`shed`](Self::shed).
+    fn has_pages(&self) -> bool {
+        Self::PAGE_SPACE != Self::SPACE
+    }
+
     /// Evicts saved pages, which are loaded again on demand.
     fn shed(&mut self) {}
 

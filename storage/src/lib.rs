@@ -8,6 +8,7 @@
 //! - [`aside`]: directories that are no longer trusted.
 //! - [`keyspace`]: every space of the store, and the keys in it.
 //! - [`codec`]: a version byte and bincode.
+//! - [`priority`]: of threads; [`pace`]: of long work.
 //! - [`starts`]: the last starts of a data directory.
 //! - [`mod@format`]: what a data directory says of itself; [`lock`]: one process per directory; [`files`]: small files,
 //!   written whole or not at all.
@@ -23,6 +24,7 @@ pub mod lock;
 pub mod log;
 pub mod pace;
 mod parallel;
+pub mod priority;
 pub mod private;
 mod sstable;
 pub mod starts;

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_storage::priority;
 use parking_lot::Mutex;
 
 use super::damage::DamageCheck;
@@ -133,6 +134,7 @@ struct ArchiveWork {
 
 impl ArchiveWork {
     fn run(mut self, requests: &Receiver<SealReply>) {
+        priority::run_in_background();
         let mut has_more = true;
         while !self.sources.is_stopping() {
             let tick = if self.sources.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_storage::keyspace::PartitionId;
+use headcount_storage::priority;
 use headcount_storage::store::{Store, StoreError};
 
 use super::job::{Attempt, Job};
@@ -44,7 +45,10 @@ impl CheckpointWriter {
         let stop = Arc::new(StopSignal::default());
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         let merging = Arc::clone(&stop);
-        let merger = thread("merge-ids").spawn(move || merge_all(&merge_inbox, &merging))?;
+        let merger = thread("merge-ids").spawn(move || {
+            priority::run_in_background();
+            merge_all(&merge_inbox, &merging);
+        })?;
         let stopping = Arc::clone(&stop);
         let writer = thread("checkpoint").spawn(move || {
             run(&*store, &inbox, &stopping);

@@ -43,6 +43,8 @@ struct CachedRecord<T> {
     weight: u32,
     /// Whether it was used since the last pass of [`Table::evict`].
     used: bool,
+    /// Whether it had pages when last measured. A page that it got since is not saved, so it can't be evicted anyway.
+    has_pages: bool,
     /// The number of mutable accesses since it was last weighed.
     changes: u8,
 }
@@ -53,13 +55,14 @@ const CHANGES_A_WEIGHING: u8 = 64;
 impl<T: Record> CachedRecord<T> {
     /// Wraps a record that is unchanged since it was saved.
     fn saved(value: T) -> Box<Self> {
-        let weight = weigh(&value);
-        Box::new(Self { value, changed_in: 0, collected_in: 0, weight, used: true, changes: 0 })
+        let (weight, has_pages) = (weigh(&value), value.has_pages());
+        Box::new(Self { value, changed_in: 0, collected_in: 0, weight, used: true, has_pages, changes: 0 })
     }
 
     /// Weighs the record again. Returns its former and its new weight in bytes.
     fn weigh(&mut self) -> (usize, usize) {
         let before = std::mem::replace(&mut self.weight, weigh(&self.value));
+        self.has_pages = self.value.has_pages();
         self.changes = 0;
         (before as usize, self.weight as usize)
     }
@@ -262,7 +265,7 @@ impl<T: Record> Table<T> {
             slot.used = false;
             // The store has the record as of the last checkpoint, and the pages that did not change since.
             let pages_are_saved = is_saved || (self.frozen.is_empty() && self.durable + 1 == self.generation);
-            if pages_are_saved {
+            if pages_are_saved && slot.has_pages {
                 slot.value.shed();
                 let (before, now) = slot.weigh();
                 freed += before.saturating_sub(now);

@@ -52,6 +52,10 @@ impl Record for AccountSlot {
         }
     }
 
+    fn has_pages(&self) -> bool {
+        matches!(self, Self::Canonical(account) if account.facts.has_pages())
+    }
+
     fn shed(&mut self) {
         if let Self::Canonical(account) = self {
             account.facts.shed();

@@ -312,6 +312,13 @@ impl Facts {
         self.daily_counts.saved();
     }
 
+    /// Whether one of the lists has sealed pages.
+    #[must_use]
+    pub fn has_pages(&self) -> bool {
+        let by_day = self.days.has_pages() || self.named.has_pages() || self.daily_counts.has_pages();
+        by_day || self.sessions.has_pages() || self.touches.has_pages() || self.orders.has_pages()
+    }
+
     /// Evicts saved pages.
     pub fn shed(&mut self) {
         self.days.shed();

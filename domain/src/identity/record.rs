@@ -51,6 +51,10 @@ impl Record for IdentitySlot {
         size_of::<Self>() + size_of::<Identity>() + 64 + email + identity.facts.weight()
     }
 
+    fn has_pages(&self) -> bool {
+        matches!(self, Self::Canonical(identity) if identity.facts.has_pages())
+    }
+
     fn shed(&mut self) {
         if let Self::Canonical(identity) = self {
             identity.facts.shed();

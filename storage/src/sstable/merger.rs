@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use super::merge::{MergePlan, plan, plan_at_rest};
 use super::set::TableSet;
+use crate::priority;
 use parking_lot::Mutex;
 
 /// The greatest number of threads. There are half as many as processors at most.
@@ -71,6 +72,7 @@ impl Drop for Merger {
 }
 
 fn merge_all(inbox: &Mutex<Receiver<Order>>, stop: &AtomicBool) {
+    priority::run_in_background();
     loop {
         let order = inbox.lock().recv();
         let Ok((set, plan)) = order else { return };

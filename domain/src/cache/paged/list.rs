@@ -181,6 +181,12 @@ impl<T: Item> Paged<T> {
         self.recent.capacity() * size_of::<T>() + self.sealed.as_ref().map_or(0, |sealed| sealed.weight())
     }
 
+    /// Whether it has sealed pages, in memory or not.
+    #[must_use]
+    pub fn has_pages(&self) -> bool {
+        self.sealed.is_some()
+    }
+
     /// Evicts the sealed pages that are saved and were not used since the last pass.
     pub fn shed(&mut self) {
         self.sealed.iter_mut().for_each(|sealed| sealed.shed());

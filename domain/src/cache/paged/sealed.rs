@@ -77,11 +77,14 @@ pub(super) struct Sealed<T: Item> {
     /// The smallest sort key that belongs to the recent part.
     pub(super) recent_from: SortKey,
     next_serial: u32,
+    /// How many pages are in memory. Most of them are the last ones, so that passes over them need not look at all pages.
+    #[serde(skip)]
+    resident: usize,
 }
 
 impl<T: Item> Default for Sealed<T> {
     fn default() -> Self {
-        Self { pages: Vec::new(), recent_from: SortKey::MIN, next_serial: 0 }
+        Self { pages: Vec::new(), recent_from: SortKey::MIN, next_serial: 0, resident: 0 }
     }
 }
 
@@ -139,7 +142,11 @@ impl<T: Item> Sealed<T> {
 
     /// Returns the indexes of the pages that may contain sort keys from `first` to `last`.
     fn places(&self, first: SortKey, last: SortKey) -> std::ops::Range<usize> {
-        let from = if first >= self.recent_from { self.pages.len() } else { self.place(first) };
+        // Nearly all changes are to the recent part. A search would touch memory that is not in the processor's cache.
+        if first >= self.recent_from {
+            return self.pages.len()..self.pages.len();
+        }
+        let from = self.place(first);
         let to = self.pages.partition_point(|page| page.from() <= last);
         from..to.max(from)
     }
@@ -156,6 +163,7 @@ impl<T: Item> Sealed<T> {
             if page.chunk.is_none() {
                 let items = T::of_page(load(page.serial * T::LISTS + T::LIST)?);
                 page.chunk = Some(Arc::new(items.ok_or_else(|| Fault::damaged_store("a page of another list"))?));
+                self.resident += 1;
             }
         }
         Ok(())
@@ -180,6 +188,7 @@ impl<T: Item> Sealed<T> {
         let at = self.place(number);
         let page = &mut self.pages[at];
         debug_assert!(page.chunk.is_some(), "pages are loaded before they are changed");
+        self.resident += usize::from(page.chunk.is_none());
         let mut chunk = page.chunk.take().unwrap_or_default();
         let items = Arc::make_mut(&mut chunk);
         let result = change(items);
@@ -199,6 +208,7 @@ impl<T: Item> Sealed<T> {
         let serial = self.next_serial;
         self.next_serial += 1;
         self.pages.push(Page::new(from, serial, chunk));
+        self.resident += 1;
     }
 
     /// Cuts a page in two. Items with equal sort keys stay together.
@@ -218,20 +228,34 @@ impl<T: Item> Sealed<T> {
         let serial = self.next_serial;
         self.next_serial += 1;
         self.pages.insert(at + 1, Page::new(middle, serial, later));
+        self.resident += 1;
     }
 
     pub(super) fn weight(&self) -> usize {
-        let resident = self.pages.iter().filter_map(|page| page.chunk.as_ref());
+        let resident = self.resident_pages().filter_map(|page| page.chunk.as_ref());
         let resident: usize = resident.map(|chunk| chunk.capacity() * size_of::<T>() + size_of::<Vec<T>>() + 16).sum();
         size_of::<Self>() + self.pages.capacity() * size_of::<Page<T>>() + resident
     }
 
+    /// Returns the pages in memory, the last one first.
+    fn resident_pages(&self) -> impl Iterator<Item = &Page<T>> {
+        self.pages.iter().rev().filter(|page| page.chunk.is_some()).take(self.resident)
+    }
+
+    /// As [`Sealed::resident_pages`], to change them.
+    fn resident_pages_mut(&mut self) -> impl Iterator<Item = &mut Page<T>> {
+        self.pages.iter_mut().rev().filter(|page| page.chunk.is_some()).take(self.resident)
+    }
+
     pub(super) fn shed(&mut self) {
-        for page in self.pages.iter_mut().filter(|page| !page.dirty) {
+        let mut evicted = 0;
+        for page in self.resident_pages_mut().filter(|page| !page.dirty) {
             if !std::mem::take(&mut page.used) {
                 page.chunk = None;
+                evicted += 1;
             }
         }
+        self.resident -= evicted;
     }
 
     pub(super) fn serials(&self) -> impl Iterator<Item = u32> {
@@ -239,12 +263,12 @@ impl<T: Item> Sealed<T> {
     }
 
     pub(super) fn dirty(&self, visit: &mut dyn FnMut(u32, &T::Page)) {
-        for page in self.pages.iter().filter(|page| page.dirty) {
+        for page in self.resident_pages().filter(|page| page.dirty) {
             visit(page.serial * T::LISTS + T::LIST, &T::to_page(page.items()));
         }
     }
 
     pub(super) fn saved(&mut self) {
-        self.pages.iter_mut().for_each(|page| page.dirty = false);
+        self.resident_pages_mut().for_each(|page| page.dirty = false);
     }
 }

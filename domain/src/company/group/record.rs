@@ -69,6 +69,10 @@ impl Record for Group {
         size_of::<Self>() + self.kind.len() + self.key.len() + name + small + lists
     }
 
+    fn has_pages(&self) -> bool {
+        self.aliases.has_pages() || self.sums.has_pages() || self.roster.has_pages() || self.visits.has_pages()
+    }
+
     fn shed(&mut self) {
         self.aliases.shed();
         self.sums.shed();
