@@ -53,6 +53,17 @@ fn config() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<MAX_ENCODED_BYTES>()
 }
 
+/// Appends what is written. bincode's own writer goes through [`std::io::Write`] for every number, and counts bytes.
+struct Appender<'b>(&'b mut Vec<u8>);
+
+impl bincode::enc::write::Writer for Appender<'_> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
 /// Encodes `value` behind the version byte.
 ///
 /// # Errors
@@ -70,10 +81,10 @@ pub fn encode<T: Serialize + ?Sized>(version: u8, value: &T) -> Result<Vec<u8>, 
 pub fn encode_into<T: Serialize + ?Sized>(version: u8, value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = bytes.len();
     bytes.push(version);
-    let outcome = bincode::serde::encode_into_std_write(value, bytes, config());
+    let outcome = bincode::serde::encode_into_writer(value, Appender(bytes), config());
     let outcome = match outcome {
-        Ok(_) if bytes.len() - start > MAX_ENCODED_BYTES => Err(CodecError::TooLarge),
-        Ok(_) => Ok(()),
+        Ok(()) if bytes.len() - start > MAX_ENCODED_BYTES => Err(CodecError::TooLarge),
+        Ok(()) => Ok(()),
         Err(error) => Err(CodecError::Unencodable(error.to_string())),
     };
     if outcome.is_err() {

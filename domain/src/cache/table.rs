@@ -430,6 +430,38 @@ mod tests {
         assert!(table.get(RecordKey(3), || Err(Fault::io("gone"))).is_err());
     }
 
+    /// A record with this many pages in memory.
+    #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+    struct InPages(usize);
+
+    impl Record for InPages {
+        const SPACE: u8 = 253;
+        const PAGE_SPACE: u8 = 252;
+        const NAME: &'static str = "in pages";
+        type Page = ();
+
+        fn weight(&self) -> usize {
+            self.0 * 100
+        }
+
+        fn shed(&mut self) {
+            self.0 = 0;
+        }
+    }
+
+    #[test]
+    fn pages_of_a_record_in_use_are_evicted() {
+        let mut table = Table::default();
+        table.insert(RecordKey(1), InPages(5));
+        table.freeze();
+        while table.drain_frozen(4, |_, _| {}) {}
+        table.mark_durable();
+        assert_eq!(table.get_mut(RecordKey(1), || Ok(None)), Ok(Some(&mut InPages(5))));
+        assert_eq!(table.evict(usize::MAX, 100), 500);
+        assert_eq!(table.get(RecordKey(1), || Ok(None)), Ok(Some(&InPages(0))));
+        assert_eq!(table.bytes(), Bytes { resident: SLOT_BYTES, unsaved: SLOT_BYTES });
+    }
+
     #[test]
     fn only_what_is_saved_and_not_in_use_is_let_go_of() {
         let mut table: Table<u32> = Table::default();

@@ -86,6 +86,13 @@ fn pages_hold_what_a_plain_list_does() {
             }
             if below(50) == 0 {
                 save(&mut list, &mut store);
+                let mut loaded = 0;
+                let count = |serial: u32| {
+                    loaded += 1;
+                    Ok(store[&serial].clone())
+                };
+                list.clone().load(SortKey::MIN, SortKey::MAX, count).unwrap();
+                assert_eq!((loaded, list.has_pages()), (list.serials().count(), loaded > 0), "all pages were evicted");
             }
             compare(&mut list, &plain, &store, &mut below);
         }
