@@ -122,7 +122,7 @@ fn in_turn(addresses: &'static [Ipv4Addr], calls: &Arc<AtomicUsize>) -> Lookup {
 }
 
 #[test]
-fn a_name_that_changes_its_address_is_judged_by_the_one_connected_to() {
+fn a_name_that_changes_its_address_is_decided_by_the_one_connected_to() {
     const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 1), Ipv4Addr::new(127, 0, 0, 2)];
     let port = server(|_, stream| stream.write_all(&ok(b"first")).unwrap());
     let calls = Arc::default();
