@@ -9,6 +9,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
@@ -17,10 +18,13 @@ use serde::Serialize;
 
 use headcount_actors::EngineConfig;
 use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
+use headcount_actors::webhooks::WebhookSettings;
+use headcount_outbound::AllowList;
 use headcount_storage::log::LogOptions;
 
 use crate::server::HttpConfig;
 use crate::telemetry::{self, LogFormat};
+use crate::webhooks::GuardedTransport;
 pub(crate) use value::duration;
 use value::{bytes, count, header, listen, networks, origins, size_from};
 
@@ -162,6 +166,7 @@ keys! {
     trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For is trusted, as a comma-separated list of networks";
     geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
+    outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Hosts, addresses and networks that webhooks may reach although they are not public, as a comma-separated list";
     query_origins "ORIGINS" "--query-origins" "HEADCOUNT_QUERY_ORIGINS" "" "Web origins whose pages may use the API with a token, as a comma-separated list";
     question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
     view_memory "SIZE" "--view-memory" "HEADCOUNT_VIEW_MEMORY" "auto" "Memory for kept answers of aggregates and filtered counts, 0 to keep none, or auto for a sixteenth of the memory";
@@ -213,6 +218,8 @@ pub struct Settings {
     pub geo_header: Option<HeaderName>,
     /// The origins whose pages may ask.
     pub query_origins: Vec<String>,
+    /// What webhooks may reach although it is not public.
+    pub outbound_allow: AllowList,
     /// How long a question may take that needs a pass over the events.
     pub question_timeout: Duration,
     /// The limit of kept answers; `None`: by the memory.
@@ -311,6 +318,7 @@ impl Settings {
             geo_db: read.value("geo_db", |text| Ok::<_, &str>(Some(text).filter(|text| !text.is_empty()).map(PathBuf::from)))?,
             geo_header: read
                 .value("geo_header", |text| header(text).ok_or("must be the name of a header, such as CF-IPCountry"))?,
+            outbound_allow: read.value("outbound_allow", str::parse)?,
             query_origins: read.value("query_origins", |text| {
                 origins(text).ok_or("must be origins separated by commas, such as https://dashboard.example")
             })?,
@@ -390,6 +398,7 @@ impl Settings {
         config.archive.seal_after = self.seal_after;
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
+        config.webhooks = Some(WebhookSettings::new(Arc::new(GuardedTransport::new(self.outbound_allow.clone()))));
         config
     }
 

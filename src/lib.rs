@@ -43,6 +43,7 @@ mod http;
 mod open_files;
 pub mod server;
 pub mod telemetry;
+mod webhooks;
 
 pub use headcount_actors::ingest::{BatchReceipt, Field, NewEvent, Receipt, Refusal, Status};
 pub use headcount_actors::registry;

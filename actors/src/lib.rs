@@ -35,6 +35,7 @@ mod shard;
 pub mod thread_name;
 mod verifier;
 pub mod verify;
+pub mod webhooks;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{

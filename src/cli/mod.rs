@@ -77,6 +77,8 @@ enum Command {
     Key(manage::ManageArgs<manage::KeyCommand>),
     /// List, create, show and revoke API tokens
     Token(manage::ManageArgs<manage::TokenCommand>),
+    /// List, create, show, change and delete webhooks, their deliveries and their secrets
+    Webhook(manage::ManageArgs<manage::WebhookCommand>),
     /// Erase people, let them opt in again, and list the requests
     Privacy(manage::ManageArgs<manage::PrivacyCommand>),
     /// List who changed what in the organization, newest first
@@ -93,7 +95,7 @@ impl Command {
         match self {
             Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) => true,
             Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
-            Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
+            Self::Webhook(_) | Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
             Self::Config(_) | Self::Demo(_) | Self::Backup(_) | Self::Restore(_) | Self::Verify(_) | Self::Load(_) => false,
         }
     }
@@ -143,6 +145,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Project(args) => manage::run(&settings, &args),
         Command::Key(args) => manage::run(&settings, &args),
         Command::Token(args) => manage::run(&settings, &args),
+        Command::Webhook(args) => manage::run(&settings, &args),
         Command::Privacy(args) => manage::run(&settings, &args),
         Command::AuditLog(args) => manage::audit_log(&settings, &args),
         Command::Reindex(args) => reindex::run(&settings, &args),

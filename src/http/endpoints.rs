@@ -45,6 +45,7 @@ macro_rules! endpoints {
         (name = "groups", description = "What groups of other types did, over all projects."),
         (name = "management", description = "The organization, its members, projects, keys and tokens."),
         (name = "profiles", description = "What the organization knows of companies."),
+        (name = "webhooks", description = "Where notifications are sent."),
         (name = "privacy", description = "What is recorded of one person, and its removal."),
         (name = "operations", description = "The process itself."),
     ),
@@ -106,6 +107,14 @@ endpoints! {
     public_keys => create;
     public_keys => change;
     public_keys => remove;
+    webhooks => list;
+    webhooks => create;
+    webhooks => show;
+    webhooks => change;
+    webhooks => remove;
+    webhooks => rotate_secret;
+    webhooks => deliveries;
+    webhooks => replay;
     api_tokens => list;
     api_tokens => create;
     api_tokens => change;

@@ -21,6 +21,7 @@
 //! | [`audit_log`] | who changed what |
 //! | [`privacy_requests`] | erasures and opt-ins |
 //! | [`privacy_exports`] | exports, their artifacts and downloads |
+//! | [`webhooks`] | notifications, to a receiver on this machine |
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
 //! | [`matrix`] | every operation with every kind of credential |
 //! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
@@ -70,3 +71,4 @@ mod starting;
 mod tenant;
 mod verify;
 mod views;
+mod webhooks;

@@ -137,8 +137,25 @@ pub(crate) const OF_PROFILES: [Operation; 5] = [
     Operation { scope: "companies:write", ..delete("/company-profiles/cp_0000000000000000") },
 ];
 
+/// The operations of webhooks.
+pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
+    read("/webhooks", "admin", Role::Admin),
+    send("POST", "/webhooks", r#"{"project_id": "prj_00000000000", "url": "https://a.example"}"#, "admin", Role::Admin),
+    read("/webhooks/wh_0000000000000000", "admin", Role::Admin),
+    send("PATCH", "/webhooks/wh_0000000000000000", "{}", "admin", Role::Admin),
+    delete("/webhooks/wh_0000000000000000"),
+    send("POST", "/webhooks/wh_0000000000000000/rotate-secret", "{}", "admin", Role::Admin),
+    read("/webhooks/wh_0000000000000000/deliveries", "admin", Role::Admin),
+    send("POST", "/webhooks/wh_0000000000000000/replay", r#"{"from_position": 1}"#, "admin", Role::Admin),
+];
+
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 51] = [
+pub(crate) const PATHS: [(&str, &[&str]); 56] = [
+    ("/webhooks", &["GET", "HEAD", "POST"]),
+    ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
+    ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
+    ("/webhooks/wh_0000000000000000/deliveries", &["GET", "HEAD"]),
+    ("/webhooks/wh_0000000000000000/replay", &["POST"]),
     ("/organization/actions", &["GET", "HEAD"]),
     ("/company-profiles", &["GET", "HEAD", "POST"]),
     ("/company-profiles/cp_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
@@ -204,7 +221,7 @@ fn unused_number() -> u64 {
 
 /// All operations that take an API token.
 pub(crate) fn operations() -> impl Iterator<Item = Operation> {
-    OF_PROJECT.into_iter().chain(OF_ORGANIZATION).chain(MANAGEMENT).chain(OF_PRIVACY).chain(OF_PROFILES)
+    OF_PROJECT.into_iter().chain(OF_ORGANIZATION).chain(MANAGEMENT).chain(OF_PRIVACY).chain(OF_PROFILES).chain(OF_WEBHOOKS)
 }
 
 impl Operation {
@@ -237,6 +254,8 @@ impl Operation {
             || self.path.contains("tok_")
             || self.path.contains("pr_")
             || self.path.contains("cp_")
+            || self.path.contains("wh_")
+            || self.method == "POST" && self.path == "/webhooks"
             || self.scope == "privacy_requests:write"
             || !self.query.is_empty() && !self.path.ends_with("/top")
     }

@@ -15,6 +15,7 @@ use super::staging::Staging;
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
 use crate::profiles::{PROFILES_DIR, ProfileFiles};
+use crate::webhooks::{WEBHOOKS_DIR, WebhookFiles};
 
 const ARCHIVE_DIR: &str = "archive";
 /// How often a project's list is read again because a file that it names was merged meanwhile.
@@ -102,6 +103,15 @@ impl<'a> Collector<'a> {
         let dir = self.data_dir.join(PROFILES_DIR);
         for name in ProfileFiles::names(&dir).map_err(BackupFailure::io("list", &dir))? {
             self.take(&format!("{PROFILES_DIR}/{name}"), None, None)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the webhooks, with their secrets.
+    pub(super) fn take_webhooks(&mut self) -> Result<(), BackupFailure> {
+        let dir = self.data_dir.join(WEBHOOKS_DIR);
+        for name in WebhookFiles::names(&dir).map_err(BackupFailure::io("list", &dir))? {
+            self.take(&format!("{WEBHOOKS_DIR}/{name}"), None, None)?;
         }
         Ok(())
     }

@@ -93,6 +93,7 @@ fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Regi
     collector.take_intake()?;
     collector.take_privacy()?;
     collector.take_profiles()?;
+    collector.take_webhooks()?;
     collector.take_archive()?;
     let position = match log {
         Some(log) => {

@@ -18,6 +18,7 @@ impl Engine {
     /// the log that can't be applied in time are applied by the next start; their senders hear that the outcome is unknown.
     pub async fn close(&self) {
         self.inner.admission.close();
+        self.inner.webhooks.stop();
         let until = tokio::time::Instant::now() + CLOSE_TIMEOUT;
         let group = Arc::clone(&self.inner.log);
         if !finished(until, move || group.close()).await {
@@ -32,7 +33,10 @@ impl Engine {
             }
         }
         let inner = Arc::clone(&self.inner);
-        let close_intake = move || inner.close_intake();
+        let close_intake = move || {
+            inner.close_intake();
+            inner.webhooks.save(inner.config.clock.now(), true);
+        };
         if !finished(until.max(tokio::time::Instant::now() + JOIN_TIMEOUT), close_intake).await {
             tracing::warn!("the counts of dropped events take too long to write");
         }
@@ -69,6 +73,8 @@ impl Drop for Inner {
     /// An engine that nobody closed stops all the same, without a last checkpoint.
     fn drop(&mut self) {
         self.log.close();
+        self.webhooks.stop();
+        self.webhooks.save(self.config.clock.now(), true);
         self.close_intake();
         self.admission.health.stop();
         if let Some(threads) = self.threads.get_mut().take() {

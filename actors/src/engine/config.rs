@@ -16,6 +16,7 @@ use crate::opening_progress::Progress;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::shard::{CheckpointPolicy, Probe};
+use crate::webhooks::WebhookSettings;
 
 /// The configuration of an engine.
 #[derive(Clone)]
@@ -43,6 +44,8 @@ pub struct EngineConfig {
     pub question_timeout: Duration,
     /// Maximum bytes of kept answers; 0 keeps none. Default: a sixteenth of the memory.
     pub view_bytes: Option<usize>,
+    /// How webhooks are sent. Default: they are not, and none can be made.
+    pub webhooks: Option<WebhookSettings>,
     /// When checkpoints are due.
     pub checkpoints: CheckpointPolicy,
     /// When events are sealed.
@@ -87,6 +90,7 @@ impl EngineConfig {
             export_retention: Duration::from_secs(7 * 24 * 60 * 60),
             question_timeout: Duration::from_secs(60),
             view_bytes: None,
+            webhooks: None,
             checkpoints: CheckpointPolicy::default(),
             archive: ArchivePolicy::default(),
             log: LogOptions::default(),

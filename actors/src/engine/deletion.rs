@@ -22,6 +22,7 @@ impl Engine {
         self.registry().delete_project(organization, project, by)?;
         // An event that is applied before this line is removed like all others.
         self.inner.deleted.add(project);
+        self.remove_orphaned_webhooks();
         // Exports with its events lose their artifacts.
         self.inner.privacy.made.notify_one();
         Ok(())

@@ -48,6 +48,7 @@ use crate::shard::{
     CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions, partition_of,
 };
 use crate::verifier::DamageNote;
+use crate::webhooks::Webhooks;
 
 /// How many scans run at once; each keeps a core busy, and may have helpers.
 pub(super) const MAX_SCANS: usize = 2;
@@ -86,6 +87,7 @@ pub(super) struct Inner {
     pub(super) privacy: PrivacyRequests,
     pub(super) profiles: CompanyProfiles,
     pub(super) watches: Watches,
+    pub(super) webhooks: Arc<Webhooks>,
     pub(super) scans: ScanTurns,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
@@ -171,16 +173,21 @@ impl Engine {
         // First, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
         let opened = open::open(&config)?;
-        let profiles = open::open_company_profiles(&config.data_dir)?;
-        let engine = Self::start(config, (opened, profiles), geo)?;
+        let files = (open::open_company_profiles(&config.data_dir)?, open::open_webhooks(&config.data_dir)?);
+        let engine = Self::start(config, (opened, files), geo)?;
         engine.start_retention();
         engine.start_intake();
         engine.start_privacy_requests();
+        engine.start_webhooks().map_err(not_started)?;
         Ok(engine)
     }
 
-    fn start(config: EngineConfig, opened: (Opened, CompanyProfiles), geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let (opened, profiles) = opened;
+    fn start(
+        config: EngineConfig,
+        opened: (Opened, (CompanyProfiles, Webhooks)),
+        geo: Option<GeoDatabase>,
+    ) -> Result<Self, OpenError> {
+        let (opened, (profiles, webhooks)) = opened;
         let Opened { registry, intake, privacy, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } =
             opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
@@ -226,6 +233,7 @@ impl Engine {
             privacy,
             profiles,
             watches: Watches::default(),
+            webhooks: Arc::new(webhooks),
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             scratch: SpillDir::new(&config.data_dir),
             views,

@@ -34,6 +34,8 @@ mod tracking;
 mod verifications;
 mod verifying;
 mod vitals;
+mod webhook_sender;
+mod webhooks;
 
 pub(crate) use config::directory;
 pub use config::{EngineConfig, OpenError};

@@ -33,6 +33,7 @@ use crate::shard::{
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 use crate::verify::remove_scratch;
+use crate::webhooks::{WEBHOOKS_DIR, Webhooks};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
 pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
@@ -115,6 +116,12 @@ fn open_privacy_requests(dir: &Path) -> Result<PrivacyRequests, OpenError> {
 pub(super) fn open_company_profiles(dir: &Path) -> Result<CompanyProfiles, OpenError> {
     CompanyProfiles::open(&dir.join(PROFILES_DIR))
         .map_err(|error| OpenError::Directory(format!("the company profiles can't be opened: {error}")))
+}
+
+/// Opens the webhooks of a data directory that is open.
+pub(super) fn open_webhooks(dir: &Path) -> Result<Webhooks, OpenError> {
+    Webhooks::open(&dir.join(WEBHOOKS_DIR))
+        .map_err(|error| OpenError::Directory(format!("the webhooks can't be opened: {error}")))
 }
 
 /// Checks that the log does not end before what the store reflects.

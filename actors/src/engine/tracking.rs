@@ -116,7 +116,11 @@ impl Engine {
         if let Some((_, exceeded)) = self.over_quota(&events).await?.first() {
             return Err(TrackError::QuotaExceeded(*exceeded));
         }
+        let notifies = has_notification(&events);
         let outcomes = tracker.record(events, permit).await?;
+        if notifies {
+            self.inner.webhooks.wake(project);
+        }
         let outcome = outcomes.first().ok_or(TrackError::OutcomeUnknown)?;
         Ok(Receipt::of(project, external_id.as_deref(), *outcome, clamped))
     }
@@ -178,7 +182,12 @@ impl Engine {
         if events.is_empty() {
             return Ok(receipt);
         }
-        for outcome in tracker.record(events, permit).await? {
+        let notified = has_notification(&events).then(|| events.first().map(|event| event.project)).flatten();
+        let outcomes = tracker.record(events, permit).await?;
+        if let Some(project) = notified {
+            self.inner.webhooks.wake(project);
+        }
+        for outcome in outcomes {
             match outcome {
                 Outcome { is_dropped: true, .. } => drop_one(&mut receipt, DropReason::Retention),
                 outcome if outcome.is_duplicate() => receipt.duplicates += 1,
@@ -279,4 +288,9 @@ impl Engine {
     fn embedded_permit(&self, project: ProjectId, bytes: usize) -> Result<Permit, Refusal> {
         self.admit(project, None, bytes).map_err(|why| TrackError::Unavailable(why.to_string()).into())
     }
+}
+
+/// Whether an event asks to notify.
+fn has_notification(events: &[Box<Event>]) -> bool {
+    events.iter().any(|event| event.details.notify == Some(true))
 }

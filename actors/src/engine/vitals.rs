@@ -9,6 +9,7 @@ use headcount_domain::quota::Quota;
 use super::handle::Engine;
 use super::open::last_position;
 use super::scan::ViewFigures;
+use crate::webhooks::WebhookFigures;
 
 /// Figures about a running engine.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +51,8 @@ pub struct Vitals {
     pub seal_lag: Duration,
     /// Bytes that scans have written to temporary files since the start.
     pub scan_spilled_bytes: u64,
+    /// Webhooks.
+    pub webhooks: WebhookFigures,
     /// Kept answers.
     pub views: ViewFigures,
     /// Number of deleted projects whose data is not yet removed.
@@ -78,6 +81,7 @@ impl Engine {
             retention_pending: archive.retention_pending.load(Ordering::Relaxed),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             scan_spilled_bytes: self.inner.scratch.written(),
+            webhooks: self.inner.webhooks.figures(self.clock().now()),
             views: self.inner.views.figures(),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),

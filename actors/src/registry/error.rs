@@ -48,7 +48,7 @@ impl RegistryError {
         RegistryError::Conflict { code, message: message.into() }
     }
 
-    pub(super) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
         RegistryError::Invalid { param: param.into(), message: message.into() }
     }
 }

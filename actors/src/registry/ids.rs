@@ -86,6 +86,8 @@ ids! {
     PrivacyRequestId "pr_", BadPrivacyRequestId "not a valid id of a privacy request";
     /// The id of a company profile.
     CompanyProfileId "cp_", BadCompanyProfileId "not a valid id of a company profile";
+    /// The id of a webhook.
+    WebhookId "wh_", BadWebhookId "not a valid id of a webhook";
     /// The id of an entry of the Actions ledger.
     ActionId "act_", BadActionId "not a valid id of an entry of the ledger";
 }

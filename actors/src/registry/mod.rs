@@ -44,6 +44,7 @@ mod state;
 mod tests;
 mod tokens;
 mod validate;
+mod webhooks;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -59,8 +60,8 @@ pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
 pub(crate) use erasures::MadeFor;
 pub use error::{AuthError, ControlError, RegistryError};
 pub use ids::{
-    ActionId, AuditId, BadActionId, BadAuditId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId, BadTokenId,
-    CompanyProfileId, MemberId, PrivacyRequestId, TokenId,
+    ActionId, AuditId, BadActionId, BadAuditId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId, BadTokenId, BadWebhookId,
+    CompanyProfileId, MemberId, PrivacyRequestId, TokenId, WebhookId,
 };
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub(crate) use model::Erasure;
@@ -70,7 +71,7 @@ pub use model::{
 };
 pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
 pub use operator::{OPERATOR_FILE, OperatorToken};
-pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX};
+pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
     MAX_QUOTA, MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS, normal_origin,

@@ -103,6 +103,16 @@ names! {
         CompanyProfileUpdated = "company_profile.updated",
         /// The removal of a company profile.
         CompanyProfileDeleted = "company_profile.deleted",
+        /// A new webhook.
+        WebhookCreated = "webhook.created",
+        /// A change of a webhook.
+        WebhookUpdated = "webhook.updated",
+        /// The removal of a webhook, or of its project.
+        WebhookDeleted = "webhook.deleted",
+        /// A new signing secret of a webhook.
+        WebhookSecretRotated = "webhook.secret_rotated",
+        /// Notifications that are sent again.
+        WebhookReplayed = "webhook.replayed",
     }
 }
 
@@ -123,6 +133,8 @@ names! {
         PrivacyRequest = "privacy_request",
         /// A company profile.
         CompanyProfile = "company_profile",
+        /// A webhook.
+        Webhook = "webhook",
     }
 }
 

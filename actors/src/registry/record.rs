@@ -15,7 +15,8 @@ use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::secret::SecretHash;
 
 /// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
-/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger and changes of company profiles.
+/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger and changes of company profiles
+/// and webhooks.
 pub(super) const RECORD_VERSION: u32 = 7;
 
 /// One change of the control data.
@@ -97,6 +98,11 @@ pub(super) enum ControlRecord {
         /// The organization whose profile it is.
         organization: OrganizationId,
     },
+    /// A webhook is about to change: for the audit log alone. The webhook is a file of its own. Since version 7.
+    WebhookChanging {
+        /// The organization whose webhook it is.
+        organization: OrganizationId,
+    },
 }
 
 /// A token and the hash of its secret.
@@ -148,6 +154,7 @@ impl ControlRecord {
             | Self::ProjectDeleted { organization, .. }
             | Self::DeletionFinished { organization, .. }
             | Self::CompanyProfileChanging { organization }
+            | Self::WebhookChanging { organization }
             | Self::MemberRemoved { organization, .. } => *organization,
         }
     }

@@ -14,6 +14,8 @@ pub const TOKEN_PREFIX: &str = "sk_";
 pub const PUBLIC_KEY_PREFIX: &str = "pk_";
 /// The prefix of root tokens.
 pub const ROOT_TOKEN_PREFIX: &str = "rk_";
+/// The prefix of the secrets that webhooks sign with.
+pub const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
 /// The prefix of operator tokens.
 pub(super) const OPERATOR_TOKEN_PREFIX: &str = "op_";
 /// The number of random base62 characters after the prefix: 190 bits.
@@ -30,7 +32,7 @@ const UNBIASED_BELOW: u8 = 248;
 pub struct Secret(String);
 
 impl Secret {
-    pub(super) fn random(prefix: &str) -> Result<Self, ControlError> {
+    pub(crate) fn random(prefix: &str) -> Result<Self, ControlError> {
         random_key(prefix, KEY_CHARACTERS).map(Secret)
     }
 

@@ -134,7 +134,9 @@ impl State {
                 let is_equal = organization.actions_balance == entry.balance;
                 if is_equal { Ok(()) } else { Err("the ledger has another balance than the organization") }
             }
-            ControlRecord::CompanyProfileChanging { organization } => self.tenant(*organization).map(drop),
+            ControlRecord::CompanyProfileChanging { organization } | ControlRecord::WebhookChanging { organization } => {
+                self.tenant(*organization).map(drop)
+            }
         }
     }
 
@@ -205,7 +207,7 @@ impl State {
             ControlRecord::ActionsChanged { organization, entry } => {
                 Some(Touched::Organization(self.tenants.get_mut(&organization.id)?.pay(organization, entry)))
             }
-            ControlRecord::CompanyProfileChanging { .. } => Some(Touched::Nothing),
+            ControlRecord::CompanyProfileChanging { .. } | ControlRecord::WebhookChanging { .. } => Some(Touched::Nothing),
         }
     }
 

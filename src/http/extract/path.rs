@@ -29,4 +29,5 @@ path_parameters! {
     MemberPath "member_id" "^mem_[0-9A-Za-z]{16}$" "The member's id.";
     PrivacyRequestPath "request_id" "^pr_[0-9A-Za-z]{16}$" "The privacy request's id.";
     TokenPath "token_id" "^tok_[0-9A-Za-z]{16}$" "The token's id.";
+    WebhookPath "webhook_id" "^wh_[0-9A-Za-z]{16}$" "The webhook's id.";
 }

@@ -64,6 +64,11 @@ pub(crate) async fn on_engine<T: Send + 'static>(
     }
 }
 
+/// Returns 200 with `answer`, which must not be stored: it holds a secret.
+pub(crate) fn unstored(answer: &impl Serialize) -> HttpResponse {
+    HttpResponse::Ok().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)
+}
+
 /// Returns 201 with `answer`, which must not be stored: it may hold a secret.
 pub(crate) fn created(answer: &impl Serialize) -> HttpResponse {
     HttpResponse::Created().insert_header((header::CACHE_CONTROL, "no-store")).json(answer)

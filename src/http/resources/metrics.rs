@@ -121,19 +121,28 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
 }
 
 /// The counters of scans and kept answers: name, meaning and value.
-fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 4] {
+fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 7] {
     let spilled = "Bytes that scans wrote to temporary files, since they did not fit into their memory.";
     [
         ("headcount_scan_spilled_bytes_total", spilled, vitals.scan_spilled_bytes),
         ("headcount_view_hits_total", "Questions that a kept answer spared a whole scan.", vitals.views.hits),
         ("headcount_view_misses_total", "Questions that needed a whole scan.", vitals.views.misses),
         ("headcount_view_evictions_total", "Kept answers that were removed: idle, or for room.", vitals.views.evictions),
+        ("headcount_webhook_delivered_total", "Notifications that the receiver of a webhook took.", vitals.webhooks.delivered),
+        ("headcount_webhook_failed_tries_total", "Tries to send a notification that failed.", vitals.webhooks.failed),
+        ("headcount_webhook_dead_total", "Notifications that were given up.", vitals.webhooks.dead),
     ]
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 21] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 23] {
     [
+        ("headcount_webhooks_failing", "Webhooks whose last try failed.", as_i64(vitals.webhooks.failing)),
+        (
+            "headcount_webhook_lag_seconds",
+            "Age of the oldest notification that is tried again.",
+            as_i64(vitals.webhooks.lag.as_secs()),
+        ),
         ("headcount_log_position", "Position of the last durable event.", as_i64(vitals.log_position)),
         ("headcount_admitted_bytes", "Bytes of events under way.", as_i64(vitals.admitted_bytes)),
         ("headcount_admission_limit_bytes", "How many bytes of events may be under way.", as_i64(vitals.admission_limit_bytes)),

@@ -31,3 +31,4 @@ mod schemas;
 pub(crate) mod unique_users;
 pub(crate) mod verifications;
 pub(crate) mod version;
+pub(crate) mod webhooks;

@@ -58,7 +58,8 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
             ControlRecord::EventsRecorded { .. }
             | ControlRecord::DeletionFinished { .. }
             | ControlRecord::IdentityErased(_)
-            | ControlRecord::CompanyProfileChanging { .. },
+            | ControlRecord::CompanyProfileChanging { .. }
+            | ControlRecord::WebhookChanging { .. },
             _,
         )
         | (_, None) => Vec::new(),

@@ -118,9 +118,9 @@ fn records_that_this_program_does_not_know_are_errors() {
     let organization = r#"{"organization_changed":{"id":1}}"#;
     let table = [
         // record, error
-        (r#"{"version":8,"record":{"webhook_created":{}}}"#.to_owned(), "format version 8"),
-        (r#"{"version":0,"record":{"webhook_created":{}}}"#.to_owned(), "format version 0"),
-        (r#"{"version":1,"record":{"webhook_created":{}}}"#.to_owned(), "unknown variant"),
+        (r#"{"version":8,"record":{"not_a_record":{}}}"#.to_owned(), "format version 8"),
+        (r#"{"version":0,"record":{"not_a_record":{}}}"#.to_owned(), "format version 0"),
+        (r#"{"version":1,"record":{"not_a_record":{}}}"#.to_owned(), "unknown variant"),
         (format!(r#"{{"version":1,"record":{organization}}}"#), "missing field"),
         (
             r#"{"version":1,"record":{"token_revoked":{"organization":1,"token_id":"tok_0123456789abcdef"}}}"#.to_owned(),

@@ -1,0 +1,335 @@
+//! Sending the notifications of webhooks, on a thread of its own.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::filter::Predicate;
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::intake::event::Position;
+use headcount_domain::versions::Depends;
+use tokio::task::JoinSet;
+
+use super::handle::{Engine, Inner};
+use super::scan::{PageOrder, PageQuestion};
+use super::shard_client::AskError;
+use crate::registry::WebhookId;
+use crate::webhooks::{Attempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
+
+/// How many webhooks send at a time.
+const MAX_SENDING: usize = 16;
+/// How many of one organization, so that slow receivers of one leave room for the others.
+const MAX_SENDING_OF_ONE: usize = 4;
+/// How many events are read at a time.
+const PAGE_EVENTS: usize = 500;
+/// How long a webhook sends before another one has its turn.
+const TURN: Duration = Duration::from_secs(2);
+/// The pause after a failure of the server itself.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+/// How long nothing may be looked at: a project may have an event whose sender was gone when it was recorded.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// How often progress is written.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
+
+impl Engine {
+    /// Begins to send, for as long as the engine is there.
+    pub(super) fn start_webhooks(&self) -> io::Result<()> {
+        let Some(settings) = self.inner.config.webhooks.clone() else { return Ok(()) };
+        self.remove_orphaned_webhooks();
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(MAX_SENDING + 1).build()?;
+        let webhooks = Arc::clone(&self.inner.webhooks);
+        let sender = Sender { engine: Arc::downgrade(&self.inner), webhooks, settings: Arc::new(settings) };
+        std::thread::Builder::new().name("webhooks".into()).spawn(move || {
+            runtime.block_on(Turns::new(sender).run());
+            // A receiver that is slow to answer delays nothing: its notification is sent again at the next start.
+            runtime.shutdown_background();
+        })?;
+        Ok(())
+    }
+}
+
+/// When a webhook has its next turn.
+enum Next {
+    /// At once, after the others.
+    Again,
+    /// After this, unless it is changed before.
+    After(Duration),
+    /// With the next notification.
+    Woken,
+}
+
+type Turn = (WebhookId, OrganizationId, Next);
+
+/// Decides whose turn it is.
+struct Turns {
+    sender: Sender,
+    due: BTreeMap<WebhookId, (OrganizationId, Stopwatch)>,
+    /// Those whose last try failed: news of a project don't shorten their wait.
+    waiting: HashSet<WebhookId>,
+    sending: HashMap<WebhookId, OrganizationId>,
+    /// Those that were woken while they sent.
+    again: HashSet<WebhookId>,
+    turns: JoinSet<Turn>,
+}
+
+impl Turns {
+    fn new(sender: Sender) -> Self {
+        let now = Stopwatch::now();
+        let due = sender.webhooks.all().into_iter().map(|(id, organization, _)| (id, (organization, now))).collect();
+        Self { sender, due, waiting: HashSet::new(), sending: HashMap::new(), again: HashSet::new(), turns: JoinSet::new() }
+    }
+
+    async fn run(mut self) {
+        let (webhooks, mut looked, mut saved) = (Arc::clone(&self.sender.webhooks), Stopwatch::now(), Stopwatch::now());
+        while !webhooks.is_stopped() && self.sender.engine.strong_count() > 0 {
+            let is_look = looked.elapsed() >= LOOK_EVERY;
+            if is_look {
+                looked = Stopwatch::now();
+            }
+            self.note_woken(is_look);
+            while let Some(id) = self.next_turn() {
+                self.begin(id);
+            }
+            if webhooks.is_unsaved() && saved.elapsed() >= SAVE_EVERY {
+                saved = Stopwatch::now();
+                self.sender.save().await;
+            }
+            let pause = self.pause(webhooks.is_unsaved());
+            tokio::select! {
+                Some(ended) = self.turns.join_next(), if !self.turns.is_empty() => match ended {
+                    Ok(turn) => self.end(turn),
+                    Err(error) => tracing::error!(%error, "the sending of a webhook failed"),
+                },
+                () = webhooks.work.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// Makes webhooks due whose projects have news, or all.
+    fn note_woken(&mut self, all: bool) {
+        let woken = self.sender.webhooks.take_woken();
+        if woken.is_empty() && !all {
+            return;
+        }
+        let now = Stopwatch::now();
+        let news = self.sender.webhooks.all().into_iter().filter(|(_, _, project)| all || woken.contains(project));
+        for (id, organization, _) in news {
+            if self.sending.contains_key(&id) {
+                self.again.insert(id);
+            } else if !self.waiting.contains(&id) {
+                self.due.entry(id).or_insert((organization, now));
+            } else if self.sender.webhooks.outlook(&id).is_none_or(|outlook| outlook.next_at.is_none()) {
+                // A replay or a pause ended the wait.
+                self.waiting.remove(&id);
+                self.due.insert(id, (organization, now));
+            }
+        }
+    }
+
+    /// The webhook that is due, of the organization with the fewest that send.
+    fn next_turn(&self) -> Option<WebhookId> {
+        if self.sending.len() >= MAX_SENDING {
+            return None;
+        }
+        let now = Stopwatch::now();
+        let mut of_one: HashMap<OrganizationId, usize> = HashMap::new();
+        self.sending.values().for_each(|organization| *of_one.entry(*organization).or_default() += 1);
+        let count = |organization: &OrganizationId| of_one.get(organization).copied().unwrap_or(0);
+        let due = self.due.iter().filter(|(_, (organization, at))| *at <= now && count(organization) < MAX_SENDING_OF_ONE);
+        due.min_by_key(|(_, (organization, at))| (count(organization), *at)).map(|(id, _)| id.clone())
+    }
+
+    fn begin(&mut self, id: WebhookId) {
+        let Some((organization, _)) = self.due.remove(&id) else { return };
+        self.waiting.remove(&id);
+        self.sending.insert(id.clone(), organization);
+        let sender = self.sender.clone();
+        self.turns.spawn(async move {
+            let next = sender.turn(&id).await;
+            (id, organization, next)
+        });
+    }
+
+    fn end(&mut self, (id, organization, next): Turn) {
+        self.sending.remove(&id);
+        let now = Stopwatch::now();
+        let is_woken = self.again.remove(&id);
+        match next {
+            Next::After(wait) => {
+                self.waiting.insert(id.clone());
+                self.due.insert(id, (organization, now + wait));
+            }
+            Next::Woken if !is_woken => {}
+            Next::Again | Next::Woken => {
+                self.due.insert(id, (organization, now));
+            }
+        }
+    }
+
+    /// How long nothing is due.
+    fn pause(&self, is_unsaved: bool) -> Duration {
+        let now = Stopwatch::now();
+        let free = self.sending.len() < MAX_SENDING;
+        let later = self.due.values().map(|(_, at)| *at).filter(|at| *at > now).min().filter(|_| free);
+        let most = if is_unsaved { SAVE_EVERY } else { LOOK_EVERY };
+        later.map_or(most, |at| most.min(at - now))
+    }
+}
+
+/// Sends the notifications of one webhook at a time.
+#[derive(Clone)]
+struct Sender {
+    engine: Weak<Inner>,
+    webhooks: Arc<Webhooks>,
+    settings: Arc<WebhookSettings>,
+}
+
+/// Why a turn ended early.
+enum Ended {
+    /// The engine stops.
+    Stopped,
+    Asked(AskError),
+    File(io::Error),
+}
+
+impl From<AskError> for Ended {
+    fn from(error: AskError) -> Self {
+        Self::Asked(error)
+    }
+}
+
+impl Sender {
+    /// The engine, for a moment: it is not held while a receiver is waited for.
+    fn engine(&self) -> Result<Engine, Ended> {
+        let inner = self.engine.upgrade().filter(|inner| !inner.admission.is_closing()).ok_or(Ended::Stopped)?;
+        Ok(Engine { inner })
+    }
+
+    async fn save(&self) {
+        let Ok(now) = self.engine().map(|engine| engine.clock().now()) else { return };
+        let webhooks = Arc::clone(&self.webhooks);
+        if let Err(error) = tokio::task::spawn_blocking(move || webhooks.save(now, false)).await {
+            tracing::error!(%error, "the progress of webhooks could not be written");
+        }
+    }
+
+    async fn turn(&self, id: &WebhookId) -> Next {
+        match self.try_turn(id).await {
+            Ok(next) => next,
+            Err(Ended::Stopped) => Next::Woken,
+            Err(Ended::Asked(error)) => {
+                tracing::debug!(webhook = %id, %error, "the notifications of a webhook could not be read; it is tried again");
+                Next::After(AFTER_FAILURE)
+            }
+            Err(Ended::File(error)) => {
+                tracing::warn!(webhook = %id, %error, "the deliveries of a webhook could not be written; it is tried again");
+                Next::After(AFTER_FAILURE)
+            }
+        }
+    }
+
+    async fn try_turn(&self, id: &WebhookId) -> Result<Next, Ended> {
+        let Some(outlook) = self.webhooks.outlook(id) else { return Ok(Next::Woken) };
+        let engine = self.engine()?;
+        let project = outlook.webhook.project;
+        let now = engine.clock().now();
+        if let Some(wait) = outlook.next_at.map(|at| at.0.saturating_sub(now.0)).filter(|wait| *wait > 0) {
+            return Ok(Next::After(Duration::from_millis(wait.unsigned_abs())));
+        }
+        if engine.registry().policy(project).is_none() {
+            return Ok(Next::Woken);
+        }
+        let (incarnation, last) = engine.version(project, &Depends::Everything).await?;
+        self.forget_erased(&engine, &outlook).await?;
+        if last <= outlook.done {
+            return Ok(Next::Woken);
+        }
+        let (notifications, until, has_more) = read(&engine, &outlook).await?;
+        drop(engine);
+        let began = Stopwatch::now();
+        for notification in notifications {
+            if began.elapsed() >= TURN {
+                return Ok(Next::Again);
+            }
+            let engine = self.engine()?;
+            // What was read may have been erased since.
+            if engine.version(project, &Depends::Everything).await?.0 != incarnation {
+                return Ok(Next::Again);
+            }
+            drop(engine);
+            match self.deliver(id, outlook.generation, notification).await? {
+                Attempt::Done => {}
+                Attempt::Again(wait) => return Ok(Next::After(wait)),
+                Attempt::Outdated => return Ok(Next::Again),
+            }
+        }
+        self.webhooks.passed((id, outlook.generation), until, now);
+        Ok(if has_more { Next::Again } else { Next::Woken })
+    }
+
+    /// Tries a notification once.
+    async fn deliver(&self, id: &WebhookId, generation: u64, notification: Notification) -> Result<Attempt, Ended> {
+        // As it is now: it may have been paused, and its secret be another one.
+        let outlook = self.webhooks.outlook(id).filter(|outlook| outlook.generation == generation);
+        let Some(Outlook { webhook, .. }) = outlook else { return Ok(Attempt::Outdated) };
+        let now = self.engine()?.clock().now();
+        let body = notification.body(&webhook).map_err(|error| Ended::File(error.into()))?;
+        let signature = signature(&webhook.secrets(now), now, &body);
+        let request = SignedRequest { url: webhook.url, signature, body, timeout: self.settings.timeout };
+        let transport = Arc::clone(&self.settings.transport);
+        let sent = tokio::task::spawn_blocking(move || transport.send(&request)).await;
+        let outcome = match sent {
+            Ok(answered) => answered.map_err(|failure| failure.code),
+            Err(error) => {
+                tracing::error!(webhook = %id, %error, "a notification could not be sent");
+                Err("internal_error")
+            }
+        };
+        let now = self.engine()?.clock().now();
+        Ok(self.webhooks.tried((id, generation), &notification, outcome, &self.settings, now))
+    }
+
+    /// After an erasure, forgets deliveries of events that are gone.
+    async fn forget_erased(&self, engine: &Engine, outlook: &Outlook) -> Result<(), Ended> {
+        let (id, project) = (&outlook.webhook.id, outlook.webhook.project);
+        let reflected = engine.inner.erasures.reflected(project);
+        if reflected == outlook.reflected {
+            return Ok(());
+        }
+        let mut there = BTreeSet::new();
+        let (first, last) = self.webhooks.listed(id).unwrap_or((1, 0));
+        let mut after = first.saturating_sub(1);
+        while after < last {
+            let page = page(engine, project, after).await?;
+            there.extend(page.events.iter().map(|paged| paged.position));
+            after = page.events.last().filter(|_| page.has_more).map_or(last, |paged| paged.position);
+        }
+        let (webhooks, id) = (Arc::clone(&self.webhooks), id.clone());
+        let kept = tokio::task::spawn_blocking(move || webhooks.keep(&id, &there, last, reflected)).await;
+        kept.map_err(io::Error::other).flatten().map_err(Ended::File)
+    }
+}
+
+async fn page(
+    engine: &Engine,
+    project: headcount_domain::ids::ProjectId,
+    after: Position,
+) -> Result<super::scan::EventsPage, AskError> {
+    let order = PageOrder::Recorded { after };
+    let question = PageQuestion { predicate: Predicate::default(), window: None, order, limit: PAGE_EVENTS, until: None };
+    engine.events_page(project, question).await
+}
+
+/// Reads the next notifications of a webhook, the position up to which there are no others, and whether more events follow.
+async fn read(engine: &Engine, outlook: &Outlook) -> Result<(Vec<Notification>, Position, bool), AskError> {
+    let page = page(engine, outlook.webhook.project, outlook.done).await?;
+    let notifications = page.events.iter().filter_map(|paged| Notification::of(paged.position, &paged.event)).collect();
+    let until = match page.events.last() {
+        Some(last) if page.has_more => last.position,
+        _ => page.until.max(outlook.done),
+    };
+    Ok((notifications, until, page.has_more))
+}

@@ -1,0 +1,133 @@
+//! Webhooks: their management.
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::intake::event::Position;
+
+use super::handle::Engine;
+use super::open::last_position;
+use crate::registry::{Author, RegistryError, Secret, WebhookId};
+use crate::webhooks::{
+    DeliveryPage, DeliveryQuery, NewWebhook, Replay, Rotation, Webhook, WebhookPage, WebhookPatch, WebhookQuery,
+};
+
+impl Engine {
+    /// Makes a webhook. It is told of notifications that are recorded from now on. The secret is returned this once.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] if the organization has no such project; [`RegistryError::Invalid`] `url` and `events`; [`RegistryError::Conflict`]
+    /// `limit_reached` at [`MAX_WEBHOOKS`](crate::webhooks::MAX_WEBHOOKS); [`RegistryError::Storage`].
+    pub fn create_webhook(
+        &self,
+        organization: OrganizationId,
+        new: NewWebhook,
+        by: impl Into<Author>,
+    ) -> Result<(Webhook, Secret), RegistryError> {
+        let config = self.registry().policy(new.project);
+        config.filter(|config| config.policy.organization == organization).ok_or(RegistryError::NotFound { what: "project" })?;
+        let after = last_position(&*self.inner.history);
+        let check = |url: &str| self.check_webhook_url(url);
+        let made = self.inner.webhooks.create(self.registry(), organization, (new, after), check, &by.into())?;
+        // The project may have been deleted meanwhile.
+        self.remove_orphaned_webhooks();
+        Ok(made)
+    }
+
+    /// A webhook.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], also if it is another organization's.
+    pub fn webhook(&self, organization: OrganizationId, id: &WebhookId) -> Result<Webhook, RegistryError> {
+        self.inner.webhooks.get(organization, id)
+    }
+
+    /// Returns webhooks of an organization, newest first.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`] `starting_after` for a webhook that is not there.
+    pub fn webhooks(&self, organization: OrganizationId, query: &WebhookQuery) -> Result<WebhookPage, RegistryError> {
+        self.inner.webhooks.page(organization, query)
+    }
+
+    /// Changes a webhook: all fields of the patch, or none.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `url` and `events`; [`RegistryError::Storage`].
+    pub fn change_webhook(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        patch: WebhookPatch,
+        by: impl Into<Author>,
+    ) -> Result<Webhook, RegistryError> {
+        let check = |url: &str| self.check_webhook_url(url);
+        self.inner.webhooks.change(self.registry(), (organization, id), patch, check, &by.into())
+    }
+
+    /// Removes a webhook.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub fn remove_webhook(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        by: impl Into<Author>,
+    ) -> Result<(), RegistryError> {
+        self.inner.webhooks.remove(self.registry(), organization, id, &by.into())
+    }
+
+    /// Gives a webhook a new secret, which is returned this once. For a day the former one signs, too.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub fn rotate_webhook_secret(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        by: impl Into<Author>,
+    ) -> Result<Rotation, RegistryError> {
+        self.inner.webhooks.rotate(self.registry(), organization, id, &by.into())
+    }
+
+    /// Returns deliveries of a webhook, latest first.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` for a delivery that is not there.
+    pub fn webhook_deliveries(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        query: &DeliveryQuery,
+    ) -> Result<DeliveryPage, RegistryError> {
+        self.inner.webhooks.deliveries(organization, id, query)
+    }
+
+    /// Has a webhook send all notifications from a position on again, with the same ids.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub fn replay_webhook(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        from: Position,
+        by: impl Into<Author>,
+    ) -> Result<Replay, RegistryError> {
+        let to = last_position(&*self.inner.history);
+        self.inner.webhooks.replay(self.registry(), (organization, id), (from, to), &by.into())
+    }
+
+    /// Removes the webhooks of projects that were deleted. What fails is repeated at the next start.
+    pub(super) fn remove_orphaned_webhooks(&self) {
+        if let Err(error) = self.inner.webhooks.remove_orphans(self.registry(), &self.clock().now().into()) {
+            tracing::warn!(%error, "the webhooks of a deleted project could not be removed; the next start tries again");
+        }
+    }
+
+    fn check_webhook_url(&self, url: &str) -> Result<String, String> {
+        match &self.inner.config.webhooks {
+            Some(settings) => settings.transport.check(url),
+            None => Err("can't be used: this engine sends no webhooks".to_owned()),
+        }
+    }
+}

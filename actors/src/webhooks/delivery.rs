@@ -1,0 +1,147 @@
+//! Deliveries: what became of the notifications of a webhook.
+
+use std::collections::BTreeMap;
+
+use headcount_domain::intake::event::Position;
+use headcount_domain::named_values;
+use headcount_domain::time::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::message::{Notification, delivery_id};
+use crate::registry::WebhookId;
+
+/// The most deliveries that are listed of a webhook: the latest.
+pub const MAX_DELIVERIES: usize = 1_000;
+/// How long a delivery is listed.
+const LISTED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
+
+named_values! {
+    /// How far a delivery is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DeliveryStatus by as_str {
+        /// It is tried.
+        Pending = "pending",
+        /// The receiver took it.
+        Delivered = "delivered",
+        /// It was given up.
+        Dead = "dead",
+    }
+}
+
+/// What became of a notification. It holds nothing of the event but its id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delivery {
+    /// The event's position.
+    pub position: Position,
+    /// The event's id.
+    pub event_id: String,
+    /// How far it is.
+    pub status: DeliveryStatus,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// The status of the last answer, if there was one.
+    pub last_status: Option<u16>,
+    /// Why there was none: a code.
+    pub last_error: Option<String>,
+    /// When the event was received.
+    pub created_at: Instant,
+    /// When the receiver took it.
+    pub delivered_at: Option<Instant>,
+    /// When it was tried first.
+    pub(super) tried_since: Instant,
+    /// When it is tried again, while it is pending.
+    pub(super) next_at: Instant,
+}
+
+/// The deliveries to list.
+#[derive(Debug, Clone, Default)]
+pub struct DeliveryQuery {
+    /// The most deliveries.
+    pub limit: usize,
+    /// Only those before this one.
+    pub starting_after: Option<String>,
+    /// Only those that are this far.
+    pub status: Option<DeliveryStatus>,
+}
+
+/// A part of a list of deliveries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryPage {
+    /// The deliveries with their ids, latest first.
+    pub deliveries: Vec<(String, Delivery)>,
+    /// Whether earlier ones follow.
+    pub truncated: bool,
+}
+
+/// How far a webhook has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Progress {
+    /// All notifications up to here are done.
+    pub(super) done: Position,
+    /// The last erasure of the project that the deliveries reflect.
+    pub(super) reflected: u64,
+    /// What became of the last ones, by position.
+    pub(super) deliveries: BTreeMap<Position, Delivery>,
+}
+
+impl Progress {
+    /// The delivery that is tried, if there is one. It follows what is done.
+    pub(super) fn pending(&self) -> Option<&Delivery> {
+        let next = self.done.checked_add(1)?;
+        self.deliveries.range(next..).map(|(_, delivery)| delivery).find(|delivery| delivery.status == DeliveryStatus::Pending)
+    }
+
+    /// The delivery of a notification that is tried now: the one that was begun, or a new one.
+    pub(super) fn begin(&mut self, notification: &Notification, now: Instant) -> &mut Delivery {
+        let new = || Delivery {
+            position: notification.position(),
+            event_id: notification.event_id().to_owned(),
+            status: DeliveryStatus::Pending,
+            attempts: 0,
+            last_status: None,
+            last_error: None,
+            created_at: notification.received(),
+            delivered_at: None,
+            tried_since: now,
+            next_at: now,
+        };
+        let delivery = self.deliveries.entry(notification.position()).or_insert_with(new);
+        if delivery.status != DeliveryStatus::Pending {
+            // A replay, or a repetition after a stop.
+            *delivery = new();
+        }
+        delivery
+    }
+
+    /// Forgets deliveries of which too much time has passed, and the earliest of too many; never the one that is tried.
+    pub(super) fn prune(&mut self, now: Instant) {
+        let (done, listed_since) = (self.done, now.0.saturating_sub(LISTED_MS));
+        self.deliveries.retain(|position, delivery| match delivery.status {
+            // What is passed by was erased.
+            DeliveryStatus::Pending => *position > done,
+            DeliveryStatus::Delivered | DeliveryStatus::Dead => delivery.created_at.0 > listed_since,
+        });
+        while self.deliveries.len() > MAX_DELIVERIES {
+            let ended = self.deliveries.iter().find(|(_, delivery)| delivery.status != DeliveryStatus::Pending);
+            let Some(earliest) = ended.map(|(position, _)| *position) else { return };
+            self.deliveries.remove(&earliest);
+        }
+    }
+
+    /// Returns deliveries, latest first; `None` if `starting_after` is not one.
+    pub(super) fn page(&self, webhook: &WebhookId, query: &DeliveryQuery) -> Option<DeliveryPage> {
+        let all = self.deliveries.values().rev().map(|delivery| (delivery_id(webhook, delivery.position), delivery));
+        let all: Vec<_> = all.collect();
+        let begin = match &query.starting_after {
+            None => 0,
+            Some(after) => all.iter().position(|(id, _)| id == after)? + 1,
+        };
+        let mut rest =
+            all.into_iter().skip(begin).filter(|(_, delivery)| query.status.is_none_or(|status| status == delivery.status));
+        let deliveries: Vec<_> = rest.by_ref().take(query.limit).map(|(id, delivery)| (id, delivery.clone())).collect();
+        Some(DeliveryPage { deliveries, truncated: rest.next().is_some() })
+    }
+}

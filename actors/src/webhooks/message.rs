@@ -1,0 +1,100 @@
+//! What is sent: the body, its id and its signature.
+
+use headcount_domain::ids::public_id;
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::Instant;
+use hmac::{Hmac, Mac};
+use serde::Serialize;
+use sha2::Sha256;
+
+use super::webhook::{SigningSecret, Webhook};
+use crate::live::LiveNotification;
+use crate::registry::WebhookId;
+
+/// How much earlier than its receipt an event may have happened, to be sent.
+const MAX_AGE_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// The id of a delivery: the same at each try, and of each replay.
+pub(crate) fn delivery_id(webhook: &WebhookId, position: Position) -> String {
+    public_id("dlv_", position, 2, webhook.as_str())
+}
+
+/// A notification to send.
+#[derive(Debug, Clone)]
+pub(crate) struct Notification {
+    shown: LiveNotification,
+    /// When it was received.
+    received: Instant,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    webhook_id: &'a WebhookId,
+    project_id: String,
+    position: Position,
+    created_at: String,
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    event_id: &'a str,
+    name: &'a str,
+    message: Option<&'a str>,
+    channel: Option<&'a str>,
+    at: String,
+}
+
+impl Notification {
+    /// The notification of an event, if it is one to send.
+    pub(crate) fn of(position: Position, event: &Event) -> Option<Self> {
+        let shown = LiveNotification::of(position, event)?;
+        (event.received.0.saturating_sub(event.time.0) <= MAX_AGE_MS).then_some(Self { shown, received: event.received })
+    }
+
+    pub(crate) fn position(&self) -> Position {
+        self.shown.position
+    }
+
+    pub(crate) fn event_id(&self) -> &str {
+        &self.shown.event_id
+    }
+
+    pub(crate) fn received(&self) -> Instant {
+        self.received
+    }
+
+    /// The body for a webhook. It depends on the event alone, so that each try has the same bytes.
+    pub(crate) fn body(&self, webhook: &Webhook) -> serde_json::Result<Vec<u8>> {
+        let LiveNotification { position, event_id, name, message, channel, at } = &self.shown;
+        serde_json::to_vec(&Body {
+            id: delivery_id(&webhook.id, *position),
+            kind: "notification",
+            webhook_id: &webhook.id,
+            project_id: webhook.project.to_string(),
+            position: *position,
+            created_at: self.received.to_string(),
+            data: Data { event_id, name, message: message.as_deref(), channel: channel.as_deref(), at: at.to_string() },
+        })
+    }
+}
+
+/// The header that proves to the receiver who sent `body`, and when: HMAC-SHA256 of `<t>.<body>`, once for each secret.
+pub(crate) fn signature(secrets: &[SigningSecret], now: Instant, body: &[u8]) -> String {
+    let seconds = now.0.div_euclid(1_000);
+    let mut header = format!("t={seconds}");
+    for secret in secrets {
+        // A key of any length is allowed.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.key()) else { continue };
+        mac.update(format!("{seconds}.").as_bytes());
+        mac.update(body);
+        header.push_str(",v1=");
+        for byte in mac.finalize().into_bytes() {
+            header.push_str(&format!("{byte:02x}"));
+        }
+    }
+    header
+}

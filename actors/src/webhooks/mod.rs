@@ -1,0 +1,23 @@
+//! Webhooks: where a project's notifications are sent, and how far that has come.
+//!
+//! A notification is an event with `notify: true`. None is stored a second time: a webhook holds the position up to which all are done, and what comes after
+//! is read from the project's history. So a stop at any moment loses none; it can only repeat one, with the same id and the same bytes.
+
+mod delivery;
+mod files;
+mod message;
+mod outlook;
+mod store;
+mod transport;
+mod webhook;
+
+pub use delivery::{Delivery, DeliveryPage, DeliveryQuery, DeliveryStatus, MAX_DELIVERIES};
+pub use outlook::{Replay, Rotation, WebhookFigures, WebhookPage, WebhookQuery};
+pub use store::MAX_WEBHOOKS;
+pub use transport::{Deliver, DeliveryFailure, SignedRequest, WebhookSettings};
+pub use webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus};
+
+pub(crate) use files::{WEBHOOKS_DIR, WebhookFiles};
+pub(crate) use message::{Notification, signature};
+pub(crate) use outlook::{Attempt, Outlook};
+pub(crate) use store::Webhooks;

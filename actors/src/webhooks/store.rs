@@ -1,0 +1,461 @@
+//! All webhooks: in memory, and in their files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_domain::time::Instant;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+
+use super::delivery::{DeliveryPage, DeliveryQuery, DeliveryStatus, Progress};
+use super::files::{WEBHOOKS_DIR, WebhookFiles};
+use super::message::Notification;
+use super::outlook::{Attempt, Outlook, Replay, Rotation, WebhookFigures, WebhookPage, WebhookQuery};
+use super::transport::WebhookSettings;
+use super::webhook::{
+    BOTH_SIGN_MS, FormerSecret, NewWebhook, SigningSecret, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events,
+    check_url,
+};
+use crate::registry::{AuditAction, Author, ControlError, Registry, RegistryError, Secret, WebhookId};
+
+/// The most webhooks of an organization.
+pub const MAX_WEBHOOKS: usize = 100;
+/// How long progress may be in memory alone. A stop in between repeats what was sent since.
+const SAVE_EVERY_MS: i64 = 1_000;
+
+const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "webhook" };
+
+#[derive(Debug)]
+struct Held {
+    webhook: Webhook,
+    progress: Progress,
+    generation: u64,
+    /// Since when the progress is in memory alone.
+    unsaved_since: Option<Instant>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Webhooks {
+    files: WebhookFiles,
+    held: RwLock<BTreeMap<WebhookId, Held>>,
+    /// Held while a file is written.
+    changes: Mutex<()>,
+    /// The projects with new notifications.
+    woken: Mutex<BTreeSet<ProjectId>>,
+    /// Notified when something is to be done.
+    pub(crate) work: Notify,
+    stopped: AtomicBool,
+    delivered: AtomicU64,
+    failed: AtomicU64,
+    dead: AtomicU64,
+}
+
+impl Webhooks {
+    /// Reads the webhooks in `dir`.
+    ///
+    /// # Errors
+    /// A file can't be read.
+    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
+        let (files, webhooks) = WebhookFiles::open(dir)?;
+        let hold = |(webhook, progress): (Webhook, Progress)| {
+            (webhook.id.clone(), Held { webhook, progress, generation: 0, unsaved_since: None })
+        };
+        Ok(Self {
+            files,
+            held: RwLock::new(webhooks.into_iter().map(hold).collect()),
+            changes: Mutex::default(),
+            woken: Mutex::default(),
+            work: Notify::new(),
+            stopped: AtomicBool::new(false),
+            delivered: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            dead: AtomicU64::new(0),
+        })
+    }
+
+    /// Makes a webhook, for notifications after the position `after`.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`]; [`RegistryError::Conflict`] `limit_reached`; [`RegistryError::Storage`].
+    pub(crate) fn create(
+        &self,
+        registry: &Registry,
+        organization: OrganizationId,
+        (new, after): (NewWebhook, Position),
+        check: impl FnOnce(&str) -> Result<String, String>,
+        author: &Author,
+    ) -> Result<(Webhook, Secret), RegistryError> {
+        let _one = self.changes.lock();
+        let url = check_url(&new.url, check)?;
+        let events = check_events(new.events)?.unwrap_or_else(|| vec![WebhookEvent::Notification]);
+        let count = self.held.read().values().filter(|held| held.webhook.organization == organization).count();
+        if count >= MAX_WEBHOOKS {
+            let message = format!("there are {MAX_WEBHOOKS} webhooks; there can be no more");
+            return Err(RegistryError::Conflict { code: "limit_reached", message });
+        }
+        let (secret, shown) = SigningSecret::random()?;
+        let webhook = Webhook {
+            id: WebhookId::random()?,
+            organization,
+            project: new.project,
+            url,
+            events,
+            status: WebhookStatus::Active,
+            created_at: author.at,
+            created_after: after,
+            secret,
+            former: None,
+        };
+        let changes = Webhook::differences(None, Some(&webhook));
+        registry.note_webhook_change(organization, &webhook.id, AuditAction::WebhookCreated, changes, author)?;
+        self.files.write(&webhook).map_err(|error| failed("write", error))?;
+        let progress = Progress { done: after, ..Progress::default() };
+        let held = Held { webhook: webhook.clone(), progress, generation: 0, unsaved_since: None };
+        self.held.write().insert(webhook.id.clone(), held);
+        self.wake(webhook.project);
+        Ok((webhook, shown))
+    }
+
+    /// A webhook of an organization.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`].
+    pub(crate) fn get(&self, organization: OrganizationId, id: &WebhookId) -> Result<Webhook, RegistryError> {
+        self.with(organization, id, |held| held.webhook.clone())
+    }
+
+    /// Returns webhooks of an organization, newest first.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`] `starting_after` for a webhook that is not there.
+    pub(crate) fn page(&self, organization: OrganizationId, query: &WebhookQuery) -> Result<WebhookPage, RegistryError> {
+        let held = self.held.read();
+        let all = held.values().map(|held| &held.webhook).filter(|webhook| webhook.organization == organization);
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        let begin = match &query.starting_after {
+            None => 0,
+            Some(after) => {
+                let unknown = || RegistryError::invalid("starting_after", "must be the id of a webhook");
+                all.iter().position(|webhook| webhook.id == *after).ok_or_else(unknown)? + 1
+            }
+        };
+        let rest = &all[begin..];
+        let webhooks = rest.iter().take(query.limit).map(|webhook| Webhook::clone(webhook)).collect();
+        Ok(WebhookPage { webhooks, truncated: rest.len() > query.limit })
+    }
+
+    /// Changes a webhook: all fields of the patch, or none.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Invalid`], [`RegistryError::Storage`].
+    pub(crate) fn change(
+        &self,
+        registry: &Registry,
+        (organization, id): (OrganizationId, &WebhookId),
+        patch: WebhookPatch,
+        check: impl FnOnce(&str) -> Result<String, String>,
+        author: &Author,
+    ) -> Result<Webhook, RegistryError> {
+        let _one = self.changes.lock();
+        let current = self.get(organization, id)?;
+        let mut changed = current.clone();
+        if let Some(url) = patch.url {
+            changed.url = check_url(&url, check)?;
+        }
+        changed.events = check_events(patch.events)?.unwrap_or(changed.events);
+        changed.status = patch.status.unwrap_or(changed.status);
+        if changed == current {
+            return Ok(current);
+        }
+        let changes = Webhook::differences(Some(&current), Some(&changed));
+        registry.note_webhook_change(organization, id, AuditAction::WebhookUpdated, changes, author)?;
+        self.put(&changed)?;
+        self.wake(changed.project);
+        Ok(changed)
+    }
+
+    /// Gives a webhook a new secret. The former one signs, too, for a day; one before it no longer does.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub(crate) fn rotate(
+        &self,
+        registry: &Registry,
+        organization: OrganizationId,
+        id: &WebhookId,
+        author: &Author,
+    ) -> Result<Rotation, RegistryError> {
+        let _one = self.changes.lock();
+        let mut changed = self.get(organization, id)?;
+        let (secret, shown) = SigningSecret::random()?;
+        let valid_until = author.at.plus_ms(BOTH_SIGN_MS);
+        changed.former = Some(FormerSecret { secret: std::mem::replace(&mut changed.secret, secret), valid_until });
+        registry.note_webhook_change(organization, id, AuditAction::WebhookSecretRotated, BTreeMap::new(), author)?;
+        self.put(&changed)?;
+        Ok(Rotation { secret: shown, previous_valid_until: valid_until })
+    }
+
+    /// Removes a webhook.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub(crate) fn remove(
+        &self,
+        registry: &Registry,
+        organization: OrganizationId,
+        id: &WebhookId,
+        author: &Author,
+    ) -> Result<(), RegistryError> {
+        let _one = self.changes.lock();
+        let current = self.get(organization, id)?;
+        let changes = Webhook::differences(Some(&current), None);
+        registry.note_webhook_change(organization, id, AuditAction::WebhookDeleted, changes, author)?;
+        self.files.remove(id).map_err(|error| failed("remove", error))?;
+        self.held.write().remove(id);
+        Ok(())
+    }
+
+    /// Removes the webhooks of projects that are gone.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub(crate) fn remove_orphans(&self, registry: &Registry, author: &Author) -> Result<(), RegistryError> {
+        let held = self.held.read();
+        let orphans = held.values().map(|held| &held.webhook).filter(|webhook| registry.policy(webhook.project).is_none());
+        let orphans: Vec<_> = orphans.map(|webhook| (webhook.organization, webhook.id.clone())).collect();
+        drop(held);
+        for (organization, id) in orphans {
+            match self.remove(registry, organization, &id, author) {
+                Ok(()) | Err(RegistryError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns deliveries of a webhook, latest first.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`]; [`RegistryError::Invalid`] `starting_after` for a delivery that is not there.
+    pub(crate) fn deliveries(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        query: &DeliveryQuery,
+    ) -> Result<DeliveryPage, RegistryError> {
+        let page = self.with(organization, id, |held| held.progress.page(id, query))?;
+        page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of a delivery"))
+    }
+
+    /// Has all notifications from the position `from` on sent again. None from before the webhook was made is sent.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub(crate) fn replay(
+        &self,
+        registry: &Registry,
+        (organization, id): (OrganizationId, &WebhookId),
+        (from, to): (Position, Position),
+        author: &Author,
+    ) -> Result<Replay, RegistryError> {
+        let _one = self.changes.lock();
+        let webhook = self.get(organization, id)?;
+        registry.note_webhook_change(organization, id, AuditAction::WebhookReplayed, BTreeMap::new(), author)?;
+        let from = from.max(webhook.created_after.saturating_add(1));
+        let replayed = self.with(organization, id, |held| {
+            let done = held.progress.done.min(from.saturating_sub(1));
+            Progress { done, ..held.progress.clone() }
+        })?;
+        self.files.write_progress(id, &replayed).map_err(|error| failed("write", error))?;
+        if let Some(held) = self.held.write().get_mut(id) {
+            held.progress = replayed;
+            held.generation += 1;
+        }
+        self.wake(webhook.project);
+        Ok(Replay { from, to: to.max(from.saturating_sub(1)) })
+    }
+
+    /// Notes that a project may have a new notification.
+    pub(crate) fn wake(&self, project: ProjectId) {
+        self.woken.lock().insert(project);
+        self.work.notify_one();
+    }
+
+    /// Returns the projects that were woken since the last call.
+    pub(crate) fn take_woken(&self) -> BTreeSet<ProjectId> {
+        std::mem::take(&mut *self.woken.lock())
+    }
+
+    /// Ends the sending.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.work.notify_one();
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    /// All webhooks, with their organizations and projects.
+    pub(crate) fn all(&self) -> Vec<(WebhookId, OrganizationId, ProjectId)> {
+        let held = self.held.read();
+        held.values().map(|Held { webhook, .. }| (webhook.id.clone(), webhook.organization, webhook.project)).collect()
+    }
+
+    /// What a webhook has to do; `None` if it is gone or paused.
+    pub(crate) fn outlook(&self, id: &WebhookId) -> Option<Outlook> {
+        let held = self.held.read();
+        let held = held.get(id).filter(|held| held.webhook.status == WebhookStatus::Active)?;
+        Some(Outlook {
+            webhook: held.webhook.clone(),
+            done: held.progress.done,
+            reflected: held.progress.reflected,
+            next_at: held.progress.pending().map(|delivery| delivery.next_at),
+            generation: held.generation,
+        })
+    }
+
+    /// Records the outcome of a try: the status of an answer, or why there was none.
+    pub(crate) fn tried(
+        &self,
+        (id, generation): (&WebhookId, u64),
+        notification: &Notification,
+        outcome: Result<u16, &'static str>,
+        settings: &WebhookSettings,
+        now: Instant,
+    ) -> Attempt {
+        let mut held = self.held.write();
+        let Some(held) = held.get_mut(id).filter(|held| held.generation == generation) else { return Attempt::Outdated };
+        let delivery = held.progress.begin(notification, now);
+        delivery.attempts = delivery.attempts.saturating_add(1);
+        delivery.last_status = outcome.ok();
+        delivery.last_error = outcome.err().map(str::to_owned);
+        let is_delivered = outcome.is_ok_and(|status| (200..300).contains(&status));
+        let tried_ms = u64::try_from(now.0.saturating_sub(delivery.tried_since.0)).unwrap_or_default();
+        let attempt = if is_delivered {
+            (delivery.status, delivery.delivered_at) = (DeliveryStatus::Delivered, Some(now));
+            self.delivered.fetch_add(1, Ordering::Relaxed);
+            Attempt::Done
+        } else if Duration::from_millis(tried_ms) >= settings.give_up_after {
+            delivery.status = DeliveryStatus::Dead;
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            self.dead.fetch_add(1, Ordering::Relaxed);
+            Attempt::Done
+        } else {
+            let wait = settings.wait_after(delivery.attempts);
+            delivery.next_at = now.plus_ms(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            Attempt::Again(wait)
+        };
+        if attempt == Attempt::Done {
+            held.progress.done = held.progress.done.max(notification.position());
+        }
+        held.progress.prune(now);
+        held.unsaved_since.get_or_insert(now);
+        attempt
+    }
+
+    /// Notes that there is no notification up to a position.
+    pub(crate) fn passed(&self, (id, generation): (&WebhookId, u64), done: Position, now: Instant) {
+        let mut held = self.held.write();
+        if let Some(held) = held.get_mut(id).filter(|held| held.generation == generation && held.progress.done < done) {
+            held.progress.done = done;
+            held.progress.prune(now);
+            held.unsaved_since.get_or_insert(now);
+        }
+    }
+
+    /// The positions of the deliveries of a webhook, the first and the last one.
+    pub(crate) fn listed(&self, id: &WebhookId) -> Option<(Position, Position)> {
+        let held = self.held.read();
+        let deliveries = &held.get(id)?.progress.deliveries;
+        Some((*deliveries.first_key_value()?.0, *deliveries.last_key_value()?.0))
+    }
+
+    /// Keeps only the deliveries, up to `until`, whose events are still `there`, durably.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub(crate) fn keep(&self, id: &WebhookId, there: &BTreeSet<Position>, until: Position, reflected: u64) -> io::Result<()> {
+        let _one = self.changes.lock();
+        let progress = {
+            let mut held = self.held.write();
+            let Some(held) = held.get_mut(id) else { return Ok(()) };
+            held.progress.deliveries.retain(|position, _| *position > until || there.contains(position));
+            held.progress.clone()
+        };
+        let progress = Progress { reflected, ..progress };
+        self.files.write_progress(id, &progress)?;
+        if let Some(held) = self.held.write().get_mut(id) {
+            held.progress.reflected = reflected;
+        }
+        Ok(())
+    }
+
+    /// Writes the progress that has been in memory alone for long enough, or all of it. Failures are tried again.
+    pub(crate) fn save(&self, now: Instant, all: bool) {
+        let _one = self.changes.lock();
+        let due = |since: Instant| all || now.0.saturating_sub(since.0).abs() >= SAVE_EVERY_MS;
+        let unsaved: Vec<_> = {
+            let held = self.held.read();
+            let unsaved = held.iter().filter(|(_, held)| held.unsaved_since.is_some_and(due));
+            unsaved.map(|(id, held)| (id.clone(), held.progress.clone())).collect()
+        };
+        for (id, progress) in unsaved {
+            match self.files.write_progress(&id, &progress) {
+                Ok(()) => {
+                    if let Some(held) = self.held.write().get_mut(&id).filter(|held| held.progress == progress) {
+                        held.unsaved_since = None;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(webhook = %id, %error, "the progress of a webhook could not be written; it is tried again")
+                }
+            }
+        }
+    }
+
+    /// Whether progress is in memory alone.
+    pub(crate) fn is_unsaved(&self) -> bool {
+        self.held.read().values().any(|held| held.unsaved_since.is_some())
+    }
+
+    /// Figures since the start.
+    pub(crate) fn figures(&self, now: Instant) -> WebhookFigures {
+        let held = self.held.read();
+        let failing = held.values().filter_map(|held| held.progress.pending());
+        let oldest = failing.clone().map(|delivery| delivery.created_at.0).min();
+        let lag = oldest.map_or(0, |oldest| u64::try_from(now.0.saturating_sub(oldest)).unwrap_or_default());
+        WebhookFigures {
+            delivered: self.delivered.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            dead: self.dead.load(Ordering::Relaxed),
+            failing: failing.count(),
+            lag: Duration::from_millis(lag),
+        }
+    }
+
+    fn with<R>(&self, organization: OrganizationId, id: &WebhookId, read: impl FnOnce(&Held) -> R) -> Result<R, RegistryError> {
+        let held = self.held.read();
+        held.get(id).filter(|held| held.webhook.organization == organization).map(read).ok_or(NOT_FOUND)
+    }
+
+    fn put(&self, webhook: &Webhook) -> Result<(), RegistryError> {
+        self.files.write(webhook).map_err(|error| failed("write", error))?;
+        if let Some(held) = self.held.write().get_mut(&webhook.id) {
+            held.webhook = webhook.clone();
+        }
+        Ok(())
+    }
+}
+
+fn failed(doing: &'static str, source: io::Error) -> RegistryError {
+    ControlError::Io { doing, path: WEBHOOKS_DIR.into(), source }.into()
+}

@@ -1,0 +1,163 @@
+//! A webhook, as stored and as shown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_domain::named_values;
+use headcount_domain::time::Instant;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::registry::{FieldChange, RegistryError, Secret, WEBHOOK_SECRET_PREFIX, WebhookId};
+
+/// The most bytes of a URL.
+const MAX_URL_BYTES: usize = 2_048;
+/// How long the former secret signs beside a new one.
+pub(super) const BOTH_SIGN_MS: i64 = 24 * 60 * 60 * 1_000;
+
+named_values! {
+    /// What a webhook is told of.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum WebhookEvent by as_str {
+        /// An event with `notify: true`.
+        Notification = "notification",
+    }
+}
+
+named_values! {
+    /// Whether a webhook sends.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum WebhookStatus by as_str {
+        /// It sends.
+        Active = "active",
+        /// It waits. What comes meanwhile is sent once it is active again.
+        Paused = "paused",
+    }
+}
+
+/// A secret that signs. Debug output does not show it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct SigningSecret(String);
+
+impl SigningSecret {
+    /// Generates a secret. The second one is for its owner.
+    pub(super) fn random() -> Result<(Self, Secret), RegistryError> {
+        let secret = Secret::random(WEBHOOK_SECRET_PREFIX)?;
+        Ok((Self(secret.expose().to_owned()), secret))
+    }
+
+    /// The key of the signature: the whole secret.
+    pub(crate) fn key(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SigningSecret(redacted)")
+    }
+}
+
+/// The secret before the present one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FormerSecret {
+    pub(super) secret: SigningSecret,
+    pub(super) valid_until: Instant,
+}
+
+/// A webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// Its id.
+    pub id: WebhookId,
+    /// The organization that owns it.
+    pub organization: OrganizationId,
+    /// The project whose notifications it sends.
+    pub project: ProjectId,
+    /// Where it sends them.
+    pub url: String,
+    /// What it is told of.
+    pub events: Vec<WebhookEvent>,
+    /// Whether it sends.
+    pub status: WebhookStatus,
+    /// When it was made.
+    pub created_at: Instant,
+    /// The project's last position at that time: later notifications are sent.
+    pub(crate) created_after: Position,
+    pub(super) secret: SigningSecret,
+    pub(super) former: Option<FormerSecret>,
+}
+
+/// A webhook to make.
+#[derive(Debug, Clone)]
+pub struct NewWebhook {
+    /// The project.
+    pub project: ProjectId,
+    /// The URL.
+    pub url: String,
+    /// What it is told of; `None`: of notifications.
+    pub events: Option<Vec<WebhookEvent>>,
+}
+
+/// A change of a webhook: fields that are `None` stay.
+#[derive(Debug, Clone, Default)]
+pub struct WebhookPatch {
+    /// The URL.
+    pub url: Option<String>,
+    /// What it is told of.
+    pub events: Option<Vec<WebhookEvent>>,
+    /// Whether it sends.
+    pub status: Option<WebhookStatus>,
+}
+
+impl Webhook {
+    /// The secrets that sign at `now`, the present one first.
+    pub(crate) fn secrets(&self, now: Instant) -> Vec<SigningSecret> {
+        let former = self.former.iter().filter(|former| former.valid_until > now).map(|former| former.secret.clone());
+        std::iter::once(self.secret.clone()).chain(former).collect()
+    }
+
+    /// The fields that differ between two states, as the audit log shows them.
+    pub(super) fn differences(before: Option<&Self>, after: Option<&Self>) -> BTreeMap<String, FieldChange> {
+        let fields = |webhook: &Self| {
+            let Self { project, url, events, status, .. } = webhook;
+            let events: Vec<_> = events.iter().map(|event| event.as_str()).collect();
+            [
+                ("project_id", json!(project.to_string())),
+                ("url", json!(url)),
+                ("events", json!(events)),
+                ("status", json!(status.as_str())),
+            ]
+        };
+        let (before, after) = (before.map(fields), after.map(fields));
+        let value = |fields: &Option<[(&str, Value); 4]>, at: usize| fields.as_ref().map_or(Value::Null, |f| f[at].1.clone());
+        let names = before.as_ref().or(after.as_ref()).map(|fields| fields.each_ref().map(|(name, _)| (*name).to_owned()));
+        let changes = names.into_iter().flatten().enumerate();
+        let changes = changes.map(|(at, name)| (name, FieldChange { from: value(&before, at), to: value(&after, at) }));
+        changes.filter(|(_, change)| change.from != change.to).collect()
+    }
+}
+
+/// Checks what a webhook is told of.
+pub(super) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>, RegistryError> {
+    match events {
+        Some(events) if events.is_empty() => Err(RegistryError::invalid("events", "must name at least one event")),
+        Some(_) => Ok(Some(vec![WebhookEvent::Notification])),
+        None => Ok(None),
+    }
+}
+
+/// Checks a URL as far as that is possible without a connection: `check` knows which hosts are allowed.
+pub(super) fn check_url(url: &str, check: impl FnOnce(&str) -> Result<String, String>) -> Result<String, RegistryError> {
+    if url.len() > MAX_URL_BYTES {
+        return Err(RegistryError::invalid("url", format!("must have at most {MAX_URL_BYTES} bytes")));
+    }
+    check(url).map_err(|message| RegistryError::invalid("url", message))
+}

@@ -1,0 +1,144 @@
+//! `headcount webhook`.
+
+use super::ManagementCommand;
+use super::managed_server::ManagedServer;
+use super::request::{Body, Reply};
+use crate::cli::failure::Failure;
+
+/// The path of the webhooks.
+const PATH: &str = "/webhooks";
+
+/// A command about webhooks: where notifications are sent.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum WebhookCommand {
+    /// List the webhooks, newest first
+    List {
+        /// The most webhooks: 1 to 100
+        #[arg(long)]
+        limit: Option<u32>,
+        /// Only webhooks older than this one: wh_…
+        #[arg(long)]
+        starting_after: Option<String>,
+    },
+    /// Create a webhook, and print the secret that signs, once
+    Create {
+        /// Project whose notifications are sent
+        #[arg(long)]
+        project: String,
+        /// URL that they are sent to
+        #[arg(long, value_name = "URL")]
+        to: String,
+        /// What it is told of, by commas: notification
+        #[arg(long, value_delimiter = ',')]
+        events: Option<Vec<String>>,
+    },
+    /// Show a webhook
+    Show {
+        /// Id of the webhook: wh_…
+        webhook_id: String,
+    },
+    /// Change a webhook; without a flag, nothing changes
+    Set {
+        /// Id of the webhook: wh_…
+        webhook_id: String,
+        /// New URL
+        #[arg(long, value_name = "URL")]
+        to: Option<String>,
+        /// What it is told of, by commas: notification
+        #[arg(long, value_delimiter = ',')]
+        events: Option<Vec<String>>,
+        /// active, or paused: it waits, and later sends what came meanwhile
+        #[arg(long)]
+        status: Option<String>,
+    },
+    /// Remove a webhook
+    Delete {
+        /// Id of the webhook: wh_…
+        webhook_id: String,
+    },
+    /// List what became of the notifications of a webhook, latest first
+    Deliveries {
+        /// Id of the webhook: wh_…
+        webhook_id: String,
+        /// Only deliveries that are this far: pending, delivered or dead
+        #[arg(long)]
+        status: Option<String>,
+        /// The most deliveries: 1 to 100
+        #[arg(long)]
+        limit: Option<u32>,
+        /// Only deliveries before this one: dlv_…
+        #[arg(long)]
+        starting_after: Option<String>,
+    },
+    /// Send all notifications from a position on again
+    Replay {
+        /// Id of the webhook: wh_…
+        webhook_id: String,
+        /// Position of the first notification
+        #[arg(long)]
+        from_position: u64,
+    },
+    /// Make a new secret, and print it, once; the former one signs, too, for 24 hours
+    RotateSecret {
+        /// Id of the webhook: wh_…
+        webhook_id: String,
+    },
+}
+
+fn path(id: &str) -> String {
+    format!("{PATH}/{id}")
+}
+
+/// A path with the parameters whose flags are given.
+fn asking(path: &str, parameters: &[(&str, Option<String>)]) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            query.append_pair(name, value);
+        }
+    }
+    match query.finish() {
+        query if query.is_empty() => path.to_owned(),
+        query => format!("{path}?{query}"),
+    }
+}
+
+impl ManagementCommand for WebhookCommand {
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
+        let number = |number: &Option<u32>| number.map(|number| number.to_string());
+        match self {
+            Self::List { limit, starting_after } => {
+                let path = asking(PATH, &[("limit", number(limit)), ("starting_after", starting_after.clone())]);
+                Ok(Reply::List { answer: client.get(&path)?, list: "webhooks", columns: &["id", "project_id", "status", "url"] })
+            }
+            Self::Create { project, to, events } => {
+                let body = Body::default().set("project_id", Some(&**project)).set("url", Some(&**to));
+                client.post_once(PATH, &body.list("events", events.as_deref()).json()?).map(Reply::Object)
+            }
+            Self::Show { webhook_id } => client.get(&path(webhook_id)).map(Reply::Object),
+            Self::Set { webhook_id, to, events, status } => {
+                let body = Body::default().set("url", to.as_deref()).set("status", status.as_deref());
+                client.patch(&path(webhook_id), &body.list("events", events.as_deref()).json()?).map(Reply::Object)
+            }
+            Self::Delete { webhook_id } => {
+                client.delete(&path(webhook_id))?;
+                Ok(Reply::Done(format!("removed {webhook_id}")))
+            }
+            Self::Deliveries { webhook_id, status, limit, starting_after } => {
+                let parameters =
+                    [("status", status.clone()), ("limit", number(limit)), ("starting_after", starting_after.clone())];
+                let answer = client.get(&asking(&format!("{PATH}/{webhook_id}/deliveries"), &parameters))?;
+                let columns = &["id", "position", "status", "attempts", "last_status", "last_error"];
+                Ok(Reply::List { answer, list: "deliveries", columns })
+            }
+            Self::Replay { webhook_id, from_position } => {
+                let body = Body::default().set("from_position", Some(*from_position)).json()?;
+                client.post_once(&format!("{PATH}/{webhook_id}/replay"), &body).map(Reply::Object)
+            }
+            Self::RotateSecret { webhook_id } => {
+                client.post_once(&format!("{PATH}/{webhook_id}/rotate-secret"), b"{}").map(Reply::Object)
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! `/webhooks`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{Scope, WebhookId};
+use headcount_actors::webhooks::{
+    Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
+};
+use headcount_domain::intake::event::Position;
+use headcount_domain::names::NamedValues;
+use headcount_domain::time::Timezone;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::{self, Caller, MinRole};
+use crate::http::extract::json::{self, BodyArguments, EmptyBody, Fields, json_body};
+use crate::http::extract::parameters::{Choice, ListLimit, Text};
+use crate::http::extract::path::WebhookPath;
+use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
+use crate::http::openapi::responses::{
+    BodyErrors, ConflictErrors, NotFoundErrors, NotModified, QuestionErrors, TokenErrors, UnavailableErrors,
+};
+use crate::http::resources::management;
+use crate::http::respond::answer::Timestamp;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::etag;
+
+fn names<T: NamedValues>(description: &str) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(T::names())).description(Some(description)).build()
+}
+
+fn events() -> Array {
+    let description = "What it is told of: `notification`, an event with `notify: true`.";
+    ArrayBuilder::new().items(names::<WebhookEvent>("What it is told of.")).description(Some(description)).build()
+}
+
+fn webhook_status() -> Object {
+    names::<WebhookStatus>("`active`: it sends; `paused`: it waits, and later sends what came meanwhile.")
+}
+
+fn delivery_status() -> Object {
+    names::<DeliveryStatus>("`pending`: it is tried; `delivered`: the receiver took it; `dead`: it was given up.")
+}
+
+fn optional_events(fields: &Fields<'_>, name: &str) -> Result<Option<Vec<WebhookEvent>>, ApiError> {
+    let Some(names) = fields.optional::<Vec<String>>(name, "a list of strings")? else { return Ok(None) };
+    let parse = |text: &String| text.parse().map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")));
+    names.iter().map(parse).collect::<Result<_, _>>().map(Some)
+}
+
+fn optional_status(fields: &Fields<'_>, name: &str) -> Result<Option<WebhookStatus>, ApiError> {
+    let Some(text) = fields.optional::<String>(name, "a string")? else { return Ok(None) };
+    text.parse().map(Some).map_err(|error| ApiError::parameter(name, format!("{text:?} {error}")))
+}
+
+json_body! {
+    /// A new webhook.
+    #[schema(example = json!({"project_id": "prj_00000000001", "url": "https://hooks.example.com/headcount", "events": ["notification"]}))]
+    pub(crate) struct NewWebhookShape {
+        /// The project whose notifications are sent.
+        project_id: String = required("a string"),
+        /// Where they are sent: an `http` or `https` URL. Only globally reachable addresses are connected to.
+        #[schema(max_length = 2048)]
+        url: String = required("a string"),
+        /// What it is told of. Default: `["notification"]`.
+        #[schema(schema_with = events)]
+        events: Option<Vec<WebhookEvent>> = with(optional_events),
+    }
+}
+
+json_body! {
+    /// A change of a webhook: absent fields stay unchanged.
+    #[schema(example = json!({"status": "paused"}))]
+    pub(crate) struct WebhookPatchShape {
+        /// The new URL.
+        #[schema(max_length = 2048)]
+        url: Option<String> = optional("a string"),
+        /// What it is told of.
+        #[schema(schema_with = events)]
+        events: Option<Vec<WebhookEvent>> = with(optional_events),
+        /// Whether it sends.
+        #[schema(schema_with = webhook_status)]
+        status: Option<WebhookStatus> = with(optional_status),
+    }
+}
+
+json_body! {
+    /// What to send again.
+    #[schema(example = json!({"from_position": 1000}))]
+    pub(crate) struct WebhookReplayShape {
+        /// The position of the first notification. None from before the webhook was made is sent.
+        from_position: u64 = required("a position"),
+    }
+}
+
+query_parameters! {
+    /// The webhooks to list.
+    pub(crate) struct WebhookParameters {
+        /// The most webhooks to return.
+        limit: ListLimit,
+        /// Only webhooks older than this one of the list: `wh_…`.
+        starting_after: Option<Text<64>>,
+    }
+}
+
+query_parameters! {
+    /// The deliveries to list.
+    pub(crate) struct DeliveryParameters {
+        /// The most deliveries to return.
+        limit: ListLimit,
+        /// Only deliveries before this one of the list: `dlv_…`.
+        starting_after: Option<Text<64>>,
+        /// Only deliveries that are this far.
+        status: Option<Choice<DeliveryStatus>>,
+    }
+}
+
+/// A webhook.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WebhookAnswer {
+    /// The webhook's id.
+    id: String,
+    /// The project whose notifications are sent.
+    project_id: String,
+    /// Where they are sent.
+    url: String,
+    /// What it is told of.
+    #[schema(schema_with = events)]
+    events: Vec<WebhookEvent>,
+    /// Whether it sends.
+    #[schema(schema_with = webhook_status)]
+    status: WebhookStatus,
+    /// When it was made.
+    created_at: Timestamp,
+}
+
+/// A webhook that was made.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NewWebhookAnswer {
+    #[serde(flatten)]
+    webhook: WebhookAnswer,
+    /// The secret that signs: shown this once. The header `headcount-signature: t=<seconds>,v1=<hex>` has the HMAC-SHA256 of `<t>.<body>`, with
+    /// the whole secret as key.
+    secret: String,
+}
+
+/// A part of the webhooks.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WebhooksAnswer {
+    /// The webhooks, newest first.
+    webhooks: Vec<WebhookAnswer>,
+    /// Whether older ones follow.
+    truncated: bool,
+}
+
+/// A new secret.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RotatedSecretAnswer {
+    /// The secret: shown this once.
+    secret: String,
+    /// Until when each request has a second `v1`, by the former secret.
+    previous_valid_until: Timestamp,
+}
+
+/// What became of a notification.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeliveryAnswer {
+    /// The delivery's id: the same at each try, and after a replay.
+    id: String,
+    /// The position of the event.
+    position: u64,
+    /// The id of the event.
+    event_id: String,
+    /// How far it is.
+    #[schema(schema_with = delivery_status)]
+    status: DeliveryStatus,
+    /// How often it was tried.
+    attempts: u32,
+    /// The status of the last answer; null if there was none.
+    #[schema(required)]
+    last_status: Option<u16>,
+    /// Why there was none; null if there was one.
+    #[schema(required)]
+    last_error: Option<String>,
+    /// When the event was received.
+    created_at: Timestamp,
+    /// When the receiver took it; null if it did not.
+    #[schema(required)]
+    delivered_at: Option<Timestamp>,
+}
+
+/// A part of the deliveries.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeliveriesAnswer {
+    /// The deliveries, latest first.
+    deliveries: Vec<DeliveryAnswer>,
+    /// Whether earlier ones follow.
+    truncated: bool,
+}
+
+/// The notifications that are sent again.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WebhookReplayAnswer {
+    /// The first position.
+    from_position: u64,
+    /// The last position when the replay was asked for. Later notifications follow.
+    to_position: u64,
+}
+
+impl From<Webhook> for WebhookAnswer {
+    fn from(webhook: Webhook) -> Self {
+        let Webhook { id, project, url, events, status, created_at, .. } = webhook;
+        Self { id: id.into(), project_id: project.to_string(), url, events, status, created_at: created_at.into() }
+    }
+}
+
+impl DeliveryAnswer {
+    fn of((id, delivery): (String, Delivery)) -> Self {
+        let Delivery { position, event_id, status, attempts, last_status, last_error, created_at, delivered_at, .. } = delivery;
+        let delivered_at = delivered_at.map(Timestamp::from);
+        Self { id, position, event_id, status, attempts, last_status, last_error, created_at: created_at.into(), delivered_at }
+    }
+}
+
+/// The id in the path.
+fn webhook_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+    request.match_info().query("webhook_id").parse().map_err(|_| ApiError::not_found("webhook"))
+}
+
+/// The caller, and the id in the path.
+fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, WebhookId), ApiError> {
+    Ok((management::caller(state, request)?, webhook_id(request)?))
+}
+
+/// The webhooks of the organization.
+#[utoipa::path(
+    get, path = "/webhooks", tag = "webhooks", operation_id = "list_webhooks",
+    params(WebhookParameters),
+    responses(
+        (status = 200, description = "The webhooks, newest first.", body = WebhooksAnswer),
+        NotModified, QuestionErrors,
+    ),
+)]
+pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+    let WebhookParameters { limit, starting_after } = WebhookParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
+    let id = |Text(id): Text<64>| -> Result<WebhookId, ApiError> {
+        id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
+    };
+    let query = WebhookQuery { limit: limit.rows(), starting_after: starting_after.map(id).transpose()? };
+    let page = state.engine.webhooks(caller.organization(), &query)?;
+    let webhooks = page.webhooks.into_iter().map(Into::into).collect();
+    etag::json(&request, &WebhooksAnswer { webhooks, truncated: page.truncated })
+}
+
+/// Makes a webhook. It is told of notifications that are recorded from now on, in order, each at least once.
+#[utoipa::path(
+    post, path = "/webhooks", tag = "webhooks", operation_id = "create_webhook",
+    request_body = NewWebhookShape,
+    responses(
+        (status = 201, description = "The webhook, with its secret.", body = NewWebhookAnswer),
+        TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let caller = management::caller(&state, &request)?;
+    let NewWebhookShape { project_id, url, events } = json::read(&request, payload).await?;
+    let project = project_id.parse().map_err(|_| ApiError::not_found("project"))?;
+    let (organization, author) = (caller.organization(), caller.author(&state, &request));
+    let new = NewWebhook { project, url, events };
+    let make = move |engine: &headcount_actors::Engine| engine.create_webhook(organization, new, author);
+    let (webhook, secret) = management::on_engine(&state, make).await?;
+    Ok(management::created(&NewWebhookAnswer { webhook: webhook.into(), secret: secret.expose().to_owned() }))
+}
+
+/// One webhook.
+#[utoipa::path(
+    get, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "get_webhook",
+    params(WebhookPath),
+    responses(
+        (status = 200, description = "The webhook.", body = WebhookAnswer),
+        NotModified, TokenErrors, NotFoundErrors,
+    ),
+)]
+pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_and_id(&state, &request)?;
+    etag::json(&request, &WebhookAnswer::from(state.engine.webhook(caller.organization(), &id)?))
+}
+
+/// Changes a webhook: all fields of the body, or none.
+#[utoipa::path(
+    patch, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "update_webhook",
+    params(WebhookPath),
+    request_body = WebhookPatchShape,
+    responses(
+        (status = 200, description = "The webhook as it is now.", body = WebhookAnswer),
+        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_and_id(&state, &request)?;
+    let WebhookPatchShape { url, events, status } = json::read(&request, payload).await?;
+    let (organization, author) = (caller.organization(), caller.author(&state, &request));
+    let patch = WebhookPatch { url, events, status };
+    let change = move |engine: &headcount_actors::Engine| engine.change_webhook(organization, &id, patch, author);
+    let webhook = management::on_engine(&state, change).await?;
+    Ok(HttpResponse::Ok().json(WebhookAnswer::from(webhook)))
+}
+
+/// Removes a webhook, with its list of deliveries.
+#[utoipa::path(
+    delete, path = "/webhooks/{webhook_id}", tag = "webhooks", operation_id = "delete_webhook",
+    params(WebhookPath),
+    responses(
+        (status = 204, description = "The webhook is removed."),
+        TokenErrors, NotFoundErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_and_id(&state, &request)?;
+    let (organization, author) = (caller.organization(), caller.author(&state, &request));
+    let remove = move |engine: &headcount_actors::Engine| engine.remove_webhook(organization, &id, author);
+    management::on_engine(&state, remove).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Gives a webhook a new secret. For 24 hours the former one signs, too.
+#[utoipa::path(
+    post, path = "/webhooks/{webhook_id}/rotate-secret", tag = "webhooks", operation_id = "rotate_webhook_secret",
+    params(WebhookPath),
+    responses(
+        (status = 200, description = "The new secret.", body = RotatedSecretAnswer),
+        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn rotate_secret((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_and_id(&state, &request)?;
+    let EmptyBody = json::read(&request, payload).await?;
+    let (organization, author) = (caller.organization(), caller.author(&state, &request));
+    let rotate = move |engine: &headcount_actors::Engine| engine.rotate_webhook_secret(organization, &id, author);
+    let rotation = management::on_engine(&state, rotate).await?;
+    let secret = rotation.secret.expose().to_owned();
+    let answer = RotatedSecretAnswer { secret, previous_valid_until: rotation.previous_valid_until.into() };
+    Ok(management::unstored(&answer))
+}
+
+/// What became of a webhook's notifications: the last 1,000, for at most 30 days.
+#[utoipa::path(
+    get, path = "/webhooks/{webhook_id}/deliveries", tag = "webhooks", operation_id = "list_webhook_deliveries",
+    params(WebhookPath, DeliveryParameters),
+    responses(
+        (status = 200, description = "The deliveries, latest first. A notification is listed once it was tried.", body = DeliveriesAnswer),
+        NotModified, NotFoundErrors, QuestionErrors,
+    ),
+)]
+pub(crate) async fn deliveries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+    let DeliveryParameters { limit, starting_after, status } =
+        DeliveryParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
+    let id = webhook_id(&request)?;
+    let query = DeliveryQuery {
+        limit: limit.rows(),
+        starting_after: starting_after.map(|Text(id)| id),
+        status: status.map(|Choice(status)| status),
+    };
+    let page = state.engine.webhook_deliveries(caller.organization(), &id, &query)?;
+    let deliveries = page.deliveries.into_iter().map(DeliveryAnswer::of).collect();
+    etag::json(&request, &DeliveriesAnswer { deliveries, truncated: page.truncated })
+}
+
+/// Sends all notifications from a position on again, in order, with the same ids.
+#[utoipa::path(
+    post, path = "/webhooks/{webhook_id}/replay", tag = "webhooks", operation_id = "replay_webhook",
+    params(WebhookPath),
+    request_body = WebhookReplayShape,
+    responses(
+        (status = 202, description = "The notifications are sent in the background.", body = WebhookReplayAnswer),
+        TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
+    ),
+)]
+pub(crate) async fn replay((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let (caller, id) = caller_and_id(&state, &request)?;
+    let WebhookReplayShape { from_position } = json::read(&request, payload).await?;
+    let (organization, author): (_, _) = (caller.organization(), caller.author(&state, &request));
+    let from: Position = from_position;
+    let replay = move |engine: &headcount_actors::Engine| engine.replay_webhook(organization, &id, from, author);
+    let replay = management::on_engine(&state, replay).await?;
+    Ok(HttpResponse::Accepted().json(WebhookReplayAnswer { from_position: replay.from, to_position: replay.to }))
+}
