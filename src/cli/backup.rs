@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use headcount_actors::backup::BackupSnapshot;
+use headcount_actors::backup::{self, BackupSnapshot, TakenErasures};
 use headcount_actors::clock::{Clock, SystemClock};
 use headcount_storage::backup::{Backup, BackupFolder, BackupManifest, unpack};
 use serde::Serialize;
@@ -35,6 +35,9 @@ pub(crate) struct RestoreArgs {
     /// Directory with the backup; --data-dir must be empty, or not exist
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+    /// Data directory that the backup was made of, of a stopped server: who was erased since stays erased
+    #[arg(long, value_name = "DATA_DIR")]
+    erasures_from: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -51,6 +54,22 @@ struct BackupSummary {
     projects: usize,
     /// The last position of the backup.
     position: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taken: Option<TakenSummary>,
+}
+
+/// What a restore took from the data directory with later erasures.
+#[derive(Serialize)]
+struct TakenSummary {
+    erasures: u64,
+    opt_ins: u64,
+    requests: u64,
+}
+
+impl From<TakenErasures> for TakenSummary {
+    fn from(TakenErasures { erasures, opt_ins, requests }: TakenErasures) -> Self {
+        Self { erasures, opt_ins, requests }
+    }
 }
 
 impl BackupSummary {
@@ -61,12 +80,13 @@ impl BackupSummary {
             bytes: manifest.files.iter().map(|file| file.bytes).sum(),
             linked_bytes,
             projects: manifest.projects.len(),
-            position: manifest.projects.iter().map(|project| project.position).max().unwrap_or(0),
+            position: manifest.last_position(),
+            taken: None,
         }
     }
 
     fn describe(&self, what: &str) -> String {
-        let Self { directory, files, bytes, linked_bytes, projects, position } = self;
+        let Self { directory, files, bytes, linked_bytes, projects, position, taken: _ } = self;
         let linked = linked_bytes.map_or_else(String::new, |linked| format!(", {linked} of them as links"));
         let directory = directory.display();
         format!("{what} {directory}: {files} files, {bytes} bytes{linked}; {projects} projects up to position {position}")
@@ -92,11 +112,19 @@ pub(crate) fn run(settings: &Settings, args: &BackupArgs) -> Result<ExitCode, Fa
 
 /// Runs `restore`.
 pub(crate) fn restore(settings: &Settings, args: &RestoreArgs) -> Result<ExitCode, Failure> {
-    let backup = Backup::open(&args.dir)?;
-    headcount_storage::backup::restore(&backup, &settings.data_dir)?;
-    let summary = BackupSummary::of(settings.data_dir.clone(), backup.manifest(), None);
+    let opened = Backup::open(&args.dir)?;
+    let taken = backup::restore(&opened, &settings.data_dir, args.erasures_from.as_deref())?.map(TakenSummary::from);
+    let summary = BackupSummary { taken, ..BackupSummary::of(settings.data_dir.clone(), opened.manifest(), None) };
     print(args.json, &summary, || {
-        format!("{}\nthe first start rebuilds every figure from the log", summary.describe("restored to"))
+        let erased = match &summary.taken {
+            Some(TakenSummary { erasures, opt_ins, requests }) => {
+                format!(
+                    "taken: {erasures} later erasures, which the first start finishes, {opt_ins} opt-ins, {requests} privacy requests"
+                )
+            }
+            None => "people who were erased since the backup was made are in it: --erasures-from keeps them erased".to_owned(),
+        };
+        format!("{}\nthe first start rebuilds every figure from the log\n{erased}", summary.describe("restored to"))
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -204,3 +204,59 @@ fn commands_run_to_the_end_of_a_request() {
         assert_eq!(command("privacy", &dir).args(wrong).output().unwrap().status.code(), Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn a_restored_backup_keeps_later_erasures_and_opt_ins() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    for user in ["zanzibar-ada", "zanzibar-eve", "bob"] {
+        let metadata = json!({"email": format!("{user}@acme.example")});
+        tenant.recorded(&json!({"name": "identify", "user_id": user, "metadata": metadata}));
+        tenant.recorded(&json!({"name": "order", "user_id": user, "value": 5}));
+    }
+    completed(&tenant, &made(&tenant, &json!({"type": "erasure", "user_id": "zanzibar-eve"})));
+    let place = tempfile::tempdir().unwrap();
+    let [saved, former] = ["saved", "former"].map(|name| place.path().join(name));
+    server.run("backup", &[saved.to_str().unwrap()]);
+    made(&tenant, &json!({"type": "opt_in", "user_id": "zanzibar-eve"}));
+    let erased = completed(&tenant, &made(&tenant, &json!({"type": "erasure", "email": "zanzibar-ada@acme.example"})));
+    let expected = without_sessions(&figures(&tenant));
+
+    let run = |name: &str, data_dir: &std::path::Path, arguments: &[&str]| {
+        let output = command(name, data_dir).args(arguments).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let verify = ["--erased", "--json", "zanzibar-ada"];
+    let (saved, from) = (saved.to_str().unwrap(), former.to_str().unwrap());
+    let refused = run("restore", &place.path().join("x"), &[saved, "--erasures-from", server.data_dir().to_str().unwrap()]);
+    assert!(refused.0 == Some(1) && refused.2.contains("is in use by another process"), "{refused:?}");
+    server.stopped(|data| {
+        std::fs::create_dir(&former).unwrap();
+        for entry in std::fs::read_dir(data).unwrap() {
+            let path = entry.unwrap().path();
+            let moved = std::process::Command::new("mv").arg(&path).arg(&former).status().unwrap();
+            assert!(moved.success(), "{}", path.display());
+        }
+        let (code, printed, errors) = run("restore", data, &[saved, "--json", "--erasures-from", from]);
+        assert_eq!(code, Some(0), "{errors}");
+        let printed: Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(printed["taken"], json!({"erasures": 1, "opt_ins": 1, "requests": 3}), "{printed}");
+        let (code, found, _) = run("verify", data, &verify);
+        assert_eq!(code, Some(1), "the first start finishes it: {found}");
+    });
+    assert_eq!(without_sessions(&figures(&tenant)), expected, "at once");
+    assert_refused("ada", &tenant.get("/identities/profile?user_id=zanzibar-ada"), 404, "not_found", None);
+    assert_eq!(tenant.track(&json!({"name": "pageview", "user_id": "zanzibar-ada"})).ok(202)["reason"], "opted_out");
+    tenant.recorded(&json!({"name": "pageview", "user_id": "zanzibar-eve"}));
+    let shown = tenant.get(&format!("{PATH}/{}", erased["id"].as_str().unwrap())).ok(200);
+    assert_eq!(shown, erased, "the request is known");
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let (code, found, errors) = server.stopped(|data| run("verify", data, &verify));
+        if code == Some(0) {
+            break;
+        }
+        assert!(Instant::now() < until, "{found}{errors}");
+    }
+}

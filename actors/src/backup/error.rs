@@ -1,6 +1,9 @@
-//! Errors of collecting what a backup consists of.
+//! Errors of collecting what a backup consists of, and of restoring one.
+
+use std::path::PathBuf;
 
 use headcount_archive::error::ArchiveError;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_storage::backup::BackupError;
 use headcount_storage::format::FormatError;
 use headcount_storage::lock::LockError;
@@ -35,6 +38,59 @@ pub enum BackupFailure {
 }
 
 impl BackupFailure {
+    /// Wraps an error of the operating system.
+    pub(super) fn io(doing: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Backup(BackupError::Io { doing, path, source })
+    }
+}
+
+/// Why a backup was not restored with the erasures of another data directory. Nothing is left of the attempt.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreFailure {
+    /// The backup is not sound, or can't be written to the directory.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// The directory with the erasures is none.
+    #[error("{} is not a data directory: it has no {missing}", dir.display())]
+    NoDirectory {
+        /// The directory.
+        dir: PathBuf,
+        /// The file that it lacks.
+        missing: &'static str,
+    },
+    /// The erasures are of another installation: their keyed hashes name nobody in the backup.
+    #[error("{} belongs to another installation than the backup: its hash key is another one", dir.display())]
+    OtherKey {
+        /// The directory with the erasures.
+        dir: PathBuf,
+    },
+    /// The backup has something that the directory with the erasures never had.
+    #[error("the directory with the erasures is no later state of the backup: {what} of {organization} is another one")]
+    Diverged {
+        /// The organization.
+        organization: OrganizationId,
+        /// What differs.
+        what: String,
+    },
+    /// A project that was deleted after the backup was made keeps no early events in it, so that nobody can be erased from it.
+    #[error("{0} was deleted after the backup was made, and keeps no early events in it, so that nobody can be erased from it")]
+    LacksEvents(ProjectId),
+    /// The directory with the erasures is in use.
+    #[error(transparent)]
+    InUse(#[from] LockError),
+    /// The directory with the erasures can't be used.
+    #[error(transparent)]
+    Layout(#[from] FormatError),
+    /// Control data can't be read or written.
+    #[error(transparent)]
+    Control(#[from] RegistryError),
+    /// A list of the archive can't be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+}
+
+impl RestoreFailure {
     /// Wraps an error of the operating system.
     pub(super) fn io(doing: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();

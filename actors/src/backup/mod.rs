@@ -9,11 +9,15 @@
 
 mod collector;
 mod error;
+mod later_erasures;
+mod restoring;
 mod snapshot;
 mod staging;
 #[cfg(test)]
 mod tests;
 
-pub use error::BackupFailure;
+pub use error::{BackupFailure, RestoreFailure};
+pub use later_erasures::TakenErasures;
+pub use restoring::restore;
 pub use snapshot::BackupSnapshot;
 pub(crate) use staging::remove_left_over;

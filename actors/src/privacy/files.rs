@@ -25,7 +25,7 @@ impl PrivacyFiles {
     ///
     /// # Errors
     /// A file or the directory can't be read or written.
-    pub(super) fn open(dir: &Path) -> io::Result<(Self, Vec<PrivacyRequest>)> {
+    pub(crate) fn open(dir: &Path) -> io::Result<(Self, Vec<PrivacyRequest>)> {
         create_private_dir(dir)?;
         let files = Self { dir: dir.to_owned() };
         let mut requests = Vec::new();
@@ -55,7 +55,7 @@ impl PrivacyFiles {
     ///
     /// # Errors
     /// Any error of the operating system. The former or the new file is then there, complete.
-    pub(super) fn write(&self, request: &PrivacyRequest) -> io::Result<()> {
+    pub(crate) fn write(&self, request: &PrivacyRequest) -> io::Result<()> {
         let path = self.dir.join(format!("{}.json", request.id));
         write_atomically(&path, &checked_json::encode(VERSION, request)?, PRIVATE_FILE)
     }

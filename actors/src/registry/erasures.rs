@@ -60,6 +60,18 @@ impl Registry {
         Ok(erasure)
     }
 
+    /// Records an erasure of another data directory under the number that it has there, durably. It replaces the one that has this number.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
+    pub(crate) fn put_erasure(&self, erasure: Erasure) -> Result<(), RegistryError> {
+        let mut change = self.change()?;
+        if !change.state().tenants.contains_key(&erasure.organization) {
+            return Err(ORGANIZATION_NOT_FOUND);
+        }
+        change.commit_for(ControlRecord::IdentityErased(erasure), None)
+    }
+
     /// Records in the audit log that a privacy request was made that changes nothing else.
     ///
     /// # Errors

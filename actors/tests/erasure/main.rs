@@ -6,6 +6,7 @@ mod exports;
 mod given_up;
 mod history;
 mod requests;
+mod restored;
 
 use std::fs;
 use std::path::{Path, PathBuf};

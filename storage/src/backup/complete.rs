@@ -43,7 +43,8 @@ impl Backup {
     }
 
     /// The path of a file.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 

@@ -62,6 +62,12 @@ impl BackupManifest {
         Self { format: FORMAT.to_owned(), version: version.to_owned(), created_at, projects, files: Vec::new() }
     }
 
+    /// The last position of the backup: of each of its projects it has all events up to it, and none after it.
+    #[must_use]
+    pub fn last_position(&self) -> u64 {
+        self.projects.iter().map(|project| project.position).max().unwrap_or(0)
+    }
+
     /// Returns the contents of the two files: the list and the checksums.
     pub(super) fn encode(&self) -> Result<(Vec<u8>, Vec<u8>), BackupError> {
         let mut list = serde_json::to_vec(self)

@@ -27,6 +27,6 @@ pub use complete::Backup;
 pub use error::BackupError;
 pub use folder::BackupFolder;
 pub use manifest::{BackupManifest, BackupProject};
-pub use restore::restore;
+pub use restore::{restore, restore_with};
 pub use stream::{TarTarget, unpack};
 pub use target::{BackupTarget, BackupWriter};

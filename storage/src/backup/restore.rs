@@ -19,13 +19,26 @@ use crate::lock::{DirLock, LOCK_NAME};
 /// [`BackupError::NotEmpty`], [`BackupError::Damaged`], [`BackupError::Layout`] if a newer version wrote it, [`BackupError::Lock`],
 /// and [`BackupError::Io`].
 pub fn restore(backup: &Backup, data_dir: &Path) -> Result<(), BackupError> {
+    restore_with(backup, data_dir, |_| Ok(()))
+}
+
+/// As [`restore`], and calls `prepare` with the directory once all files but its description are there. What `prepare` does is durable before anything takes
+/// the directory for a data directory; if it fails, everything that was written is removed.
+///
+/// # Errors
+/// Those of [`restore`] and of `prepare`.
+pub fn restore_with<T, E: From<BackupError>>(
+    backup: &Backup,
+    data_dir: &Path,
+    prepare: impl FnOnce(&Path) -> Result<T, E>,
+) -> Result<T, E> {
     refuse_unless_empty(data_dir)?;
     backup.check()?;
     let format = new_life(backup)?;
     // It may create the directory, so it comes after every check.
-    let _lock = DirLock::acquire(data_dir)?;
+    let _lock = DirLock::acquire(data_dir).map_err(BackupError::from)?;
     refuse_unless_empty(data_dir)?;
-    let written = write(backup, data_dir, format);
+    let written = write(backup, data_dir, format, prepare);
     if written.is_err() {
         discard(backup.manifest(), data_dir);
     }
@@ -54,7 +67,12 @@ fn new_life(backup: &Backup) -> Result<Format, BackupError> {
     Ok(Format::restored(&String::from_utf8_lossy(&text), &path)?)
 }
 
-fn write(backup: &Backup, data_dir: &Path, format: Format) -> Result<(), BackupError> {
+fn write<T, E: From<BackupError>>(
+    backup: &Backup,
+    data_dir: &Path,
+    format: Format,
+    prepare: impl FnOnce(&Path) -> Result<T, E>,
+) -> Result<T, E> {
     let marker = data_dir.join(RESTORING_NAME);
     File::create(&marker)
         .and_then(|file| file.sync_all())
@@ -73,10 +91,12 @@ fn write(backup: &Backup, data_dir: &Path, format: Format) -> Result<(), BackupE
         })?;
         copy.sync_all().map_err(BackupError::io("sync", &path))?;
     }
+    let prepared = prepare(data_dir)?;
     sync_all_dirs(data_dir)?;
-    format.write(data_dir)?;
+    format.write(data_dir).map_err(BackupError::from)?;
     // What is left of it after a crash here is ignored.
-    files::remove_file(&marker).and_then(|()| sync_dir(data_dir)).map_err(BackupError::io("remove", &marker))
+    files::remove_file(&marker).and_then(|()| sync_dir(data_dir)).map_err(BackupError::io("remove", &marker))?;
+    Ok(prepared)
 }
 
 /// Makes the names in all directories durable.

@@ -1,0 +1,149 @@
+//! The erasures of a data directory, for a backup that was made of it earlier.
+//!
+//! Restored, the two have the same events up to the last position of the backup, so the keyed hashes of an erasure name the same people in both. The numbers of
+//! erasures are the same, too, and privacy requests refer to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use headcount_archive::manifest::Manifest;
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_storage::files::read;
+use headcount_storage::format::Format;
+use headcount_storage::lock::DirLock;
+
+use super::error::RestoreFailure;
+use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
+use crate::registry::{Erasure, Registry};
+
+const KEY_NAME: &str = "keys/hash.key";
+
+/// What was taken into a restored data directory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TakenErasures {
+    /// Erasures that the backup does not have.
+    pub erasures: u64,
+    /// Erasures of the backup that were lifted since: events of these people are recorded again.
+    pub opt_ins: u64,
+    /// Privacy requests.
+    pub requests: u64,
+}
+
+/// See the module. The directory stays locked.
+#[derive(Debug)]
+pub(super) struct LaterErasures {
+    dir: PathBuf,
+    registry: Registry,
+    _lock: DirLock,
+}
+
+impl LaterErasures {
+    /// Opens a data directory that no process has open.
+    pub(super) fn open(dir: &Path) -> Result<Self, RestoreFailure> {
+        for missing in ["FORMAT", KEY_NAME] {
+            if !dir.join(missing).exists() {
+                return Err(RestoreFailure::NoDirectory { dir: dir.to_owned(), missing });
+            }
+        }
+        let lock = DirLock::acquire(dir)?;
+        Format::open(dir)?;
+        Ok(Self { dir: dir.to_owned(), registry: Registry::open(dir)?, _lock: lock })
+    }
+
+    /// Checks that the hash key is the one in the file `theirs`: with another one the erasures would name nobody.
+    pub(super) fn check_key(&self, theirs: &Path) -> Result<(), RestoreFailure> {
+        let own = self.dir.join(KEY_NAME);
+        let key = |path: &Path| read(path).map_err(RestoreFailure::io("read", path));
+        if key(&own)? == key(theirs)? { Ok(()) } else { Err(RestoreFailure::OtherKey { dir: self.dir.clone() }) }
+    }
+
+    /// Takes everything into a restored directory whose events end at `last`, durably.
+    pub(super) fn take_into(&self, restored: &Path, last: Position) -> Result<TakenErasures, RestoreFailure> {
+        let registry = Registry::open(restored)?;
+        let organizations = self.organizations(&registry)?;
+        let mut taken = TakenErasures::default();
+        let known: BTreeMap<_, _> =
+            registry.erasures().into_iter().map(|known| ((known.organization, known.number), known)).collect();
+        for later in self.registry.erasures() {
+            if !organizations.contains(&later.organization) {
+                continue;
+            }
+            match known.get(&(later.organization, later.number)) {
+                None => {
+                    registry.put_erasure(self.fitted(&registry, restored, later, last)?)?;
+                    taken.erasures += 1;
+                }
+                Some(known) if !is_same(known, &later) => {
+                    let what = format!("erasure {}", known.number);
+                    return Err(RestoreFailure::Diverged { organization: known.organization, what });
+                }
+                Some(known) if later.is_lifted && !known.is_lifted => {
+                    registry.lift_erasure(known, None)?;
+                    taken.opt_ins += 1;
+                }
+                Some(_) => {}
+            }
+        }
+        taken.requests = self.take_requests(restored, &organizations)?;
+        Ok(taken)
+    }
+
+    /// The organizations of a restored directory that this one has, too. One that was deleted since keeps no erasures.
+    fn organizations(&self, restored: &Registry) -> Result<BTreeSet<OrganizationId>, RestoreFailure> {
+        let own: BTreeMap<_, _> = self.registry.organizations().into_iter().map(|own| (own.id, own.created_at)).collect();
+        let mut both = BTreeSet::new();
+        for theirs in restored.organizations() {
+            match own.get(&theirs.id) {
+                Some(created_at) if *created_at != theirs.created_at => {
+                    let what = "the time of its creation".to_owned();
+                    return Err(RestoreFailure::Diverged { organization: theirs.id, what });
+                }
+                Some(_) => drop(both.insert(theirs.id)),
+                None => {}
+            }
+        }
+        Ok(both)
+    }
+
+    /// An erasure as the restored directory needs it: not finished, and about events that it has.
+    ///
+    /// All projects of the organization lose the identity, also those that were deleted, or had lost it, when it was erased here. It costs nothing more: the first
+    /// start makes every state anew. A project that has a base in the backup is left out, since it had one here, too: it did not know the identity.
+    fn fitted(&self, registry: &Registry, restored: &Path, later: Erasure, last: Position) -> Result<Erasure, RestoreFailure> {
+        let here = self.registry.projects(later.organization)?;
+        let mut projects = Vec::new();
+        let theirs: BTreeSet<ProjectId> = registry.projects(later.organization)?.iter().map(|project| project.id).collect();
+        for project in &theirs {
+            if !has_base(restored, *project)? {
+                projects.push(*project);
+            } else if later.projects.contains(project) || !here.iter().any(|own| own.id == *project) {
+                return Err(RestoreFailure::LacksEvents(*project));
+            }
+        }
+        let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();
+        Ok(Erasure { is_done: projects.is_empty(), others, projects, until: later.until.min(last), ..later })
+    }
+
+    fn take_requests(&self, restored: &Path, organizations: &BTreeSet<OrganizationId>) -> Result<u64, RestoreFailure> {
+        let (from, to) = (self.dir.join(PRIVACY_DIR), restored.join(PRIVACY_DIR));
+        let (_, requests) = PrivacyFiles::open(&from).map_err(RestoreFailure::io("read", &from))?;
+        let (files, _) = PrivacyFiles::open(&to).map_err(RestoreFailure::io("read", &to))?;
+        let mut taken = 0;
+        for request in requests.iter().filter(|request| organizations.contains(&request.organization)) {
+            files.write(request).map_err(RestoreFailure::io("write", &to))?;
+            taken += 1;
+        }
+        Ok(taken)
+    }
+}
+
+/// Whether an erasure of a backup is one that its data directory has later. What was taken from another directory lacks ids of deleted projects.
+fn is_same(known: &Erasure, later: &Erasure) -> bool {
+    known.users == later.users && known.others.iter().all(|other| later.others.contains(other))
+}
+
+fn has_base(data_dir: &Path, project: ProjectId) -> Result<bool, RestoreFailure> {
+    let list = Manifest::read(&data_dir.join(format!("archive/project={project}")), project)?;
+    Ok(list.is_some_and(|list| list.base().is_some()))
+}
