@@ -45,7 +45,8 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
         [0, 0, 0, 0, 0, 0xffff | 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
             Some(from(high, low))
         }
-        // 6to4; Teredo, inverted.
+        // ISATAP, in any network. 6to4; Teredo, inverted.
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => Some(from(high, low)),
         [0x2002, high, low, ..] => Some(from(high, low)),
         [0x2001, 0, _, _, _, _, high, low] => Some(from(!high, !low)),
         _ => None,
@@ -85,7 +86,10 @@ mod tests {
     #[test]
     fn an_ipv6_address_that_holds_an_ipv4_address_is_as_global_as_that() {
         all_are(false, "::ffff:127.0.0.1 ::ffff:10.0.0.1 ::127.0.0.1 64:ff9b::169.254.169.254 ::ffff:0:192.168.0.1");
-        all_are(false, "2002:7f00:1::1 2002:a9fe:a9fe:: 2001:0:4136:e378:8000:63bf:80ff:fffe");
+        all_are(
+            false,
+            "2002:7f00:1::1 2002:a9fe:a9fe:: 2001:0:4136:e378:8000:63bf:80ff:fffe 2400::5efe:10.0.0.1 2400::200:5efe:127.0.0.1",
+        );
         all_are(true, "::ffff:1.1.1.1 64:ff9b::8.8.8.8 2002:808:808::1 2001:0:4136:e378:8000:63bf:f7f7:f7f7");
     }
 }

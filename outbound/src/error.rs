@@ -73,19 +73,20 @@ impl OutboundError {
     }
 }
 
-impl From<ureq::Error> for OutboundError {
-    fn from(error: ureq::Error) -> Self {
+impl OutboundError {
+    /// The error of a request, with TLS or without.
+    pub(crate) fn of(error: ureq::Error, is_https: bool) -> Self {
         use ureq::Error;
         match error {
             Error::Other(error) => error.downcast::<Self>().map_or_else(|error| Self::Connect(error.to_string()), |own| *own),
             Error::Timeout(_) => Self::Timeout,
             Error::Io(error) if error.kind() == ErrorKind::TimedOut => Self::Timeout,
-            Error::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<ureq::Error>()) => {
-                let inner = error.into_inner().and_then(|inner| inner.downcast::<ureq::Error>().ok());
-                inner.map_or_else(|| Self::Connect("unknown".into()), |inner| Self::from(*inner))
+            Error::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<Error>()) => {
+                let inner = error.into_inner().and_then(|inner| inner.downcast::<Error>().ok());
+                inner.map_or_else(|| Self::Connect("unknown".into()), |inner| Self::of(*inner, is_https))
             }
             // rustls reports what it makes of a handshake as invalid data.
-            Error::Io(error) if error.kind() == ErrorKind::InvalidData => Self::Tls(error.to_string()),
+            Error::Io(error) if is_https && error.kind() == ErrorKind::InvalidData => Self::Tls(error.to_string()),
             Error::Tls(reason) => Self::Tls(reason.to_owned()),
             Error::Rustls(error) => Self::Tls(error.to_string()),
             error => Self::Connect(error.to_string()),

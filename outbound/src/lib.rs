@@ -81,6 +81,9 @@ impl Outbound {
             None => return Err(UrlError::Malformed("it has no host".into())),
         };
         let port = url.port_or_known_default().unwrap_or_default();
+        if port == 0 {
+            return Err(UrlError::Malformed("it has the port 0".into()));
+        }
         match address {
             Some(address) if !self.allowed.permits(url.host_str().unwrap_or_default(), SocketAddr::new(address, port)) => {
                 Err(UrlError::Blocked(address))
@@ -99,13 +102,14 @@ impl Outbound {
         for (name, value) in &request.headers {
             head = head.header(*name, value);
         }
+        let is_https = url.scheme() == "https";
         let response = match &request.body {
-            Some(body) => self.run(head.body(body.as_slice()), request.timeout),
-            None => self.run(head.body(()), request.timeout),
+            Some(body) => self.run(head.body(body.as_slice()), request.timeout, is_https),
+            None => self.run(head.body(()), request.timeout, is_https),
         }?;
         let (head, body) = response.into_parts();
         let body = match request.most_body_bytes {
-            Some(most) => read(body, most)?,
+            Some(most) => read(body, most, is_https)?,
             None => Vec::new(),
         };
         Ok(OutboundResponse { url, status: head.status.as_u16(), headers: head.headers, body })
@@ -117,17 +121,18 @@ impl Outbound {
         &self,
         request: http::Result<http::Request<impl AsSendBody>>,
         timeout: Duration,
+        is_https: bool,
     ) -> Result<http::Response<Body>, OutboundError> {
         let request = request.map_err(|error| UrlError::Malformed(error.to_string()))?;
         let request = self.agent.configure_request(request).timeout_global(Some(timeout)).build();
-        self.agent.run(request).map_err(OutboundError::from)
+        self.agent.run(request).map_err(|error| OutboundError::of(error, is_https))
     }
 }
 
 /// Reads a body of at most `most` decoded bytes.
-fn read(mut body: Body, most: usize) -> Result<Vec<u8>, OutboundError> {
+fn read(mut body: Body, most: usize, is_https: bool) -> Result<Vec<u8>, OutboundError> {
     let mut read = Vec::new();
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
-    body.as_reader().take(limit).read_to_end(&mut read).map_err(|error| OutboundError::from(ureq::Error::from(error)))?;
+    body.as_reader().take(limit).read_to_end(&mut read).map_err(|error| OutboundError::of(error.into(), is_https))?;
     if read.len() > most { Err(OutboundError::TooLarge { most }) } else { Ok(read) }
 }

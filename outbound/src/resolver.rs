@@ -4,8 +4,10 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -29,7 +31,7 @@ pub(crate) fn system() -> Lookup {
 pub(crate) struct GuardedResolver {
     allowed: Arc<AllowList>,
     lookup: Lookup,
-    under_way: Arc<AtomicUsize>,
+    lookups: Arc<Lookups>,
 }
 
 impl fmt::Debug for GuardedResolver {
@@ -38,40 +40,59 @@ impl fmt::Debug for GuardedResolver {
     }
 }
 
-/// Counts a look-up for as long as it lives.
-struct UnderWay(Arc<AtomicUsize>);
+/// The look-ups that are under way.
+#[derive(Debug, Default)]
+struct Lookups {
+    count: Mutex<usize>,
+    ended: Condvar,
+}
 
-impl UnderWay {
-    fn begin(count: &Arc<AtomicUsize>) -> Option<Self> {
-        let begun = Self(Arc::clone(count));
-        (count.fetch_add(1, Ordering::Relaxed) < MAX_LOOKUPS).then_some(begun)
+/// The place of a look-up, for as long as it lives.
+struct Place(Arc<Lookups>);
+
+impl Place {
+    /// Waits for a place until `timeout` is over. So names that take long delay the look-ups of others, and fail none.
+    fn take(lookups: &Arc<Lookups>, timeout: Duration) -> Option<Self> {
+        let mut count = lookups.count.lock();
+        let deadline = Instant::now().checked_add(timeout);
+        while *count >= MAX_LOOKUPS {
+            match deadline {
+                Some(deadline) if lookups.ended.wait_until(&mut count, deadline).timed_out() => return None,
+                Some(_) => {}
+                None => lookups.ended.wait(&mut count),
+            }
+        }
+        *count += 1;
+        Some(Self(Arc::clone(lookups)))
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        *self.0.count.lock() -= 1;
+        self.0.ended.notify_one();
     }
 }
 
 impl GuardedResolver {
     pub(crate) fn new(allowed: Arc<AllowList>, lookup: Lookup) -> Self {
-        Self { allowed, lookup, under_way: Arc::default() }
+        Self { allowed, lookup, lookups: Arc::default() }
     }
 
     /// Looks a host up, for as long as `timeout` allows.
     fn addresses(&self, host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr>, OutboundError> {
         let failed = |reason: String| OutboundError::Dns { host: host.to_owned(), reason };
-        let under_way = UnderWay::begin(&self.under_way).ok_or_else(|| failed("too many look-ups are under way".into()))?;
+        let began = Instant::now();
+        let place = Place::take(&self.lookups, *timeout.after).ok_or(OutboundError::Timeout)?;
         let (done, wait) = sync_channel(1);
         let (lookup, name) = (Arc::clone(&self.lookup), host.to_owned());
         let look_up = move || {
             let addresses = lookup(&name, port);
-            drop(under_way);
+            drop(place);
             let _ = done.send(addresses);
         };
         std::thread::Builder::new().name("look-up".into()).spawn(look_up).map_err(|error| failed(error.to_string()))?;
-        match wait.recv_timeout(*timeout.after) {
+        match wait.recv_timeout(timeout.after.saturating_sub(began.elapsed())) {
             Ok(addresses) => addresses.map_err(|error| failed(error.to_string())),
             Err(RecvTimeoutError::Timeout) => Err(OutboundError::Timeout),
             Err(RecvTimeoutError::Disconnected) => Err(failed("the look-up failed".into())),

@@ -106,7 +106,7 @@ fn only_plain_urls_are_parsed() {
     ] {
         assert_eq!(local().parse(url), Err(error), "{url}");
     }
-    for url in ["", "example.com", "http://", "http://exa mple/", "http://[::1/", "http://1.2.3.4.5/"] {
+    for url in ["", "example.com", "http://", "http://exa mple/", "http://[::1/", "http://1.2.3.4.5/", "http://example.com:0/"] {
         assert!(matches!(local().parse(url), Err(UrlError::Malformed(_))), "{url}");
     }
     assert_eq!(local().parse("https://EXAMPLE.com").unwrap().as_str(), "https://example.com/");
@@ -165,20 +165,34 @@ fn slow_answers_end_in_time() {
     for port in [body, header] {
         assert_eq!(code(local().send(&quick(&format!("http://127.0.0.1:{port}/")))), "timeout");
     }
-    let stuck: Lookup = Arc::new(|_, _| {
-        std::thread::park();
-        Ok(Vec::new())
-    });
-    let client = Outbound::with_lookup(AGENT, AllowList::default(), stuck);
-    let clients: Vec<_> = (0..40)
-        .map(|_| {
-            let (client, request) = (client.clone(), quick("http://stuck.example/"));
-            std::thread::spawn(move || code(client.send(&request)))
+}
+
+#[test]
+fn names_that_take_long_are_waited_for_by_others_within_their_time() {
+    let (calls, release) = (Arc::new(AtomicUsize::new(0)), Arc::new((std::sync::Mutex::new(false), std::sync::Condvar::new())));
+    let lookup: Lookup = {
+        let (calls, release) = (Arc::clone(&calls), Arc::clone(&release));
+        Arc::new(move |host, _| {
+            if host == "stuck.example" {
+                calls.fetch_add(1, Ordering::Relaxed);
+                let released = release.1.wait_while(release.0.lock().unwrap(), |released| !*released);
+                drop(released.unwrap());
+            }
+            Err(std::io::Error::other("no such name"))
         })
-        .collect();
-    let codes: Vec<_> = clients.into_iter().map(|thread| thread.join().unwrap()).collect();
-    let count = |of: &str| codes.iter().filter(|code| **code == of).count();
-    assert_eq!((count("timeout"), count("dns_failed")), (32, 8), "no more look-ups than that are under way");
+    };
+    let client = Outbound::with_lookup(AGENT, AllowList::default(), lookup);
+    let start = |url: &'static str, timeout| {
+        let (client, request) = (client.clone(), OutboundRequest { timeout, ..get(url) });
+        std::thread::spawn(move || code(client.send(&request)))
+    };
+    let stuck: Vec<_> = (0..40).map(|_| start("http://stuck.example/", Duration::from_millis(300))).collect();
+    assert!(stuck.into_iter().all(|thread| thread.join().unwrap() == "timeout"));
+    assert_eq!(calls.load(Ordering::Relaxed), 32, "no more look-ups than that are under way");
+    let waiting = start("http://other.example/", Duration::from_secs(60));
+    *release.0.lock().unwrap() = true;
+    release.1.notify_all();
+    assert_eq!(waiting.join().unwrap(), "dns_failed", "it had its turn");
 }
 
 #[test]
