@@ -1,18 +1,16 @@
 //! Sending the notifications of webhooks, on a thread of its own.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::filter::Predicate;
 use headcount_domain::ids::OrganizationId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
 use tokio::task::JoinSet;
 
 use super::handle::{Engine, Inner};
-use super::scan::{PageOrder, PageQuestion};
+use super::scan::NextNotifications;
 use super::shard_client::AskError;
 use crate::registry::WebhookId;
 use crate::webhooks::{Attempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
@@ -21,8 +19,8 @@ use crate::webhooks::{Attempt, Notification, Outlook, SignedRequest, WebhookSett
 const MAX_SENDING: usize = 16;
 /// How many of one organization, so that slow receivers of one leave room for the others.
 const MAX_SENDING_OF_ONE: usize = 4;
-/// How many events are read at a time.
-const PAGE_EVENTS: usize = 500;
+/// How long wake-ups are collected, so that many notifications are one.
+const COLLECT: Duration = Duration::from_millis(20);
 /// How long a webhook sends before another one has its turn.
 const TURN: Duration = Duration::from_secs(2);
 /// The pause after a failure of the server itself.
@@ -102,7 +100,7 @@ impl Turns {
                     Ok(turn) => self.end(turn),
                     Err(error) => tracing::error!(%error, "the sending of a webhook failed"),
                 },
-                () = webhooks.work.notified() => {}
+                () = webhooks.work.notified() => tokio::time::sleep(COLLECT).await,
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -247,7 +245,7 @@ impl Sender {
         if last <= outlook.done {
             return Ok(Next::Woken);
         }
-        let (notifications, until, has_more) = read(&engine, &outlook).await?;
+        let NextNotifications { notifications, until, has_more } = engine.notifications_after(project, outlook.done).await?;
         drop(engine);
         let began = Stopwatch::now();
         for notification in notifications {
@@ -299,37 +297,11 @@ impl Sender {
         if reflected == outlook.reflected {
             return Ok(());
         }
-        let mut there = BTreeSet::new();
-        let (first, last) = self.webhooks.listed(id).unwrap_or((1, 0));
-        let mut after = first.saturating_sub(1);
-        while after < last {
-            let page = page(engine, project, after).await?;
-            there.extend(page.events.iter().map(|paged| paged.position));
-            after = page.events.last().filter(|_| page.has_more).map_or(last, |paged| paged.position);
-        }
+        let listed = self.webhooks.listed(id);
+        let last = listed.last().copied().unwrap_or(0);
+        let there = engine.existing(project, listed).await?;
         let (webhooks, id) = (Arc::clone(&self.webhooks), id.clone());
         let kept = tokio::task::spawn_blocking(move || webhooks.keep(&id, &there, last, reflected)).await;
         kept.map_err(io::Error::other).flatten().map_err(Ended::File)
     }
-}
-
-async fn page(
-    engine: &Engine,
-    project: headcount_domain::ids::ProjectId,
-    after: Position,
-) -> Result<super::scan::EventsPage, AskError> {
-    let order = PageOrder::Recorded { after };
-    let question = PageQuestion { predicate: Predicate::default(), window: None, order, limit: PAGE_EVENTS, until: None };
-    engine.events_page(project, question).await
-}
-
-/// Reads the next notifications of a webhook, the position up to which there are no others, and whether more events follow.
-async fn read(engine: &Engine, outlook: &Outlook) -> Result<(Vec<Notification>, Position, bool), AskError> {
-    let page = page(engine, outlook.webhook.project, outlook.done).await?;
-    let notifications = page.events.iter().filter_map(|paged| Notification::of(paged.position, &paged.event)).collect();
-    let until = match page.events.last() {
-        Some(last) if page.has_more => last.position,
-        _ => page.until.max(outlook.done),
-    };
-    Ok((notifications, until, page.has_more))
 }

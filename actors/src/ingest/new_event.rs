@@ -11,6 +11,7 @@ pub struct NewEvent {
     metadata: Option<Box<RawValue>>,
     value: Option<Box<RawValue>>,
     timestamp: Option<Box<RawValue>>,
+    notify: bool,
 }
 
 /// The text fields of [`NewEvent`], by their names in `POST /track`.
@@ -46,6 +47,13 @@ impl NewEvent {
     #[must_use]
     pub fn external_id(self, external_id: impl Into<String>) -> Self {
         self.with(Field::ExternalId, external_id)
+    }
+
+    /// Has the event notify: it is sent to the project's webhooks, and shown to those who watch the project.
+    #[must_use]
+    pub fn notify(mut self) -> Self {
+        self.notify = true;
+        self
     }
 
     /// Sets the money, as the text of a decimal number (`"12.50"`), so that it stays exact.
@@ -86,6 +94,7 @@ impl NewEvent {
         for (field, text) in &self.texts {
             submission.set(*field, text);
         }
+        submission.set_notify(self.notify.then_some(true));
         submission.set_raw(self.value.as_deref(), self.metadata.as_deref(), self.timestamp.as_deref());
         use_it(&submission)
     }

@@ -55,6 +55,13 @@ impl Notification {
         (event.received.0.saturating_sub(event.time.0) <= MAX_AGE_MS).then_some(Self { shown, received: event.received })
     }
 
+    /// Returns about how much memory it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let LiveNotification { event_id, name, message, channel, .. } = &self.shown;
+        let texts = [Some(event_id), Some(name), message.as_ref(), channel.as_ref()];
+        size_of::<Self>() + texts.into_iter().flatten().map(String::len).sum::<usize>()
+    }
+
     pub(crate) fn position(&self) -> Position {
         self.shown.position
     }

@@ -282,8 +282,11 @@ impl Webhooks {
         Ok(Replay { from, to: to.max(from.saturating_sub(1)) })
     }
 
-    /// Notes that a project may have a new notification.
+    /// Notes that a project may have a new notification. Costs next to nothing where no webhook is of the project.
     pub(crate) fn wake(&self, project: ProjectId) {
+        if !self.held.read().values().any(|held| held.webhook.project == project) {
+            return;
+        }
         self.woken.lock().insert(project);
         self.work.notify_one();
     }
@@ -372,11 +375,10 @@ impl Webhooks {
         }
     }
 
-    /// The positions of the deliveries of a webhook, the first and the last one.
-    pub(crate) fn listed(&self, id: &WebhookId) -> Option<(Position, Position)> {
+    /// The positions of the deliveries of a webhook.
+    pub(crate) fn listed(&self, id: &WebhookId) -> BTreeSet<Position> {
         let held = self.held.read();
-        let deliveries = &held.get(id)?.progress.deliveries;
-        Some((*deliveries.first_key_value()?.0, *deliveries.last_key_value()?.0))
+        held.get(id).map(|held| held.progress.deliveries.keys().copied().collect()).unwrap_or_default()
     }
 
     /// Keeps only the deliveries, up to `until`, whose events are still `there`, durably.

@@ -179,6 +179,11 @@ impl<'a> Submission<'a> {
         Self { name: Some(Text(Cow::Borrowed(name))), ..Self::default() }
     }
 
+    /// Sets whether the event notifies.
+    pub fn set_notify(&mut self, notify: Option<bool>) {
+        self.notify = notify;
+    }
+
     /// Sets the fields that are not text.
     pub fn set_raw(&mut self, value: Option<&'a RawValue>, metadata: Option<&'a RawValue>, timestamp: Option<&'a RawValue>) {
         (self.value, self.metadata, self.timestamp) = (value, metadata, timestamp);

@@ -1,7 +1,7 @@
 //! `/webhooks`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::registry::{Scope, WebhookId};
+use headcount_actors::registry::{Scope, Secret, WebhookId};
 use headcount_actors::webhooks::{
     Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
 };
@@ -76,7 +76,7 @@ json_body! {
         /// The new URL.
         #[schema(max_length = 2048)]
         url: Option<String> = optional("a string"),
-        /// What it is told of.
+        /// What is sent.
         #[schema(schema_with = events)]
         events: Option<Vec<WebhookEvent>> = with(optional_events),
         /// Whether it sends.
@@ -138,8 +138,20 @@ pub(crate) struct WebhookAnswer {
 /// A webhook that was made.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NewWebhookAnswer {
-    #[serde(flatten)]
-    webhook: WebhookAnswer,
+    /// The webhook's id.
+    id: String,
+    /// The project whose notifications are sent.
+    project_id: String,
+    /// Where they are sent.
+    url: String,
+    /// What is sent.
+    #[schema(schema_with = events)]
+    events: Vec<WebhookEvent>,
+    /// Whether it sends.
+    #[schema(schema_with = webhook_status)]
+    status: WebhookStatus,
+    /// When it was made.
+    created_at: Timestamp,
     /// The secret that signs: shown this once. The header `headcount-signature: t=<seconds>,v1=<hex>` has the HMAC-SHA256 of `<t>.<body>`, with
     /// the whole secret as key.
     secret: String,
@@ -215,6 +227,13 @@ impl From<Webhook> for WebhookAnswer {
     }
 }
 
+impl NewWebhookAnswer {
+    fn new(webhook: Webhook, secret: &Secret) -> Self {
+        let WebhookAnswer { id, project_id, url, events, status, created_at } = webhook.into();
+        Self { id, project_id, url, events, status, created_at, secret: secret.expose().to_owned() }
+    }
+}
+
 impl DeliveryAnswer {
     fn of((id, delivery): (String, Delivery)) -> Self {
         let Delivery { position, event_id, status, attempts, last_status, last_error, created_at, delivered_at, .. } = delivery;
@@ -271,7 +290,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     let new = NewWebhook { project, url, events };
     let make = move |engine: &headcount_actors::Engine| engine.create_webhook(organization, new, author);
     let (webhook, secret) = management::on_engine(&state, make).await?;
-    Ok(management::created(&NewWebhookAnswer { webhook: webhook.into(), secret: secret.expose().to_owned() }))
+    Ok(management::created(&NewWebhookAnswer::new(webhook, &secret)))
 }
 
 /// One webhook.

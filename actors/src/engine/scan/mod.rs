@@ -21,6 +21,7 @@ mod latest;
 mod linked_ids;
 mod links;
 mod matching;
+mod notifications;
 mod page;
 mod record_sort;
 mod sealed_group;
@@ -36,6 +37,7 @@ mod views;
 
 pub use export::ExportSink;
 pub(super) use helpers::ScanHelpers;
+pub(super) use notifications::NextNotifications;
 pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
 pub(super) use record_sort::{RecordSorter, SortedRecords};
 pub(super) use spill_dir::{SpillDir, SpillWriter};

@@ -1,0 +1,242 @@
+//! Webhooks of an engine, with receivers that are told what to answer.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use headcount_actors::domain::ids::{OrganizationId, ProjectId};
+use headcount_actors::ingest::{Field, NewEvent, Status};
+use headcount_actors::registry::WebhookId;
+use headcount_actors::webhooks::{
+    Deliver, Delivery, DeliveryFailure, DeliveryQuery, NewWebhook, SignedRequest, WebhookQuery, WebhookSettings,
+};
+use headcount_actors::{Engine, EngineConfig};
+use serde_json::Value;
+
+mod support;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Answers a request: a status, or none.
+type Answer = Box<dyn FnMut(&SignedRequest) -> Option<u16> + Send>;
+
+/// Takes requests by URL.
+struct Receivers {
+    answer: Mutex<Answer>,
+    got: Mutex<Vec<(String, Value)>>,
+    came: Condvar,
+}
+
+impl Receivers {
+    fn new(answer: impl FnMut(&SignedRequest) -> Option<u16> + Send + 'static) -> Arc<Self> {
+        Arc::new(Self { answer: Mutex::new(Box::new(answer)), got: Mutex::default(), came: Condvar::new() })
+    }
+
+    /// Waits until `is_enough` of the requests at a URL, and returns the messages in them.
+    #[track_caller]
+    fn messages(&self, url: &str, is_enough: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let messages = |got: &[(String, Value)]| -> Vec<String> {
+            let of_url = got.iter().filter(|(to, _)| to == url);
+            of_url.map(|(_, body)| body["data"]["message"].as_str().unwrap().to_owned()).collect()
+        };
+        let got = self.got.lock().unwrap();
+        let (got, timeout) = self.came.wait_timeout_while(got, PATIENCE, |got| !is_enough(&messages(got))).unwrap();
+        assert!(!timeout.timed_out(), "{got:?}");
+        messages(&got)
+    }
+}
+
+impl Deliver for Receivers {
+    fn check(&self, url: &str) -> Result<String, String> {
+        Ok(url.to_owned())
+    }
+
+    fn send(&self, request: &SignedRequest) -> Result<u16, DeliveryFailure> {
+        let answer = (self.answer.lock().unwrap())(request);
+        self.got.lock().unwrap().push((request.url.clone(), serde_json::from_slice(&request.body).unwrap()));
+        self.came.notify_all();
+        answer.ok_or(DeliveryFailure { code: "connect_failed" })
+    }
+}
+
+fn config(dir: &Path, receivers: &Arc<Receivers>, give_up_after: Duration) -> EngineConfig {
+    let mut config = EngineConfig::new(dir);
+    config.shards = 1;
+    config.min_free_bytes = 1 << 20;
+    let transport: Arc<dyn Deliver> = Arc::<Receivers>::clone(receivers);
+    config.webhooks =
+        Some(WebhookSettings { waits: vec![Duration::from_millis(2)], give_up_after, ..WebhookSettings::new(transport) });
+    config
+}
+
+fn organization(engine: &Engine) -> OrganizationId {
+    engine.registry().organizations()[0].id
+}
+
+fn create(engine: &Engine, project: ProjectId, url: &str) -> WebhookId {
+    let new = NewWebhook { project, url: url.into(), events: None };
+    engine.create_webhook(organization(engine), new, engine.clock().now()).unwrap().0.id
+}
+
+fn notification(message: impl Into<String>) -> NewEvent {
+    NewEvent::new("sale").notify().with(Field::Message, message)
+}
+
+async fn track(engine: &Engine, project: ProjectId, event: NewEvent) {
+    assert_eq!(engine.track(project, &event).await.unwrap().status, Status::Recorded);
+}
+
+fn deliveries(engine: &Engine, id: &WebhookId) -> Vec<Delivery> {
+    let query = DeliveryQuery { limit: 1_000, ..DeliveryQuery::default() };
+    let page = engine.webhook_deliveries(organization(engine), id, &query).unwrap();
+    page.deliveries.into_iter().rev().map(|(_, delivery)| delivery).collect()
+}
+
+/// Waits until the deliveries of a webhook have these statuses, in order.
+async fn wait_for(engine: &Engine, id: &WebhookId, statuses: &[&str]) -> Vec<Delivery> {
+    let began = Instant::now();
+    loop {
+        let found = deliveries(engine, id);
+        if found.iter().map(|delivery| delivery.status.as_str()).eq(statuses.iter().copied()) {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "{found:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_was_down_gets_everything_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut tries = 0;
+    let receivers = Receivers::new(move |_| {
+        tries += 1;
+        // Down at first, then unreliable.
+        match tries {
+            ..=60 => None,
+            _ if tries % 3 == 0 => Some(503),
+            _ => Some(200),
+        }
+    });
+    let open = || support::open(config(dir.path(), &receivers, Duration::from_secs(86_400)));
+    let (engine, project) = open();
+    let id = create(&engine, project, "a");
+    for number in 0..150 {
+        track(&engine, project, notification(number.to_string())).await;
+        track(&engine, project, NewEvent::new("quiet")).await;
+    }
+    receivers.messages("a", |messages| messages.len() > 30);
+    // A stop in between repeats nothing that was saved, and loses nothing.
+    engine.close().await;
+    drop(engine);
+    let (engine, _) = open();
+    let delivered = wait_for(&engine, &id, &["delivered"; 150]).await;
+    assert!(delivered[0].attempts > 60 && delivered[0].delivered_at.is_some());
+    let mut messages = receivers.messages("a", |_| true);
+    messages.dedup();
+    assert_eq!(messages, (0..150).map(|number| number.to_string()).collect::<Vec<_>>());
+    let ids = receivers.got.lock().unwrap().iter().map(|(_, body)| body["id"].to_string()).collect::<BTreeSet<_>>();
+    assert_eq!(ids.len(), 150);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fails_too_long_is_dead_and_the_next_one_follows() {
+    let dir = tempfile::tempdir().unwrap();
+    let receivers = Receivers::new(|request| {
+        let is_bad = String::from_utf8_lossy(&request.body).contains("bad");
+        if is_bad { Some(400) } else { Some(204) }
+    });
+    let (engine, project) = support::open(config(dir.path(), &receivers, Duration::from_millis(30)));
+    let id = create(&engine, project, "a");
+    for message in ["one", "bad", "two"] {
+        track(&engine, project, notification(message)).await;
+    }
+    let found = wait_for(&engine, &id, &["delivered", "dead", "delivered"]).await;
+    assert!(found[1].attempts >= 2, "{:?}", found[1]);
+    assert_eq!((found[1].last_status, found[1].delivered_at), (Some(400), None));
+    let replay = engine.replay_webhook(organization(&engine), &id, found[2].position, engine.clock().now()).unwrap();
+    assert_eq!((replay.from, replay.to >= found[2].position), (found[2].position, true));
+    receivers.messages("a", |messages| messages.iter().filter(|message| *message == "two").count() == 2);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_does_not_answer_delays_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let release = Arc::new((Mutex::new(false), Condvar::new()));
+    struct Slow(Arc<Receivers>, Arc<(Mutex<bool>, Condvar)>);
+    impl Deliver for Slow {
+        fn check(&self, url: &str) -> Result<String, String> {
+            self.0.check(url)
+        }
+
+        fn send(&self, request: &SignedRequest) -> Result<u16, DeliveryFailure> {
+            if request.url == "slow" {
+                let released = self.1.1.wait_while(self.1.0.lock().unwrap(), |released| !*released);
+                drop(released.unwrap());
+            }
+            self.0.send(request)
+        }
+    }
+    let receivers = Receivers::new(|_| Some(200));
+    let mut config = config(dir.path(), &receivers, Duration::from_secs(86_400));
+    if let Some(settings) = &mut config.webhooks {
+        settings.transport = Arc::new(Slow(Arc::clone(&receivers), Arc::clone(&release)));
+    }
+    let (engine, project) = support::open(config);
+    create(&engine, project, "slow");
+    create(&engine, project, "quick");
+    for number in 0..20 {
+        track(&engine, project, notification(number.to_string())).await;
+    }
+    receivers.messages("quick", |messages| messages.len() == 20);
+    *release.0.lock().unwrap() = true;
+    release.1.notify_all();
+    receivers.messages("slow", |messages| messages.len() == 20);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_were_old_when_they_came_notify_nobody() {
+    const DAY_MS: i64 = 86_400_000;
+    let dir = tempfile::tempdir().unwrap();
+    let receivers = Receivers::new(|_| Some(200));
+    let (engine, project) = support::open(config(dir.path(), &receivers, Duration::from_secs(86_400)));
+    create(&engine, project, "a");
+    let now = engine.clock().now().0;
+    track(&engine, project, notification("old").at_ms(now - DAY_MS - 60_000)).await;
+    track(&engine, project, notification("late").at_ms(now - DAY_MS + 60_000)).await;
+    track(&engine, project, notification("new")).await;
+    assert_eq!(receivers.messages("a", |messages| messages.len() == 2), ["late", "new"]);
+    engine.close().await;
+}
+
+/// A backup has the webhooks and how far they are: a restored one sends what came after the backup was taken, and no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_engine_goes_on_where_the_backup_was_taken() {
+    use headcount_storage::backup::{Backup, BackupFolder, restore};
+    let dir = tempfile::tempdir().unwrap();
+    let receivers = Receivers::new(|_| Some(200));
+    let place = |name: &str| dir.path().join(name);
+    let (engine, project) = support::open(config(&place("data"), &receivers, Duration::from_secs(86_400)));
+    let id = create(&engine, project, "a");
+    track(&engine, project, notification("before")).await;
+    wait_for(&engine, &id, &["delivered"]).await;
+    engine.close().await;
+    drop(engine);
+    let (engine, _) = support::open(config(&place("data"), &receivers, Duration::from_secs(86_400)));
+    let snapshot = engine.begin_backup().unwrap();
+    snapshot.write(&mut BackupFolder::create(&place("backup"), None).unwrap()).unwrap();
+    engine.close().await;
+    restore(&Backup::open(&place("backup")).unwrap(), &place("restored")).unwrap();
+    let (restored, project) = support::open(config(&place("restored"), &receivers, Duration::from_secs(86_400)));
+    let all = restored.webhooks(organization(&restored), &WebhookQuery { limit: 10, starting_after: None }).unwrap();
+    assert_eq!(all.webhooks.iter().map(|webhook| &webhook.id).collect::<Vec<_>>(), [&id]);
+    track(&restored, project, notification("after")).await;
+    assert_eq!(receivers.messages("a", |messages| messages.len() == 2), ["before", "after"]);
+    restored.close().await;
+}
