@@ -382,7 +382,17 @@ impl Settings {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
 
-    /// How the engine is opened with these settings.
+    /// How the engine of a server is opened with these settings: unlike that of a command, it sends notifications to webhooks.
+    #[must_use]
+    pub fn serving_engine(&self) -> EngineConfig {
+        let mut config = self.engine();
+        if let Some(webhooks) = &mut config.webhooks {
+            webhooks.sends = true;
+        }
+        config
+    }
+
+    /// How the engine is opened with these settings for a command.
     #[must_use]
     pub fn engine(&self) -> EngineConfig {
         let mut config = EngineConfig::new(&self.data_dir);
@@ -398,7 +408,8 @@ impl Settings {
         config.archive.seal_after = self.seal_after;
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
-        config.webhooks = Some(WebhookSettings::new(Arc::new(GuardedTransport::new(self.outbound_allow.clone()))));
+        let transport = Arc::new(GuardedTransport::new(self.outbound_allow.clone()));
+        config.webhooks = Some(WebhookSettings { sends: false, ..WebhookSettings::new(transport) });
         config
     }
 

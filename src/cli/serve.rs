@@ -36,7 +36,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     // Before anything is created, so that a second server on the address leaves nothing behind.
     let http = settings.http();
     let listening = Server::listen(&http.listen)?;
-    let config = settings.engine();
+    let config = settings.serving_engine();
     let starting = listening.answer_meanwhile(Arc::clone(&config.progress))?;
     let mut stop = std::pin::pin!(stop);
     let engine = tokio::select! {

@@ -61,6 +61,7 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
     retention(dir, id);
     keys(dir, id, shop["public_key"].as_str().unwrap());
     members(dir);
+    webhooks(dir, id);
     tokens(dir, id);
     organization(dir);
     let (is_ok, text, _) = run(dir, &["project", "list"]);
@@ -69,6 +70,27 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
     refused(dir, &["project", "show", id], "not_found");
     refused(dir, &["project", "set", "default", "--bots", "eat"], "bots");
     refused(dir, &["project", "create", "--name", ""], "name");
+}
+
+/// Webhooks of the project `Store`.
+fn webhooks(dir: &Path, project: &str) {
+    let made = answer(dir, &["webhook", "create", "--project", project, "--to", "https://a.example/hook"]);
+    let id = made["id"].as_str().unwrap();
+    assert!(made["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{made}");
+    let shown = answer(dir, &["webhook", "show", id]);
+    assert_eq!(
+        json!([shown["url"], shown["events"], shown["secret"]]),
+        json!(["https://a.example/hook", ["notification"], null])
+    );
+    let changed = answer(dir, &["webhook", "set", id, "--to", "https://b.example/", "--status", "paused"]);
+    assert_eq!(json!([changed["url"], changed["status"]]), json!(["https://b.example/", "paused"]));
+    assert_eq!(answer(dir, &["webhook", "list"])["webhooks"], json!([changed]));
+    assert_ne!(answer(dir, &["webhook", "rotate-secret", id])["secret"], made["secret"]);
+    assert_eq!(answer(dir, &["webhook", "deliveries", id, "--status", "dead"]), json!({"deliveries": [], "truncated": false}));
+    assert!(answer(dir, &["webhook", "replay", id, "--from-position", "1"])["from_position"].is_u64());
+    refused(dir, &["webhook", "set", id, "--to", "http://127.0.0.1/"], "127.0.0.1");
+    assert_eq!(answer(dir, &["webhook", "delete", id]), Value::Null);
+    refused(dir, &["webhook", "show", id], "not_found");
 }
 
 /// How long the project `Store` keeps its events.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use crate::errors::assert_refused;
-use crate::server::TestServer;
+use crate::server::{TestServer, command};
 use crate::tenant::Tenant;
 
 const PATH: &str = "/webhooks";
@@ -221,6 +221,27 @@ fn an_erased_notification_is_no_longer_sent_and_a_deleted_project_has_no_webhook
     assert_eq!(listed, [&got.last().unwrap().json()["id"]]);
     tenant.delete(&format!("/projects/{}", tenant.project));
     assert_refused("removed", &tenant.get(&path(&webhook)), 404, "not_found", None);
+}
+
+/// So that webhooks can be paused before a restored copy serves.
+#[test]
+fn a_command_on_a_stopped_directory_sends_nothing() {
+    let (tenant, receiver) = (tenant(), Receiver::start(&[500]));
+    let webhook = made(&tenant, &receiver.url());
+    notify(&tenant, "a");
+    wait_for(&tenant, &webhook, "pending", 1);
+    let organization = tenant.get("/organization").ok(200)["organization_id"].as_str().unwrap().to_owned();
+    tenant.server.stop();
+    let before = receiver.got.lock().unwrap().len();
+    let set = |status: &str| {
+        let arguments = ["set", webhook["id"].as_str().unwrap(), "--status", status, "--json", "--organization", &organization];
+        let output = command("webhook", tenant.server.data_dir()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap()["status"], status);
+    };
+    set("paused");
+    set("active");
+    assert_eq!(receiver.got.lock().unwrap().len(), before);
 }
 
 #[test]

@@ -35,6 +35,9 @@ impl Engine {
     pub(super) fn start_webhooks(&self) -> io::Result<()> {
         let Some(settings) = self.inner.config.webhooks.clone() else { return Ok(()) };
         self.remove_orphaned_webhooks();
+        if !settings.sends {
+            return Ok(());
+        }
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(MAX_SENDING + 1).build()?;
         let webhooks = Arc::clone(&self.inner.webhooks);

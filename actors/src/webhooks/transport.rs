@@ -50,6 +50,8 @@ pub struct WebhookSettings {
     pub give_up_after: Duration,
     /// How long an answer may take.
     pub timeout: Duration,
+    /// Whether anything is sent. Commands on a stopped data directory only manage webhooks.
+    pub sends: bool,
 }
 
 impl WebhookSettings {
@@ -61,6 +63,7 @@ impl WebhookSettings {
             waits: [1, 5, 30, 120, 600, 1_800, 3_600].map(Duration::from_secs).to_vec(),
             give_up_after: Duration::from_secs(24 * 60 * 60),
             timeout: Duration::from_secs(10),
+            sends: true,
         }
     }
 

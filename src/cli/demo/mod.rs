@@ -49,7 +49,7 @@ pub(crate) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Fail
 async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let stop = stop_signal()?;
     crate::open_files::raise()?;
-    let engine = Engine::open(settings.engine())?;
+    let engine = Engine::open(settings.serving_engine())?;
     let made = init::first(&engine, &init::FirstArgs::default())?
         .ok_or_else(|| Failure("the temporary directory is not empty".into()))?;
     let project = made.project_id.parse().map_err(|_| Failure("the project has no id".into()))?;
