@@ -1,4 +1,4 @@
-//! Webhooks of an engine, with receivers that are told what to answer.
+//! Webhooks of an engine, with receivers that answer as each test says.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

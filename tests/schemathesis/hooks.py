@@ -6,12 +6,15 @@ import collections
 import json
 import os
 import random
+import time
 import urllib.request
 
 import schemathesis
 
 BASE = os.environ["HEADCOUNT_URL"]
 KEYS = json.loads(os.environ["HEADCOUNT_KEYS"])
+# For backups and the like, which no API token allows.
+OPERATOR = os.environ["HEADCOUNT_OPERATOR"]
 REPORT = os.environ["HEADCOUNT_REPORT"]
 # Of so many requests one goes without a credential, so that 401 is looked at too.
 ANONYMOUS_OF = 20
@@ -30,14 +33,21 @@ def ask(method, path, body=None):
 
 
 PROJECT = ask("POST", "/projects", {"name": "fuzzed"})
-# Somebody, of a company and of a group.
-ADA = {"name": "order", "user_id": "ada", "value": 5, "group_type": "team", "group_id": "t1", "metadata": {"email": "ada@acme.com"}}
-ask("POST", "/projects/%s/track" % PROJECT["project_id"], ADA)
-COMPANY = ask("GET", "/companies/lookup?domain=acme.com")["company_id"]
+# Somebody, of a company and of a group. The examples of the document erase others.
+GRACE = {"name": "order", "user_id": "grace", "value": 5, "group_type": "team", "group_id": "t1", "metadata": {"email": "grace@hopper.com"}}
+ask("POST", "/projects/%s/track" % PROJECT["project_id"], GRACE)
+COMPANY = ask("GET", "/companies/lookup?domain=hopper.com")["company_id"]
+CAPABLE = {"capabilities": ["target_accounts"]}
+ask("PATCH", "/organization", CAPABLE)
+PROFILE = ask("POST", "/company-profiles", {"website": "hopper.com"})
+WEBHOOK = ask("POST", "/webhooks", {"project_id": PROJECT["project_id"], "url": "https://hooks.example/", "events": ["notification"]})
+EXPORT = ask("POST", "/privacy-requests", {"type": "export", "user_id": "grace"})
+while ask("GET", "/privacy-requests/" + EXPORT["id"])["status"] != "completed":
+    time.sleep(0.1)
 # What names them, by path; of several ways any.
 KNOWN = {
-    "/identities/": [{"user_id": "ada"}, {"email": "Ada@acme.com"}],
-    "/companies/lookup": [{"domain": "acme.com"}],
+    "/identities/": [{"user_id": "grace"}, {"email": "Grace@hopper.com"}],
+    "/companies/lookup": [{"domain": "hopper.com"}],
     "/groups/metrics": [{"group_type": "team", "group_key": "t1"}],
 }
 
@@ -53,7 +63,27 @@ def credential(case):
         return "x-service-pk", PROJECT["public_key"]
     if case.operation.path == "/organizations":
         return "Authorization", "Bearer " + KEYS["root_token"]
+    if case.operation.path.startswith("/admin/"):
+        return "Authorization", "Bearer " + OPERATOR
     return "Authorization", "Bearer " + KEYS["api_token"]
+
+
+def name_known(case):
+    """Puts the ids of what is there into a request. What the request removes is made first."""
+    path, is_removal = case.operation.path, case.method == "DELETE"
+    if path == "/company-profiles" and case.method == "POST":
+        # Whatever was tried on the organization.
+        ask("PATCH", "/organization", CAPABLE)
+    if "profile_id" in case.path_parameters:
+        profile = ask("POST", "/company-profiles", {"label": "to be removed"}) if is_removal else PROFILE
+        case.path_parameters["profile_id"] = profile["id"]
+    if path == "/webhooks" and isinstance(case.body, dict):
+        case.body["project_id"] = PROJECT["project_id"]
+    if "webhook_id" in case.path_parameters:
+        new = {"project_id": PROJECT["project_id"], "url": "https://hooks.example/"}
+        case.path_parameters["webhook_id"] = (ask("POST", "/webhooks", new) if is_removal else WEBHOOK)["id"]
+    if "request_id" in case.path_parameters:
+        case.path_parameters["request_id"] = EXPORT["id"]
 
 
 @schemathesis.hook
@@ -77,6 +107,8 @@ def before_call(context, case, kwargs):
         case.path_parameters["project_id"] = project["project_id"] if is_positive(case) else "prj_00000000000"
     if is_positive(case) and "company_id" in case.path_parameters and rng.randrange(4):
         case.path_parameters["company_id"] = COMPANY
+    if is_positive(case) and rng.randrange(4):
+        name_known(case)
     for path, ways in KNOWN.items():
         if is_positive(case) and case.operation.path.startswith(path) and rng.randrange(4):
             for name in {name for way in ways for name in way}:

@@ -55,7 +55,7 @@ checks=not_a_server_error,status_code_conformance,content_type_conformance,respo
 checks=$checks,response_schema_conformance,allow_header_conformance
 failed=0
 cd "$work"
-HEADCOUNT_URL=$url HEADCOUNT_KEYS=$keys HEADCOUNT_REPORT=$work/report.json \
+HEADCOUNT_URL=$url HEADCOUNT_KEYS=$keys HEADCOUNT_OPERATOR=$(cat "$work/data/operator-token") HEADCOUNT_REPORT=$work/report.json \
 PYTHONPATH=$here SCHEMATHESIS_HOOKS=hooks \
     timeout --signal=INT --kill-after=30 "$seconds" "$venv/bin/schemathesis" run "$url/openapi.json" \
     --checks "$checks" --max-examples "$examples" --seed 1 --generation-database none --no-shrink \

@@ -11,7 +11,7 @@ use crate::webhooks::{
 };
 
 impl Engine {
-    /// Makes a webhook. It is told of notifications that are recorded from now on. The secret is returned this once.
+    /// Makes a webhook. It sends the notifications that are recorded from now on. The secret is returned this once.
     ///
     /// # Errors
     /// [`RegistryError::NotFound`] if the organization has no such project; [`RegistryError::Invalid`] `url` and `events`; [`RegistryError::Conflict`]

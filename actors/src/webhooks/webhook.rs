@@ -18,7 +18,7 @@ const MAX_URL_BYTES: usize = 2_048;
 pub(super) const BOTH_SIGN_MS: i64 = 24 * 60 * 60 * 1_000;
 
 named_values! {
-    /// What a webhook is told of.
+    /// What a webhook sends.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum WebhookEvent by as_str {
@@ -83,7 +83,7 @@ pub struct Webhook {
     pub project: ProjectId,
     /// Where it sends them.
     pub url: String,
-    /// What it is told of.
+    /// What it sends.
     pub events: Vec<WebhookEvent>,
     /// Whether it sends.
     pub status: WebhookStatus,
@@ -102,7 +102,7 @@ pub struct NewWebhook {
     pub project: ProjectId,
     /// The URL.
     pub url: String,
-    /// What it is told of; `None`: of notifications.
+    /// What it sends; `None`: notifications.
     pub events: Option<Vec<WebhookEvent>>,
 }
 
@@ -111,7 +111,7 @@ pub struct NewWebhook {
 pub struct WebhookPatch {
     /// The URL.
     pub url: Option<String>,
-    /// What it is told of.
+    /// What it sends.
     pub events: Option<Vec<WebhookEvent>>,
     /// Whether it sends.
     pub status: Option<WebhookStatus>,
@@ -145,7 +145,7 @@ impl Webhook {
     }
 }
 
-/// Checks what a webhook is told of.
+/// Checks what a webhook sends.
 pub(super) fn check_events(events: Option<Vec<WebhookEvent>>) -> Result<Option<Vec<WebhookEvent>>, RegistryError> {
     match events {
         Some(events) if events.is_empty() => Err(RegistryError::invalid("events", "must name at least one event")),

@@ -13,6 +13,7 @@ use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, Live
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Currency;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};
@@ -104,6 +105,18 @@ impl<'n> From<&'n LiveNotification> for NotificationShape<'n> {
     }
 }
 
+/// An event of the stream, as a reader of server-sent events has it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it is written field by field; this is for the document")]
+pub(crate) struct LiveEventShape {
+    /// The id to come again with, as `Last-Event-ID`. `bye` has none.
+    id: Option<String>,
+    /// `snapshot`, `delta`, `notification` or `bye`.
+    event: String,
+    /// JSON.
+    data: String,
+}
+
 /// What happens now: a stream of server-sent events, for as long as the client reads.
 ///
 /// `snapshot` has the figures of the current day and of the last 30 minutes, by the time of events. `delta` follows within 250 ms of a recorded event: what
@@ -118,7 +131,7 @@ impl<'n> From<&'n LiveNotification> for NotificationShape<'n> {
         ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read."),
     ),
     responses(
-        (status = 200, description = "The stream.", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "The stream.", body = LiveEventShape, content_type = "text/event-stream"),
         QuestionErrors, NotFoundErrors,
     ),
 )]

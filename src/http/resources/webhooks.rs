@@ -31,8 +31,8 @@ fn names<T: NamedValues>(description: &str) -> Object {
 }
 
 fn events() -> Array {
-    let description = "What it is told of: `notification`, an event with `notify: true`.";
-    ArrayBuilder::new().items(names::<WebhookEvent>("What it is told of.")).description(Some(description)).build()
+    let description = "What it sends: `notification`, an event with `notify: true`.";
+    ArrayBuilder::new().items(names::<WebhookEvent>("What it sends.")).description(Some(description)).build()
 }
 
 fn webhook_status() -> Object {
@@ -63,7 +63,7 @@ json_body! {
         /// Where they are sent: an `http` or `https` URL. Only globally reachable addresses are connected to.
         #[schema(max_length = 2048)]
         url: String = required("a string"),
-        /// What it is told of. Default: `["notification"]`.
+        /// What it sends. Default: `["notification"]`.
         #[schema(schema_with = events)]
         events: Option<Vec<WebhookEvent>> = with(optional_events),
     }
@@ -125,7 +125,7 @@ pub(crate) struct WebhookAnswer {
     project_id: String,
     /// Where they are sent.
     url: String,
-    /// What it is told of.
+    /// What it sends.
     #[schema(schema_with = events)]
     events: Vec<WebhookEvent>,
     /// Whether it sends.
@@ -273,7 +273,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     etag::json(&request, &WebhooksAnswer { webhooks, truncated: page.truncated })
 }
 
-/// Makes a webhook. It is told of notifications that are recorded from now on, in order, each at least once.
+/// Makes a webhook. It sends the notifications that are recorded from now on, in order, each at least once.
 #[utoipa::path(
     post, path = "/webhooks", tag = "webhooks", operation_id = "create_webhook",
     request_body = NewWebhookShape,
