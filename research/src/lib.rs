@@ -1,0 +1,14 @@
+//! What a website tells of its company: its home page and a few others are fetched, and read for names, descriptions, logos, links and addresses.
+//!
+//! Everything that is read is chosen by strangers. Pages, redirects, bytes, seconds, values and their lengths are bounded, and nothing of a page is run.
+
+mod facts;
+mod json_ld;
+mod page;
+mod robots;
+mod site;
+#[cfg(test)]
+mod tests;
+
+pub use facts::Facts;
+pub use site::{FetchedPage, Outcome, Research, ResearchError};
