@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use headcount_histories::{History, Rng, Served, Size, Step, Subject, model_of, run, scans};
 use headcount_model::{Ids, Json, Model, Question, Sender, same};
@@ -122,11 +123,16 @@ fn answers_while_events_flow_are_of_one_moment_and_never_go_back() {
     subject.setup(&history);
     let project = subject.project("shop").expect("the project");
     let tenant = subject.server;
-    let (sent, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (sent, answered, questioned) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let mut asked = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for body in &bodies {
+            for (number, body) in bodies.iter().enumerate() {
+                // Events don't run ahead of slow answers: 20 come while events flow.
+                let until = Instant::now() + Duration::from_secs(60);
+                while questioned.load(Ordering::SeqCst) < number * 20 / bodies.len() && Instant::now() < until {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 sent.fetch_add(1, Ordering::SeqCst);
                 let call = Call::post("/track").header("x-service-pk", &project.1).header("user-agent", crate::tenant::BROWSER);
                 let status = tenant.send(call.text("application/json", body.as_str())).status;
@@ -139,6 +145,7 @@ fn answers_while_events_flow_are_of_one_moment_and_never_go_back() {
             let question = number % questions.len();
             asked.push(ask(&tenant, &project.0, &questions[question], question, (&answered, &sent)));
             number += 1;
+            questioned.store(number, Ordering::SeqCst);
         }
         asked.push(ask(&tenant, &project.0, &questions[0], 0, (&answered, &sent)));
     });
