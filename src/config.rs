@@ -297,8 +297,7 @@ impl Settings {
     fn parse(entries: Vec<Entry>) -> Result<Self, ConfigError> {
         let read = Reader { entries: &entries };
         Ok(Self {
-            data_dir: read
-                .value("data_dir", |text| if text.is_empty() { Err("must be a path") } else { Ok(PathBuf::from(text)) })?,
+            data_dir: read.value("data_dir", |text| (!text.is_empty()).then(|| text.into()).ok_or("must be a path"))?,
             listen: read.value("listen", |text| listen(text).ok_or("must be ADDRESS:PORT, such as 127.0.0.1:8080"))?,
             workers: read.value("workers", |text| count(text, 1024).ok_or("must be a number from 1 to 1024, or auto"))?,
             shards: read.value("shards", |text| count(text, 64).ok_or("must be a number from 1 to 64, or auto"))?,

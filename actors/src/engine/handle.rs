@@ -114,6 +114,9 @@ fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: A
     Admission::new(Gate::of_bodies(bytes), disk, health, checkpoints)
 }
 
+/// What is open before the engine starts.
+type OpenedParts = (Opened, (CompanyProfiles, Webhooks));
+
 fn not_started(error: std::io::Error) -> OpenError {
     OpenError::Start(error.to_string())
 }
@@ -182,11 +185,7 @@ impl Engine {
         Ok(engine)
     }
 
-    fn start(
-        config: EngineConfig,
-        opened: (Opened, (CompanyProfiles, Webhooks)),
-        geo: Option<GeoDatabase>,
-    ) -> Result<Self, OpenError> {
+    fn start(config: EngineConfig, opened: OpenedParts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let (opened, (profiles, webhooks)) = opened;
         let Opened { registry, intake, privacy, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } =
             opened;

@@ -13,7 +13,7 @@ use super::handle::{Engine, Inner};
 use super::scan::NextNotifications;
 use super::shard_client::AskError;
 use crate::registry::WebhookId;
-use crate::webhooks::{Attempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
+use crate::webhooks::{DeliveryAttempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
 
 /// How many webhooks send at a time.
 const MAX_SENDING: usize = 16;
@@ -52,7 +52,7 @@ impl Engine {
 }
 
 /// When a webhook has its next turn.
-enum Next {
+enum NextTurn {
     /// At once, after the others.
     Again,
     /// After this, unless it is changed before.
@@ -61,7 +61,7 @@ enum Next {
     Woken,
 }
 
-type Turn = (WebhookId, OrganizationId, Next);
+type WebhookTurn = (WebhookId, OrganizationId, NextTurn);
 
 /// Decides whose turn it is.
 struct Turns {
@@ -72,7 +72,7 @@ struct Turns {
     sending: HashMap<WebhookId, OrganizationId>,
     /// Those that were woken while they sent.
     again: HashSet<WebhookId>,
-    turns: JoinSet<Turn>,
+    turns: JoinSet<WebhookTurn>,
 }
 
 impl Turns {
@@ -154,17 +154,17 @@ impl Turns {
         });
     }
 
-    fn end(&mut self, (id, organization, next): Turn) {
+    fn end(&mut self, (id, organization, next): WebhookTurn) {
         self.sending.remove(&id);
         let now = Stopwatch::now();
         let is_woken = self.again.remove(&id);
         match next {
-            Next::After(wait) => {
+            NextTurn::After(wait) => {
                 self.waiting.insert(id.clone());
                 self.due.insert(id, (organization, now + wait));
             }
-            Next::Woken if !is_woken => {}
-            Next::Again | Next::Woken => {
+            NextTurn::Woken if !is_woken => {}
+            NextTurn::Again | NextTurn::Woken => {
                 self.due.insert(id, (organization, now));
             }
         }
@@ -217,65 +217,65 @@ impl Sender {
         }
     }
 
-    async fn turn(&self, id: &WebhookId) -> Next {
+    async fn turn(&self, id: &WebhookId) -> NextTurn {
         match self.try_turn(id).await {
             Ok(next) => next,
-            Err(Ended::Stopped) => Next::Woken,
+            Err(Ended::Stopped) => NextTurn::Woken,
             Err(Ended::Asked(error)) => {
                 tracing::debug!(webhook = %id, %error, "the notifications of a webhook could not be read; it is tried again");
-                Next::After(AFTER_FAILURE)
+                NextTurn::After(AFTER_FAILURE)
             }
             Err(Ended::File(error)) => {
                 tracing::warn!(webhook = %id, %error, "the deliveries of a webhook could not be written; it is tried again");
-                Next::After(AFTER_FAILURE)
+                NextTurn::After(AFTER_FAILURE)
             }
         }
     }
 
-    async fn try_turn(&self, id: &WebhookId) -> Result<Next, Ended> {
-        let Some(outlook) = self.webhooks.outlook(id) else { return Ok(Next::Woken) };
+    async fn try_turn(&self, id: &WebhookId) -> Result<NextTurn, Ended> {
+        let Some(outlook) = self.webhooks.outlook(id) else { return Ok(NextTurn::Woken) };
         let engine = self.engine()?;
         let project = outlook.webhook.project;
         let now = engine.clock().now();
         if let Some(wait) = outlook.next_at.map(|at| at.0.saturating_sub(now.0)).filter(|wait| *wait > 0) {
-            return Ok(Next::After(Duration::from_millis(wait.unsigned_abs())));
+            return Ok(NextTurn::After(Duration::from_millis(wait.unsigned_abs())));
         }
         if engine.registry().policy(project).is_none() {
-            return Ok(Next::Woken);
+            return Ok(NextTurn::Woken);
         }
         let (incarnation, last) = engine.version(project, &Depends::Everything).await?;
         self.forget_erased(&engine, &outlook).await?;
         if last <= outlook.done {
-            return Ok(Next::Woken);
+            return Ok(NextTurn::Woken);
         }
         let NextNotifications { notifications, until, has_more } = engine.notifications_after(project, outlook.done).await?;
         drop(engine);
         let began = Stopwatch::now();
         for notification in notifications {
             if began.elapsed() >= TURN {
-                return Ok(Next::Again);
+                return Ok(NextTurn::Again);
             }
             let engine = self.engine()?;
             // What was read may have been erased since.
             if engine.version(project, &Depends::Everything).await?.0 != incarnation {
-                return Ok(Next::Again);
+                return Ok(NextTurn::Again);
             }
             drop(engine);
             match self.deliver(id, outlook.generation, notification).await? {
-                Attempt::Done => {}
-                Attempt::Again(wait) => return Ok(Next::After(wait)),
-                Attempt::Outdated => return Ok(Next::Again),
+                DeliveryAttempt::Done => {}
+                DeliveryAttempt::Again(wait) => return Ok(NextTurn::After(wait)),
+                DeliveryAttempt::Outdated => return Ok(NextTurn::Again),
             }
         }
         self.webhooks.passed((id, outlook.generation), until, now);
-        Ok(if has_more { Next::Again } else { Next::Woken })
+        Ok(if has_more { NextTurn::Again } else { NextTurn::Woken })
     }
 
     /// Tries a notification once.
-    async fn deliver(&self, id: &WebhookId, generation: u64, notification: Notification) -> Result<Attempt, Ended> {
+    async fn deliver(&self, id: &WebhookId, generation: u64, notification: Notification) -> Result<DeliveryAttempt, Ended> {
         // As it is now: it may have been paused, and its secret be another one.
         let outlook = self.webhooks.outlook(id).filter(|outlook| outlook.generation == generation);
-        let Some(Outlook { webhook, .. }) = outlook else { return Ok(Attempt::Outdated) };
+        let Some(Outlook { webhook, .. }) = outlook else { return Ok(DeliveryAttempt::Outdated) };
         let now = self.engine()?.clock().now();
         let body = notification.body(&webhook).map_err(|error| Ended::File(error.into()))?;
         let signature = signature(&webhook.secrets(now), now, &body);

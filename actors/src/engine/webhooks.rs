@@ -7,7 +7,7 @@ use super::handle::Engine;
 use super::open::last_position;
 use crate::registry::{Author, RegistryError, Secret, WebhookId};
 use crate::webhooks::{
-    DeliveryPage, DeliveryQuery, NewWebhook, Replay, Rotation, Webhook, WebhookPage, WebhookPatch, WebhookQuery,
+    DeliveryPage, DeliveryQuery, NewWebhook, Rotation, Webhook, WebhookPage, WebhookPatch, WebhookQuery, WebhookReplay,
 };
 
 impl Engine {
@@ -112,7 +112,7 @@ impl Engine {
         id: &WebhookId,
         from: Position,
         by: impl Into<Author>,
-    ) -> Result<Replay, RegistryError> {
+    ) -> Result<WebhookReplay, RegistryError> {
         let to = last_position(&*self.inner.history);
         self.inner.webhooks.replay(self.registry(), (organization, id), (from, to), &by.into())
     }

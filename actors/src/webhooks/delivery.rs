@@ -78,7 +78,7 @@ pub struct DeliveryPage {
 /// How far a webhook has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Progress {
+pub(super) struct DeliveryProgress {
     /// All notifications up to here are done.
     pub(super) done: Position,
     /// The last erasure of the project that the deliveries reflect.
@@ -87,7 +87,7 @@ pub(super) struct Progress {
     pub(super) deliveries: BTreeMap<Position, Delivery>,
 }
 
-impl Progress {
+impl DeliveryProgress {
     /// The delivery that is tried, if there is one. It follows what is done.
     pub(super) fn pending(&self) -> Option<&Delivery> {
         let next = self.done.checked_add(1)?;

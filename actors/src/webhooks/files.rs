@@ -8,7 +8,7 @@ use headcount_storage::files::{
 };
 use serde::de::DeserializeOwned;
 
-use super::delivery::Progress;
+use super::delivery::DeliveryProgress;
 use super::webhook::Webhook;
 use crate::checked_json;
 use crate::registry::WebhookId;
@@ -29,7 +29,7 @@ impl WebhookFiles {
     ///
     /// # Errors
     /// A file or the directory can't be read or written.
-    pub(super) fn open(dir: &Path) -> io::Result<(Self, Vec<(Webhook, Progress)>)> {
+    pub(super) fn open(dir: &Path) -> io::Result<(Self, Vec<(Webhook, DeliveryProgress)>)> {
         create_private_dir(dir)?;
         let files = Self { dir: dir.to_owned() };
         let mut webhooks = Vec::new();
@@ -40,7 +40,7 @@ impl WebhookFiles {
             } else if let Some(id) = id_of(name, ".json")
                 && let Some(webhook) = read::<Webhook>(&path)?.filter(|webhook| webhook.id == id)
             {
-                let start = Progress { done: webhook.created_after, ..Progress::default() };
+                let start = DeliveryProgress { done: webhook.created_after, ..DeliveryProgress::default() };
                 let progress = read(&files.progress_path(&id))?.unwrap_or(start);
                 webhooks.push((webhook, progress));
             }
@@ -68,7 +68,7 @@ impl WebhookFiles {
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub(super) fn write_progress(&self, id: &WebhookId, progress: &Progress) -> io::Result<()> {
+    pub(super) fn write_progress(&self, id: &WebhookId, progress: &DeliveryProgress) -> io::Result<()> {
         write_atomically(&self.progress_path(id), &checked_json::encode(VERSION, progress)?, PRIVATE_FILE)
     }
 

@@ -12,12 +12,12 @@ mod transport;
 mod webhook;
 
 pub use delivery::{Delivery, DeliveryPage, DeliveryQuery, DeliveryStatus, MAX_DELIVERIES};
-pub use outlook::{Replay, Rotation, WebhookFigures, WebhookPage, WebhookQuery};
+pub use outlook::{Rotation, WebhookFigures, WebhookPage, WebhookQuery, WebhookReplay};
 pub use store::MAX_WEBHOOKS;
 pub use transport::{Deliver, DeliveryFailure, SignedRequest, WebhookSettings};
 pub use webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus};
 
 pub(crate) use files::{WEBHOOKS_DIR, WebhookFiles};
 pub(crate) use message::{Notification, signature};
-pub(crate) use outlook::{Attempt, Outlook};
+pub(crate) use outlook::{DeliveryAttempt, Outlook};
 pub(crate) use store::Webhooks;

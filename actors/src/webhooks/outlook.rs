@@ -37,7 +37,7 @@ pub struct Rotation {
 
 /// What is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Replay {
+pub struct WebhookReplay {
     /// The first position.
     pub from: Position,
     /// The last position, as far as it is known now.
@@ -74,7 +74,7 @@ pub(crate) struct Outlook {
 
 /// The outcome of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attempt {
+pub(crate) enum DeliveryAttempt {
     /// The notification is done: delivered, or given up.
     Done,
     /// It is tried again after this.

@@ -12,10 +12,10 @@ use headcount_domain::time::Instant;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use super::delivery::{DeliveryPage, DeliveryQuery, DeliveryStatus, Progress};
+use super::delivery::{DeliveryPage, DeliveryProgress, DeliveryQuery, DeliveryStatus};
 use super::files::{WEBHOOKS_DIR, WebhookFiles};
 use super::message::Notification;
-use super::outlook::{Attempt, Outlook, Replay, Rotation, WebhookFigures, WebhookPage, WebhookQuery};
+use super::outlook::{DeliveryAttempt, Outlook, Rotation, WebhookFigures, WebhookPage, WebhookQuery, WebhookReplay};
 use super::transport::WebhookSettings;
 use super::webhook::{
     BOTH_SIGN_MS, FormerSecret, NewWebhook, SigningSecret, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events,
@@ -31,9 +31,9 @@ const SAVE_EVERY_MS: i64 = 1_000;
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "webhook" };
 
 #[derive(Debug)]
-struct Held {
+struct HeldWebhook {
     webhook: Webhook,
-    progress: Progress,
+    progress: DeliveryProgress,
     generation: u64,
     /// Since when the progress is in memory alone.
     unsaved_since: Option<Instant>,
@@ -43,7 +43,7 @@ struct Held {
 #[derive(Debug)]
 pub(crate) struct Webhooks {
     files: WebhookFiles,
-    held: RwLock<BTreeMap<WebhookId, Held>>,
+    held: RwLock<BTreeMap<WebhookId, HeldWebhook>>,
     /// Held while a file is written.
     changes: Mutex<()>,
     /// The projects with new notifications.
@@ -63,8 +63,8 @@ impl Webhooks {
     /// A file can't be read.
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         let (files, webhooks) = WebhookFiles::open(dir)?;
-        let hold = |(webhook, progress): (Webhook, Progress)| {
-            (webhook.id.clone(), Held { webhook, progress, generation: 0, unsaved_since: None })
+        let hold = |(webhook, progress): (Webhook, DeliveryProgress)| {
+            (webhook.id.clone(), HeldWebhook { webhook, progress, generation: 0, unsaved_since: None })
         };
         Ok(Self {
             files,
@@ -115,8 +115,8 @@ impl Webhooks {
         let changes = Webhook::differences(None, Some(&webhook));
         registry.note_webhook_change(organization, &webhook.id, AuditAction::WebhookCreated, changes, author)?;
         self.files.write(&webhook).map_err(|error| failed("write", error))?;
-        let progress = Progress { done: after, ..Progress::default() };
-        let held = Held { webhook: webhook.clone(), progress, generation: 0, unsaved_since: None };
+        let progress = DeliveryProgress { done: after, ..DeliveryProgress::default() };
+        let held = HeldWebhook { webhook: webhook.clone(), progress, generation: 0, unsaved_since: None };
         self.held.write().insert(webhook.id.clone(), held);
         self.wake(webhook.project);
         Ok((webhook, shown))
@@ -264,14 +264,14 @@ impl Webhooks {
         (organization, id): (OrganizationId, &WebhookId),
         (from, to): (Position, Position),
         author: &Author,
-    ) -> Result<Replay, RegistryError> {
+    ) -> Result<WebhookReplay, RegistryError> {
         let _one = self.changes.lock();
         let webhook = self.get(organization, id)?;
         registry.note_webhook_change(organization, id, AuditAction::WebhookReplayed, BTreeMap::new(), author)?;
         let from = from.max(webhook.created_after.saturating_add(1));
         let replayed = self.with(organization, id, |held| {
             let done = held.progress.done.min(from.saturating_sub(1));
-            Progress { done, ..held.progress.clone() }
+            DeliveryProgress { done, ..held.progress.clone() }
         })?;
         self.files.write_progress(id, &replayed).map_err(|error| failed("write", error))?;
         if let Some(held) = self.held.write().get_mut(id) {
@@ -279,7 +279,7 @@ impl Webhooks {
             held.generation += 1;
         }
         self.wake(webhook.project);
-        Ok(Replay { from, to: to.max(from.saturating_sub(1)) })
+        Ok(WebhookReplay { from, to: to.max(from.saturating_sub(1)) })
     }
 
     /// Notes that a project may have a new notification. Costs next to nothing where no webhook is of the project.
@@ -309,7 +309,7 @@ impl Webhooks {
     /// All webhooks, with their organizations and projects.
     pub(crate) fn all(&self) -> Vec<(WebhookId, OrganizationId, ProjectId)> {
         let held = self.held.read();
-        held.values().map(|Held { webhook, .. }| (webhook.id.clone(), webhook.organization, webhook.project)).collect()
+        held.values().map(|HeldWebhook { webhook, .. }| (webhook.id.clone(), webhook.organization, webhook.project)).collect()
     }
 
     /// What a webhook has to do; `None` if it is gone or paused.
@@ -333,9 +333,9 @@ impl Webhooks {
         outcome: Result<u16, &'static str>,
         settings: &WebhookSettings,
         now: Instant,
-    ) -> Attempt {
+    ) -> DeliveryAttempt {
         let mut held = self.held.write();
-        let Some(held) = held.get_mut(id).filter(|held| held.generation == generation) else { return Attempt::Outdated };
+        let Some(held) = held.get_mut(id).filter(|held| held.generation == generation) else { return DeliveryAttempt::Outdated };
         let delivery = held.progress.begin(notification, now);
         delivery.attempts = delivery.attempts.saturating_add(1);
         delivery.last_status = outcome.ok();
@@ -345,19 +345,19 @@ impl Webhooks {
         let attempt = if is_delivered {
             (delivery.status, delivery.delivered_at) = (DeliveryStatus::Delivered, Some(now));
             self.delivered.fetch_add(1, Ordering::Relaxed);
-            Attempt::Done
+            DeliveryAttempt::Done
         } else if Duration::from_millis(tried_ms) >= settings.give_up_after {
             delivery.status = DeliveryStatus::Dead;
             self.failed.fetch_add(1, Ordering::Relaxed);
             self.dead.fetch_add(1, Ordering::Relaxed);
-            Attempt::Done
+            DeliveryAttempt::Done
         } else {
             let wait = settings.wait_after(delivery.attempts);
             delivery.next_at = now.plus_ms(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
             self.failed.fetch_add(1, Ordering::Relaxed);
-            Attempt::Again(wait)
+            DeliveryAttempt::Again(wait)
         };
-        if attempt == Attempt::Done {
+        if attempt == DeliveryAttempt::Done {
             held.progress.done = held.progress.done.max(notification.position());
         }
         held.progress.prune(now);
@@ -393,7 +393,7 @@ impl Webhooks {
             held.progress.deliveries.retain(|position, _| *position > until || there.contains(position));
             held.progress.clone()
         };
-        let progress = Progress { reflected, ..progress };
+        let progress = DeliveryProgress { reflected, ..progress };
         self.files.write_progress(id, &progress)?;
         if let Some(held) = self.held.write().get_mut(id) {
             held.progress.reflected = reflected;
@@ -444,7 +444,12 @@ impl Webhooks {
         }
     }
 
-    fn with<R>(&self, organization: OrganizationId, id: &WebhookId, read: impl FnOnce(&Held) -> R) -> Result<R, RegistryError> {
+    fn with<R>(
+        &self,
+        organization: OrganizationId,
+        id: &WebhookId,
+        read: impl FnOnce(&HeldWebhook) -> R,
+    ) -> Result<R, RegistryError> {
         let held = self.held.read();
         held.get(id).filter(|held| held.webhook.organization == organization).map(read).ok_or(NOT_FOUND)
     }

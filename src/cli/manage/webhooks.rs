@@ -28,7 +28,7 @@ pub(crate) enum WebhookCommand {
         /// URL that they are sent to
         #[arg(long, value_name = "URL")]
         to: String,
-        /// What it is told of, by commas: notification
+        /// What it sends, by commas: notification
         #[arg(long, value_delimiter = ',')]
         events: Option<Vec<String>>,
     },
@@ -44,7 +44,7 @@ pub(crate) enum WebhookCommand {
         /// New URL
         #[arg(long, value_name = "URL")]
         to: Option<String>,
-        /// What it is told of, by commas: notification
+        /// What it sends, by commas: notification
         #[arg(long, value_delimiter = ',')]
         events: Option<Vec<String>>,
         /// active, or paused: it waits, and later sends what came meanwhile

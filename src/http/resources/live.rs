@@ -13,7 +13,9 @@ use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, Live
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Currency;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};
@@ -105,17 +107,23 @@ impl<'n> From<&'n LiveNotification> for NotificationShape<'n> {
     }
 }
 
-/// An event of the stream, as a reader of server-sent events has it.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "it is written field by field; this is for the document")]
-pub(crate) struct LiveEventShape {
-    /// The id to come again with, as `Last-Event-ID`. `bye` has none.
-    id: Option<String>,
-    /// `snapshot`, `delta`, `notification` or `bye`.
-    event: String,
-    /// JSON.
-    data: String,
+/// An event of the stream, as a reader of server-sent events has it: for the document.
+pub(crate) struct LiveEventShape;
+
+impl PartialSchema for LiveEventShape {
+    fn schema() -> RefOr<Schema> {
+        let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+        let event = ObjectBuilder::new()
+            .property("id", text("The id to come again with, as `Last-Event-ID`; `bye` has none."))
+            .property("event", text("`snapshot`, `delta`, `notification` or `bye`."))
+            .property("data", text("JSON."))
+            .required("event")
+            .required("data");
+        event.additional_properties(Some(AdditionalProperties::FreeForm(false))).into()
+    }
 }
+
+impl ToSchema for LiveEventShape {}
 
 /// What happens now: a stream of server-sent events, for as long as the client reads.
 ///
