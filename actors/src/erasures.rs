@@ -201,10 +201,21 @@ impl Erasures {
         unfinished.erasures.retain(|other| (other.organization, other.number) != (erasure.organization, erasure.number));
         unfinished.index();
         for project in &erasure.projects {
-            *unfinished.counted.entry(*project).or_default() += 1;
-            *unfinished.reflected.entry(*project).or_default() += 1;
+            // A project that was deleted meanwhile is forgotten.
+            if let Some(counted) = unfinished.counted.get_mut(project) {
+                *counted += 1;
+                *unfinished.reflected.entry(*project).or_default() += 1;
+            }
         }
         self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
+    }
+
+    /// Forgets a project of which nothing is left, so that what is counted does not grow with the projects that ever were.
+    pub(crate) fn forget(&self, project: ProjectId) {
+        let mut unfinished = self.unfinished.write();
+        unfinished.stale.remove(&project);
+        unfinished.counted.remove(&project);
+        unfinished.reflected.remove(&project);
     }
 
     /// The erasures of which something may be left.
@@ -249,6 +260,14 @@ impl Erasures {
         let unfinished = self.unfinished.read();
         let stale = unfinished.stale.iter().filter(|(project, _)| partition_of(**project) == partition);
         stale.map(|(project, begun)| (*project, *begun)).collect()
+    }
+
+    /// The erasures of a project whose state may have an erased identity, as they are now. The number is as [`Erasures::reflects`] takes it. `None`: it has none.
+    pub(crate) fn view(&self, project: ProjectId) -> Option<(u64, Self)> {
+        let unfinished = self.unfinished.read();
+        let begun = *unfinished.stale.get(&project)?;
+        let theirs = unfinished.erasures.iter().filter(|erasure| erasure.projects.contains(&project));
+        Some((begun, Self::new(self.hasher.clone(), theirs.cloned().collect())))
     }
 
     /// Whether the state of a project may have an erased identity.
@@ -311,5 +330,29 @@ mod tests {
         let restarted = Erasures::new(hasher.clone(), vec![done(1), done(2)]);
         assert_eq!(restarted.reflected(project), seen[4]);
         assert_eq!(restarted.reflected(ProjectId(4)), 0);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_project_that_is_gone() {
+        let (hasher, gone, other) = (KeyHasher::new([7; 16]), ProjectId(3), ProjectId(4));
+        let erasures = Erasures::none(hasher.clone());
+        let erasure = Erasure {
+            number: 1,
+            organization: OrganizationId(1),
+            users: Vec::new(),
+            others: [gone, other].map(|project| (project, hasher.anonymous("a"))).to_vec(),
+            projects: vec![gone, other],
+            until: 9,
+            is_done: false,
+            is_lifted: false,
+        };
+        erasures.begin(erasure.clone());
+        erasures.forget(gone);
+        assert_eq!((erasures.is_stale(gone), erasures.is_stale(other)), (false, true));
+        erasures.finish(&erasure);
+        let unfinished = erasures.unfinished.read();
+        for kept in [&unfinished.counted, &unfinished.reflected] {
+            assert_eq!(kept.keys().collect::<Vec<_>>(), [&other]);
+        }
     }
 }

@@ -29,6 +29,8 @@ mod opening_progress;
 mod partitions;
 pub mod privacy;
 pub mod profiles;
+mod recompute;
+mod refolding;
 pub mod registry;
 pub mod secrets;
 mod shard;

@@ -43,6 +43,11 @@ impl MemoryShares {
     }
 }
 
+/// The bytes of records that a state may take that is computed beside the one that is served.
+pub(crate) fn recomputation_bytes(budget: usize) -> usize {
+    (budget / 16).max(MIN_RECORD_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

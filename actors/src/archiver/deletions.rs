@@ -263,6 +263,7 @@ fn finish(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Ok(_no_backup) = sources.removal.backups.try_acquire() else { return Ok(false) };
     sources.registry.finish_deletion(project).map_err(|error| Fault::io(error.to_string()))?;
     sources.deleted.remove(project);
+    sources.removal.erasures.forget(project);
     tracing::info!(%project, "nothing of a deleted project is left");
     sources.done("deletion finished");
     Ok(true)

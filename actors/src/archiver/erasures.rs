@@ -24,6 +24,7 @@ use super::sources::Sources;
 use crate::erasures::erase_row;
 use crate::fault;
 use crate::partitions::partition_of;
+use crate::refolding::Folding;
 use crate::registry::Erasure;
 
 /// The pause before the next attempt, if something must be waited for.
@@ -41,6 +42,8 @@ pub(super) struct ErasureSteps {
     current: Option<(u64, u64)>,
     not_before: Option<Stopwatch>,
     failures: u32,
+    /// The fold that is under way.
+    folding: Option<Folding>,
 }
 
 impl ErasureSteps {
@@ -81,7 +84,7 @@ impl ErasureSteps {
     fn remove(&mut self, sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
         let projects = erasure.projects.iter().copied().filter(|project| !sources.deleted.contains(*project));
         let projects: Vec<ProjectId> = projects.filter(|project| sources.registry.policy(*project).is_some()).collect();
-        if !fold_anew(sources, &projects) || !remove_from_log(sources, erasure)? {
+        if !self.fold_anew(sources, &projects)? || !remove_from_log(sources, erasure)? {
             return Ok(false);
         }
         for project in &projects {
@@ -101,22 +104,22 @@ impl ErasureSteps {
         remove_small_files(sources, &projects)?;
         finish(sources, erasure)
     }
-}
 
-/// Has the states of projects folded anew. Returns whether they were.
-fn fold_anew(sources: &Sources, projects: &[ProjectId]) -> bool {
-    let stale: BTreeSet<u16> = projects
-        .iter()
-        .filter(|project| sources.removal.erasures.is_stale(**project))
-        .map(|project| partition_of(*project))
-        .collect();
-    for partition in &stale {
-        sources.shards.refold(*partition);
+    /// Has the states of projects folded anew, one after the other. Returns whether they are.
+    fn fold_anew(&mut self, sources: &Sources, projects: &[ProjectId]) -> Result<bool, Fault> {
+        if let Some(folding) = &mut self.folding {
+            let Some(end) = folding.end() else { return Ok(false) };
+            self.folding = None;
+            end?;
+        }
+        let Some(project) = projects.iter().find(|project| sources.removal.erasures.is_stale(**project)) else {
+            sources.done("states without an erased identity");
+            return Ok(true);
+        };
+        let folding = Folding::start(&sources.fold_sources(), *project);
+        self.folding = Some(folding.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?);
+        Ok(false)
     }
-    if stale.is_empty() {
-        sources.done("state without an erased identity");
-    }
-    stale.is_empty()
 }
 
 /// Seals what is in the log, without the identity, until the log has no event of it. What is sealed is in durable checkpoints.

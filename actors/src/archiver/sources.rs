@@ -26,6 +26,8 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::history::{LoggedEvents, SealedEvents};
+use crate::memory_budget::recomputation_bytes;
+use crate::refolding::{FoldSources, FoldedShards};
 use crate::registry::Registry;
 
 /// The shards, as far as sealing asks them. Calls block.
@@ -46,9 +48,6 @@ pub(crate) trait ShardBarrier: Send {
 
     /// Uses the tables of external ids that a removal has written.
     fn adopt_ids(&self, project: ProjectId, written: Written);
-
-    /// Has the states of a partition's projects folded anew that may have an erased identity.
-    fn refold(&self, partition: u16);
 
     /// Returns the part of the store that holds a partition. `None`: it is being rebuilt, or its shard does not answer.
     fn stored_as(&self, partition: u16) -> Option<PartitionId>;
@@ -88,6 +87,8 @@ pub(crate) struct RemovalSources {
     pub(crate) erasures: Arc<Erasures>,
     /// Forgets the kept answers about a project.
     pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send>,
+    /// The shards, as far as the fold of a project asks them.
+    pub(crate) folded: Arc<dyn FoldedShards>,
 }
 
 /// See the module.
@@ -128,6 +129,25 @@ impl Sources {
     /// How many bytes of events are collected before those of a project are written.
     pub(super) fn buffer_bytes(&self) -> usize {
         (self.settings.memory_bytes / 16).clamp(4 << 20, 64 << 20)
+    }
+
+    /// What the fold of a project reads and writes.
+    pub(super) fn fold_sources(&self) -> FoldSources {
+        FoldSources {
+            data_dir: self.settings.data_dir.clone(),
+            sealed: Arc::clone(&self.sealed),
+            logged: self.logged.clone(),
+            dead: Arc::clone(&self.dead),
+            deleted: Arc::clone(&self.deleted),
+            erasures: Arc::clone(&self.removal.erasures),
+            hasher: self.hasher.clone(),
+            store: Arc::clone(&self.removal.store),
+            shards: Arc::clone(&self.removal.folded),
+            record_bytes: recomputation_bytes(self.settings.memory_bytes),
+            min_free_bytes: self.settings.min_free_bytes,
+            stop: Arc::clone(&self.stop),
+            probe: self.settings.probe.clone(),
+        }
     }
 
     /// Opens the archive of a project that has sealed events according to `catalog`. `None`: it has none.

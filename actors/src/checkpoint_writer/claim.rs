@@ -7,7 +7,7 @@ use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::Store;
 use parking_lot::{Condvar, Mutex};
 
-/// Shared by the shard that submitted a job and the thread that performs it.
+/// Shared by the shard that submitted a job, or lets a state be replaced, and the thread that performs it.
 #[derive(Debug, Default)]
 pub(crate) struct Claim {
     stop: AtomicBool,
@@ -16,11 +16,11 @@ pub(crate) struct Claim {
 }
 
 /// A job that is under way; it is over when this is dropped.
-pub(super) struct Running<'c>(&'c Claim);
+pub(crate) struct Running<'c>(&'c Claim);
 
 impl Claim {
     /// Begins the job. `None`: it was cancelled.
-    pub(super) fn begin(&self) -> Option<Running<'_>> {
+    pub(crate) fn begin(&self) -> Option<Running<'_>> {
         let mut running = self.running.lock();
         if self.stop.load(Ordering::Acquire) {
             return None;

@@ -45,7 +45,7 @@ impl Admission {
         if let Some(why) = self.unavailable() {
             return Err(Refused::Unavailable(why));
         }
-        self.health.check(partition_of(project)).map_err(Refused::Unavailable)?;
+        self.health.check_project(project).map_err(Refused::Unavailable)?;
         self.gate.take_for([Some(Holder::Project(project)), address.map(Holder::of_address)], bytes)
     }
 

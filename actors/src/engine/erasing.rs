@@ -152,9 +152,8 @@ impl Engine {
     /// Returns how far an erasure is; `None` if there is no such one.
     #[must_use]
     pub fn erasure(&self, organization: OrganizationId, number: u64) -> Option<ErasureState> {
-        let erasures = self.registry().erasures();
-        let found = erasures.iter().find(|erasure| (erasure.organization, erasure.number) == (organization, number))?;
-        Some(if found.is_done { ErasureState::Done } else { ErasureState::Running })
+        let is_done = self.registry().is_erasure_done(organization, number)?;
+        Some(if is_done { ErasureState::Done } else { ErasureState::Running })
     }
 
     fn begin_erasure(
@@ -197,6 +196,8 @@ impl Engine {
         if erasure.projects.is_empty() && former.is_empty() {
             return Err(ErasureError::Unknown);
         }
+        // None is written until the project is known to have an erased identity.
+        let _bases = self.inner.history.bases();
         for project in &erasure.projects {
             if self.has_base(*project)? {
                 return Err(ErasureError::LacksEvents(*project));
@@ -221,9 +222,9 @@ impl Engine {
     pub(super) fn erasures_of(&self, organization: OrganizationId, keys: &PrivacyKeys) -> Vec<Erasure> {
         let is_theirs = |erasure: &Erasure| {
             let has_user = || erasure.users.iter().any(|user| keys.users.contains(user));
-            erasure.organization == organization && (has_user() || erasure.others.iter().any(|other| keys.others.contains(other)))
+            has_user() || erasure.others.iter().any(|other| keys.others.contains(other))
         };
-        self.registry().erasures().into_iter().filter(is_theirs).collect()
+        self.registry().erasures_of(organization, is_theirs)
     }
 
     pub(super) fn projects_to_erase_from(&self, organization: OrganizationId) -> Result<Vec<ProjectId>, ErasureError> {

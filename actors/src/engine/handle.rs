@@ -44,9 +44,7 @@ use crate::privacy::PrivacyRequests;
 use crate::profiles::CompanyProfiles;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
-use crate::shard::{
-    CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions, partition_of,
-};
+use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
 use crate::verifier::DamageNote;
 use crate::webhooks::Webhooks;
 
@@ -141,14 +139,12 @@ fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
     }
 }
 
-fn removal_sources(
+fn removal(
     config: &EngineConfig,
     admitted: &Gate,
-    store: Arc<DiskStore>,
-    writer: &CheckpointWriter,
-    log: &Arc<dyn Commit<Ticket>>,
+    (store, writer, log): (Arc<DiskStore>, &CheckpointWriter, &Arc<dyn Commit<Ticket>>),
     backups: &Arc<Semaphore>,
-    (erasures, views): (&Arc<Erasures>, &Arc<Views>),
+    (erasures, views, shards): (&Arc<Erasures>, &Arc<Views>, &Arc<ShardClient>),
 ) -> RemovalSources {
     let (log, views) = (Arc::clone(log), Arc::clone(views));
     RemovalSources {
@@ -160,6 +156,7 @@ fn removal_sources(
         backups: Arc::clone(backups),
         erasures: Arc::clone(erasures),
         forget_answers: Box::new(move |project| views.forget(project)),
+        folded: Arc::new(Arc::clone(shards)),
     }
 }
 
@@ -210,7 +207,7 @@ impl Engine {
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
-            removal: removal_sources(&config, &admission.gate, store, &writer, &log, &backups, (&shared.erasures, &views)),
+            removal: removal(&config, &admission.gate, (store, &writer, &log), &backups, (&shared.erasures, &views, &shards)),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
         let archiving = (Arc::clone(&archiver), archiver_thread);
@@ -357,8 +354,8 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn version(&self, project: ProjectId, depends: &Depends) -> Result<(u128, Position), AskError> {
-        // While its partition is rebuilt, the version is that of an earlier state.
-        let check = || self.inner.admission.health.check_answers(partition_of(project)).map_err(AskError::Lost);
+        // While its state is rebuilt or replaced, the version is that of an earlier state.
+        let check = || self.inner.admission.health.check_project_answers(project).map_err(AskError::Lost);
         check()?;
         let known = || Some(self.inner.versions.get(&project)?.of(depends));
         if let Some(version) = known() {

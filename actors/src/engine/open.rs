@@ -25,6 +25,7 @@ use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
+use crate::recompute::remove_scratch;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::shard::{
@@ -32,7 +33,6 @@ use crate::shard::{
     QuotaTable, Shard, ShardMap, Versions,
 };
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
-use crate::verify::remove_scratch;
 use crate::webhooks::{WEBHOOKS_DIR, Webhooks};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.

@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 
 use crate::admission_gate::{Gate, Holder, Permit};
 use crate::archiver::ShardBarrier;
-use crate::shard::{Ask, Drain, Shard, ShardActor, ShardMap, ShardRequest, partition_of};
+use crate::refolding::FoldedShards;
+use crate::shard::{Ask, Drain, Replaceable, Shard, ShardActor, ShardMap, ShardRequest, partition_of};
 
 /// How long an answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -172,14 +173,6 @@ impl ShardBarrier for Arc<ShardClient> {
         let _adopted = ask_of(self, project, move |shard| shard.adopt_ids(project, written));
     }
 
-    fn refold(&self, partition: u16) {
-        // If it does not answer, it is asked again.
-        let _asked = self.ask_partition(partition, move |shard: &mut Shard| {
-            shard.refold(partition);
-            Ok(())
-        });
-    }
-
     fn stored_as(&self, partition: u16) -> Option<PartitionId> {
         self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition))).ok()?.map(PartitionId)
     }
@@ -188,6 +181,32 @@ impl ShardBarrier for Arc<ShardClient> {
         let shard = self.addresses.get(self.map.shard_of(partition))?;
         let asked = send(shard, None, self.gate.take(1)?, move |shard: &mut Shard| shard.known_ids_in(partition));
         asked.answer.blocking_recv().ok()?.ok()
+    }
+}
+
+impl FoldedShards for Arc<ShardClient> {
+    fn last_counted(&self, project: ProjectId) -> Option<Position> {
+        ask_of(self, project, move |shard| shard.last(project))
+    }
+
+    fn save_soon(&self, project: ProjectId) -> Option<u64> {
+        ask_of(self, project, move |shard| shard.save_soon(project))
+    }
+
+    fn is_durable(&self, project: ProjectId, serial: u64) -> Option<bool> {
+        ask_of(self, project, move |shard| shard.is_durable(project, serial))
+    }
+
+    fn begin_replacement(&self, project: ProjectId) -> Option<Option<Replaceable>> {
+        ask_of(self, project, move |shard| shard.begin_replacement(project))
+    }
+
+    fn end_replacement(&self, project: ProjectId, reflected: Option<u64>) {
+        // If nobody answers, the engine is closing.
+        let _ended = ask_of(self, project, move |shard| {
+            shard.end_replacement(project, reflected);
+            Ok(())
+        });
     }
 }
 

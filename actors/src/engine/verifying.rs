@@ -22,19 +22,18 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
-use crate::memory_budget::MemoryShares;
+use crate::memory_budget::{MemoryShares, recomputation_bytes};
+use crate::recompute::remove_scratch;
 use crate::registry::{Registry, RegistryError};
 use crate::secrets::Secrets;
 use crate::shard::Shard;
-use crate::verify::{StoredPlaces, VerifyError, VerifyReport, VerifySources, remove_scratch, verify};
+use crate::verify::{StoredPlaces, VerifyError, VerifyReport, VerifySources, verify};
 
 /// How long a verification waits for checkpoints.
 const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 /// How long until checkpoints are asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// The least memory for the records of a recomputation.
-const MIN_RECORD_BYTES: usize = 12 << 20;
 
 impl Engine {
     /// Recomputes the state of each project from its recorded events and compares it with the stored one, after saving what was
@@ -58,7 +57,7 @@ impl Engine {
             store: self.inner.damage.store(),
             places: self,
             projects: projects(self.registry())?,
-            record_bytes: (self.inner.config.memory_bytes / 16).max(MIN_RECORD_BYTES),
+            record_bytes: recomputation_bytes(self.inner.config.memory_bytes),
             min_free_bytes: self.inner.config.min_free_bytes,
             stop: Arc::clone(stop),
         };
@@ -111,7 +110,8 @@ impl StoredPlaces for Engine {
     }
 
     fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
-        if self.is_rebuilding(partition) {
+        // History is read without erased identities, which a state may still have.
+        if self.is_rebuilding(partition) || !self.inner.erasures.stale(partition).is_empty() {
             return Ok(None);
         }
         let asked = self.inner.shards.ask_partition(partition, move |shard: &mut Shard| Ok(shard.stored_as(partition)));

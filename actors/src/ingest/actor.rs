@@ -144,7 +144,7 @@ impl IngestActor {
         let Senders { permits, waiting } = from;
         let partition = partition_of(project);
         // The last check before the log: logged events are applied, at the latest by the next start.
-        if let Err(why) = self.health.check(partition) {
+        if let Err(why) = self.health.check_project(project) {
             return refuse(waiting, why);
         }
         let batch = self.next_batch;

@@ -122,4 +122,16 @@ impl Registry {
     pub(crate) fn erasures(&self) -> Vec<Erasure> {
         self.state().erasures().cloned().collect()
     }
+
+    /// The erasures of an organization that are wanted.
+    pub(crate) fn erasures_of(&self, organization: OrganizationId, is_wanted: impl Fn(&Erasure) -> bool) -> Vec<Erasure> {
+        let state = self.state();
+        let theirs = state.tenants.get(&organization).into_iter().flat_map(|tenant| tenant.erasures.values());
+        theirs.filter(|erasure| is_wanted(erasure)).cloned().collect()
+    }
+
+    /// Whether nothing is left of an erased identity. `None`: there is no such erasure.
+    pub(crate) fn is_erasure_done(&self, organization: OrganizationId, number: u64) -> Option<bool> {
+        Some(self.state().tenants.get(&organization)?.erasures.get(&number)?.is_done)
+    }
 }

@@ -34,6 +34,8 @@ struct Collecting {
 struct Claims {
     checkpoint: Option<(Arc<Claim>, PartitionId)>,
     merge: Option<Arc<Claim>>,
+    /// That of a thread that replaces the state of a project.
+    replacement: Option<(Arc<Claim>, PartitionId)>,
 }
 
 /// See the module.
@@ -73,7 +75,10 @@ impl Checkpoints {
                 unsaved_for: self.progress.unsaved_for(*number).unwrap_or_default(),
             })
         };
-        let unsaved: Vec<Unsaved> = partitions.iter().filter_map(unsaved).collect();
+        let mut unsaved: Vec<Unsaved> = partitions.iter().filter_map(unsaved).collect();
+        // A project that is held waits for its partition.
+        let is_awaited = |one: &Unsaved| partitions.get(&one.partition).is_some_and(|partition| partition.replacement.is_some());
+        unsaved.sort_by_key(|one| !is_awaited(one));
         self.checkpointer.begin_round(Stopwatch::now(), force, &unsaved)
     }
 
@@ -195,6 +200,20 @@ impl Checkpoints {
         }
     }
 
+    /// Returns the claim of whoever replaces the state of a project. Nobody else writes the partition until [`Checkpoints::end_replacement`].
+    pub(super) fn begin_replacement(&mut self, number: u16, stored_as: PartitionId) -> Arc<Claim> {
+        let claims = self.claims.entry(number).or_default();
+        let (claim, _) = claims.replacement.get_or_insert_with(|| (Arc::default(), stored_as));
+        Arc::clone(claim)
+    }
+
+    /// Forgets the claim of whoever replaced the state of a project.
+    pub(super) fn end_replacement(&mut self, number: u16) {
+        if let Some(claims) = self.claims.get_mut(&number) {
+            claims.replacement = None;
+        }
+    }
+
     /// Begins the last round before a stop, once: retries stuck checkpoints. Returns whether it began now.
     pub(super) fn begin_last_round(&mut self) -> bool {
         let stuck = self.checkpointer.begin_last_round();
@@ -208,9 +227,9 @@ impl Checkpoints {
             self.collecting = None;
         }
         self.checkpointer.cancel(number);
-        let Claims { checkpoint, merge } = self.claims.remove(&number).unwrap_or_default();
-        let stored_in = checkpoint.iter().map(|(_, stored_in)| *stored_in).collect();
-        let claims: Vec<_> = checkpoint.map(|(claim, _)| claim).into_iter().chain(merge).collect();
+        let Claims { checkpoint, merge, replacement } = self.claims.remove(&number).unwrap_or_default();
+        let (claims, stored_in): (Vec<_>, Vec<_>) = checkpoint.into_iter().chain(replacement).unzip();
+        let claims: Vec<_> = claims.into_iter().chain(merge).collect();
         claims.iter().for_each(|claim| claim.stop());
         self.progress.set_failing(number, false);
         self.progress.set_full(number, false);

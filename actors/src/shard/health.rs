@@ -1,12 +1,16 @@
-//! Which partitions take events and queries. Written by the shards, read before anything is logged.
+//! Which partitions and projects take events and queries. Written by the shards, read before anything is logged.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use headcount_domain::fault::{Fault, FaultKind};
-use parking_lot::Mutex;
+use headcount_domain::ids::ProjectId;
+use parking_lot::{Mutex, RwLock};
 
-use crate::partitions::PARTITIONS;
+use crate::partitions::{PARTITIONS, partition_of};
+
+/// What is said of a partition that is rebuilt, and of a project whose state is replaced.
+const REBUILT: &str = "the figures of this project are being rebuilt";
 
 /// The condition of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +24,15 @@ pub(crate) enum Condition {
     Failed = 2,
 }
 
-/// The condition of each partition, with the reason.
+/// The condition of each partition, with the reason, and the projects that are held.
 #[derive(Debug)]
 pub(crate) struct PartitionHealth {
     conditions: Vec<AtomicU8>,
     reasons: Mutex<BTreeMap<u16, (Condition, Fault)>>,
+    /// The projects whose state is being replaced.
+    held: RwLock<BTreeSet<ProjectId>>,
+    /// Their number: almost always 0, so that most look-ups take no lock.
+    held_count: AtomicUsize,
     stopping: AtomicBool,
 }
 
@@ -33,6 +41,8 @@ impl Default for PartitionHealth {
         Self {
             conditions: (0..PARTITIONS).map(|_| AtomicU8::new(Condition::Well as u8)).collect(),
             reasons: Mutex::default(),
+            held: RwLock::default(),
+            held_count: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
         }
     }
@@ -47,9 +57,45 @@ impl PartitionHealth {
         let condition = self.conditions.get(usize::from(partition)).map(|condition| condition.load(Ordering::Acquire));
         match condition {
             None | Some(0) => Ok(()),
-            Some(1) => Err("the figures of this project are being rebuilt"),
+            Some(1) => Err(REBUILT),
             Some(_) => Err("the figures of this project are not available; the server's log says why"),
         }
+    }
+
+    /// Checks that a project takes events and queries.
+    ///
+    /// # Errors
+    /// The reason, in words for clients.
+    pub(crate) fn check_project(&self, project: ProjectId) -> Result<(), &'static str> {
+        self.check(partition_of(project))?;
+        if self.is_held(project) { Err(REBUILT) } else { Ok(()) }
+    }
+
+    /// Checks that a project answers.
+    ///
+    /// # Errors
+    /// As [`PartitionHealth::check_answers`].
+    pub(crate) fn check_project_answers(&self, project: ProjectId) -> Result<(), Fault> {
+        self.check_answers(partition_of(project))?;
+        if self.is_held(project) { Err(Fault::io(REBUILT)) } else { Ok(()) }
+    }
+
+    fn is_held(&self, project: ProjectId) -> bool {
+        self.held_count.load(Ordering::Acquire) > 0 && self.held.read().contains(&project)
+    }
+
+    /// Has a project take no events and queries, while its state is replaced.
+    pub(super) fn hold(&self, project: ProjectId) {
+        let mut held = self.held.write();
+        held.insert(project);
+        self.held_count.store(held.len(), Ordering::Release);
+    }
+
+    /// Has a project take events and queries again.
+    pub(super) fn let_go(&self, project: ProjectId) {
+        let mut held = self.held.write();
+        held.remove(&project);
+        self.held_count.store(held.len(), Ordering::Release);
     }
 
     /// Checks that a partition answers.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use headcount_domain::cache::table::Bytes;
 use headcount_domain::fault::Fault;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::{ProjectId, external_ids_of};
@@ -36,8 +35,13 @@ pub(crate) struct Begun {
     pub(crate) new_ids: Option<Frozen>,
 }
 
-/// Memory that an external id takes until it is written.
-const ID_BYTES: usize = 40;
+/// The project of a partition whose state is being replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Replacement {
+    pub(super) project: ProjectId,
+    /// The number of the checkpoint that has its state.
+    pub(super) serial: u64,
+}
 
 /// See the module.
 pub(crate) struct Partition {
@@ -54,23 +58,25 @@ pub(crate) struct Partition {
     /// The serial number of its last checkpoint.
     pub(super) serial: u64,
     /// The first event that is in no checkpoint, begun or durable.
-    unsaved_from: Option<Position>,
+    pub(super) unsaved_from: Option<Position>,
     /// The first event of the checkpoint that has begun and is not durable.
     saving_from: Option<Position>,
-    projects: HashMap<ProjectId, ProjectState>,
-    index: Option<ExternalIds>,
+    pub(super) projects: HashMap<ProjectId, ProjectState>,
+    pub(super) index: Option<ExternalIds>,
     /// The number of different external ids of the applied events.
     pub(super) external_ids: u64,
     /// Memory that the checkpoint at the writer holds until it is written.
-    writing_bytes: usize,
+    pub(super) writing_bytes: usize,
     /// Whether that checkpoint could not be written yet, or never will be.
-    is_stuck: bool,
+    pub(super) is_stuck: bool,
     /// The projects of the current checkpoint that are still to be collected.
     freezing: Vec<ProjectId>,
     /// The serial number of the last durable checkpoint.
     pub(super) durable: u64,
     /// The deleted projects that are no longer part of the state, each with the serial number of the checkpoint that says so.
     forgotten: BTreeMap<ProjectId, u64>,
+    /// The project whose state is being replaced.
+    pub(super) replacement: Option<Replacement>,
 }
 
 impl Partition {
@@ -101,6 +107,7 @@ impl Partition {
             freezing: Vec::new(),
             durable: serial,
             forgotten: BTreeMap::new(),
+            replacement: None,
         };
         partition.check_index(external_ids)?;
         Ok(partition)
@@ -340,34 +347,6 @@ impl Partition {
         ids.iter().map(|id| known.get(*id).map_err(fault::of_index)).collect()
     }
 
-    /// Memory that its projects take.
-    pub(crate) fn bytes(&mut self) -> Bytes {
-        let mut total = Bytes::default();
-        self.projects.values_mut().for_each(|state| total += state.project.bytes());
-        total
-    }
-
-    /// Memory that its projects' rollups take, which can't be evicted.
-    pub(crate) fn rollup_bytes(&self) -> usize {
-        self.projects.values().map(|state| state.project.rollup_bytes()).sum()
-    }
-
-    /// The largest number of records of one kind that can be evicted.
-    pub(crate) fn evictable(&mut self) -> usize {
-        self.projects.values_mut().map(|state| state.project.most_of_a_kind()).max().unwrap_or(0)
-    }
-
-    /// Evicts saved records that are not in use. Returns the number of freed bytes.
-    pub(crate) fn evict(&mut self, enough: usize, most: usize) -> usize {
-        let mut freed = 0;
-        for state in self.projects.values_mut() {
-            let here = state.project.evict(enough.saturating_sub(freed), most);
-            state.complete &= here == 0;
-            freed += here;
-        }
-        freed
-    }
-
     pub(super) fn index(&mut self) -> Result<&mut ExternalIds, Fault> {
         if self.index.is_none() {
             let dir = self.context.external_ids_dir.join(self.number.to_string());
@@ -387,12 +366,14 @@ impl Partition {
 
     /// Begins a checkpoint of everything that was applied. Metas and the position are few and copied at once; rollups and
     /// records follow in [`Partition::collect_records`]. Returns `None` while external ids of an earlier checkpoint are still
-    /// being written, since a checkpoint must not count before the ids that it covers are durable, and while a floor is being raised.
+    /// being written, since a checkpoint must not count before the ids that it covers are durable, while a floor is being raised, and while
+    /// somebody else writes the state of a project.
     ///
     /// Everything up to the position `all_up_to` is applied, and some events beyond it: a replay begins there, and skips what
     /// is applied already by the position of each project's last event.
     pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
-        if self.projects.values().any(ProjectState::has_rising_floor) {
+        let is_written = self.replacement.is_some_and(|replacement| self.serial >= replacement.serial);
+        if is_written || self.projects.values().any(ProjectState::has_rising_floor) {
             return Ok(None);
         }
         let new_ids = match self.freeze_ids() {
@@ -460,15 +441,6 @@ impl Partition {
     /// Whether no further checkpoint can begin: it would lack what the last one took.
     pub(crate) fn is_stuck(&self) -> bool {
         self.is_stuck
-    }
-
-    /// Memory that a stuck partition keeps until its checkpoint can be written: all changes since the one before.
-    pub(crate) fn stuck_bytes(&mut self) -> usize {
-        if !self.is_stuck {
-            return 0;
-        }
-        let ids = self.index.as_ref().map_or(0, ExternalIds::unwritten) * ID_BYTES;
-        self.bytes().unsaved + self.writing_bytes + ids
     }
 
     /// Records that the checkpoint is durable.

@@ -52,6 +52,8 @@ pub(super) struct EventPipeline {
     /// The projects whose next work is a floor that is being raised.
     rising: BTreeSet<ProjectId>,
     rebuilds: BTreeMap<u16, Rebuild>,
+    /// The work of projects whose state is being replaced, in its order.
+    held: BTreeMap<ProjectId, Vec<QueuedWork>>,
     /// The positions up to which everything was applied when the queues were dropped.
     dropped: BTreeMap<u16, Position>,
     /// The projects that the start folds anew, by partition.
@@ -84,6 +86,7 @@ impl EventPipeline {
             queue: FairQueue::default(),
             rising: BTreeSet::new(),
             rebuilds: BTreeMap::new(),
+            held: BTreeMap::new(),
             dropped: BTreeMap::new(),
             refolds,
             wake: Arc::new(|| ()),
@@ -100,8 +103,39 @@ impl EventPipeline {
         let queued = QueuedWork::new(work);
         match self.rebuilds.get_mut(&queued.work.partition) {
             Some(rebuild) => rebuild.hold(queued),
-            None => self.queue.push(queued.work.project, queued),
+            None => match self.held.get_mut(&queued.work.project) {
+                Some(held) => held.push(queued),
+                None => self.queue.push(queued.work.project, queued),
+            },
         }
+    }
+
+    /// Applies nothing to a project until [`EventPipeline::let_go`]. Returns `false` while its floor is being raised.
+    pub(super) fn hold(&mut self, project: ProjectId) -> bool {
+        if self.rising.contains(&project) {
+            return false;
+        }
+        let queue = &mut self.queue;
+        self.held.entry(project).or_insert_with(|| queue.extract(|queued| queued == project));
+        true
+    }
+
+    /// Lets the work of a project go on.
+    pub(super) fn let_go(&mut self, project: ProjectId) {
+        for queued in self.held.remove(&project).into_iter().flatten() {
+            self.queue.push(project, queued);
+        }
+    }
+
+    /// Whether work waits for the state of its project.
+    pub(super) fn has_held(&self) -> bool {
+        self.held.values().any(|works| !works.is_empty())
+    }
+
+    /// The first work of each project that is not applied, whatever it waits for.
+    fn fronts(&self) -> impl Iterator<Item = (ProjectId, &QueuedWork)> {
+        let held = self.held.iter().filter_map(|(project, works)| Some((*project, works.first()?)));
+        self.queue.fronts().chain(held)
     }
 
     /// Whether work waits to be applied that can be applied now.
@@ -124,7 +158,7 @@ impl EventPipeline {
             // A replay follows the order of the log, and does not count sealed events before it has read all of them.
             return applied;
         }
-        let of_partition = self.queue.fronts().filter(|(project, _)| partition_of(*project) == number);
+        let of_partition = self.fronts().filter(|(project, _)| partition_of(*project) == number);
         of_partition.map(|(_, front)| front.next() - 1).min().map_or(applied, |before| before.min(applied))
     }
 
@@ -135,7 +169,7 @@ impl EventPipeline {
             return None;
         }
         let unsaved = self.partitions.values().filter_map(Partition::first_not_durable);
-        let queued = self.queue.fronts().map(|(_, front)| front.next());
+        let queued = self.fronts().map(|(_, front)| front.next());
         Some(unsaved.chain(queued).min().map_or(delivered, |first| delivered.min(first - 1)))
     }
 
@@ -146,12 +180,13 @@ impl EventPipeline {
             let all_up_to = self.all_up_to(number);
             self.dropped.entry(number).and_modify(|known| *known = all_up_to.min(*known)).or_insert(all_up_to);
         }
-        if self.has_queued() || self.is_rebuilding() {
+        if self.has_queued() || self.has_held() || self.is_rebuilding() {
             tracing::warn!("some events that are in the log are not counted yet; the next start counts them");
         }
         self.queue = FairQueue::default();
         self.rising.clear();
         self.rebuilds.clear();
+        self.held.clear();
     }
 
     /// Applies work of the project whose turn it is, for a slice of time from `began`. `None`: nothing is queued.
@@ -224,17 +259,19 @@ impl EventPipeline {
     /// Gives a partition's state up, and begins to rebuild it.
     pub(super) fn begin_rebuild(&mut self, (number, fault): Broken, cancelled: CancelledJobs) {
         // The next start opens the damaged part of the store again, and must not trust it.
-        if !is_refold(&fault) {
-            self.context.damage.noted(fault.clone());
-        }
+        self.context.damage.noted(fault.clone());
         let old = self.partitions.remove(&number);
         let mut rebuild = Rebuild::after(&fault, number, old, self.rebuilds.remove(&number), cancelled);
         self.rising.retain(|project| partition_of(*project) != number);
         self.queue.extract(|project| partition_of(project) == number).into_iter().for_each(|queued| rebuild.hold(queued));
+        // Whoever replaces a state finds that it is given up.
+        let given_up: Vec<ProjectId> = self.held.keys().copied().filter(|project| partition_of(*project) == number).collect();
+        for project in given_up {
+            self.held.remove(&project).into_iter().flatten().for_each(|queued| rebuild.hold(queued));
+            self.context.health.let_go(project);
+        }
         self.context.health.set_unwell(number, rebuild.condition(), &fault);
-        if is_refold(&fault) {
-            tracing::info!(partition = number, "projects are folded anew without an erased identity");
-        } else if rebuild.is_failed() {
+        if rebuild.is_failed() {
             tracing::error!(partition = number, %fault, "a partition can't be rebuilt before the next start");
         } else {
             let attempts = rebuild.attempts();
@@ -333,16 +370,4 @@ impl EventPipeline {
         }
         self.context.health.set_well(number);
     }
-}
-
-/// What stands for a fault where a partition is given up to fold projects anew.
-const REFOLD: &str = "an erased identity is taken out of the figures";
-
-/// The stand-in for a fault that begins to fold projects of a partition anew.
-pub(super) fn refold_fault() -> Fault {
-    Fault::io(REFOLD)
-}
-
-fn is_refold(fault: &Fault) -> bool {
-    fault.message == REFOLD
 }

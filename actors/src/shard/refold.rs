@@ -1,4 +1,5 @@
-//! Takes the state of a project away, so that it is folded anew from history without erased identities.
+//! Takes the state of a project away while its partition is opened, so that it is folded anew from history without erased identities. While it is served, that is done beside it
+//! (see `crate::refolding`).
 
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;

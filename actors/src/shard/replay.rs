@@ -25,7 +25,7 @@ enum Replayed {
 
 impl Shard {
     /// Replays what was recorded into the partitions, setting aside what panics twice.
-    pub(super) fn catch_up(&mut self) -> Result<(), Fault> {
+    pub(crate) fn catch_up(&mut self) -> Result<(), Fault> {
         loop {
             match self.replay()? {
                 Replayed::All => {

@@ -22,7 +22,7 @@ use super::evictor::Evictor;
 use super::fair_queue::{FairQueue, SLICE};
 use super::partition::Partition;
 use super::partition_context::PartitionContext;
-use super::pipeline::{Broken, EventPipeline, RebuildStep, refold_fault};
+use super::pipeline::{Broken, EventPipeline, RebuildStep};
 use super::quota_table::QuotaCheck;
 use super::work::Work;
 use crate::history::History;
@@ -143,7 +143,8 @@ impl Shard {
 
     /// Whether events or requests wait, for whatever reason.
     pub(crate) fn has_queued(&self) -> bool {
-        self.pipeline.has_queued() || self.pipeline.is_rebuilding() || !self.requests.is_empty()
+        let waits = self.pipeline.has_held() || self.pipeline.is_rebuilding();
+        self.pipeline.has_queued() || waits || !self.requests.is_empty()
     }
 
     /// Drops what is queued: senders hear that the outcome is unknown, and the next start replays it from the log.
@@ -265,15 +266,6 @@ impl Shard {
         self.read(project, |partition| Ok(partition.forget(project)?.then_some(partition.stored_as())))
     }
 
-    /// Begins to fold the projects of a partition anew whose states may have an erased identity.
-    pub(crate) fn refold(&mut self, number: u16) {
-        // One that is rebuilt does so, or does it again once that is over. One that was rebuilt since this was asked has done it.
-        let is_stale = || !self.pipeline.context.erasures.stale(number).is_empty();
-        if self.pipeline.fault_of(number).is_none() && is_stale() {
-            self.break_partition((number, refold_fault()));
-        }
-    }
-
     /// Returns the removal of a deleted project's external ids.
     pub(crate) fn purge_ids(&mut self, project: ProjectId) -> Result<Purge, Fault> {
         self.read(project, |partition| partition.purge_ids(project))
@@ -294,11 +286,20 @@ impl Shard {
 
     /// Reads a project's partition. Reading changes no state, so after an error of the operating system the next request may
     /// succeed; after any other fault the partition is rebuilt.
-    fn read<R>(&mut self, project: ProjectId, read: impl FnOnce(&mut Partition) -> Result<R, Fault>) -> Result<R, Fault> {
+    pub(super) fn read<R>(
+        &mut self,
+        project: ProjectId,
+        read: impl FnOnce(&mut Partition) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        self.pipeline.context.health.check_project_answers(project)?;
         self.read_partition(partition_of(project), read)
     }
 
-    fn read_partition<R>(&mut self, number: u16, read: impl FnOnce(&mut Partition) -> Result<R, Fault>) -> Result<R, Fault> {
+    pub(super) fn read_partition<R>(
+        &mut self,
+        number: u16,
+        read: impl FnOnce(&mut Partition) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
         self.pipeline.context.health.check_answers(number)?;
         let partition = self.pipeline.partitions.get_mut(&number).ok_or_else(|| Fault::io("the engine is shutting down"))?;
         let answer = catch_unwind(AssertUnwindSafe(|| read(partition)));

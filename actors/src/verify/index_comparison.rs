@@ -7,11 +7,11 @@ use headcount_domain::ids::{ProjectId, external_ids_of};
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::{ExternalIdsError, ExternalIdsView};
 
-use super::bounded::Bound;
 use super::comparison::ComparisonError;
 use super::report::{DifferingCell, VerifyReport};
 use crate::dead_letters::DeadLetters;
 use crate::fault;
+use crate::recompute::Bound;
 
 fn stored(error: ExternalIdsError) -> ComparisonError {
     ComparisonError::Stored(fault::of_index(error))

@@ -3,17 +3,13 @@
 //! The recomputation is a shard of its own, which replays history into a temporary store, with memory of its own and at the lowest
 //! priority. It stops at the position that the stored state reflects, so that events may be recorded meanwhile.
 
-mod bounded;
 mod comparison;
 mod error;
 mod file_checks;
 mod index_comparison;
-mod recomputation;
 mod report;
 mod run;
-mod scratch;
 
 pub use error::VerifyError;
 pub use report::{DamagedFile, DifferingCell, VerifiedProject, VerifyReport, VerifyStatus};
 pub(crate) use run::{StoredPlaces, VerifySources, verify};
-pub(crate) use scratch::remove_scratch;

@@ -12,20 +12,18 @@ use headcount_storage::keyspace::PartitionId;
 use headcount_storage::log::LogReader;
 use headcount_storage::store::{DiskStore, PartitionSnapshot};
 
-use super::bounded::{Bound, BoundedHistory};
 use super::comparison::{Comparison, ComparisonError};
 use super::error::VerifyError;
 use super::file_checks::{check_archive, check_log, check_store, check_tables};
 use super::index_comparison::{ComparedProject, IndexComparison};
-use super::recomputation::{Recomputation, Replay};
 use super::report::VerifyReport;
-use super::scratch::Scratch;
 use crate::checkpoint_writer::{saved_position, saved_projects};
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::free_space::free_bytes;
 use crate::history::{History, SealedEvents};
 use crate::partitions::{PARTITIONS, partition_of};
+use crate::recompute::{Bound, BoundedHistory, Recomputation, Replay, Scratch};
 
 /// Partitions are recomputed together, in one pass over the log, while their stored states take at most this.
 const GROUP_BYTES: u64 = 64 << 20;
@@ -150,7 +148,7 @@ impl VerifyRun<'_, '_> {
         // What is recomputed starts from the bases that are there now, which the stored state is not behind.
         let _bases = self.sources.history.bases();
         self.sources.places.save()?;
-        let scratch = Scratch::create(&self.sources.data_dir)?;
+        let scratch = Scratch::for_verification(&self.sources.data_dir)?;
         let known = self.known_partitions();
         let (mut group, mut bytes) = (Vec::new(), 0);
         for number in 0..PARTITIONS {

@@ -5,6 +5,7 @@
 mod exports;
 mod given_up;
 mod history;
+mod neighbours;
 mod requests;
 mod restored;
 

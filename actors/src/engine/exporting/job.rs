@@ -125,12 +125,8 @@ impl Engine {
         outcome: &PrivacyOutcome,
     ) -> Result<(), AttemptError> {
         let _alone = self.inner.privacy.jobs.alone();
-        let erasures = self.registry().erasures();
-        let is_named = |erasure: &crate::registry::Erasure| {
-            let is_in_force = erasure.organization == request.organization && !erasure.is_lifted;
-            is_in_force && artifact.has_any_of(&erasure.others)
-        };
-        if erasures.iter().any(is_named) {
+        let is_named = |erasure: &crate::registry::Erasure| !erasure.is_lifted && artifact.has_any_of(&erasure.others);
+        if !self.registry().erasures_of(request.organization, is_named).is_empty() {
             let message = "it has ids of somebody who was erased meanwhile".to_owned();
             return Err(AttemptError::Failed(PrivacyFailure::Unavailable, message));
         }

@@ -13,11 +13,11 @@ use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, 
 
 /// How far a partition is read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bound {
+pub(crate) struct Bound {
     /// The position up to which all projects are read.
-    pub(super) all: Position,
+    pub(crate) all: Position,
     /// The positions of the projects that are read further.
-    pub(super) projects: BTreeMap<ProjectId, Position>,
+    pub(crate) projects: BTreeMap<ProjectId, Position>,
 }
 
 impl Bound {
@@ -26,20 +26,20 @@ impl Bound {
     }
 
     /// Whether the event of a project at a position is read.
-    pub(super) fn has(&self, project: ProjectId, position: Position) -> bool {
+    pub(crate) fn has(&self, project: ProjectId, position: Position) -> bool {
         position <= self.all || self.projects.get(&project).is_some_and(|last| position <= *last)
     }
 }
 
 /// The recorded events up to a bound for each partition. Reading ends early when `stop` is set.
-pub(super) struct BoundedHistory {
+pub(crate) struct BoundedHistory {
     whole: Arc<dyn History>,
     bounds: RwLock<BTreeMap<u16, Bound>>,
     stop: Arc<AtomicBool>,
 }
 
 impl BoundedHistory {
-    pub(super) fn new(whole: Arc<dyn History>, bounds: BTreeMap<u16, Bound>, stop: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(whole: Arc<dyn History>, bounds: BTreeMap<u16, Bound>, stop: Arc<AtomicBool>) -> Self {
         Self { whole, bounds: RwLock::new(bounds), stop }
     }
 

@@ -14,29 +14,29 @@ use headcount_storage::format::Incarnation;
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{Check, DiskStore, PartitionSnapshot, Store, StoreOptions};
 
-use super::bounded::BoundedHistory;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
+use crate::history::History;
 use crate::shard::{Applier, CheckpointPolicy, Checkpoints, Evictor, PartitionContext, QuotaTable, Shard, Versions};
 use crate::verifier::{DamageNote, Unchecked};
 
 const INDEX: ExternalIdsOptions = ExternalIdsOptions { incarnation: Incarnation::from_number(0) };
 
 /// What a recomputation reads.
-pub(super) struct Replay<'r> {
-    pub(super) history: Arc<BoundedHistory>,
-    pub(super) hasher: &'r KeyHasher,
-    pub(super) dead: &'r DeadLetters,
-    pub(super) deleted: &'r Arc<DeletedProjects>,
+pub(crate) struct Replay<'r> {
+    pub(crate) history: Arc<dyn History>,
+    pub(crate) hasher: &'r KeyHasher,
+    pub(crate) dead: &'r DeadLetters,
+    pub(crate) deleted: &'r Arc<DeletedProjects>,
     /// The budget for records.
-    pub(super) record_bytes: usize,
+    pub(crate) record_bytes: usize,
 }
 
 /// The recomputed state of some partitions, saved in a temporary store.
-pub(super) struct Recomputation {
+pub(crate) struct Recomputation {
     /// `None` once it is closed.
     open: Option<(Shard, CheckpointWriter, JoinHandle<()>)>,
     store: Option<Arc<DiskStore>>,
@@ -45,7 +45,7 @@ pub(super) struct Recomputation {
 
 impl Recomputation {
     /// Replays the events of the partitions `numbers`.
-    pub(super) fn of(numbers: &[u16], replay: Replay<'_>, dir: &Path) -> Result<Self, Fault> {
+    pub(crate) fn of(numbers: &[u16], replay: Replay<'_>, dir: &Path) -> Result<Self, Fault> {
         let options = StoreOptions { cache_bytes: 1 << 20, check: Check::Quick };
         let (store, _) = DiskStore::open_or_create(&dir.join("store"), options).map_err(fault::of_store)?;
         let store = Arc::new(store);
@@ -86,30 +86,37 @@ impl Recomputation {
         }
     }
 
+    /// Goes on to where history ends by now.
+    pub(crate) fn go_on(&mut self) -> Result<(), Fault> {
+        let (shard, ..) = self.open.as_mut().ok_or_else(|| Fault::defect("a recomputation is closed"))?;
+        shard.catch_up()?;
+        shard.write_checkpoints()
+    }
+
     /// The reason for which a partition could not be recomputed, if so.
-    pub(super) fn fault_of(&self, number: u16) -> Option<Fault> {
+    pub(crate) fn fault_of(&self, number: u16) -> Option<Fault> {
         self.open.as_ref().and_then(|(shard, ..)| shard.fault_of(number))
     }
 
     /// The number of events that counted, by project.
-    pub(super) fn events(&self, number: u16) -> BTreeMap<ProjectId, u64> {
+    pub(crate) fn events(&self, number: u16) -> BTreeMap<ProjectId, u64> {
         self.open.as_ref().map(|(shard, ..)| shard.folded(number)).unwrap_or_default()
     }
 
     /// The saved state of a partition.
-    pub(super) fn snapshot(&self, number: u16) -> Result<PartitionSnapshot, Fault> {
+    pub(crate) fn snapshot(&self, number: u16) -> Result<PartitionSnapshot, Fault> {
         let store = self.store.as_ref().ok_or_else(|| Fault::defect("the temporary store is closed"))?;
         store.snapshot(PartitionId(number)).map_err(fault::of_store)
     }
 
     /// The saved external ids of a partition, after [`Recomputation::close_shard`].
-    pub(super) fn external_ids(&self, number: u16) -> Result<ExternalIdsView, Fault> {
+    pub(crate) fn external_ids(&self, number: u16) -> Result<ExternalIdsView, Fault> {
         let dir = self.dir.join("fingerprints").join(number.to_string());
         Ok(ExternalIds::open(&dir, INDEX).map_err(fault::of_index)?.view())
     }
 
     /// Frees the memory; what is saved can still be read.
-    pub(super) fn close_shard(&mut self) {
+    pub(crate) fn close_shard(&mut self) {
         if let Some((shard, writer, thread)) = self.open.take() {
             writer.stop_retrying();
             drop((shard, writer));

@@ -1,0 +1,60 @@
+//! The directories for what is recomputed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use headcount_domain::fault::Fault;
+use headcount_storage::files::{create_private_dir, remove_dir_all};
+
+/// That of a verification, and that of a project that is folded anew.
+const VERIFY: &str = "verify-tmp";
+const FOLD: &str = "fold-tmp";
+
+/// A directory, which is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    dir: PathBuf,
+}
+
+impl Scratch {
+    /// Creates that of a verification in `data_dir`. There is one at a time.
+    pub(crate) fn for_verification(data_dir: &Path) -> Result<Self, Fault> {
+        Self::create(data_dir, VERIFY)
+    }
+
+    /// Creates that of a project that is folded anew in `data_dir`. There is one at a time.
+    pub(crate) fn for_fold(data_dir: &Path) -> Result<Self, Fault> {
+        Self::create(data_dir, FOLD)
+    }
+
+    fn create(data_dir: &Path, name: &str) -> Result<Self, Fault> {
+        let dir = data_dir.join(name);
+        let created = remove(data_dir, name).and_then(|()| create_private_dir(&dir));
+        created.map_err(|error| Fault::io(format!("{} could not be created: {error}", dir.display())))?;
+        Ok(Self { dir })
+    }
+
+    /// Its path.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = remove_dir_all(&self.dir) {
+            // The next one of its kind or the next start removes it.
+            tracing::warn!(path = %self.dir.display(), %error, "what was recomputed is left");
+        }
+    }
+}
+
+/// Removes what the end of the process has left.
+pub(crate) fn remove_scratch(data_dir: &Path) -> io::Result<()> {
+    [VERIFY, FOLD].into_iter().try_for_each(|name| remove(data_dir, name))
+}
+
+fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
+    let dir = data_dir.join(name);
+    if dir.exists() { remove_dir_all(&dir) } else { Ok(()) }
+}

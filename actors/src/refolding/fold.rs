@@ -1,0 +1,329 @@
+//! One project's fold, from the first event to the replaced state.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::intake::event::Position;
+use headcount_storage::priority;
+use headcount_storage::store::{DiskStore, PartitionSnapshot};
+
+use super::difference::replace;
+use super::project_history::ProjectHistory;
+use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
+use crate::free_space::free_bytes;
+use crate::history::{LoggedEvents, Past, SealedEvents};
+use crate::partitions::partition_of;
+use crate::recompute::{Recomputation, Replay, Scratch};
+use crate::shard::Replaceable;
+
+/// A project is held once a round of catching up had at most this many events to fold: some milliseconds.
+const FEW_EVENTS: u64 = 1_000;
+/// How many rounds of catching up there are at most: each takes a part of the time of the one before, unless events come faster than they are folded.
+const MAX_ROUNDS: usize = 20;
+/// How long the state may take to be saved before a project is held, and while it is.
+const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
+const HOLD_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long until a checkpoint is asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(5);
+/// How often the state is written, and the pause between.
+const MAX_TRIES: usize = 4;
+const RETRY: Duration = Duration::from_millis(50);
+
+/// The shards, as far as a fold asks them. Calls block. `None`: the project's partition is being rebuilt, or its shard does not answer.
+pub(crate) trait FoldedShards: Send + Sync {
+    /// Returns the position of the last event of a project that counted.
+    fn last_counted(&self, project: ProjectId) -> Option<Position>;
+
+    /// Has what a project's partition has by now saved soon. Returns the number of the checkpoint that has it.
+    fn save_soon(&self, project: ProjectId) -> Option<u64>;
+
+    /// Whether a checkpoint of a project's partition is durable.
+    fn is_durable(&self, project: ProjectId, serial: u64) -> Option<bool>;
+
+    /// Holds a project, so that its state can be replaced. To be called until all of it is saved.
+    fn begin_replacement(&self, project: ProjectId) -> Option<Option<Replaceable>>;
+
+    /// Has a project go on with what the store has of it. `reflected`: that state has none of the identities that were erased when [`Erasures::view`]
+    /// returned this.
+    fn end_replacement(&self, project: ProjectId, reflected: Option<u64>);
+}
+
+/// What a fold reads and writes.
+#[derive(Clone)]
+pub(crate) struct FoldSources {
+    pub(crate) data_dir: PathBuf,
+    pub(crate) sealed: Arc<SealedEvents>,
+    pub(crate) logged: LoggedEvents,
+    pub(crate) dead: Arc<DeadLetters>,
+    pub(crate) deleted: Arc<DeletedProjects>,
+    pub(crate) erasures: Arc<Erasures>,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) store: Arc<DiskStore>,
+    pub(crate) shards: Arc<dyn FoldedShards>,
+    /// The budget for the records that are folded.
+    pub(crate) record_bytes: usize,
+    pub(crate) min_free_bytes: u64,
+    pub(crate) stop: Arc<AtomicBool>,
+    /// Called with the name of each step.
+    pub(crate) probe: Option<Arc<dyn Fn(&'static str) + Send + Sync>>,
+}
+
+/// A fold on a thread of its own. Dropped, it waits for the thread, which ends soon once `stop` is set.
+#[derive(Debug)]
+pub(crate) struct Folding {
+    thread: Option<JoinHandle<Result<(), Fault>>>,
+}
+
+impl Folding {
+    /// Begins to fold a project anew.
+    ///
+    /// # Errors
+    /// The operating system refuses the thread.
+    pub(crate) fn start(sources: &FoldSources, project: ProjectId) -> io::Result<Self> {
+        let fold = Fold { sources: sources.clone(), project };
+        let thread = std::thread::Builder::new().name("fold-anew".into()).spawn(move || {
+            priority::run_in_background();
+            fold.run()
+        })?;
+        Ok(Self { thread: Some(thread) })
+    }
+
+    /// Returns how it ended. `None`: it goes on.
+    pub(crate) fn end(&mut self) -> Option<Result<(), Fault>> {
+        let thread = self.thread.take_if(|thread| thread.is_finished())?;
+        Some(thread.join().unwrap_or_else(|_| Err(Fault::defect("the fold of a project panicked"))))
+    }
+}
+
+impl Drop for Folding {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Fold {
+    sources: FoldSources,
+    project: ProjectId,
+}
+
+impl Fold {
+    fn run(&self) -> Result<(), Fault> {
+        let Self { sources, project } = self;
+        // What is erased from now on is left to the next fold, so that this one ends.
+        let Some((begun, erasures)) = sources.erasures.view(*project) else { return Ok(()) };
+        let scratch = Scratch::for_fold(&sources.data_dir)?;
+        let set_aside = sources.dead.count();
+        let until = self.last_counted()?;
+        let past = Past::new(Arc::clone(&sources.sealed), sources.logged.clone(), Arc::new(erasures));
+        let history = Arc::new(ProjectHistory::new(past, *project, until, Arc::clone(&sources.stop)));
+        let replay = Replay {
+            history: Arc::<ProjectHistory>::clone(&history),
+            hasher: &sources.hasher,
+            dead: &sources.dead,
+            deleted: &sources.deleted,
+            record_bytes: sources.record_bytes,
+        };
+        let computed = Recomputation::of(&[self.partition()], replay, &scratch.dir().join("0"))?;
+        let mut computed = Computed { fold: self, history, computed };
+        computed.check()?;
+        let until = computed.catch_up(until)?;
+        self.save()?;
+        computed.catch_up(until)?;
+        let held = HeldProject::begin(self)?;
+        computed.read_until(held.last)?;
+        if sources.dead.count() != set_aside {
+            // An event counts here that no longer counts there, or the other way round.
+            return Err(Fault::io("an event was set aside while a project was folded anew"));
+        }
+        sources.done("state without an erased identity computed");
+        held.replace(&computed.computed.snapshot(self.partition())?)?;
+        sources.done("state without an erased identity saved");
+        held.end(begun);
+        tracing::info!(%project, "a project is folded anew without an erased identity");
+        Ok(())
+    }
+
+    fn partition(&self) -> u16 {
+        partition_of(self.project)
+    }
+
+    fn check_wanted(&self) -> Result<(), Fault> {
+        if self.sources.stop.load(Ordering::Acquire) {
+            return Err(Fault::io("the engine is closing"));
+        }
+        if self.sources.deleted.contains(self.project) {
+            return Err(Fault::io("the project is deleted"));
+        }
+        if free_bytes(&self.sources.data_dir) < self.sources.min_free_bytes {
+            return Err(Fault::io("the disk is nearly full: the state that is folded anew needs room beside the stored one"));
+        }
+        Ok(())
+    }
+
+    fn last_counted(&self) -> Result<Position, Fault> {
+        self.sources.shards.last_counted(self.project).ok_or_else(unavailable)
+    }
+
+    /// Has the partition saved, so that little is left to save while the project is held.
+    fn save(&self) -> Result<(), Fault> {
+        let (shards, began) = (&self.sources.shards, Stopwatch::now());
+        let serial = shards.save_soon(self.project).ok_or_else(unavailable)?;
+        let mut asked = began;
+        while !shards.is_durable(self.project, serial).ok_or_else(unavailable)? {
+            self.check_wanted()?;
+            if began.elapsed() > SAVE_TIMEOUT {
+                return Err(Fault::io("the state of a project can't be saved"));
+            }
+            if asked.elapsed() > ASK_AGAIN {
+                // Once is not enough if a round was under way.
+                shards.save_soon(self.project).ok_or_else(unavailable)?;
+                asked = Stopwatch::now();
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+impl FoldSources {
+    fn done(&self, step: &'static str) {
+        if let Some(probe) = &self.probe {
+            probe(step);
+        }
+    }
+}
+
+fn unavailable() -> Fault {
+    Fault::io("the partition of a project is not available")
+}
+
+/// The state that is computed.
+struct Computed<'f> {
+    fold: &'f Fold,
+    history: Arc<ProjectHistory>,
+    computed: Recomputation,
+}
+
+impl Computed<'_> {
+    /// Checks that history was read to its end.
+    fn check(&self) -> Result<(), Fault> {
+        self.fold.check_wanted()?;
+        self.computed.fault_of(self.fold.partition()).map_or(Ok(()), Err)
+    }
+
+    /// Goes on to a position.
+    fn read_until(&mut self, until: Position) -> Result<(), Fault> {
+        self.history.read_until(until);
+        self.computed.go_on()?;
+        self.check()
+    }
+
+    /// Folds what was recorded after a position, until little is left. Returns the position up to which it did.
+    fn catch_up(&mut self, mut until: Position) -> Result<Position, Fault> {
+        for _ in 0..MAX_ROUNDS {
+            let last = self.fold.last_counted()?;
+            if last <= until {
+                break;
+            }
+            let before = self.folded();
+            self.read_until(last)?;
+            until = last;
+            if self.folded() - before <= FEW_EVENTS {
+                break;
+            }
+        }
+        Ok(until)
+    }
+
+    fn folded(&self) -> u64 {
+        self.computed.events(self.fold.partition()).values().sum()
+    }
+}
+
+/// A project that is held. Dropped, it goes on.
+struct HeldProject<'f> {
+    fold: &'f Fold,
+    since: Stopwatch,
+    /// The position of its last event.
+    last: Position,
+    is_over: bool,
+}
+
+impl<'f> HeldProject<'f> {
+    /// Holds the project.
+    fn begin(fold: &'f Fold) -> Result<Self, Fault> {
+        let mut held = Self { fold, since: Stopwatch::now(), last: 0, is_over: false };
+        loop {
+            if let Some(Replaceable { last, .. }) = held.poll()? {
+                held.last = last;
+                return Ok(held);
+            }
+            held.wait()?;
+        }
+    }
+
+    fn poll(&self) -> Result<Option<Replaceable>, Fault> {
+        self.fold.sources.shards.begin_replacement(self.fold.project).ok_or_else(unavailable)
+    }
+
+    fn wait(&self) -> Result<(), Fault> {
+        self.fold.check_wanted()?;
+        if self.since.elapsed() > HOLD_TIMEOUT {
+            return Err(Fault::io("the state of a project that is held can't be saved"));
+        }
+        std::thread::sleep(POLL);
+        Ok(())
+    }
+
+    /// Replaces the stored state, once it is saved.
+    fn replace(&self, computed: &PartitionSnapshot) -> Result<(), Fault> {
+        let (stored_as, claim) = loop {
+            match self.poll()? {
+                // Its partition was given up meanwhile, and got more events of it.
+                Some(Replaceable { last, .. }) if last != self.last => return Err(unavailable()),
+                Some(Replaceable { saved: Some(saved), .. }) => break saved,
+                _ => self.wait()?,
+            }
+        };
+        let Some(_writing) = claim.begin() else { return Err(unavailable()) };
+        let Fold { sources, project } = self.fold;
+        let mut tries = 1;
+        loop {
+            match replace(&sources.store, stored_as, *project, computed) {
+                // Something of a deleted project is removed from the same partition, or the disk refuses.
+                Err(fault) if fault.kind == FaultKind::Io && tries < MAX_TRIES => {
+                    tracing::debug!(%project, %fault, "the state that was folded anew is not saved yet");
+                    self.wait()?;
+                    std::thread::sleep(RETRY);
+                    tries += 1;
+                }
+                replaced => return replaced,
+            }
+        }
+    }
+
+    /// Has the project go on without the identities that were erased.
+    fn end(mut self, begun: u64) {
+        self.is_over = true;
+        self.fold.sources.shards.end_replacement(self.fold.project, Some(begun));
+    }
+}
+
+impl Drop for HeldProject<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.fold.sources.shards.end_replacement(self.fold.project, None);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The history of one project, up to a position.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use headcount_archive::base::BaseReader;
+use headcount_archive::error::ArchiveError;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+
+use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Past, Wanted};
+
+/// The recorded events of a project without a base, up to a position. Reading ends early when `stop` is set.
+pub(super) struct ProjectHistory {
+    whole: Past,
+    project: ProjectId,
+    until: AtomicU64,
+    stop: Arc<AtomicBool>,
+}
+
+impl ProjectHistory {
+    pub(super) fn new(whole: Past, project: ProjectId, until: Position, stop: Arc<AtomicBool>) -> Self {
+        Self { whole, project, until: AtomicU64::new(until), stop }
+    }
+
+    /// Has later reads go on to this position.
+    pub(super) fn read_until(&self, until: Position) {
+        self.until.store(until, Ordering::Release);
+    }
+
+    fn until(&self) -> Position {
+        self.until.load(Ordering::Acquire)
+    }
+
+    fn bounded(&self, wanted: &Wanted) -> Wanted {
+        Wanted { project: Some(self.project), until: wanted.until.min(self.until()), ..*wanted }
+    }
+}
+
+impl History for ProjectHistory {
+    fn last_position(&self, _: u16) -> Position {
+        self.until()
+    }
+
+    fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
+        let bounded = wanted.iter().map(|wanted| self.bounded(wanted)).filter(|wanted| wanted.after < wanted.until);
+        let bounded: Vec<Wanted> = bounded.collect();
+        let visit = &mut |piece: HistoryPiece| {
+            if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { visit(piece) }
+        };
+        self.whole.read(&bounded, visit)
+    }
+
+    fn bases(&self) -> Box<dyn Bases + '_> {
+        Box::new(NoBases { _held: self.whole.bases() })
+    }
+
+    fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {
+        self.whole.read_columns(project, &self.bounded(wanted), visit)
+    }
+
+    fn read_latest(&self, project: ProjectId, wanted: &Wanted, visitor: &mut dyn LatestVisitor) -> Result<(), HistoryError> {
+        self.whole.read_latest(project, &self.bounded(wanted), visitor)
+    }
+}
+
+/// No bases. Those that there are stay as they are.
+struct NoBases<'h> {
+    _held: Box<dyn Bases + 'h>,
+}
+
+impl Bases for NoBases<'_> {
+    fn projects(&self, _: u16, _: Position) -> Vec<ProjectId> {
+        Vec::new()
+    }
+
+    fn open(&self, _: ProjectId) -> Result<Option<BaseReader>, ArchiveError> {
+        Ok(None)
+    }
+
+    fn note(&self, _: ProjectId, _: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError> {
+        read
+    }
+}

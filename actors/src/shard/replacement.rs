@@ -1,0 +1,125 @@
+//! Replaces the saved state of a project by one that was computed beside it.
+//!
+//! Only the project waits for that. It is held first, so that nothing of it changes, and its partition is saved once more. Then the saved state is the one in
+//! memory, and nobody else writes the partition: whoever computed the other state writes it in one commit. What is in memory is dropped at the end, whether or
+//! not that succeeded, so that the next question reads what the store has.
+
+use std::sync::Arc;
+
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::keyspace::PartitionId;
+
+use super::partition::{Partition, Replacement};
+use super::shard::Shard;
+use crate::checkpoint_writer::{Claim, ProjectMeta, meta_key, read_meta};
+use crate::partitions::partition_of;
+
+/// A project that is held, so that its state can be replaced.
+pub(crate) struct Replaceable {
+    /// The position of its last event that counted. It gets no later one.
+    pub(crate) last: Position,
+    /// Where its state is saved, and the right to write there, once all of it is.
+    pub(crate) saved: Option<(PartitionId, Arc<Claim>)>,
+}
+
+impl Shard {
+    /// Has what a project's partition has by now saved soon. Returns the number of the checkpoint that has it.
+    pub(crate) fn save_soon(&mut self, project: ProjectId) -> Result<u64, Fault> {
+        self.want_checkpoints();
+        self.read(project, |partition| Ok(partition.serial + u64::from(partition.unsaved_from().is_some())))
+    }
+
+    /// Whether a checkpoint of a project's partition is durable.
+    pub(crate) fn is_durable(&mut self, project: ProjectId, serial: u64) -> Result<bool, Fault> {
+        self.read(project, |partition| Ok(partition.durable >= serial))
+    }
+
+    /// Holds a project, so that its state can be replaced: it takes no events and answers nothing until [`Shard::end_replacement`]. To be called until all of
+    /// it is saved. `None`: it can't be held yet.
+    ///
+    /// # Errors
+    /// The partition is being rebuilt, or can't be read.
+    pub(crate) fn begin_replacement(&mut self, project: ProjectId) -> Result<Option<Replaceable>, Fault> {
+        let number = partition_of(project);
+        // Also checks that the partition answers.
+        let begun = self.read_partition(number, |partition| partition.begin_replacement(project))?;
+        if !begun {
+            return Ok(None);
+        }
+        if !self.pipeline.hold(project) {
+            self.end_replacement(project, None);
+            return Ok(None);
+        }
+        self.pipeline.context.health.hold(project);
+        let (last, saved_as) = self.read_partition(number, |partition| partition.held(project))?;
+        if self.pipeline.partitions.get(&number).is_some_and(Partition::awaits_checkpoint) {
+            self.want_checkpoints();
+        }
+        let saved = saved_as.map(|stored_as| (stored_as, self.checkpoints.begin_replacement(number, stored_as)));
+        Ok(Some(Replaceable { last, saved }))
+    }
+
+    /// Has a project go on with what the store has of it. `reflected`: that state has none of the identities that were erased when
+    /// [`Erasures::view`](crate::erasures::Erasures::view) returned this. Does nothing if its partition was given up since it was held: a rebuild folds it anew.
+    pub(crate) fn end_replacement(&mut self, project: ProjectId, reflected: Option<u64>) {
+        let number = partition_of(project);
+        let partition = self.pipeline.partitions.get_mut(&number);
+        let Some(ended) = partition.and_then(|partition| partition.end_replacement(project)) else { return };
+        self.checkpoints.end_replacement(number);
+        if let Err(fault) = ended {
+            // What was held waits for the rebuild.
+            return self.break_partition((number, fault));
+        }
+        // First, so that nobody gets an answer of the new state with a tag of the former one.
+        if let Some(begun) = reflected {
+            self.pipeline.context.erasures.reflects(&[(project, begun)]);
+        }
+        self.pipeline.let_go(project);
+        self.pipeline.context.health.let_go(project);
+    }
+}
+
+impl Partition {
+    /// Begins to replace the state of a project, unless that of another one is being replaced. Returns whether it did, or had.
+    fn begin_replacement(&mut self, project: ProjectId) -> Result<bool, Fault> {
+        let serial = self.serial + 1;
+        Ok(self.replacement.get_or_insert(Replacement { project, serial }).project == project)
+    }
+
+    /// The position of the last event of a project that is held, and where its state is saved, once all of it is.
+    fn held(&mut self, project: ProjectId) -> Result<(Position, Option<PartitionId>), Fault> {
+        let last = self.last(project)?;
+        let is_saved = self.replacement.is_some_and(|replacement| self.durable >= replacement.serial);
+        if !is_saved {
+            // A checkpoint is due although no event came.
+            self.unsaved_from.get_or_insert(Position::MAX);
+        }
+        Ok((last, is_saved.then(|| self.stored_as())))
+    }
+
+    /// Whether a project is held, and the checkpoint with its state has not begun.
+    fn awaits_checkpoint(&self) -> bool {
+        self.replacement.is_some_and(|replacement| self.serial < replacement.serial)
+    }
+
+    /// Drops what is in memory of a project whose state was replaced. `None`: it was not being replaced.
+    fn end_replacement(&mut self, project: ProjectId) -> Option<Result<(), Fault>> {
+        let replacement = self.replacement.take_if(|replacement| replacement.project == project)?;
+        if self.durable < replacement.serial {
+            // The one in memory is the only one.
+            return Some(Ok(()));
+        }
+        let before = self.projects.remove(&project).map_or(0, |state| state.external_ids);
+        self.context.versions.remove(&project);
+        let saved = read_meta::<ProjectMeta>(&*self.context.store, &meta_key(self.stored_as, project));
+        Some(saved.map(|saved| {
+            let now = saved.unwrap_or_default().external_ids;
+            if now != before {
+                self.external_ids = self.external_ids.saturating_sub(before) + now;
+                self.unsaved_from.get_or_insert(Position::MAX);
+            }
+        }))
+    }
+}
