@@ -18,10 +18,12 @@ use serde::Serialize;
 
 use headcount_actors::EngineConfig;
 use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
+use headcount_actors::profiles::ResearchSettings;
 use headcount_actors::webhooks::WebhookSettings;
 use headcount_outbound::AllowList;
 use headcount_storage::log::LogOptions;
 
+use crate::research::GuardedReader;
 use crate::server::HttpConfig;
 use crate::telemetry::{self, LogFormat};
 use crate::webhooks::GuardedTransport;
@@ -166,7 +168,7 @@ keys! {
     trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For is trusted, as a comma-separated list of networks";
     geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
-    outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Hosts, addresses and networks that webhooks may reach although they are not public, as a comma-separated list";
+    outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Hosts, addresses and networks that webhooks and builds of company profiles may reach although they are not public, as a comma-separated list";
     query_origins "ORIGINS" "--query-origins" "HEADCOUNT_QUERY_ORIGINS" "" "Web origins whose pages may use the API with a token, as a comma-separated list";
     question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
     view_memory "SIZE" "--view-memory" "HEADCOUNT_VIEW_MEMORY" "auto" "Memory for kept answers of aggregates and filtered counts, 0 to keep none, or auto for a sixteenth of the memory";
@@ -218,7 +220,7 @@ pub struct Settings {
     pub geo_header: Option<HeaderName>,
     /// The origins whose pages may ask.
     pub query_origins: Vec<String>,
-    /// What webhooks may reach although it is not public.
+    /// What webhooks and builds of company profiles may reach although it is not public.
     pub outbound_allow: AllowList,
     /// How long a question may take that needs a pass over the events.
     pub question_timeout: Duration,
@@ -381,12 +383,16 @@ impl Settings {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
 
-    /// How the engine of a server is opened with these settings: unlike that of a command, it sends notifications to webhooks.
+    /// How the engine of a server is opened with these settings: unlike that of a command, it sends notifications to webhooks and
+    /// builds company profiles.
     #[must_use]
     pub fn serving_engine(&self) -> EngineConfig {
         let mut config = self.engine();
         if let Some(webhooks) = &mut config.webhooks {
             webhooks.sends = true;
+        }
+        if let Some(research) = &mut config.research {
+            research.builds = true;
         }
         config
     }
@@ -409,6 +415,8 @@ impl Settings {
         config.archive.level = self.archive_level;
         let transport = Arc::new(GuardedTransport::new(self.outbound_allow.clone()));
         config.webhooks = Some(WebhookSettings { sends: false, ..WebhookSettings::new(transport) });
+        let reader = Arc::new(GuardedReader::new(self.outbound_allow.clone()));
+        config.research = Some(ResearchSettings { builds: false, ..ResearchSettings::new(reader) });
         config
     }
 

@@ -41,6 +41,7 @@ pub mod cli;
 pub mod config;
 mod http;
 mod open_files;
+mod research;
 pub mod server;
 pub mod telemetry;
 mod webhooks;

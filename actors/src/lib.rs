@@ -38,6 +38,7 @@ pub mod thread_name;
 mod verifier;
 pub mod verify;
 pub mod webhooks;
+mod website;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{

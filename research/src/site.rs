@@ -1,7 +1,7 @@
 //! Fetches the pages of a site.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use headcount_outbound::url::{Origin, Url};
 use headcount_outbound::{Method, Outbound, OutboundError, OutboundRequest, OutboundResponse};
@@ -17,9 +17,9 @@ const MAX_PAGE_BYTES: usize = 2 << 20;
 /// How many redirects a page may take, and how many a `robots.txt` may.
 const MAX_REDIRECTS: usize = 3;
 const MAX_ROBOTS_REDIRECTS: usize = 5;
-/// How long a request may take, and all of them.
+/// How long a request may take, and all of them. What was read by then counts.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-const TOTAL_TIMEOUT: Duration = Duration::from_secs(60);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(50);
 /// Words in links to pages that tell of a company.
 const WORDS: [&str; 10] =
     ["about", "contact", "company", "imprint", "impressum", "kontakt", "ueber-uns", "über uns", "a-propos", "mentions-legales"];
@@ -63,6 +63,8 @@ impl ResearchError {
 pub struct FetchedPage {
     /// Its URL, after redirects.
     pub url: String,
+    /// When it was asked for.
+    pub fetched_at: SystemTime,
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
     /// Why it was not read.
@@ -118,14 +120,13 @@ impl Research {
     }
 
     fn page(&mut self, url: &Url) -> (FetchedPage, Option<PageFacts>) {
-        let mut url = url.clone();
-        let mut status = None;
+        let (mut url, mut status, fetched_at) = (url.clone(), None, SystemTime::now());
         let read = self.fetch(&mut url, &mut status);
         let (error, found) = match read {
             Ok(found) => (None, Some(found)),
             Err(error) => (Some(error), None),
         };
-        (FetchedPage { url: url.into(), status, error }, found)
+        (FetchedPage { url: url.into(), fetched_at, status, error }, found)
     }
 
     /// Fetches a page. `url` is where it was found.

@@ -88,6 +88,8 @@ endpoints! {
     organization => show;
     organization => change;
     actions => list;
+    profile_builds => build;
+    profile_builds => show;
     company_profiles => list;
     company_profiles => create;
     company_profiles => show;

@@ -19,6 +19,7 @@
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`manage`] | the management commands |
 //! | [`audit_log`] | who changed what |
+//! | [`profile_builds`] | builds of company profiles, from websites on this machine |
 //! | [`privacy_requests`] | erasures and opt-ins |
 //! | [`privacy_exports`] | exports, their artifacts and downloads |
 //! | [`webhooks`] | notifications, to a receiver on this machine |
@@ -59,6 +60,7 @@ mod paths;
 mod privacy;
 mod privacy_exports;
 mod privacy_requests;
+mod profile_builds;
 mod questions;
 mod rate_limits;
 mod raw_events;

@@ -126,7 +126,7 @@ pub(crate) const OF_PRIVACY: [Operation; 4] = [
 ];
 
 /// The operations of company profiles.
-pub(crate) const OF_PROFILES: [Operation; 5] = [
+pub(crate) const OF_PROFILES: [Operation; 7] = [
     read("/company-profiles", "companies:read", Role::Admin),
     Operation {
         capability: Some("target_accounts"),
@@ -135,6 +135,14 @@ pub(crate) const OF_PROFILES: [Operation; 5] = [
     read("/company-profiles/cp_0000000000000000", "companies:read", Role::Admin),
     send("PATCH", "/company-profiles/cp_0000000000000000", "{}", "companies:write", Role::Admin),
     Operation { scope: "companies:write", ..delete("/company-profiles/cp_0000000000000000") },
+    send(
+        "POST",
+        "/company-profiles/build",
+        r#"{"website": "a.example", "profile_id": "cp_0000000000000000"}"#,
+        "companies:write",
+        Role::Admin,
+    ),
+    read("/company-profiles/builds/run_0000000000000000", "companies:read", Role::Admin),
 ];
 
 /// The operations of webhooks.
@@ -150,7 +158,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 56] = [
+pub(crate) const PATHS: [(&str, &[&str]); 58] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -159,6 +167,8 @@ pub(crate) const PATHS: [(&str, &[&str]); 56] = [
     ("/organization/actions", &["GET", "HEAD"]),
     ("/company-profiles", &["GET", "HEAD", "POST"]),
     ("/company-profiles/cp_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
+    ("/company-profiles/build", &["POST"]),
+    ("/company-profiles/builds/run_0000000000000000", &["GET", "HEAD"]),
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
@@ -248,13 +258,10 @@ impl Operation {
 
     /// Whether it can be about something that isn't there: to who may do it, 404 is an answer then.
     pub(crate) fn is_of_one_thing(&self) -> bool {
+        let is_unknown = |text: &str| text.contains("_0000000000000000");
         self.method == "DELETE"
-            || self.path.contains("co_")
-            || self.path.contains("mem_")
-            || self.path.contains("tok_")
-            || self.path.contains("pr_")
-            || self.path.contains("cp_")
-            || self.path.contains("wh_")
+            || is_unknown(self.path)
+            || self.body.is_some_and(is_unknown)
             || self.method == "POST" && self.path == "/webhooks"
             || self.scope == "privacy_requests:write"
             || !self.query.is_empty() && !self.path.ends_with("/top")

@@ -19,6 +19,7 @@ impl Engine {
     pub async fn close(&self) {
         self.inner.admission.close();
         self.inner.webhooks.stop();
+        self.inner.profiles.builds.stop();
         let until = tokio::time::Instant::now() + CLOSE_TIMEOUT;
         let group = Arc::clone(&self.inner.log);
         if !finished(until, move || group.close()).await {
@@ -74,6 +75,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.log.close();
         self.webhooks.stop();
+        self.profiles.builds.stop();
         self.webhooks.save(self.config.clock.now(), true);
         self.close_intake();
         self.admission.health.stop();

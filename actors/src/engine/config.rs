@@ -13,6 +13,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
 use crate::opening_progress::Progress;
+use crate::profiles::ResearchSettings;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::shard::{CheckpointPolicy, Probe};
@@ -46,6 +47,8 @@ pub struct EngineConfig {
     pub view_bytes: Option<usize>,
     /// How webhooks are sent. Default: they are not, and none can be made.
     pub webhooks: Option<WebhookSettings>,
+    /// How company profiles are built. Default: they are not, and no build can begin.
+    pub research: Option<ResearchSettings>,
     /// When checkpoints are due.
     pub checkpoints: CheckpointPolicy,
     /// When events are sealed.
@@ -91,6 +94,7 @@ impl EngineConfig {
             question_timeout: Duration::from_secs(60),
             view_bytes: None,
             webhooks: None,
+            research: None,
             checkpoints: CheckpointPolicy::default(),
             archive: ArchivePolicy::default(),
             log: LogOptions::default(),

@@ -179,6 +179,7 @@ impl Engine {
         engine.start_intake();
         engine.start_privacy_requests();
         engine.start_webhooks().map_err(not_started)?;
+        engine.start_builds().map_err(not_started)?;
         Ok(engine)
     }
 

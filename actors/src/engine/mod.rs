@@ -4,6 +4,7 @@
 
 mod admission;
 mod backups;
+mod builds;
 mod close;
 mod config;
 mod deletion;
@@ -19,6 +20,7 @@ mod intake;
 mod live;
 mod open;
 mod privacy;
+mod profile_builder;
 mod profiles;
 mod queries;
 mod quotas;

@@ -9,6 +9,7 @@ use headcount_domain::quota::Quota;
 use super::handle::Engine;
 use super::open::last_position;
 use super::scan::ViewFigures;
+use crate::profiles::BuildFigures;
 use crate::webhooks::WebhookFigures;
 
 /// Figures about a running engine.
@@ -53,6 +54,8 @@ pub struct Vitals {
     pub scan_spilled_bytes: u64,
     /// Webhooks.
     pub webhooks: WebhookFigures,
+    /// Builds of company profiles.
+    pub builds: BuildFigures,
     /// Kept answers.
     pub views: ViewFigures,
     /// Number of deleted projects whose data is not yet removed.
@@ -82,6 +85,7 @@ impl Engine {
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             scan_spilled_bytes: self.inner.scratch.written(),
             webhooks: self.inner.webhooks.figures(self.clock().now()),
+            builds: self.inner.profiles.builds.figures(),
             views: self.inner.views.figures(),
             projects_at_quota: self.inner.quotas.count(),
             quota_refusals: self.inner.quotas.refusals(),

@@ -8,8 +8,8 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::website::Website;
 use crate::registry::{CompanyProfileId, FieldChange, RegistryError};
+use crate::website::Website;
 
 /// The most entries of `social`, `emails` and `technologies`, each.
 pub const MAX_PROFILE_ENTRIES: usize = 50;
@@ -30,6 +30,7 @@ named_values! {
     #[serde(rename_all = "snake_case")]
     pub enum ProfileKind by as_str {
         /// The organization's own.
+        #[serde(rename = "self")]
         Own = "self",
         /// A target account's.
         Account = "account",
@@ -193,6 +194,17 @@ fn email(param: &str, text: &str) -> Result<Option<String>, RegistryError> {
     email.map(Some).ok_or_else(|| invalid(param, "must be an e-mail address"))
 }
 
+/// The entries that can be, without repetitions, as many as there can be.
+fn valid(found: &[String], read: impl Fn(&str) -> Result<Option<String>, RegistryError>) -> Vec<String> {
+    let mut kept = Vec::new();
+    for entry in found.iter().filter_map(|entry| read(entry).ok().flatten()) {
+        if kept.len() < MAX_PROFILE_ENTRIES && !kept.contains(&entry) {
+            kept.push(entry);
+        }
+    }
+    kept
+}
+
 /// The value in the audit log, where entries stay for long: the size of one that is long.
 fn short(value: &Value) -> Value {
     let bytes = value.to_string().len();
@@ -208,17 +220,7 @@ impl CompanyProfile {
         new: NewCompanyProfile,
     ) -> Result<Self, RegistryError> {
         let NewCompanyProfile(mut fields) = new;
-        let mut profile = Self {
-            id,
-            organization,
-            kind: ProfileKind::Account,
-            label: String::new(),
-            website: None,
-            fields: ProfileFields::default(),
-            sources: Vec::new(),
-            created_at: at,
-            updated_at: at,
-        };
+        let mut profile = Self::empty(id, organization, ProfileKind::Account, at);
         let label = fields.label.take().filter(|label| !label.trim().is_empty());
         profile.change(fields)?;
         profile.label = match (label, &profile.website) {
@@ -229,6 +231,54 @@ impl CompanyProfile {
         let label = Some(profile.label.clone());
         profile.change(ProfilePatch { label, ..ProfilePatch::default() })?;
         Ok(profile)
+    }
+
+    /// The organization's own profile, before anything is known.
+    pub(super) fn own(id: CompanyProfileId, organization: OrganizationId, at: Instant, website: &Website) -> Self {
+        Self { label: website.label().to_owned(), ..Self::empty(id, organization, ProfileKind::Own, at) }
+    }
+
+    fn empty(id: CompanyProfileId, organization: OrganizationId, kind: ProfileKind, at: Instant) -> Self {
+        Self {
+            id,
+            organization,
+            kind,
+            label: String::new(),
+            website: None,
+            fields: ProfileFields::default(),
+            sources: Vec::new(),
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    /// Fills the fields that are empty. What a field can't be is left out.
+    pub(super) fn fill(&mut self, found: ProfileFields) {
+        let ProfileFields { name, description, industry, logo_url, social: links, emails, technologies } = found;
+        let fields = &mut self.fields;
+        let texts = [
+            (name, MAX_SHORT, &mut fields.name),
+            (description, MAX_DESCRIPTION, &mut fields.description),
+            (industry, MAX_SHORT, &mut fields.industry),
+        ];
+        for (found, most, field) in texts {
+            if field.is_none() {
+                *field = found.and_then(|found| text("", &found, most).ok().flatten());
+            }
+        }
+        if fields.logo_url.is_none() {
+            fields.logo_url = logo_url.and_then(|found| url("", &found).ok().flatten());
+        }
+        if fields.social.is_empty() {
+            let link = |(name, link): (String, String)| Some((text("", &name, MAX_SHORT).ok()??, url("", &link).ok()??));
+            fields.social = links.into_iter().filter_map(link).take(MAX_PROFILE_ENTRIES).collect();
+        }
+        if fields.emails.is_empty() {
+            fields.emails = valid(&emails, |found| email("", found));
+        }
+        if fields.technologies.is_empty() {
+            fields.technologies = valid(&technologies, |found| text("", found, MAX_SHORT));
+        }
     }
 
     /// Changes the fields.

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use parking_lot::{Mutex, RwLock};
 
+use super::build_queue::BuildQueue;
 use super::files::{PROFILES_DIR, ProfileFiles};
-use super::profile::{CompanyProfile, NewCompanyProfile, ProfilePatch};
+use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
 use crate::registry::{AuditAction, Author, CompanyProfileId, ControlError, Registry, RegistryError};
 
 /// The most company profiles of an organization.
@@ -39,7 +41,8 @@ pub struct ProfilePage {
 #[derive(Debug)]
 struct Indexed {
     created_at: Instant,
-    /// Of its website: [`Website::place`](super::Website::place).
+    kind: ProfileKind,
+    /// Of its website: [`Website::place`](crate::website::Website::place).
     place: Option<Box<str>>,
 }
 
@@ -50,8 +53,10 @@ type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
 pub(crate) struct CompanyProfiles {
     files: ProfileFiles,
     index: RwLock<Index>,
-    /// Held while a profile changes.
-    changes: Mutex<()>,
+    /// Held while a profile changes, and while a build begins or ends.
+    pub(super) changes: Mutex<()>,
+    /// The builds that are running.
+    pub(crate) builds: Arc<BuildQueue>,
 }
 
 impl CompanyProfiles {
@@ -62,7 +67,7 @@ impl CompanyProfiles {
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         let mut index = Index::new();
         let files = ProfileFiles::open(dir, |profile| put(&mut index, profile))?;
-        Ok(Self { files, index: RwLock::new(index), changes: Mutex::default() })
+        Ok(Self { files, index: RwLock::new(index), changes: Mutex::default(), builds: Arc::default() })
     }
 
     /// Makes a profile of a target account.
@@ -78,10 +83,7 @@ impl CompanyProfiles {
     ) -> Result<CompanyProfile, RegistryError> {
         let _one = self.changes.lock();
         let profile = CompanyProfile::account(CompanyProfileId::random()?, organization, author.at, new)?;
-        if self.index.read().get(&organization).is_some_and(|profiles| profiles.len() >= MAX_COMPANY_PROFILES) {
-            let message = format!("there are {MAX_COMPANY_PROFILES} company profiles; there can be no more");
-            return Err(RegistryError::Conflict { code: "limit_reached", message });
-        }
+        self.check_room(organization)?;
         self.check_website(&profile)?;
         let changes = CompanyProfile::differences(None, Some(&profile));
         registry.note_profile_change(organization, &profile.id, AuditAction::CompanyProfileCreated, changes, author)?;
@@ -178,7 +180,31 @@ impl CompanyProfiles {
         Ok(ProfilePage { profiles, truncated })
     }
 
-    fn check_website(&self, profile: &CompanyProfile) -> Result<(), RegistryError> {
+    /// The number of profiles of an organization.
+    pub(super) fn count(&self, organization: OrganizationId) -> usize {
+        self.index.read().get(&organization).map_or(0, BTreeMap::len)
+    }
+
+    /// The profile with a website at `place`, else the organization's own.
+    pub(super) fn at_place_or_own(&self, organization: OrganizationId, place: &str) -> Option<CompanyProfileId> {
+        let index = self.index.read();
+        let profiles = index.get(&organization)?;
+        let at_place = profiles.iter().find(|(_, profile)| profile.place.as_deref() == Some(place));
+        let found = at_place.or_else(|| profiles.iter().find(|(_, profile)| profile.kind == ProfileKind::Own));
+        found.map(|(id, _)| id.clone())
+    }
+
+    /// Checks that there can be one more profile.
+    pub(super) fn check_room(&self, organization: OrganizationId) -> Result<(), RegistryError> {
+        if self.count(organization) < MAX_COMPANY_PROFILES {
+            return Ok(());
+        }
+        let message = format!("there are {MAX_COMPANY_PROFILES} company profiles; there can be no more");
+        Err(RegistryError::Conflict { code: "limit_reached", message })
+    }
+
+    /// Checks that no other profile of the organization has the website.
+    pub(super) fn check_website(&self, profile: &CompanyProfile) -> Result<(), RegistryError> {
         let Some(website) = &profile.website else { return Ok(()) };
         let place = website.place();
         let index = self.index.read();
@@ -192,7 +218,7 @@ impl CompanyProfiles {
         }
     }
 
-    fn put(&self, profile: CompanyProfile) -> Result<CompanyProfile, RegistryError> {
+    pub(super) fn put(&self, profile: CompanyProfile) -> Result<CompanyProfile, RegistryError> {
         let written = self.files.write(&profile).map_err(|error| failed("write", error));
         if written.is_err() {
             // The former or the new file is there: the index follows the file.
@@ -208,7 +234,7 @@ impl CompanyProfiles {
 
 fn put(index: &mut Index, profile: &CompanyProfile) {
     let place = profile.website.as_ref().map(|website| website.place().into_boxed_str());
-    let indexed = Indexed { created_at: profile.created_at, place };
+    let indexed = Indexed { created_at: profile.created_at, kind: profile.kind, place };
     index.entry(profile.organization).or_default().insert(profile.id.clone(), indexed);
 }
 

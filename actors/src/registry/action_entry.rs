@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::audit_entry::Author;
 use super::error::ControlError;
-use super::ids::{ActionId, TokenId};
+use super::ids::{ActionId, BuildRunId, TokenId};
 use super::names::ActionReason;
 
 /// The most entries of the ledger of an organization; of more, the oldest are removed. Each tells the balance after it.
@@ -27,6 +27,9 @@ pub struct ActionEntry {
     pub balance: u64,
     /// Why.
     pub reason: ActionReason,
+    /// The build that spent them, or that they are given back for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<BuildRunId>,
     /// The token that made the change.
     pub token_id: Option<TokenId>,
 }
@@ -41,7 +44,7 @@ impl ActionEntry {
         // A balance that an earlier version let in may be beyond what can be shown.
         let change = i64::try_from(change).unwrap_or(if change > 0 { i64::MAX } else { i64::MIN });
         let (id, token_id) = (ActionId::random()?, author.actor.token_id.clone());
-        Ok(Some(Self { id, at: author.at, change, balance: after, reason, token_id }))
+        Ok(Some(Self { id, at: author.at, change, balance: after, reason, run_id: None, token_id }))
     }
 }
 

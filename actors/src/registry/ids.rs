@@ -88,6 +88,8 @@ ids! {
     CompanyProfileId "cp_", BadCompanyProfileId "not a valid id of a company profile";
     /// The id of a webhook.
     WebhookId "wh_", BadWebhookId "not a valid id of a webhook";
+    /// The id of a run that builds a company profile.
+    BuildRunId "run_", BadBuildRunId "not a valid id of a build run";
     /// The id of an entry of the Actions ledger.
     ActionId "act_", BadActionId "not a valid id of an entry of the ledger";
 }

@@ -22,6 +22,8 @@ mod actions;
 mod audit;
 mod audit_entry;
 mod audit_log;
+mod build_run;
+mod builds;
 mod cache;
 mod control_log;
 mod erasures;
@@ -56,12 +58,14 @@ use parking_lot::{RwLock, RwLockReadGuard};
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
+pub(crate) use build_run::NewBuild;
+pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
 pub(crate) use erasures::MadeFor;
 pub use error::{AuthError, ControlError, RegistryError};
 pub use ids::{
-    ActionId, AuditId, BadActionId, BadAuditId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId, BadTokenId, BadWebhookId,
-    CompanyProfileId, MemberId, PrivacyRequestId, TokenId, WebhookId,
+    ActionId, AuditId, BadActionId, BadAuditId, BadBuildRunId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId, BadTokenId,
+    BadWebhookId, BuildRunId, CompanyProfileId, MemberId, PrivacyRequestId, TokenId, WebhookId,
 };
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub(crate) use model::Erasure;

@@ -141,8 +141,10 @@ names! {
 names! {
     /// Why a balance of Actions changed.
     ActionReason {
-        /// They were spent.
+        /// A build of a company profile spent them.
         Build = "build",
+        /// A build failed, and what it had spent was given back.
+        Refund = "refund",
         /// An administrator set the balance.
         Set = "set",
     }

@@ -100,23 +100,6 @@ impl Registry {
         let changed = Organization { timezone, ..Organization::clone(&current) };
         change.commit_organization(&current, changed, ActionReason::Set, &by.into()).map(drop)
     }
-
-    /// Deducts `needed` Actions from the organization's balance, and returns the rest.
-    ///
-    /// # Errors [`RegistryError::Exhausted`] `actions_exhausted` if the balance is too small; then nothing is deducted.
-    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
-    pub fn spend_actions(&self, id: OrganizationId, needed: u64, by: impl Into<Author>) -> Result<u64, RegistryError> {
-        let mut change = self.change()?;
-        let current = self.organization(id)?;
-        let balance = current.actions_balance;
-        let actions_balance = balance.checked_sub(needed).ok_or_else(|| RegistryError::Exhausted {
-            code: "actions_exhausted",
-            message: format!("{needed} Actions are needed, {balance} are left"),
-        })?;
-        let changed = Organization { actions_balance, ..Organization::clone(&current) };
-        change.commit_organization(&current, changed, ActionReason::Build, &by.into())?;
-        Ok(actions_balance)
-    }
 }
 
 impl Change<'_> {

@@ -9,20 +9,20 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::action_entry::ActionEntry;
 use super::audit_entry::AuditEntry;
+use super::build_run::BuildRun;
 use super::error::ControlError;
 use super::ids::{MemberId, TokenId};
 use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::secret::SecretHash;
 
 /// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
-/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger and changes of company profiles
-/// and webhooks.
+/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger, runs that build company
+/// profiles, and changes of company profiles and webhooks.
 pub(super) const RECORD_VERSION: u32 = 7;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-#[expect(clippy::large_enum_variant, reason = "there is one record at a time, on its way to or from the disk")]
 pub(super) enum ControlRecord {
     /// A new organization with its first project and token, and a root token at the first start.
     OrganizationCreated {
@@ -93,6 +93,13 @@ pub(super) enum ControlRecord {
         /// The entry.
         entry: ActionEntry,
     },
+    /// A new run that builds a company profile, or its new value, with what it changes the balance by. Since version 7.
+    BuildRunChanged {
+        /// The run.
+        run: BuildRun,
+        /// The payment or the refund.
+        payment: Option<ActionsPayment>,
+    },
     /// A company profile is about to change: for the audit log alone. The profile is a file of its own. Since version 7.
     CompanyProfileChanging {
         /// The organization whose profile it is.
@@ -103,6 +110,16 @@ pub(super) enum ControlRecord {
         /// The organization whose webhook it is.
         organization: OrganizationId,
     },
+}
+
+/// The new value of an organization whose balance of Actions changed, and the entry of the ledger about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ActionsPayment {
+    /// The organization.
+    pub(super) organization: Organization,
+    /// The entry.
+    pub(super) entry: ActionEntry,
 }
 
 /// A token and the hash of its secret.
@@ -145,6 +162,7 @@ impl ControlRecord {
             | Self::OrganizationChanged(organization)
             | Self::ActionsChanged { organization, .. } => organization.id,
             Self::ProjectCreated(project) | Self::ProjectChanged(project) => project.organization,
+            Self::BuildRunChanged { run, .. } => run.organization,
             Self::TokenCreated(stored) => stored.token.organization,
             Self::TokenChanged(token) => token.organization,
             Self::IdentityErased(erasure) => erasure.organization,

@@ -7,9 +7,10 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde::{Deserialize, Serialize};
 
 use super::action_entry::{ActionEntry, MAX_ACTION_ENTRIES};
-use super::ids::{MemberId, TokenId};
+use super::build_run::BuildRun;
+use super::ids::{BuildRunId, MemberId, TokenId};
 use super::model::{ApiToken, Erasure, Member, Organization, Project};
-use super::record::{ControlRecord, StoredToken};
+use super::record::{ActionsPayment, ControlRecord, StoredToken};
 use super::secret::SecretHash;
 
 /// The state that the control log describes.
@@ -33,6 +34,8 @@ pub(super) struct Tenant {
     pub(super) erasures: BTreeMap<u64, Erasure>,
     /// The entries of the Actions ledger, oldest first.
     pub(super) actions: VecDeque<ActionEntry>,
+    /// The runs that build company profiles, and those of the last weeks.
+    pub(super) builds: BTreeMap<BuildRunId, BuildRun>,
 }
 
 /// The contents of a snapshot of [`State`].
@@ -55,6 +58,9 @@ pub(super) struct Contents {
     /// Since version 7.
     #[serde(default)]
     actions: Vec<(OrganizationId, ActionEntry)>,
+    /// Since version 7.
+    #[serde(default)]
+    builds: Vec<BuildRun>,
 }
 
 /// The parts of the state that a record changed, so that derived data can follow.
@@ -129,10 +135,14 @@ impl State {
                 if self.tenant(*organization)?.deletions.contains(project) { Ok(()) } else { Err("no such deletion") }
             }
             ControlRecord::IdentityErased(erasure) => self.tenant(erasure.organization).map(drop),
-            ControlRecord::ActionsChanged { organization, entry } => {
-                self.tenant(organization.id)?;
-                let is_equal = organization.actions_balance == entry.balance;
-                if is_equal { Ok(()) } else { Err("the ledger has another balance than the organization") }
+            ControlRecord::ActionsChanged { organization, entry } => self.check_payment(organization, entry),
+            ControlRecord::BuildRunChanged { run, payment } => {
+                self.tenant(run.organization)?;
+                let Some(ActionsPayment { organization, entry }) = payment else { return Ok(()) };
+                if organization.id != run.organization {
+                    return Err("another organization pays for the build");
+                }
+                self.check_payment(organization, entry)
             }
             ControlRecord::CompanyProfileChanging { organization } | ControlRecord::WebhookChanging { organization } => {
                 self.tenant(*organization).map(drop)
@@ -184,9 +194,7 @@ impl State {
                 Some(Touched::Tokens(tenant.tokens_of(&id)))
             }
             ControlRecord::MemberRemoved { organization, member } => {
-                let tenant = self.tenants.get_mut(&organization)?;
-                tenant.members.remove(&member)?;
-                Some(Touched::RemovedTokens(tenant.take_tokens(|token| token.member.as_ref() == Some(&member))))
+                Some(Touched::RemovedTokens(self.tenants.get_mut(&organization)?.remove_member(&member)?))
             }
             ControlRecord::EventsRecorded { organization, project } => {
                 self.tenants.get_mut(&organization)?.mark_events_recorded(project);
@@ -207,6 +215,9 @@ impl State {
             ControlRecord::ActionsChanged { organization, entry } => {
                 Some(Touched::Organization(self.tenants.get_mut(&organization.id)?.pay(organization, entry)))
             }
+            ControlRecord::BuildRunChanged { run, payment } => {
+                Some(self.tenants.get_mut(&run.organization)?.put_build(run, payment))
+            }
             ControlRecord::CompanyProfileChanging { .. } | ControlRecord::WebhookChanging { .. } => Some(Touched::Nothing),
         }
     }
@@ -224,12 +235,13 @@ impl State {
             members: self.tenants.values().flat_map(|t| t.members.values()).map(|m| Member::clone(m)).collect(),
             erasures: self.erasures().cloned().collect(),
             actions: self.tenants.iter().flat_map(|(id, t)| t.actions.iter().map(|entry| (*id, entry.clone()))).collect(),
+            builds: self.builds().cloned().collect(),
         }
     }
 
     /// Restores the state from a snapshot.
     pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
-        let Contents { organizations, projects, tokens, root_tokens, deletions, members, erasures, actions } = contents;
+        let Contents { organizations, projects, tokens, root_tokens, deletions, members, erasures, actions, builds } = contents;
         let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
         let mut state = State { tenants: tenants.collect(), root_tokens };
         for project in projects {
@@ -254,6 +266,10 @@ impl State {
         for (organization, entry) in actions {
             state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.add_action(entry);
         }
+        for run in builds {
+            let tenant = state.tenants.get_mut(&run.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.builds.insert(run.id.clone(), run);
+        }
         Ok(state)
     }
 
@@ -270,6 +286,17 @@ impl State {
     /// All erasures.
     pub(super) fn erasures(&self) -> impl Iterator<Item = &Erasure> {
         self.tenants.values().flat_map(|tenant| tenant.erasures.values())
+    }
+
+    /// All runs that build company profiles.
+    pub(super) fn builds(&self) -> impl Iterator<Item = &BuildRun> {
+        self.tenants.values().flat_map(|tenant| tenant.builds.values())
+    }
+
+    fn check_payment(&self, organization: &Organization, entry: &ActionEntry) -> Result<(), Misfit> {
+        self.tenant(organization.id)?;
+        let is_equal = organization.actions_balance == entry.balance;
+        if is_equal { Ok(()) } else { Err("the ledger has another balance than the organization") }
     }
 
     fn tenant(&self, id: OrganizationId) -> Result<&Tenant, Misfit> {
@@ -298,6 +325,7 @@ impl Tenant {
             deletions: BTreeSet::new(),
             erasures: BTreeMap::new(),
             actions: VecDeque::new(),
+            builds: BTreeMap::new(),
         }
     }
 
@@ -307,6 +335,17 @@ impl Tenant {
         self.organization = Arc::new(organization);
         self.add_action(entry);
         id
+    }
+
+    /// Inserts or replaces a run with its payment or refund, and removes those that ended too long before.
+    fn put_build(&mut self, run: BuildRun, payment: Option<ActionsPayment>) -> Touched {
+        let now = run.changed_at();
+        self.builds.insert(run.id.clone(), run);
+        self.builds.retain(|_, run| run.is_kept(now));
+        match payment {
+            Some(ActionsPayment { organization, entry }) => Touched::Organization(self.pay(organization, entry)),
+            None => Touched::Nothing,
+        }
     }
 
     /// Adds an entry to the ledger, and removes the oldest of more than there can be.
@@ -338,6 +377,12 @@ impl Tenant {
             self.deletions.insert(id);
         }
         Some((project, self.take_tokens(|token| token.project == Some(id))))
+    }
+
+    /// Removes a member and its tokens. Returns the hashes of the tokens.
+    fn remove_member(&mut self, member: &MemberId) -> Option<Vec<SecretHash>> {
+        self.members.remove(member)?;
+        Some(self.take_tokens(|token| token.member.as_ref() == Some(member)))
     }
 
     /// Removes the tokens that `is_gone` selects, and returns their hashes.

@@ -139,9 +139,10 @@ impl Evictor {
         // A shard that has saved everything can do nothing about the others. Eviction goes first, since it must wait while a
         // checkpoint is under way.
         let has_unsaved = own.unsaved > available / 16;
-        let is_over = free.resident > available && free.unsaved > available / 4 && eviction_is_finished;
-        self.backpressured = has_unsaved && free.unsaved > available / 8 * 5;
-        self.checkpoint_due = has_unsaved && (is_over || free.unsaved > available / 8 * 3);
+        // A record that changes again before it is saved is encoded once: late checkpoints save much of their work.
+        let is_over = free.resident > available && free.unsaved > available / 2 && eviction_is_finished;
+        self.backpressured = has_unsaved && free.unsaved > available / 16 * 13;
+        self.checkpoint_due = has_unsaved && (is_over || free.unsaved > available / 8 * 5);
     }
 
     /// Records which partitions have unsaved changes, and which stuck ones have used up their share: a quarter of the budget
@@ -252,15 +253,15 @@ mod tests {
     fn a_table_of_pressure() {
         // Own usage, that of other shards, whether the eviction was finished; then: a checkpoint is due, applying waits.
         let table = [
-            (usage(1000, 375, 0, 0), usage(0, 0, 0, 0), true, (false, false)),
-            (usage(1000, 376, 0, 0), usage(0, 0, 0, 0), true, (true, false)),
-            (usage(1000, 626, 0, 0), usage(0, 0, 0, 0), true, (true, true)),
+            (usage(1000, 625, 0, 0), usage(0, 0, 0, 0), true, (false, false)),
+            (usage(1000, 626, 0, 0), usage(0, 0, 0, 0), true, (true, false)),
+            (usage(1000, 807, 0, 0), usage(0, 0, 0, 0), true, (true, true)),
             // Unsaved records are what is in the way of an eviction that found nothing more.
-            (usage(1001, 251, 0, 0), usage(0, 0, 0, 0), true, (true, false)),
-            (usage(1001, 251, 0, 0), usage(0, 0, 0, 0), false, (false, false)),
+            (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), true, (true, false)),
+            (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), false, (false, false)),
             // The other shards' records: this one has nothing to save.
-            (usage(100, 62, 0, 0), usage(900, 700, 0, 0), true, (false, false)),
-            (usage(100, 63, 0, 0), usage(900, 700, 0, 0), true, (true, true)),
+            (usage(100, 62, 0, 0), usage(900, 800, 0, 0), true, (false, false)),
+            (usage(100, 63, 0, 0), usage(900, 800, 0, 0), true, (true, true)),
         ];
         for (own, others, finished, expected) in table {
             let (mut evictor, all) = after(own, others);

@@ -29,7 +29,7 @@ query_parameters! {
 
 fn reasons() -> Object {
     let names = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(ActionReason::names()));
-    names.description(Some("`build`: they were spent; `set`: an administrator set the balance.")).build()
+    names.description(Some("`build`: a build of a company profile spent them; `refund`: it failed, and they were given back; `set`: an administrator set the balance.")).build()
 }
 
 /// A part of the ledger of Actions.
@@ -59,6 +59,9 @@ pub(crate) struct ActionRow {
     /// Why.
     #[schema(schema_with = reasons)]
     reason: ActionReason,
+    /// The build of a company profile that it is about; null for none.
+    #[schema(required)]
+    run_id: Option<String>,
     /// The token of whoever made it; null for none.
     #[schema(required)]
     token_id: Option<String>,
@@ -66,8 +69,16 @@ pub(crate) struct ActionRow {
 
 impl From<ActionEntry> for ActionRow {
     fn from(entry: ActionEntry) -> Self {
-        let ActionEntry { id, at, change, balance, reason, token_id } = entry;
-        Self { id: id.into(), at: at.into(), change, balance, reason, token_id: token_id.map(Into::into) }
+        let ActionEntry { id, at, change, balance, reason, run_id, token_id } = entry;
+        Self {
+            id: id.into(),
+            at: at.into(),
+            change,
+            balance,
+            reason,
+            run_id: run_id.map(Into::into),
+            token_id: token_id.map(Into::into),
+        }
     }
 }
 

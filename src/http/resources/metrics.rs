@@ -121,7 +121,7 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
 }
 
 /// The counters of scans and kept answers: name, meaning and value.
-fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 7] {
+fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 9] {
     let spilled = "Bytes that scans wrote to temporary files, since they did not fit into their memory.";
     [
         ("headcount_scan_spilled_bytes_total", spilled, vitals.scan_spilled_bytes),
@@ -131,12 +131,15 @@ fn scan_counters(vitals: &Vitals) -> [(&'static str, &'static str, u64); 7] {
         ("headcount_webhook_delivered_total", "Notifications that the receiver of a webhook took.", vitals.webhooks.delivered),
         ("headcount_webhook_failed_tries_total", "Tries to send a notification that failed.", vitals.webhooks.failed),
         ("headcount_webhook_dead_total", "Notifications that were given up.", vitals.webhooks.dead),
+        ("headcount_profile_builds_succeeded_total", "Builds of company profiles that succeeded.", vitals.builds.succeeded),
+        ("headcount_profile_builds_failed_total", "Builds of company profiles that failed.", vitals.builds.failed),
     ]
 }
 
 /// The figures of the engine that rise and fall: name, meaning and value.
-fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 23] {
+fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 24] {
     [
+        ("headcount_profile_builds_running", "Websites that are being read for company profiles.", as_i64(vitals.builds.running)),
         ("headcount_webhooks_failing", "Webhooks whose last try failed.", as_i64(vitals.webhooks.failing)),
         (
             "headcount_webhook_lag_seconds",

@@ -22,6 +22,7 @@ pub(crate) mod organization;
 pub(crate) mod organizations;
 pub(crate) mod privacy_download;
 pub(crate) mod privacy_requests;
+pub(crate) mod profile_builds;
 pub(crate) mod projects;
 pub(crate) mod public_keys;
 mod quotas;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::registry::audit_entry::{AuditTarget, Audited, FieldChange};
 use crate::registry::model::{ApiToken, Member, Organization, Project, RateLimit};
 use crate::registry::names::{AuditAction, TargetType};
-use crate::registry::record::{ControlRecord, StoredToken};
+use crate::registry::record::{ActionsPayment, ControlRecord, StoredToken};
 use crate::registry::state::{State, Tenant};
 
 type Fields = BTreeMap<&'static str, Value>;
@@ -25,7 +25,11 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
         (ControlRecord::OrganizationChanged(changed), Some(tenant)) => {
             vec![of_organization(AuditAction::OrganizationUpdated, Some(&tenant.organization), changed)]
         }
-        (ControlRecord::ActionsChanged { organization: changed, .. }, Some(tenant)) => {
+        (
+            ControlRecord::ActionsChanged { organization: changed, .. }
+            | ControlRecord::BuildRunChanged { payment: Some(ActionsPayment { organization: changed, .. }), .. },
+            Some(tenant),
+        ) => {
             vec![of_organization(AuditAction::OrganizationUpdated, Some(&tenant.organization), changed)]
         }
         (ControlRecord::ProjectCreated(project), _) => vec![created_project(project)],
@@ -58,6 +62,7 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
             ControlRecord::EventsRecorded { .. }
             | ControlRecord::DeletionFinished { .. }
             | ControlRecord::IdentityErased(_)
+            | ControlRecord::BuildRunChanged { .. }
             | ControlRecord::CompanyProfileChanging { .. }
             | ControlRecord::WebhookChanging { .. },
             _,

@@ -24,7 +24,7 @@ fn change_name(registry: &Registry, name: impl ToString, by: impl Into<Author>) 
 }
 
 /// The entries of [`changes`], for the first organization.
-const OF_CHANGES: [&str; 29] = [
+const OF_CHANGES: [&str; 31] = [
     "organization.created",
     "project.created",
     "api_token.created",
@@ -41,7 +41,6 @@ const OF_CHANGES: [&str; 29] = [
     "public_key.updated",
     "api_token.updated",
     "project.updated",
-    "organization.updated",
     "api_token.created",
     "project.created",
     "api_token.created",
@@ -54,6 +53,9 @@ const OF_CHANGES: [&str; 29] = [
     "api_token.created",
     "member.removed",
     "api_token.revoked",
+    "organization.updated",
+    "organization.updated",
+    "organization.updated",
 ];
 
 #[test]

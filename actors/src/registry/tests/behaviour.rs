@@ -145,10 +145,21 @@ fn actions_are_spent_as_long_as_there_are_some() {
     let id = initial.organization_id;
     let patch = OrganizationPatch { actions_balance: Some(3), ..Default::default() };
     registry.update_organization(id, patch, NOW).unwrap();
-    assert_eq!(registry.spend_actions(id, 2, NOW).unwrap(), 1);
-    let refused = registry.spend_actions(id, 2, NOW);
+    let run = start(&registry, id, 2).unwrap();
+    let balance = || registry.organization(id).unwrap().actions_balance;
+    assert_eq!((balance(), run.spent()), (1, 2));
+    let refused = start(&registry, id, 2);
     assert!(matches!(refused, Err(RegistryError::Exhausted { code: "actions_exhausted", .. })), "{refused:?}");
-    assert_eq!(registry.spend_actions(id, 1, NOW).unwrap(), 0);
+    start(&registry, id, 1).unwrap();
+    start(&registry, id, 0).unwrap();
+    assert_eq!(balance(), 0);
+    let failed = || Err(BuildError { code: "timeout".into(), message: "too slow".into(), url: None });
+    for _ in 0..2 {
+        // The second time nothing is left to give back.
+        assert_eq!(registry.end_build(id, &run.id, failed(), NOW).unwrap().spent(), 0);
+        assert_eq!(balance(), 2);
+    }
+    assert_eq!(not_found(start(&registry, OrganizationId(1), 0)), "organization");
 }
 
 #[test]

@@ -108,7 +108,19 @@ fn the_ledger_came_with_version_7() {
         (entries, tenant.organization.actions_balance)
     };
     let [.., v6, v7] = VERSIONS.map(|(records, _)| entries(replayed(records)));
-    assert_eq!((v6, v7), ((vec![], 5), (vec![(4, 9, ActionReason::Set)], 9)));
+    let ledger =
+        vec![(4, 9, ActionReason::Set), (-1, 8, ActionReason::Build), (1, 9, ActionReason::Refund), (-1, 8, ActionReason::Build)];
+    assert_eq!((v6, v7), ((vec![], 5), (ledger, 8)));
+}
+
+#[test]
+fn builds_came_with_version_7() {
+    let runs = |state: State| -> Vec<_> {
+        let spent_and_ended = |run: &BuildRun| (run.spent(), run.outcome.as_ref().map(|outcome| outcome.result.is_ok()));
+        state.builds().map(spent_and_ended).collect()
+    };
+    let [.., v6, v7] = VERSIONS.map(|(records, _)| runs(replayed(records)));
+    assert_eq!((v6, v7), (vec![], vec![(0, Some(true)), (0, Some(false)), (1, None)]));
 }
 
 #[test]

@@ -16,6 +16,8 @@ use headcount_domain::money::{Currency, Rate};
 use headcount_domain::time::{Instant, Timezone};
 use headcount_storage::log::{AppendEntry, Log, LogOptions};
 
+use crate::website::Website;
+
 use super::cache::Listing;
 use super::journal::JournalOptions;
 use super::state::State;
@@ -103,7 +105,6 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
             let patch = ProjectPatch { rate_limit, quotas, ..Default::default() };
             r.update_project(first_organization(r), newest_project(r).id, patch, NOW).unwrap();
         },
-        |r| assert_eq!(r.spend_actions(first_organization(r), 2, NOW).unwrap(), 3),
         |r| drop(r.create_token(first_organization(r), token("writer", &[Scope::EventsWrite]), NOW).unwrap()),
         |r| {
             let new = NewProject { name: "brief".into(), ..Default::default() };
@@ -117,7 +118,26 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         |r| r.delete_project(first_organization(r), newest_project(r).id, NOW).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),
     ];
-    others.into_iter().chain(changes_of_members()).collect()
+    others.into_iter().chain(changes_of_members()).chain(changes_of_builds()).collect()
+}
+
+/// A new run for a profile of its own.
+pub(super) fn start(registry: &Registry, organization: OrganizationId, price: u64) -> Result<BuildRun, RegistryError> {
+    let profile = Some(CompanyProfileId::random().unwrap());
+    let website = Website::parse("acme.com").unwrap();
+    registry.start_build(NewBuild { organization, website, profile, price }, &NOW.into())
+}
+
+fn started(registry: &Registry, price: u64) -> BuildRun {
+    start(registry, first_organization(registry), price).unwrap()
+}
+
+fn changes_of_builds() -> Vec<fn(&Registry)> {
+    vec![|r| drop(started(r, 2)), |r| drop(started(r, 1)), |r| {
+        let run = r.next_build(|run| (run.price == 1).then_some(())).unwrap();
+        let failed = BuildError { code: "dns_failed".into(), message: "no such host".into(), url: None };
+        r.end_build(run.organization, &run.id, Err(failed), NOW.plus_ms(1)).unwrap();
+    }]
 }
 
 fn changes_of_members() -> Vec<fn(&Registry)> {

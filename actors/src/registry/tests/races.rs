@@ -83,7 +83,7 @@ fn changes_of_many_threads_are_all_there() {
     let patch = OrganizationPatch { actions_balance: Some(10), ..Default::default() };
     registry.update_organization(id, patch, NOW).unwrap();
     let spent = thread::scope(|scope| {
-        let spenders = [0; 4].map(|_| scope.spawn(|| (0..5).filter(|_| registry.spend_actions(id, 1, NOW).is_ok()).count()));
+        let spenders = [0; 4].map(|_| scope.spawn(|| (0..5).filter(|_| start(&registry, id, 1).is_ok()).count()));
         for _ in 0..10 {
             let (made, secret) = registry.create_token(id, token("t", &[Scope::Admin]), NOW).unwrap();
             assert!(registry.authenticate(secret.expose(), NOW).is_ok());

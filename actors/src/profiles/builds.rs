@@ -1,0 +1,208 @@
+//! Builds: filling a profile with what a website tells.
+//!
+//! A run is a record of the control data, in one record with its payment. It is there before its website is read, and ends in one record with its refund if
+//! it failed; the profile is written before that. A run that a stop cut off is repeated: it fills what is still empty, and pays nothing again.
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+
+use super::profile::CompanyProfile;
+use super::research::SiteFindings;
+use super::store::CompanyProfiles;
+use crate::registry::{
+    AuditAction, Author, BuildError, BuildRun, CompanyProfileId, ControlError, NewBuild, Registry, RegistryError,
+};
+use crate::website::Website;
+
+/// What a build costs, in Actions. The first profile of an organization is free.
+const PRICE: u64 = 1;
+
+/// A build that is asked for.
+#[derive(Debug, Clone)]
+pub struct BuildRequest {
+    /// The website: a URL, or a host.
+    pub website: String,
+    /// The profile to fill. Default: the one with this website, else the organization's own.
+    pub profile: Option<CompanyProfileId>,
+}
+
+/// A run, and what it led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileBuild {
+    /// The run.
+    pub run: BuildRun,
+    /// Whether its website is being read.
+    pub is_running: bool,
+    /// The profile as it is now, if the run succeeded and the profile is still there.
+    pub profile: Option<CompanyProfile>,
+}
+
+fn failed(code: &str, message: impl Into<String>) -> BuildError {
+    BuildError { code: code.to_owned(), message: message.into(), url: None }
+}
+
+fn other_website(of_profile: &Website) -> (&'static str, String) {
+    ("website_mismatch", format!("the profile has the website {of_profile}"))
+}
+
+impl CompanyProfiles {
+    /// Begins a run, or returns the one for this profile that is under way.
+    ///
+    /// # Errors
+    /// [`RegistryError::Invalid`] `website`; [`RegistryError::NotFound`] without the profile; [`RegistryError::Conflict`] `website_mismatch`, `website_taken`,
+    /// `limit_reached`; [`RegistryError::Exhausted`] `actions_exhausted`; [`RegistryError::Storage`].
+    pub(crate) fn begin_build(
+        &self,
+        registry: &Registry,
+        organization: OrganizationId,
+        request: &BuildRequest,
+        author: &Author,
+    ) -> Result<BuildRun, RegistryError> {
+        let website =
+            Website::parse(&request.website).map_err(|why| RegistryError::invalid("website", format!("`website` {why}")))?;
+        let _one = self.changes.lock();
+        let profile = request.profile.clone().or_else(|| self.at_place_or_own(organization, &website.place()));
+        match &profile {
+            Some(id) => {
+                let mut filled = self.get(organization, id)?;
+                self.take_website(&mut filled, &website)?;
+            }
+            None => self.check_room(organization)?,
+        }
+        let price = if self.count(organization) == 0 { 0 } else { PRICE };
+        registry.start_build(NewBuild { organization, website, profile, price }, author)
+    }
+
+    /// Ends a run: fills the profile, or notes why that can't be.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`]: the run is still under way, and the call can be repeated.
+    pub(crate) fn end_build(
+        &self,
+        registry: &Registry,
+        run: &BuildRun,
+        findings: &SiteFindings,
+        now: Instant,
+    ) -> Result<BuildRun, RegistryError> {
+        let _one = self.changes.lock();
+        let result = match &findings.failure {
+            Some(failure) => Err(failure.clone()),
+            None => match self.fill(registry, run, findings, now) {
+                Ok(profile) => Ok(profile),
+                Err(RegistryError::NotFound { .. }) => Err(failed("profile_deleted", "the profile was deleted meanwhile")),
+                Err(RegistryError::Conflict { code, message }) => Err(failed(code, message)),
+                Err(RegistryError::Storage(error)) if is_damage(&error) => {
+                    Err(failed("profile_damaged", "the file of the profile is damaged"))
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        registry.end_build(run.organization, &run.id, result, now)
+    }
+
+    fn fill(
+        &self,
+        registry: &Registry,
+        run: &BuildRun,
+        findings: &SiteFindings,
+        now: Instant,
+    ) -> Result<CompanyProfileId, RegistryError> {
+        let organization = run.organization;
+        // The own profile may have been made since, by a run of which the end was not noted.
+        let id = run.profile.clone().or_else(|| self.at_place_or_own(organization, &run.website.place()));
+        let current = id.map(|id| self.get(organization, &id)).transpose()?;
+        let mut profile = match &current {
+            Some(current) => current.clone(),
+            None => CompanyProfile::own(CompanyProfileId::random()?, organization, now, &run.website),
+        };
+        self.take_website(&mut profile, &run.website)?;
+        profile.fill(findings.fields.clone());
+        profile.sources.clone_from(&findings.sources);
+        profile.updated_at = now;
+        let action = if current.is_some() { AuditAction::CompanyProfileUpdated } else { AuditAction::CompanyProfileCreated };
+        let changes = CompanyProfile::differences(current.as_ref(), Some(&profile));
+        if !changes.is_empty() {
+            registry.note_profile_change(organization, &profile.id, action, changes, &run.author(now))?;
+        }
+        self.put(profile).map(|profile| profile.id)
+    }
+
+    /// Gives a profile the website that it is built from, or checks that it is the one it has.
+    fn take_website(&self, profile: &mut CompanyProfile, website: &Website) -> Result<(), RegistryError> {
+        match &profile.website {
+            Some(own) if own.place() == website.place() => Ok(()),
+            Some(own) => {
+                let (code, message) = other_website(own);
+                Err(RegistryError::Conflict { code, message })
+            }
+            None => {
+                profile.website = Some(website.clone());
+                self.check_website(profile)
+            }
+        }
+    }
+}
+
+fn is_damage(error: &ControlError) -> bool {
+    matches!(error, ControlError::Io { source, .. } if source.kind() == std::io::ErrorKind::InvalidData)
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_storage::files::switch::{Plan, Switch};
+
+    use super::*;
+    use crate::profiles::{NewCompanyProfile, PROFILES_DIR, ProfileFields, ProfilePatch};
+    use crate::registry::{ActionsQuery, OrganizationPatch};
+
+    const NOW: Instant = Instant(1_700_000_000_000);
+
+    fn open(dir: &std::path::Path) -> (Registry, CompanyProfiles) {
+        (Registry::open(dir).unwrap(), CompanyProfiles::open(&dir.join(PROFILES_DIR)).unwrap())
+    }
+
+    fn findings() -> SiteFindings {
+        let fields = ProfileFields { name: Some("Acme".to_owned()), ..ProfileFields::default() };
+        SiteFindings { fields, ..SiteFindings::default() }
+    }
+
+    /// Whatever fails while a profile is filled: the run is under way, and after a restart it ends, paid once, with its profile filled.
+    #[test]
+    fn every_operation_may_fail() {
+        let mut failed = 0;
+        for at in 1..60 {
+            let dir = tempfile::tempdir().unwrap();
+            let (registry, profiles) = open(dir.path());
+            let organization = registry.initialize(NOW).unwrap().organization_id;
+            let patch = OrganizationPatch { actions_balance: Some(5), ..OrganizationPatch::default() };
+            registry.update_organization(organization, patch, NOW).unwrap();
+            let patch = ProfilePatch { website: Some("a.example".to_owned()), ..ProfilePatch::default() };
+            let id = profiles.create(&registry, organization, NewCompanyProfile(patch), &NOW.into()).unwrap().id;
+            let request = BuildRequest { website: "a.example".to_owned(), profile: None };
+            let run = profiles.begin_build(&registry, organization, &request, &NOW.into()).unwrap();
+
+            let switch = Switch::arm(&dir.path().join(PROFILES_DIR), Plan { at, ..Plan::default() });
+            let ended = profiles.end_build(&registry, &run, &findings(), NOW);
+            let is_clean = switch.failed().is_empty();
+            drop(switch);
+            failed += u64::from(!is_clean);
+            drop((registry, profiles));
+
+            let (registry, profiles) = open(dir.path());
+            let under_way = registry.next_build(|run| Some(run.at));
+            assert!(ended.is_ok() != under_way.is_some(), "what was answered is durable");
+            if let Some(run) = &under_way {
+                profiles.end_build(&registry, run, &findings(), NOW).unwrap();
+            }
+            let ledger = registry.actions(organization, &ActionsQuery { limit: 10, starting_after: None }).unwrap();
+            assert_eq!((ledger.balance, ledger.entries.len()), (4, 2));
+            assert_eq!(profiles.get(organization, &id).unwrap().fields.name.as_deref(), Some("Acme"));
+            let ended = registry.kept_build(organization, &run.id, NOW).unwrap().outcome.unwrap();
+            assert_eq!(ended.result, Ok(id));
+            if is_clean {
+                break;
+            }
+        }
+        assert!(failed >= 4, "{failed}");
+    }
+}
