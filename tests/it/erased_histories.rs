@@ -1,12 +1,15 @@
 //! Random histories over HTTP in which somebody is erased, compared with the naive model, which forgets the same identity.
 //!
+//! Meanwhile events are sealed, and the server is restarted, killed in the middle of an erasure, rebuilt from history, and replaced by a backup from before an
+//! erasure that is restored with the later erasures.
+//!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_histories::{Rng, Served, Subject, compare, model_of, questions};
+use headcount_histories::{Rng, Served, Step, Subject, compare, model_of, questions};
 use headcount_model::facts::Identity;
 use headcount_model::{Ids, Model, Question};
 use serde_json::{Value, json};
@@ -14,11 +17,28 @@ use serde_json::{Value, json};
 use crate::archive::KeepSealing;
 use crate::client::Call;
 use crate::histories::{can_be_asked, history, id_of, number, send};
-use crate::server::TestServer;
+use crate::server::{TestServer, restore_without_erased};
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
 /// How many histories, unless `HEADCOUNT_TRIALS` says otherwise.
 const TRIALS: u64 = 8;
+/// How many histories one server has: what it has is replayed each time that it is rebuilt.
+const OF_ONE_SERVER: usize = 20;
+
+/// What the server logs at the end of an erasure.
+const FINISHED: &str = "nothing of an erased identity is left";
+
+/// What happened to the histories.
+#[derive(Debug, Default)]
+struct Tally {
+    histories: usize,
+    erased: usize,
+    compared: usize,
+    kills: usize,
+    restarts: usize,
+    rebuilds: usize,
+    restores: usize,
+}
 
 /// The identities that have an id of their own.
 pub(crate) fn identities(model: &Model) -> Vec<Identity> {
@@ -28,8 +48,8 @@ pub(crate) fn identities(model: &Model) -> Vec<Identity> {
     known.into_iter().collect()
 }
 
-/// Erases an identity from both, and waits until nothing of it is left.
-fn erase(tenant: &Tenant, model: &mut Model, identity: &Identity) {
+/// Erases an identity from both, and waits until nothing of it is left. `is_last`: no events follow, so that the server may be restored. A backup has no visitor salts.
+fn erase(tenant: &Tenant, model: &mut Model, (identity, is_last): (&Identity, bool), rng: &mut Rng, tally: &mut Tally) {
     let body = match identity {
         Identity::User(user) => json!({"type": "erasure", "user_id": user}),
         Identity::Anonymous(project, id) => {
@@ -37,57 +57,106 @@ fn erase(tenant: &Tenant, model: &mut Model, identity: &Identity) {
         }
         Identity::Visitor(_) => return,
     };
+    let place = tempfile::tempdir().unwrap();
+    let backup = place.path().join("before");
+    let is_restored = is_last && rng.chance(30);
+    if is_restored {
+        tenant.server.run("backup", &[backup.to_str().unwrap()]);
+    }
     let made = tenant.post("/privacy-requests", &body).ok(201);
+    if rng.chance(15) {
+        std::thread::sleep(Duration::from_millis(rng.below(60) as u64));
+        tenant.server.kill();
+        tally.kills += 1;
+    }
     let (path, until) = (format!("/privacy-requests/{}", made["id"].as_str().unwrap()), Instant::now() + Duration::from_secs(60));
     let is_done = |shown: &Value| shown["status"] == "completed";
     while !is_done(&tenant.get(&path).ok(200)) {
-        assert!(Instant::now() < until, "{made} does not end");
+        assert!(Instant::now() < until, "{made} does not end\n{}", tenant.server.log());
         std::thread::sleep(Duration::from_millis(20));
     }
     model.erase(&BTreeSet::from([identity.clone()]));
+    tally.erased += 1;
+    if is_restored {
+        let count = || tenant.server.log().matches(FINISHED).count();
+        let before = count();
+        let printed = tenant.server.stopped(|data| restore_without_erased(data, &backup));
+        assert_eq!(printed["taken"]["erasures"], 1, "{printed}");
+        // The request is known to be completed. Lists of events read files, from which the first start removes the person again.
+        while count() == before {
+            assert!(Instant::now() < until, "{made} does not end again\n{}", tenant.server.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        tally.restores += 1;
+    }
+    disturb(&tenant.server, rng, tally);
+}
+
+/// Restarts the server, or has it rebuild what is derived, now and then.
+fn disturb(server: &TestServer, rng: &mut Rng, tally: &mut Tally) {
+    match rng.below(100) {
+        0..15 => {
+            server.restart();
+            tally.restarts += 1;
+        }
+        15..25 => {
+            server.stopped(|data| {
+                ["store", "fingerprints"].iter().for_each(|derived| std::fs::remove_dir_all(data.join(derived)).unwrap());
+            });
+            tally.rebuilds += 1;
+        }
+        _ => {}
+    }
+}
+
+fn trial(server: &Arc<TestServer>, seed: u64, tally: &mut Tally) {
+    let history = history(seed);
+    let mut rng = Rng::new(seed);
+    let mut served = Served::new(Tenant::on(server));
+    served.setup(&history);
+    let mut model = model_of(&history);
+    let mut erased_here = Vec::new();
+    let parts: Vec<&[Step]> = history.steps.chunks(history.steps.len() / 3 + 1).collect();
+    for (place, part) in parts.iter().enumerate() {
+        part.iter().for_each(|step| send(&mut served, &mut model, step));
+        let known = identities(&model);
+        if !known.is_empty() {
+            let identity = rng.pick(&known).clone();
+            erase(&served.server, &mut model, (&identity, place + 1 == parts.len()), &mut rng, tally);
+            erased_here.push(identity);
+        }
+    }
+    let mut ids = Ids::default();
+    // Without ids that only an answer tells.
+    let comparable = |question: &&Question| {
+        can_be_asked(question) && !question.path.contains("{company:") && !question.path.ends_with("/top-users")
+    };
+    for question in questions(&history, &mut rng, 120).iter().filter(comparable) {
+        let same = compare(model.answer(now_ms(), question), served.ask(question), &mut ids);
+        assert!(same.is_ok(), "seed {seed}: {same:?} at {question:?} without {erased_here:?} of {history}");
+        tally.compared += 1;
+    }
+    tally.histories += 1;
 }
 
 #[test]
 fn erased_identities_leave_no_trace() {
     away_from_midnight();
-    let server = Arc::new(TestServer::start());
-    let sealing = KeepSealing::on(&server);
     let first = number("HEADCOUNT_FIRST_SEED", 4_000);
     let trials = usize::try_from(number("HEADCOUNT_TRIALS", TRIALS)).unwrap();
     // A floor freezes figures that the model does not take anybody out of.
     let is_fit = |seed: &u64| seed % 5 < 3 && !history(*seed).live;
-    let (mut compared, mut erased) = (0, 0);
-    for seed in (first..).filter(is_fit).take(trials) {
-        let history = history(seed);
-        let mut rng = Rng::new(seed);
-        let mut served = Served::new(Tenant::on(&server));
-        served.setup(&history);
-        let mut model = model_of(&history);
-        let mut erased_here = Vec::new();
-        for part in history.steps.chunks(history.steps.len() / 3 + 1) {
-            part.iter().for_each(|step| send(&mut served, &mut model, step));
-            let known = identities(&model);
-            if !known.is_empty() {
-                let identity = rng.pick(&known).clone();
-                erase(&served.server, &mut model, &identity);
-                erased_here.push(identity);
-            }
-        }
-        let mut ids = Ids::default();
-        // Without ids that only an answer tells.
-        let comparable = |question: &&Question| {
-            can_be_asked(question) && !question.path.contains("{company:") && !question.path.ends_with("/top-users")
-        };
-        for question in questions(&history, &mut rng, 120).iter().filter(comparable) {
-            let same = compare(model.answer(now_ms(), question), served.ask(question), &mut ids);
-            assert!(same.is_ok(), "seed {seed}: {same:?} at {question:?} without {erased_here:?} of {history}");
-            compared += 1;
-        }
-        erased += erased_here.len();
+    let seeds: Vec<u64> = (first..).filter(is_fit).take(trials).collect();
+    let mut tally = Tally::default();
+    for seeds in seeds.chunks(OF_ONE_SERVER) {
+        let server = Arc::new(TestServer::start());
+        let sealing = KeepSealing::on(&server);
+        seeds.iter().for_each(|seed| trial(&server, *seed, &mut tally));
+        sealing.stop();
+        let report = server.send(&Call::post("/admin/verify").bearer(&server.operator())).ok(200);
+        assert_eq!(report["status"], "clean", "{report}");
+        println!("{tally:?}");
     }
-    sealing.stop();
-    let report = server.send(&Call::post("/admin/verify").bearer(&server.operator())).ok(200);
-    assert_eq!(report["status"], "clean", "{report}");
-    println!("{erased} identities erased, {compared} answers compared");
-    assert!(erased >= trials && compared >= 100 * trials, "{erased} identities erased, {compared} answers compared");
+    assert!(tally.erased >= trials && tally.compared >= 100 * trials, "{tally:?}");
+    assert!(trials < 8 || tally.kills + tally.restarts + tally.rebuilds + tally.restores > 0, "{tally:?}");
 }

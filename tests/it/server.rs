@@ -195,6 +195,21 @@ impl TestServer {
     }
 }
 
+/// Restores a backup in place of a stopped server's data, without the people that were erased there since. Returns what was printed.
+pub(crate) fn restore_without_erased(data: &Path, backup: &Path) -> Value {
+    let former = tempfile::tempdir().expect("a directory");
+    for entry in std::fs::read_dir(data).expect("its data") {
+        let path = entry.expect("an entry").path();
+        // Another file system than that of the data may hold temporary directories.
+        let moved = Command::new("mv").arg(&path).arg(former.path()).status().expect("mv runs");
+        assert!(moved.success(), "{}", path.display());
+    }
+    let mut restore = command("restore", data);
+    let output = restore.arg(backup).args(["--json", "--erasures-from"]).arg(former.path()).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("restore prints one JSON object")
+}
+
 /// Makes the first organization.
 fn init(dir: &Path) -> Value {
     let output = command("init", dir).arg("--json").output().expect("the program runs");
