@@ -70,6 +70,9 @@ pub struct EngineConfig {
     /// How often floors are raised, besides at the start and when a retention changes: for tests of days that pass.
     #[doc(hidden)]
     pub retention_interval: Duration,
+    /// The most ids that an organization may have erased: for tests of the limit.
+    #[doc(hidden)]
+    pub max_erased_ids: usize,
     /// Called between the steps of sealing and merging: for tests of a kill at each of them.
     #[doc(hidden)]
     pub archive_probe: StepProbe,
@@ -104,6 +107,7 @@ impl EngineConfig {
             records: None,
             check_before_serving: None,
             retention_interval: Duration::from_secs(60 * 60),
+            max_erased_ids: MAX_ERASED_IDS,
             archive_probe: None,
             probe: None,
         }
@@ -123,6 +127,9 @@ impl std::fmt::Debug for EngineConfig {
         f.debug_struct("EngineConfig").field("data_dir", &self.data_dir).field("shards", &self.shards).finish_non_exhaustive()
     }
 }
+
+/// The most ids that an organization may have erased. They are kept in memory for as long as the organization exists, so that their events are dropped: some 80 bytes each.
+const MAX_ERASED_IDS: usize = 250_000;
 
 /// Why an engine did not open.
 #[derive(Debug, thiserror::Error)]

@@ -46,6 +46,9 @@ pub enum ErasureError {
     /// More identities have the e-mail address than are erased together.
     #[error("more than {MAX_OWNERS} identities have this e-mail address; erase them by their ids")]
     TooMany,
+    /// The organization has erased as many ids as are kept.
+    #[error("an organization can erase at most {0} ids, those of former erasures included")]
+    Full(usize),
     /// The state of a project goes on from a base, which can't lose an identity.
     #[error("{0} no longer keeps all events, so that its figures can't be computed anew")]
     LacksEvents(ProjectId),
@@ -196,6 +199,7 @@ impl Engine {
         if erasure.projects.is_empty() && former.is_empty() {
             return Err(ErasureError::Unknown);
         }
+        self.check_room(&erasure)?;
         // None is written until the project is known to have an erased identity.
         let _bases = self.inner.history.bases();
         for project in &erasure.projects {
@@ -216,6 +220,13 @@ impl Engine {
         let number = erasure.number;
         let unfinished = former.into_iter().chain([erasure]).filter(|erasure| !erasure.is_done);
         Ok(BegunErasure { number, unfinished: unfinished.map(|erasure| erasure.number).collect(), keys, figures })
+    }
+
+    /// Checks that the ids of an erasure can be kept.
+    fn check_room(&self, erasure: &Erasure) -> Result<(), ErasureError> {
+        let (most, ids) = (self.inner.config.max_erased_ids, |erasure: &Erasure| erasure.users.len() + erasure.others.len());
+        let former = self.registry().count_erased(erasure.organization, ids);
+        if former + ids(erasure) > most { Err(ErasureError::Full(most)) } else { Ok(()) }
     }
 
     /// The erasures of an organization that have one of these ids, also lifted ones.

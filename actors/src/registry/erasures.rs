@@ -130,6 +130,12 @@ impl Registry {
         theirs.filter(|erasure| is_wanted(erasure)).cloned().collect()
     }
 
+    /// The sum of what `count` returns about the erasures of an organization.
+    pub(crate) fn count_erased(&self, organization: OrganizationId, count: impl Fn(&Erasure) -> usize) -> usize {
+        let state = self.state();
+        state.tenants.get(&organization).map_or(0, |tenant| tenant.erasures.values().map(count).sum())
+    }
+
     /// Whether nothing is left of an erased identity. `None`: there is no such erasure.
     pub(crate) fn is_erasure_done(&self, organization: OrganizationId, number: u64) -> Option<bool> {
         Some(self.state().tenants.get(&organization)?.erasures.get(&number)?.is_done)

@@ -285,6 +285,27 @@ async fn what_was_erased_comes_back_only_after_opting_in() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ids_that_are_kept_are_bounded() {
+    let home = tempfile::tempdir().unwrap();
+    let made = Rig::new(home.path());
+    made.engine.close().await;
+    let mut config = config(home.path());
+    config.max_erased_ids = 3;
+    let rig = Rig { engine: Engine::open(config).unwrap(), ..made };
+    for (user, device) in [("ada", "a1"), ("ben", "b1"), ("cleo", "c1")] {
+        let event = of_user(user, 1).anonymous(device);
+        assert_eq!(rig.engine.track(rig.projects[0], &event).await.unwrap().status, Status::Recorded);
+    }
+    let erasure = rig.erase(ErasureSubject::User("ada".into())).await.unwrap();
+    rig.finish(erasure, "two ids").await;
+    let refused = rig.erase(ErasureSubject::User("ben".into())).await;
+    assert!(matches!(refused, Err(ErasureError::Full(3))), "{refused:?}");
+    let again = of_user("ben", 2).anonymous("b1");
+    assert_eq!(rig.engine.track(rig.projects[0], &again).await.unwrap().status, Status::Recorded, "nothing has changed");
+    rig.engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operations_on_files_fail_once_and_the_erasure_ends() {
     let home = tempfile::tempdir().unwrap();
     let base = home.path().join("base");

@@ -362,7 +362,7 @@ impl From<ErasureError> for ApiError {
     fn from(error: ErasureError) -> Self {
         match error {
             ErasureError::Unknown => Self::not_found("identity"),
-            ErasureError::TooMany => Self::new(ErrorCode::TooManyIdentities, error.to_string()),
+            ErasureError::TooMany | ErasureError::Full(_) => Self::new(ErrorCode::TooManyIdentities, error.to_string()),
             ErasureError::LacksEvents(_) => Self::new(ErrorCode::LacksEvents, error.to_string()),
             ErasureError::Unavailable(why) => Self::overloaded(why),
             ErasureError::Failed(fault) => {

@@ -58,7 +58,7 @@ impl From<ErasureError> for AttemptError {
             ErasureError::Failed(fault) => return fault.into(),
             // It was known when the request was made.
             ErasureError::Unknown => PrivacyFailure::SubjectErased,
-            ErasureError::TooMany => PrivacyFailure::TooManyIds,
+            ErasureError::TooMany | ErasureError::Full(_) => PrivacyFailure::TooManyIds,
             ErasureError::Unavailable(_) | ErasureError::LacksEvents(_) => PrivacyFailure::Unavailable,
             ErasureError::Registry(_) => PrivacyFailure::Internal,
         };
