@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+#[path = "support/copies.rs"]
+mod copies;
+
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Stopwatch};
 
+use copies::copy;
 use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
@@ -129,18 +133,6 @@ fn event(place: usize, number: usize) -> NewEvent {
 
 fn window() -> Window {
     Window { start: Day::parse("2024-03-01").unwrap(), end: Day::parse("2024-04-10").unwrap() }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (path, target) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
-        if path.is_dir() {
-            copy(&path, &target)
-        } else {
-            let _ = fs::copy(path, target).unwrap();
-        }
-    }
 }
 
 fn all_files(dir: &Path) -> Vec<PathBuf> {

@@ -2,10 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+#[path = "support/copies.rs"]
+mod copies;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use copies::copy;
 use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
@@ -57,14 +61,6 @@ async fn made(dir: &Path, timezone: Timezone) -> (OrganizationId, ProjectId, Str
     let answers = answers(&engine, initial.project_id).await;
     engine.close().await;
     (initial.organization_id, initial.project_id, answers)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() { copy(&entry.path(), &target) } else { assert!(fs::copy(entry.path(), target).is_ok()) }
-    }
 }
 
 #[tokio::test]

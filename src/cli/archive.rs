@@ -63,6 +63,9 @@ pub(crate) fn run(settings: &Settings, args: &ArchiveArgs) -> Result<ExitCode, F
 async fn seal(settings: &Settings) -> Result<SealSummary, Failure> {
     let engine = Engine::open(settings.engine())?;
     let sealed = engine.seal_archive().await;
+    if sealed.is_ok() && !engine.merge_tables().await {
+        tracing::warn!("the files of the store are not merged yet; a running server merges them when nothing changes");
+    }
     engine.close().await;
     let sealed = sealed.map_err(|fault| Failure::new("the events could not be sealed", fault))?;
     let waiting_projects = sealed.waiting.iter().map(ToString::to_string).collect();

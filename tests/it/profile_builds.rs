@@ -117,6 +117,8 @@ fn a_profile_is_built_and_refreshed() {
     assert!(profile["sources"][0]["fetched_at"].is_string() && profile["sources"][0]["status"] == 200);
     assert_eq!(tenant.get(&format!("/company-profiles/{}", profile["id"].as_str().unwrap())).ok(200), *profile);
 
+    let mismatch = tenant.post(PATH, &json!({"website": "other.example", "profile_id": profile["id"]}));
+    assert_refused("another website", &mismatch, 409, "website_mismatch", None);
     let path = format!("/company-profiles/{}", profile["id"].as_str().unwrap());
     tenant.patch(&path, &json!({"name": "Mine", "description": ""})).ok(200);
     let second = end(&tenant, &begin(&tenant, &json!({"website": site.url(), "profile_id": profile["id"]})));

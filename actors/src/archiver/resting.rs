@@ -10,6 +10,8 @@ use super::sources::Sources;
 
 /// How often partitions are checked within the time after which they count as at rest.
 const CHECKS: u32 = 6;
+/// The pause between two looks while tables are merged that somebody waits for.
+const MERGE_TICK: Duration = Duration::from_millis(20);
 /// The longest pause after failures.
 const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 
@@ -28,8 +30,27 @@ impl Resting {
         if self.next.is_some_and(|at| Stopwatch::now() < at) {
             return;
         }
-        let removal = &sources.removal;
-        let found = removal.store.merge_at_rest(sources.settings.policy.rest, sources.spare_bytes());
+        let is_busy = self.merge(sources, sources.settings.policy.rest);
+        let pause = sources.settings.policy.rest / CHECKS;
+        let pause = pause.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_PAUSE);
+        self.next = (!is_busy).then(|| Stopwatch::now() + pause);
+    }
+
+    /// Merges the tables of all partitions, one after the other. Returns `false` if that failed, or the engine stops.
+    pub(super) fn merge_all(&mut self, sources: &Sources) -> bool {
+        self.failures = 0;
+        while self.merge(sources, Duration::ZERO) {
+            if sources.is_stopping() {
+                return false;
+            }
+            std::thread::sleep(MERGE_TICK);
+        }
+        self.failures == 0
+    }
+
+    /// Begins a merge of a partition that did not change for `rest`, and ends those that were done. Returns whether there is more to do now.
+    fn merge(&mut self, sources: &Sources, rest: Duration) -> bool {
+        let found = sources.removal.store.merge_at_rest(rest, sources.spare_bytes());
         // A merge that ended without a result has failed, or another one is under way.
         let has_failed = self.is_merging && found.has_begun && found.merged.is_empty();
         self.is_merging = found.is_merging;
@@ -39,10 +60,7 @@ impl Resting {
         } else if !found.merged.is_empty() {
             self.failures = 0;
         }
-        let pause = sources.settings.policy.rest / CHECKS;
-        let pause = pause.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_PAUSE);
-        let is_busy = self.failures == 0 && (found.is_merging || !found.merged.is_empty());
-        self.next = (!is_busy).then(|| Stopwatch::now() + pause);
+        self.failures == 0 && (self.is_merging || !found.merged.is_empty())
     }
 }
 

@@ -47,11 +47,16 @@ pub(crate) struct ArchiveFigures {
     pub(crate) retention_pending: AtomicU64,
 }
 
-type SealReply = Sender<Result<Sealed, SealingError>>;
+enum ArchiverRequest {
+    /// Seal everything.
+    Seal(Sender<Result<Sealed, SealingError>>),
+    /// Merge the tables of all partitions, and say whether nothing is left to merge.
+    MergeTables(Sender<bool>),
+}
 
 /// The handle of the thread.
 pub(crate) struct Archiver {
-    requests: Mutex<Option<Sender<SealReply>>>,
+    requests: Mutex<Option<Sender<ArchiverRequest>>>,
     stop: Arc<AtomicBool>,
     figures: Arc<ArchiveFigures>,
 }
@@ -92,10 +97,21 @@ impl Archiver {
     /// # Errors
     /// [`SealingError`].
     pub(crate) fn seal_all(&self) -> Result<Sealed, SealingError> {
+        self.ask(ArchiverRequest::Seal).unwrap_or(Err(SealingError::NoAnswer))
+    }
+
+    /// Merges the sorted files of all partitions now, without waiting until they are at rest. Blocks. Returns `false` if some could not be merged: they are
+    /// once they are at rest.
+    pub(crate) fn merge_tables(&self) -> bool {
+        self.ask(ArchiverRequest::MergeTables).unwrap_or(false)
+    }
+
+    /// `None`: the thread has ended.
+    fn ask<R>(&self, request: impl FnOnce(Sender<R>) -> ArchiverRequest) -> Option<R> {
         let (reply, answer) = channel();
         let requests = self.requests.lock().clone();
-        let sent = requests.is_some_and(|requests| requests.send(reply).is_ok());
-        if sent { answer.recv().unwrap_or(Err(SealingError::NoAnswer)) } else { Err(SealingError::NoAnswer) }
+        requests?.send(request(reply)).ok()?;
+        answer.recv().ok()
     }
 
     /// The figures.
@@ -133,13 +149,13 @@ struct ArchiveWork {
 }
 
 impl ArchiveWork {
-    fn run(mut self, requests: &Receiver<SealReply>) {
+    fn run(mut self, requests: &Receiver<ArchiverRequest>) {
         priority::run_in_background();
         let mut has_more = true;
         while !self.sources.is_stopping() {
             let tick = if self.sources.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };
             match requests.recv_timeout(if has_more { Duration::ZERO } else { tick }) {
-                Ok(reply) => {
+                Ok(ArchiverRequest::Seal(reply)) => {
                     let outcome = seal_all(&self.sources);
                     self.note_waiting();
                     self.merges.check_all(&self.sources);
@@ -147,6 +163,9 @@ impl ArchiveWork {
                     self.note_retention();
                     has_more = true;
                     let _ = reply.send(outcome);
+                }
+                Ok(ArchiverRequest::MergeTables(reply)) => {
+                    let _ = reply.send(self.resting.merge_all(&self.sources));
                 }
                 Err(RecvTimeoutError::Timeout) => has_more = self.tick(),
                 Err(RecvTimeoutError::Disconnected) => return,

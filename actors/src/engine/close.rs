@@ -36,6 +36,7 @@ impl Engine {
         let inner = Arc::clone(&self.inner);
         let close_intake = move || {
             inner.close_intake();
+            inner.profiles.builds.wait();
             inner.webhooks.save(inner.config.clock.now(), true);
         };
         if !finished(until.max(tokio::time::Instant::now() + JOIN_TIMEOUT), close_intake).await {

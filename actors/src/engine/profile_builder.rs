@@ -70,15 +70,16 @@ impl Builder {
         let findings = Arc::new(self.read(&run).await);
         let mut ended = None;
         while let Some(engine) = self.engine() {
-            let (findings, of) = (Arc::clone(&findings), run.clone());
+            let (findings, of, queue) = (Arc::clone(&findings), run.clone(), Arc::clone(&self.queue));
             let now = engine.clock().now();
-            let end = move || engine.inner.profiles.end_build(engine.registry(), &of, &findings, now);
+            let end = move || queue.save(|| engine.inner.profiles.end_build(engine.registry(), &of, &findings, now));
             match tokio::task::spawn_blocking(end).await {
-                Ok(Ok(run)) => {
+                Ok(Some(Ok(run))) => {
                     ended = Some(run);
                     break;
                 }
-                Ok(Err(error)) => {
+                Ok(None) => break,
+                Ok(Some(Err(error))) => {
                     tracing::warn!(run = %run.id, %error, "the result of a build could not be saved; it is tried again");
                 }
                 Err(error) => {

@@ -1,4 +1,4 @@
-//! Sealing on demand.
+//! Sealing and merging on demand.
 
 use std::sync::Arc;
 
@@ -18,5 +18,12 @@ impl Engine {
             Ok(sealed) => sealed.map_err(Fault::from),
             Err(_) => Err(Fault::io("the engine is shutting down")),
         }
+    }
+
+    /// Merges the sorted files of the store now, which happens by itself where nothing changes for a minute. Returns `false` if some are left as they are:
+    /// the disk has too little room, a merge failed, or the engine stops.
+    pub async fn merge_tables(&self) -> bool {
+        let archiver = Arc::clone(&self.inner.archiver);
+        tokio::task::spawn_blocking(move || archiver.merge_tables()).await.unwrap_or(false)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use headcount_domain::ids::OrganizationId;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use crate::registry::{BuildRun, BuildRunId, Registry};
@@ -26,6 +26,8 @@ pub(crate) struct BuildQueue {
     /// Notified when a run may begin.
     pub(crate) work: Notify,
     stopped: AtomicBool,
+    /// Read while a result is saved.
+    saving: RwLock<()>,
     running: Mutex<HashMap<BuildRunId, OrganizationId>>,
     succeeded: AtomicU64,
     failed: AtomicU64,
@@ -36,6 +38,17 @@ impl BuildQueue {
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.work.notify_one();
+    }
+
+    /// Waits for the results that are being saved. After [`BuildQueue::stop`], no more are saved.
+    pub(crate) fn wait(&self) {
+        drop(self.saving.write());
+    }
+
+    /// Saves a result, unless the building has ended.
+    pub(crate) fn save<R>(&self, save: impl FnOnce() -> R) -> Option<R> {
+        let _saving = self.saving.read();
+        (!self.is_stopped()).then(save)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

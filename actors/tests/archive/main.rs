@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+#[path = "../support/copies.rs"]
+mod copies;
 mod floors;
 mod golden;
 mod removal;
@@ -15,6 +17,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use copies::copy;
 use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::fault::FaultKind;
 use headcount_actors::domain::filter::Predicate;
@@ -145,18 +148,6 @@ fn stored(dir: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
     }
     assert!(pairs.len() > 100, "{} pairs", pairs.len());
     pairs
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (path, target) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
-        if path.is_dir() {
-            copy(&path, &target)
-        } else {
-            let _ = fs::copy(path, target).unwrap();
-        }
-    }
 }
 
 fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {

@@ -59,3 +59,31 @@ async fn a_store_at_rest_is_merged_and_says_the_same() {
     }
     assert!(failed >= 2, "{failed} operations failed");
 }
+
+#[tokio::test]
+async fn tables_are_merged_when_that_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let (mut engine, projects) = new(config(&data)).await;
+    let projects = &projects[..4];
+    for part in 0..3 {
+        send(&engine, projects, part * 60..(part + 1) * 60).await;
+        engine.close().await;
+        engine = Engine::open(config(&data)).unwrap();
+    }
+    assert!(tables(&data).values().any(|count| *count == 3), "{:?}", tables(&data));
+    let before = answers(&engine, projects).await;
+    // A failure leaves the tables as they are; the next request merges them.
+    let switch = Switch::arm(&data.join("store/tables"), Plan { at: 1, errno: Errno::NoSpace, ..Plan::default() });
+    assert!(!engine.merge_tables().await);
+    assert_eq!(switch.failed().len(), 1);
+    switch.clear();
+    assert!(engine.merge_tables().await);
+    assert!(tables(&data).values().all(|count| *count == 1), "{:?}", tables(&data));
+    same(&answers(&engine, projects).await, &before, "after the merge");
+    engine.close().await;
+    let open = Engine::open(config(&data)).unwrap();
+    same(&answers(&open, projects).await, &before, "after a restart");
+    assert!(open.merge_tables().await, "there is nothing to merge");
+    open.close().await;
+}

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+#[path = "../support/copies.rs"]
+mod copies;
 mod exports;
 mod given_up;
 mod history;
@@ -14,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Stopwatch};
 
+use copies::copy;
 use headcount_actors::TrackError;
 use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
@@ -128,14 +131,6 @@ fn all_files(dir: &Path) -> Vec<PathBuf> {
         if path.is_dir() { found.extend(all_files(&path)) } else { found.push(path) }
     }
     found
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (path, target) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
-        if path.is_dir() { copy(&path, &target) } else { assert!(fs::copy(path, target).is_ok()) }
-    }
 }
 
 /// All items in a long run, else the few.

@@ -142,7 +142,8 @@ impl Tables {
     /// Has the tables of a partition that did not change for `quiet` merged, if they take less than `free_bytes`; one partition at a time.
     pub(in crate::store) fn merge_at_rest(&self, quiet: Duration, free_bytes: u64) -> AtRest {
         let all = self.all();
-        let is_merging = || all.iter().any(|partition| partition.set.is_merging());
+        // Asked first: a merge that ends meanwhile is listed by the next call, before another one begins.
+        let is_merging = all.iter().any(|partition| partition.set.is_merging());
         let fits = |set: &TableSet| set.needs_merge_at_rest().is_some_and(|bytes| bytes < free_bytes);
         let resting = |partition: &&Arc<PartitionTables>| {
             partition.set.is_at_rest(quiet) && !partition.set.is_merging() && !partition.set.has_replaced()
@@ -153,11 +154,11 @@ impl Tables {
         };
         let merged = all.iter().filter(is_merged).map(|partition| partition.id).collect();
         let next = || all.iter().filter(resting).find(|partition| fits(&partition.set));
-        let next = self.merger.as_ref().filter(|_| !is_merging()).zip(next());
+        let next = self.merger.as_ref().filter(|_| !is_merging).zip(next());
         if let Some((merger, partition)) = next {
             merger.merge_at_rest(&partition.set);
         }
-        AtRest { merged, has_begun: next.is_some(), is_merging: is_merging() }
+        AtRest { merged, has_begun: next.is_some(), is_merging: is_merging || next.is_some() }
     }
 
     /// Whether the directory is still where it was opened. If not, another store may be there now.
