@@ -265,6 +265,15 @@ pub fn public_id(prefix: &str, scope: u64, kind: u8, name: &str) -> String {
     format!("{prefix}{}", base62(public_hash(scope, kind, name.as_bytes()), 22))
 }
 
+/// Returns the id of an event for clients. A duplicate has that of the first event with its `external_id`.
+#[must_use]
+pub fn event_id(project: ProjectId, external_id: Option<&str>, position: u64) -> String {
+    match external_id {
+        Some(external_id) => public_id("ev_", project.0, 0, external_id),
+        None => public_id("ev_", project.0, 1, &position.to_string()),
+    }
+}
+
 fn public_hash(scope: u64, kind: u8, name: &[u8]) -> u128 {
     let mut hasher = SipHasher13::new_with_key(b"headcount.ids.v1");
     hasher.write_u64(scope);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::Call;
 use crate::errors::assert_refused;
 use crate::server::TestServer;
-use crate::tenant::{BROWSER, Tenant};
+use crate::tenant::{BROWSER, Tenant, away_from_midnight};
 
 /// How long something may take that takes a fraction of a second on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -178,6 +178,35 @@ fn an_erasure_is_a_snapshot_without_the_person() {
     tenant.recorded(&json!({"name": "pageview", "user_id": "ben"}));
     again.read_until(|shown| shown["today"]["events"] == 2);
     assert_eq!((again.notified.len(), &again.shown["online"]["users_5m"]), (0, &json!(1)));
+}
+
+/// Each event is a pageview of somebody new with an order, so that all figures of a frame are one number.
+#[test]
+fn a_frame_is_of_one_moment() {
+    const EVENTS: u64 = 3_000;
+    away_from_midnight();
+    let tenant = Tenant::new();
+    let mut stream = Stream::open(&tenant, &tenant.token, None);
+    std::thread::scope(|scope| {
+        let _sender = scope.spawn(|| {
+            for from in (0..EVENTS).step_by(20) {
+                let event = |number| json!({"name": "pageview", "user_id": format!("u{number}"), "value": 1});
+                let batch: Vec<Value> = (from..from + 20).map(event).collect();
+                let sent = Call::post("/i/batch").key(&tenant.key).agent(BROWSER).json(&json!({ "events": batch }));
+                assert_eq!(tenant.send(sent).ok(202)["recorded"], 20);
+            }
+        });
+        stream.read_until(|shown| {
+            let Some(today) = shown.get("today") else { return false };
+            let events = today["events"].as_u64().unwrap();
+            for figure in ["unique_users", "sessions", "pageviews", "orders"] {
+                assert_eq!(today[figure], events, "{figure} of {shown}");
+            }
+            let figures = (&today["revenue"], &shown["online"]["users_5m"], minutes(shown, "events"), minutes(shown, "users"));
+            assert_eq!(figures, (&json!(events), &json!(events), events, events), "{shown}");
+            events == EVENTS
+        });
+    });
 }
 
 #[test]

@@ -229,7 +229,7 @@ impl Engine {
             intake,
             privacy,
             profiles,
-            watches: Watches::default(),
+            watches: Watches::new(shared.feeds),
             webhooks: Arc::new(webhooks),
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             scratch: SpillDir::new(&config.data_dir),

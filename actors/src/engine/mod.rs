@@ -18,6 +18,7 @@ mod handle;
 mod idle_views;
 mod intake;
 mod live;
+mod looker;
 mod open;
 mod privacy;
 mod profile_builder;

@@ -22,6 +22,7 @@ use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, LoggedEvents, Past, SealedEvents};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
+use crate::live::Feeds;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
@@ -188,6 +189,7 @@ pub(crate) struct SharedState {
     pub(crate) damage: Arc<DamageNote>,
     pub(crate) deleted: Arc<DeletedProjects>,
     pub(crate) erasures: Arc<Erasures>,
+    pub(crate) feeds: Arc<Feeds>,
 }
 
 type OpenedShards = (Vec<Shard>, PartitionContext, Arc<MemoryUsage>);
@@ -214,9 +216,19 @@ impl Opening<'_> {
         let fault = match self.open_shards(&store, format, &writer) {
             Ok((shards, context, memory)) => {
                 let verifier = Verifier::spawn(&context.unchecked, Arc::clone(&context.damage));
-                let PartitionContext { versions, floors, limits: quotas, health, checkpoints, damage, deleted, erasures, .. } =
-                    context;
-                let shared = SharedState { versions, floors, quotas, health, checkpoints, damage, deleted, erasures };
+                let PartitionContext {
+                    versions,
+                    floors,
+                    limits: quotas,
+                    health,
+                    checkpoints,
+                    damage,
+                    deleted,
+                    erasures,
+                    feeds,
+                    ..
+                } = context;
+                let shared = SharedState { versions, floors, quotas, health, checkpoints, damage, deleted, erasures, feeds };
                 return Ok(OpenedState { shards, shared, memory, store, writer, writer_thread, verifier });
             }
             Err(fault) => fault,
@@ -248,6 +260,7 @@ impl Opening<'_> {
             damage: Arc::new(DamageNote::new(store)),
             deleted: Arc::clone(self.deleted),
             erasures: Arc::clone(self.erasures),
+            feeds: Arc::default(),
         };
         let map = ShardMap::new(self.config.shards);
         let memory = Arc::new(MemoryUsage::default());

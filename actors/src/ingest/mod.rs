@@ -14,7 +14,7 @@ pub(crate) use actor::{IngestActor, Ticket};
 pub(crate) use known_agents::with_agent;
 pub use new_event::{Field, NewEvent};
 pub use prepared::{Origin, Prepared};
-pub use receipt::{BatchReceipt, Receipt, Status, event_id};
+pub use receipt::{BatchReceipt, Receipt, Status};
 pub use refusal::{QuotaExceeded, Refusal, TrackError};
 pub use tracker::Tracker;
 

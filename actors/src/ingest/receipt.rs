@@ -1,6 +1,6 @@
 //! What senders hear about their events.
 
-use headcount_domain::ids::{ProjectId, public_id};
+use headcount_domain::ids::{ProjectId, event_id};
 use headcount_domain::intake::admission::DropReason;
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::submission::Invalid;
@@ -42,15 +42,6 @@ pub struct BatchReceipt {
     pub dropped: usize,
     /// The invalid ones and those that exceed a quota, by their place in the batch. All others need no resending.
     pub errors: Vec<(usize, Invalid)>,
-}
-
-/// Returns the id of an event for clients. A duplicate has that of the first event with its `external_id`.
-#[must_use]
-pub fn event_id(project: ProjectId, external_id: Option<&str>, position: Position) -> String {
-    match external_id {
-        Some(external_id) => public_id("ev_", project.0, 0, external_id),
-        None => public_id("ev_", project.0, 1, &position.to_string()),
-    }
 }
 
 impl Receipt {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use headcount_domain::ids::event_id;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::money::Amount;
 use headcount_domain::time::{Day, Instant};
-
-use crate::ingest::event_id;
 
 /// A project at one moment. All values are absolute.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Instant, MAX_AHEAD_MS};
 
+use super::feeds::LiveEvent;
 use super::frame::{LiveMinute, LiveNotification};
 
 const MINUTE_MS: i64 = 60_000;
@@ -42,15 +42,19 @@ struct RecentMinute {
 }
 
 impl RecentEvents {
-    /// Adds an event with the key of its identity, if it has one.
-    pub(crate) fn add(&mut self, position: Position, event: &Event, identity: Option<RecordKey>, now: Instant) {
-        if let Some(notification) = LiveNotification::of(position, event) {
-            self.notifications.push_back(Arc::new(notification));
+    /// Adds an event.
+    pub(crate) fn add(&mut self, event: &LiveEvent, now: Instant) {
+        if let (Some(user), Some(anonymous)) = (event.identity, event.linked) {
+            // What the anonymous id did before it was linked.
+            self.link(anonymous, user);
+        }
+        if let Some(notification) = &event.notification {
+            self.notifications.push_back(Arc::clone(notification));
             while self.notifications.len() > MAX_NOTIFICATIONS {
                 self.notifications.pop_front();
             }
         }
-        self.count(event.time.0, identity, now);
+        self.count(event.time.0, event.identity, now);
     }
 
     fn count(&mut self, at_ms: i64, identity: Option<RecordKey>, now: Instant) {
@@ -80,7 +84,7 @@ impl RecentEvents {
     }
 
     /// Lets what was counted for `from` belong to `to`: a link came.
-    pub(crate) fn link(&mut self, from: RecordKey, to: RecordKey) {
+    fn link(&mut self, from: RecordKey, to: RecordKey) {
         let Some(seen) = self.seen.remove(&from) else { return };
         let is_kept = is_sampled(to, self.sampled_bits);
         if is_kept {

@@ -1,11 +1,14 @@
 //! What happens now in projects that somebody watches.
 //!
-//! Nothing is computed for other projects, and nothing on the way of an event: a watched project is asked for its figures, at most ten times a second.
+//! Nothing is computed for other projects. A watched project is asked for its figures at most ten times a second, and its shard adds each of its events to a
+//! [feed](feeds), from which they are counted elsewhere.
 
+mod feeds;
 mod frame;
 mod minutes;
 mod watches;
 
+pub(crate) use feeds::{FeedReader, Feeds, LiveEvent};
 pub use frame::{LiveFigures, LiveFrame, LiveMinute, LiveNotification};
 pub(crate) use minutes::{RECENT_MS, RecentEvents};
 pub use watches::{LiveEnd, LiveState, LiveWatch, MAX_WATCHES};

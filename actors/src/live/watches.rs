@@ -8,6 +8,7 @@ use headcount_domain::ids::ProjectId;
 use parking_lot::Mutex;
 use tokio::sync::watch::{Receiver, Sender, channel};
 
+use super::feeds::{FeedReader, Feeds};
 use super::frame::LiveFrame;
 
 /// How many may watch a project at a time.
@@ -34,9 +35,12 @@ pub enum LiveState {
     Ended(LiveEnd),
 }
 
-/// The watched projects.
+/// The watched projects, and their feeds.
 #[derive(Debug, Default)]
-pub(crate) struct Watches(Arc<Mutex<HashMap<ProjectId, WatchedProject>>>);
+pub(crate) struct Watches {
+    projects: Arc<Mutex<HashMap<ProjectId, WatchedProject>>>,
+    feeds: Arc<Feeds>,
+}
 
 #[derive(Debug)]
 struct WatchedProject {
@@ -61,9 +65,18 @@ pub(crate) struct Publisher {
 }
 
 impl Watches {
+    pub(crate) fn new(feeds: Arc<Feeds>) -> Self {
+        Self { projects: Arc::default(), feeds }
+    }
+
+    /// Begins the feed of a project.
+    pub(crate) fn feed(&self, project: ProjectId) -> FeedReader {
+        self.feeds.begin(project)
+    }
+
     /// Begins a watch. The first one of a project gets the publisher, too. `None`: there are too many.
     pub(crate) fn begin(&self, project: ProjectId) -> Option<(LiveWatch, Option<Publisher>)> {
-        let mut all = self.0.lock();
+        let mut all = self.projects.lock();
         if let Some(WatchedProject { states, watchers }) = all.get(&project) {
             if watchers.load(Ordering::Acquire) >= MAX_WATCHES {
                 return None;
@@ -74,7 +87,7 @@ impl Watches {
         let (sender, states) = channel(LiveState::Starting);
         let watchers = Arc::new(AtomicUsize::new(1));
         all.insert(project, WatchedProject { states: states.clone(), watchers: Arc::clone(&watchers) });
-        let publisher = Publisher { project, states: sender, watchers: Arc::clone(&watchers), all: Arc::clone(&self.0) };
+        let publisher = Publisher { project, states: sender, watchers: Arc::clone(&watchers), all: Arc::clone(&self.projects) };
         Some((LiveWatch { states, watchers }, Some(publisher)))
     }
 }

@@ -67,6 +67,7 @@ impl Recomputation {
             damage: Arc::new(DamageNote::new(&store)),
             deleted: Arc::clone(replay.deleted),
             erasures: Arc::new(Erasures::none(replay.hasher.clone())),
+            feeds: Arc::default(),
         };
         let progress = Arc::clone(&context.checkpoints);
         let checkpoints = Checkpoints::new(writer.clone(), CheckpointPolicy::default(), progress);

@@ -15,6 +15,7 @@ use super::health::PartitionHealth;
 use super::quota_table::QuotaTable;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
+use crate::live::Feeds;
 use crate::opening_progress::Progress;
 use crate::verifier::{DamageNote, Unchecked};
 
@@ -42,4 +43,5 @@ pub(crate) struct PartitionContext {
     pub(crate) damage: Arc<DamageNote>,
     pub(crate) deleted: Arc<DeletedProjects>,
     pub(crate) erasures: Arc<Erasures>,
+    pub(crate) feeds: Arc<Feeds>,
 }

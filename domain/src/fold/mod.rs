@@ -22,11 +22,18 @@ use crate::versions::FigureKind;
 
 impl Project {
     /// Folds one recorded event, or what stays of one that was erased. Call it once per event, in the order of `position`, and never for duplicates or for events that the project
-    /// [drops](Project::drops).
+    /// [drops](Project::drops). Returns the key of its identity, unless it has none.
     ///
     /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
-    pub fn apply<S: Source>(&mut self, event: &Event, position: Position, hasher: &KeyHasher, source: &S) -> Result<(), Fault> {
+    pub fn apply<S: Source>(
+        &mut self,
+        event: &Event,
+        position: Position,
+        hasher: &KeyHasher,
+        source: &S,
+    ) -> Result<Option<RecordKey>, Fault> {
         let mut fold = Fold { project: self, position, hasher, source };
+        let mut identity = None;
         if event.is_remainder() {
             // Only what it reported about a group.
             fold.named(event)?;
@@ -34,6 +41,7 @@ impl Project {
             let identity_key = fold.subject(event)?;
             let named = fold.named(event)?;
             fold.record(event, identity_key, named)?;
+            identity = event.who.has_any().then_some(identity_key);
             self.rollups.receipts.count_receipt(event, position);
         }
         self.rollups.drain(&mut self.touched);
@@ -42,7 +50,7 @@ impl Project {
         }
         self.versions.touch(&self.touched, position);
         self.touched.clear();
-        Ok(())
+        Ok(identity)
     }
 
     /// Returns the key of the identity that `key` belongs to, whether or not it has any event.

@@ -45,6 +45,12 @@ impl SentKeys {
 }
 
 impl SentIds {
+    /// Whether the event has an identity.
+    #[must_use]
+    pub fn has_any(&self) -> bool {
+        self.user_id.is_some() || self.anonymous_id.is_some() || self.visitor.is_some()
+    }
+
     /// Returns the primary id of the event.
     #[must_use]
     pub fn id(&self) -> IdentityId {

@@ -300,6 +300,8 @@ pub struct Intake {
 /// The figures of a day that rollups have, and where recent events begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Today {
+    /// The position of the last event that it counts.
+    pub position: u64,
     /// The unique users.
     pub unique_users: u64,
     /// The sessions that began on it.

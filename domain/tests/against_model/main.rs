@@ -146,7 +146,7 @@ impl Held {
         self.begun_at = 0;
         for (record, position) in &self.since {
             match record {
-                Logged::Event(event) => self.state.apply(event, *position, hasher(), &self.saved).unwrap(),
+                Logged::Event(event) => drop(self.state.apply(event, *position, hasher(), &self.saved).unwrap()),
                 Logged::Floor(day) => raise_floor(&mut self.state, *day, *position),
             }
         }

@@ -4,14 +4,13 @@ use std::fmt::Display;
 
 use headcount_domain::acquisition::Channel;
 use headcount_domain::agent::Agent;
+use headcount_domain::ids::event_id;
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::money::Amount;
 use headcount_domain::time::Instant;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-
-use crate::ingest::event_id;
 
 /// An exact number, as JSON.
 #[derive(Debug, Clone, Copy)]

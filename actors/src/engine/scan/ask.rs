@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Timezone, Window};
 use headcount_domain::versions::Depends;
@@ -20,6 +21,9 @@ use super::views::ViewRoom;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
+
+/// An answer, with the position up to which it counts all events.
+type KeptAt = (KeptAnswer, Position);
 
 /// Set when nobody waits for a scan any more.
 type Cancelled = Arc<AtomicBool>;
@@ -46,8 +50,8 @@ impl Engine {
         predicate: Predicate,
     ) -> Result<UniqueUsers, AskError> {
         match self.ask_kept(project, KeptQuestion::UniqueUsers { window, predicate }).await? {
-            KeptAnswer::UniqueUsers(users) => Ok(users),
-            KeptAnswer::Aggregate(_) => Err(AskError::NoAnswer),
+            (KeptAnswer::UniqueUsers(users), _) => Ok(users),
+            (KeptAnswer::Aggregate(_), _) => Err(AskError::NoAnswer),
         }
     }
 
@@ -65,19 +69,34 @@ impl Engine {
         grouping: Grouping,
         limit: usize,
     ) -> Result<Aggregate, AskError> {
+        self.aggregate_until(project, window, predicate, grouping, limit).await.map(|(groups, _)| groups)
+    }
+
+    /// As [`Engine::aggregate`], with the position up to which the groups count all events, and no later one.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub(in crate::engine) async fn aggregate_until(
+        &self,
+        project: ProjectId,
+        window: Window,
+        predicate: Predicate,
+        grouping: Grouping,
+        limit: usize,
+    ) -> Result<(Aggregate, Position), AskError> {
         match self.ask_kept(project, KeptQuestion::Aggregate { window, predicate, grouping, limit }).await? {
-            KeptAnswer::Aggregate(groups) => Ok(groups),
-            KeptAnswer::UniqueUsers(_) => Err(AskError::NoAnswer),
+            (KeptAnswer::Aggregate(groups), until) => Ok((groups, until)),
+            (KeptAnswer::UniqueUsers(_), _) => Err(AskError::NoAnswer),
         }
     }
 
-    async fn ask_kept(&self, project: ProjectId, question: KeptQuestion) -> Result<KeptAnswer, AskError> {
+    async fn ask_kept(&self, project: ProjectId, question: KeptQuestion) -> Result<KeptAt, AskError> {
         let most = self.inner.config.question_timeout;
         tokio::time::timeout(most, self.ask_view(project, Arc::new(question))).await.unwrap_or(Err(AskError::TimedOut(most)))
     }
 
     /// Answers by what is kept, and keeps the answer.
-    async fn ask_view(&self, project: ProjectId, question: Arc<KeptQuestion>) -> Result<KeptAnswer, AskError> {
+    async fn ask_view(&self, project: ProjectId, question: Arc<KeptQuestion>) -> Result<KeptAt, AskError> {
         let views = &self.inner.views;
         let view = views.open(project, &question);
         let mut kept = match &view {
@@ -185,7 +204,7 @@ impl ViewState {
         scan: &Scan<'_>,
         room: &mut ViewRoom<'_>,
         sort_bytes: usize,
-    ) -> Result<KeptAnswer, ScanError> {
+    ) -> Result<KeptAt, ScanError> {
         if self.set_aside != version.set_aside || self.figures.until() > scan.until {
             self.figures = KeptFigures::None;
         }
@@ -196,12 +215,11 @@ impl ViewState {
         if !room.reserve(self.figures.weight() + of_answer) {
             self.figures = KeptFigures::None;
             if !room.reserve(of_answer) {
-                return answer;
+                return answer.map(|answer| (answer, scan.until));
             }
         }
-        if let Ok(answer) = &answer {
-            self.answer = Some((version, answer.clone()));
-        }
-        answer
+        let answer = (answer?, scan.until);
+        self.answer = Some((version, answer.clone()));
+        Ok(answer)
     }
 }

@@ -63,8 +63,8 @@ pub(super) struct KeptVersion {
 /// See the module.
 #[derive(Default)]
 pub(super) struct ViewState {
-    /// The last answer, and what it is an answer to.
-    pub(super) answer: Option<(KeptVersion, KeptAnswer)>,
+    /// The last answer with the position up to which it counts all events, and what it is an answer to.
+    pub(super) answer: Option<(KeptVersion, (KeptAnswer, Position))>,
     pub(super) figures: KeptFigures,
     /// The number of events that were set aside when the figures were counted.
     pub(super) set_aside: usize,
@@ -72,7 +72,7 @@ pub(super) struct ViewState {
 
 impl ViewState {
     /// Returns the answer if it is that of `version`.
-    pub(super) fn answer_of(&self, version: KeptVersion) -> Option<KeptAnswer> {
+    pub(super) fn answer_of(&self, version: KeptVersion) -> Option<(KeptAnswer, Position)> {
         self.answer.as_ref().filter(|(of, _)| *of == version).map(|(_, answer)| answer.clone())
     }
 

@@ -20,6 +20,7 @@ mod kept_figures;
 mod latest;
 mod linked_ids;
 mod links;
+mod live_events;
 mod matching;
 mod notifications;
 mod page;

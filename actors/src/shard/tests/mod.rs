@@ -148,6 +148,7 @@ fn open<S: Store + Clone>(
     let context = PartitionContext {
         deleted: Arc::default(),
         erasures: no_erasures(),
+        feeds: Arc::default(),
         store: Arc::clone(&store),
         hasher: KeyHasher::new([7; 16]),
         versions: Arc::new(Versions::new()),

@@ -35,6 +35,7 @@ impl Query for TodayQuery {
         let (since, _) = quarter_of(self.since);
         let recent = rollups.receipts.between(since.0, i32::MAX).filter(|(quarter, _)| *quarter >= since);
         Ok(Today {
+            position: project.versions.of(&Depends::Everything),
             unique_users: distinct::on_the_day(&rollups.unique_users, day),
             sessions: count_of(sessions),
             revenue: money.total_revenue,

@@ -1,0 +1,307 @@
+//! What is known of a watched project, and its frames.
+//!
+//! The first look reads the events of the last minutes from the history, and counts those of the day. From then on, each event comes by the project's
+//! [feed](crate::live::Feeds), and a look costs one question to the shard and the counting of the events since. Each of the figures knows the last event that
+//! it counts, so that an event counts once, whichever way it comes.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::aggregate::Grouping;
+use headcount_domain::filter::{Filter, Predicate};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_domain::intake::fields::{BuiltIn, Field};
+use headcount_domain::queries::{Today, TodayQuery};
+use headcount_domain::time::{Day, Instant, Window};
+use headcount_domain::versions::Depends;
+
+use super::handle::Engine;
+use super::shard_client::AskError;
+use crate::live::{FeedReader, LiveEvent, LiveFigures, LiveFrame, RECENT_MS, RecentEvents};
+
+/// How long figures may stay that only the clock changes.
+const CLOCK_MS: i64 = 5_000;
+/// How often the history is read, look after look, before a pause: each time, fewer events come meanwhile, if they are read faster than they come.
+const READINGS: usize = 4;
+/// The pause after that, as a multiple of the time that the reading took.
+const PAUSE_FACTOR: u32 = 4;
+/// The longest pause.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+
+/// Why there is no frame.
+pub(super) enum Unseen {
+    Deleted,
+    Failed(AskError),
+}
+
+impl From<AskError> for Unseen {
+    fn from(error: AskError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What is known of a watched project.
+pub(super) struct Looker {
+    project: ProjectId,
+    feed: FeedReader,
+    /// Events of the feed that are in no frame yet.
+    waiting: VecDeque<LiveEvent>,
+    /// Whether the history has events that the feed does not have.
+    is_behind: bool,
+    recent: RecentEvents,
+    /// The last event of `recent`; `None` before the first look.
+    read: Option<Position>,
+    /// The counts of the day.
+    counts: Option<CountedDay>,
+    /// The incarnation of the data that was read.
+    incarnation: Option<u128>,
+    /// The last frame.
+    last: Option<LiveFrame>,
+    /// How long the last looks took that read the history, each after another.
+    readings: Vec<Duration>,
+}
+
+/// The events of a day.
+struct CountedDay {
+    day: Day,
+    events: EventCount,
+    pageviews: EventCount,
+}
+
+/// A number of events up to a position.
+struct EventCount {
+    count: u64,
+    until: Position,
+}
+
+impl EventCount {
+    fn add(&mut self, position: Position) {
+        if position > self.until {
+            (self.count, self.until) = (self.count + 1, position);
+        }
+    }
+}
+
+impl Looker {
+    pub(super) fn new(engine: &Engine, project: ProjectId) -> Self {
+        Self {
+            project,
+            feed: engine.inner.watches.feed(project),
+            waiting: VecDeque::new(),
+            is_behind: true,
+            recent: RecentEvents::default(),
+            read: None,
+            counts: None,
+            incarnation: None,
+            last: None,
+            readings: Vec::new(),
+        }
+    }
+
+    /// How long to wait before the next look, so that a project whose events come faster than they can be read costs a fifth of a core.
+    pub(super) fn pause(&mut self) -> Duration {
+        if self.readings.len() < READINGS {
+            return Duration::ZERO;
+        }
+        (self.readings.drain(..).sum::<Duration>() * PAUSE_FACTOR).min(MAX_PAUSE)
+    }
+
+    /// Returns a frame, if it is another one than the last.
+    pub(super) async fn look(&mut self, engine: &Engine) -> Result<Option<LiveFrame>, Unseen> {
+        let config = engine.registry().policy(self.project).ok_or(Unseen::Deleted)?;
+        let now = engine.clock().now();
+        let day = config.policy.timezone.day_of(now);
+        let (incarnation, version) = engine.version(self.project, &Depends::Everything).await?;
+        if let Some(last) = &self.last {
+            let is_fresh = now.0.saturating_sub(last.at.0).abs() < CLOCK_MS && last.figures.day == day;
+            if (incarnation, version) == (last.incarnation, last.position) && is_fresh {
+                return Ok(None);
+            }
+        }
+        if self.incarnation.replace(incarnation).is_some_and(|former| former != incarnation) {
+            // An identity was erased. What was read may have its events and notifications.
+            (self.recent, self.read, self.counts, self.is_behind) = (RecentEvents::default(), None, None, true);
+        }
+        self.catch_up(engine, day, now).await?;
+        let today = engine.ask(self.project, TodayQuery { day, since: now }).await?;
+        self.take_feed();
+        if self.is_behind || engine.version(self.project, &Depends::Everything).await?.0 != incarnation {
+            // The next look begins with that.
+            return Ok(None);
+        }
+        // Later than each of its events.
+        let Some(frame) = self.frame(&today, incarnation, engine.clock().now()) else { return Ok(None) };
+        let is_same = |last: &LiveFrame| {
+            (last.incarnation, last.position) == (incarnation, frame.position) && last.figures == frame.figures
+        };
+        let is_news = !self.last.as_ref().is_some_and(is_same);
+        self.last = Some(frame.clone());
+        Ok(is_news.then_some(frame))
+    }
+
+    /// Takes the events of the feed. Those that were lost are in the history.
+    fn take_feed(&mut self) {
+        match self.feed.take() {
+            Some(events) => self.waiting.extend(events),
+            None => {
+                self.waiting.clear();
+                self.is_behind = true;
+            }
+        }
+    }
+
+    /// Reads what the feed does not have from the history: everything at first, what was lost, and the counts of a day that began.
+    async fn catch_up(&mut self, engine: &Engine, day: Day, now: Instant) -> Result<(), Unseen> {
+        self.take_feed();
+        if self.is_behind {
+            let began = Stopwatch::now();
+            let read = self.read_history(engine, now).await;
+            self.readings.push(began.elapsed());
+            (self.counts, self.is_behind) = (None, read.is_err());
+            read?;
+        } else {
+            self.readings.clear();
+        }
+        if self.counts.as_ref().is_none_or(|counts| counts.day != day) {
+            let events = count(engine, self.project, day, Predicate::default()).await?;
+            self.counts = Some(CountedDay { day, events, pageviews: count(engine, self.project, day, pageviews()?).await? });
+        }
+        Ok(())
+    }
+
+    /// Reads the events since the last look, or those of the last minutes.
+    async fn read_history(&mut self, engine: &Engine, now: Instant) -> Result<(), Unseen> {
+        let mut after = match self.read {
+            Some(read) => read,
+            None => {
+                let query = TodayQuery { day: Day(0), since: now.plus_ms(-RECENT_MS) };
+                let today = engine.ask(self.project, query).await?;
+                today.before_recent.unwrap_or(today.position)
+            }
+        };
+        loop {
+            let next = engine.live_events_after(self.project, after).await?;
+            next.events.iter().for_each(|event| self.recent.add(event, now));
+            after = next.until;
+            self.read = Some(after);
+            if !next.has_more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Counts the events that `today` counts, and makes a frame of both. `None` if the day is not counted.
+    fn frame(&mut self, today: &Today, incarnation: u128, now: Instant) -> Option<LiveFrame> {
+        let read = self.read.get_or_insert(0);
+        let counts = self.counts.as_mut()?;
+        let counted = self.waiting.partition_point(|event| event.position <= today.position);
+        for event in self.waiting.drain(..counted) {
+            if event.day == counts.day {
+                counts.events.add(event.position);
+            }
+            if event.day == counts.day && event.is_pageview {
+                counts.pageviews.add(event.position);
+            }
+            if event.position > *read {
+                *read = event.position;
+                self.recent.add(&event, now);
+            }
+        }
+        self.recent.forget_before(now);
+        let figures = LiveFigures {
+            day: counts.day,
+            events: counts.events.count,
+            unique_users: today.unique_users,
+            sessions: today.sessions,
+            pageviews: counts.pageviews.count,
+            revenue: today.revenue,
+            orders: today.orders,
+            users_5m: self.recent.present(now),
+            minutes: self.recent.minutes(now),
+        };
+        Some(LiveFrame { incarnation, position: today.position, at: now, figures, notifications: self.recent.notifications() })
+    }
+}
+
+/// Counts the events of a day.
+async fn count(engine: &Engine, project: ProjectId, day: Day, predicate: Predicate) -> Result<EventCount, Unseen> {
+    let window = Window { start: day, end: day };
+    // A field of few values: the sum of all groups is the number of events.
+    let grouping = Grouping::new(Field::BuiltIn(BuiltIn::Device), None).map_err(|_| AskError::NoAnswer)?;
+    let (groups, until) = engine.aggregate_until(project, window, predicate, grouping, usize::from(u8::MAX)).await?;
+    Ok(EventCount { count: groups.rows.iter().map(|row| row.count).sum(), until })
+}
+
+fn pageviews() -> Result<Predicate, Unseen> {
+    let names = r#"["pageview", "page_view", "$pageview", "page"]"#;
+    let filter = Filter::new("name", "is", Some(names)).map_err(|_| AskError::NoAnswer)?;
+    Ok(Predicate::new(None, vec![filter]).map_err(|_| AskError::NoAnswer)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::FixedClock;
+    use crate::engine::EngineConfig;
+    use crate::ingest::NewEvent;
+
+    const NOW: Instant = Instant(1_790_000_000_000);
+    const ROUND: i64 = 60;
+
+    /// Some sign in late, some are of earlier minutes, and some of the day before.
+    async fn send(engine: &Engine, project: ProjectId, round: i64) {
+        let event = |number: i64| {
+            let name = ["pageview", "order", "page"][usize::try_from(number % 3).unwrap()];
+            let ago_ms = [0, 7 * 60_000, 40 * 60_000, 86_400_000][usize::try_from(number % 4).unwrap()];
+            let event = NewEvent::new(name).at_ms(NOW.0 - ago_ms).anonymous(format!("a{}", number % 45));
+            if number % 7 == 6 { event.user(format!("u{}", number % 20)).notify() } else { event }
+        };
+        let events: Vec<_> = (round * ROUND..(round + 1) * ROUND).map(event).collect();
+        assert!(engine.track_batch(project, &events).await.unwrap().errors.is_empty());
+    }
+
+    async fn frame(looker: &mut Looker, engine: &Engine) -> LiveFrame {
+        loop {
+            match looker.look(engine).await {
+                Ok(Some(frame)) => return frame,
+                Ok(None) => {}
+                Err(Unseen::Failed(error)) => panic!("{error}"),
+                Err(Unseen::Deleted) => panic!("it is deleted"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_lost_its_feed_shows_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = EngineConfig::new(dir.path());
+        config.min_free_bytes = 0;
+        config.clock = Arc::new(FixedClock::at(NOW));
+        let engine = Engine::open(config).unwrap();
+        let project = engine.registry().initialize(NOW).unwrap().project_id;
+        send(&engine, project, 0).await;
+        let mut looker = Looker::new(&engine, project);
+        let mut last = frame(&mut looker, &engine).await;
+        assert_eq!((last.figures.events, looker.readings.len()), (45, 1), "three quarters of the first events are of the day");
+        for round in 1..8_u64 {
+            if round % 3 == 2 {
+                looker.feed.lose();
+            }
+            send(&engine, project, i64::try_from(round).unwrap()).await;
+            last = frame(&mut looker, &engine).await;
+            assert_eq!(looker.readings.len(), usize::from(round % 3 == 2), "of round {round}");
+            assert_eq!((last.figures.events, last.figures.pageviews), (45 * (round + 1), 30 * (round + 1)), "round {round}");
+        }
+        // Another one reads all from the history, and ends the feed of the first.
+        let mut other = Looker::new(&engine, project);
+        assert_eq!(frame(&mut other, &engine).await, last);
+        send(&engine, project, 8).await;
+        let both = (frame(&mut looker, &engine).await, frame(&mut other, &engine).await);
+        assert_eq!(both.0, both.1);
+        assert!(!both.0.notifications.is_empty() && both.0.figures.users_5m > 10, "{both:?}");
+        engine.close().await;
+    }
+}

@@ -1,0 +1,216 @@
+//! The events of watched projects, on their way from the shards to the watches.
+//!
+//! A shard that applies an event of a watched project adds what a watch counts of it to the project's feed: a few words, and no look-up. For other projects it
+//! reads one number. A watch that falls behind loses its feed, and reads what it missed from the history.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use headcount_domain::identity::SentKeys;
+use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
+use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::time::{Day, Instant};
+use parking_lot::{Mutex, RwLock};
+
+use super::frame::LiveNotification;
+
+/// How many events wait in a feed: those of half a second at the highest rates.
+const MAX_WAITING: usize = 1 << 16;
+/// How many events wait in all feeds: some 20 MB.
+const MAX_WAITING_IN_ALL: usize = 1 << 18;
+
+/// What a watch counts of an event.
+#[derive(Debug, Clone)]
+pub(crate) struct LiveEvent {
+    pub(crate) position: Position,
+    pub(crate) time: Instant,
+    pub(crate) day: Day,
+    pub(crate) is_pageview: bool,
+    /// The key of its identity, unless it has none.
+    pub(crate) identity: Option<RecordKey>,
+    /// The key of the anonymous id that it links to its identity.
+    pub(crate) linked: Option<RecordKey>,
+    pub(crate) notification: Option<Arc<LiveNotification>>,
+}
+
+impl LiveEvent {
+    /// What a watch counts of `event`, whose identity is `identity`.
+    pub(crate) fn new(event: &Event, position: Position, identity: Option<RecordKey>, keys: SentKeys) -> Self {
+        Self {
+            position,
+            time: event.time,
+            day: event.day,
+            is_pageview: event.is_pageview(),
+            identity,
+            linked: keys.link(position).map(|link| link.anonymous),
+            notification: LiveNotification::of(position, event).map(Arc::new),
+        }
+    }
+}
+
+/// The feeds of watched projects.
+#[derive(Debug, Default)]
+pub(crate) struct Feeds {
+    /// The number of feeds: without any, nothing else is looked at.
+    open: AtomicUsize,
+    waiting: AtomicUsize,
+    feeds: RwLock<HashMap<ProjectId, Arc<Mutex<Feed>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Feed {
+    events: VecDeque<LiveEvent>,
+    /// The last event that was offered. A replay offers events again.
+    last: Position,
+    /// Whether events did not fit.
+    has_lost: bool,
+    /// Whether the project has another reader.
+    is_over: bool,
+}
+
+/// The reading end of a feed, which ends with it.
+#[derive(Debug)]
+pub(crate) struct FeedReader {
+    feeds: Arc<Feeds>,
+    project: ProjectId,
+    feed: Arc<Mutex<Feed>>,
+}
+
+impl Feeds {
+    /// Begins the feed of a project: it gets the events that are applied from now on. Another reader of the project begins anew.
+    pub(crate) fn begin(self: &Arc<Self>, project: ProjectId) -> FeedReader {
+        FeedReader { feeds: Arc::clone(self), project, feed: self.register(project) }
+    }
+
+    fn register(&self, project: ProjectId) -> Arc<Mutex<Feed>> {
+        let feed = Arc::<Mutex<Feed>>::default();
+        let former = self.feeds.write().insert(project, Arc::clone(&feed));
+        match former {
+            Some(former) => former.lock().is_over = true,
+            None => drop(self.open.fetch_add(1, Ordering::SeqCst)),
+        }
+        feed
+    }
+
+    /// Adds an event that was applied, if its project is watched.
+    pub(crate) fn offer(&self, event: &Event, position: Position, identity: Option<RecordKey>, hasher: &KeyHasher) {
+        if self.open.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let Some(feed) = self.feeds.read().get(&event.project).cloned() else { return };
+        let live = LiveEvent::new(event, position, identity, SentKeys::of(&event.who, hasher));
+        self.push(&mut feed.lock(), live);
+    }
+
+    fn push(&self, feed: &mut Feed, event: LiveEvent) {
+        if event.position <= feed.last {
+            return;
+        }
+        feed.last = event.position;
+        let fits = feed.events.len() < MAX_WAITING && self.waiting.load(Ordering::Relaxed) < MAX_WAITING_IN_ALL;
+        if feed.has_lost || !fits {
+            self.waiting.fetch_sub(feed.events.len(), Ordering::Relaxed);
+            (feed.events, feed.has_lost) = (VecDeque::new(), true);
+            return;
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        feed.events.push_back(event);
+    }
+}
+
+impl FeedReader {
+    /// Takes the events that wait, in order. `None`: events were lost, up to the last one that was applied.
+    pub(crate) fn take(&mut self) -> Option<VecDeque<LiveEvent>> {
+        let mut feed = self.feed.lock();
+        let events = std::mem::take(&mut feed.events);
+        self.feeds.waiting.fetch_sub(events.len(), Ordering::Relaxed);
+        if feed.is_over {
+            drop(feed);
+            self.feed = self.feeds.register(self.project);
+            return None;
+        }
+        (!std::mem::take(&mut feed.has_lost)).then_some(events)
+    }
+
+    /// As if there had been no room for an event.
+    #[cfg(test)]
+    pub(crate) fn lose(&self) {
+        self.feed.lock().has_lost = true;
+    }
+}
+
+impl Drop for FeedReader {
+    fn drop(&mut self) {
+        let mut feeds = self.feeds.feeds.write();
+        if feeds.get(&self.project).is_some_and(|feed| Arc::ptr_eq(feed, &self.feed)) {
+            feeds.remove(&self.project);
+            self.feeds.open.fetch_sub(1, Ordering::SeqCst);
+        }
+        // A shard that has the feed still could add one more: it is not counted for ever.
+        let mut feed = self.feed.lock();
+        self.feeds.waiting.fetch_sub(std::mem::take(&mut feed.events).len(), Ordering::Relaxed);
+        feed.last = Position::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROJECT: ProjectId = ProjectId(5);
+
+    fn event(position: Position) -> LiveEvent {
+        let (identity, linked, notification) = (None, None, None);
+        LiveEvent { position, time: Instant(0), day: Day(0), is_pageview: false, identity, linked, notification }
+    }
+
+    fn positions(reader: &mut FeedReader) -> Option<Vec<Position>> {
+        Some(reader.take()?.iter().map(|event| event.position).collect())
+    }
+
+    #[test]
+    fn events_come_once_and_in_order() {
+        let feeds = Arc::<Feeds>::default();
+        let mut reader = feeds.begin(PROJECT);
+        let feed = Arc::clone(&reader.feed);
+        let push = |position| feeds.push(&mut feed.lock(), event(position));
+        [3, 5, 3, 5, 8].into_iter().for_each(push);
+        assert_eq!(positions(&mut reader), Some(vec![3, 5, 8]));
+        [5, 8, 9].into_iter().for_each(push);
+        assert_eq!((positions(&mut reader), feeds.waiting.load(Ordering::Relaxed)), (Some(vec![9]), 0));
+    }
+
+    #[test]
+    fn a_feed_that_nobody_reads_is_bounded_and_says_that_it_lost_events() {
+        let feeds = Arc::<Feeds>::default();
+        let mut readers: Vec<FeedReader> = (0..6).map(|number| feeds.begin(ProjectId(number))).collect();
+        let most = MAX_WAITING as u64;
+        for reader in &readers {
+            (1..=most).for_each(|position| feeds.push(&mut reader.feed.lock(), event(position)));
+        }
+        assert!(feeds.waiting.load(Ordering::Relaxed) <= MAX_WAITING_IN_ALL);
+        assert_eq!(positions(&mut readers[0]).unwrap().len(), MAX_WAITING);
+        assert_eq!(positions(&mut readers[5]), None, "there is no room for the events of a fifth");
+        let feed = Arc::clone(&readers[0].feed);
+        let push = |position| feeds.push(&mut feed.lock(), event(position));
+        (1..=most + 1).for_each(|position| push(most + position));
+        assert_eq!((positions(&mut readers[0]), positions(&mut readers[0])), (None, Some(Vec::new())), "it goes on");
+        push(3 * most);
+        assert_eq!(positions(&mut readers[0]), Some(vec![3 * most]));
+        drop(readers);
+        assert_eq!((feeds.open.load(Ordering::SeqCst), feeds.waiting.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn another_reader_of_a_project_takes_its_feed_over() {
+        let feeds = Arc::<Feeds>::default();
+        let (mut first, mut second) = (feeds.begin(PROJECT), feeds.begin(PROJECT));
+        assert_eq!((positions(&mut first), positions(&mut first)), (None, Some(Vec::new())));
+        assert_eq!((positions(&mut second), positions(&mut second)), (None, Some(Vec::new())));
+        drop(first);
+        assert_eq!((feeds.open.load(Ordering::SeqCst), feeds.feeds.read().len()), (1, 1));
+        drop(second);
+        assert_eq!((feeds.open.load(Ordering::SeqCst), feeds.feeds.read().len()), (0, 0));
+    }
+}
