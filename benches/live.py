@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""What live streams cost: python3 benches/live.py [--readers N] [--rounds N] [--seconds N]
+
+Measures, in a server of its own:
+- how long after its answer an event is in a frame, without other traffic;
+- how fast events are taken with N slow readers of the project's stream, against without any, in turns, and what memory the readers take;
+- how old the last frame of a fast reader is under that load.
+A slow reader takes 1 KiB a second."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+BIN = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target")) / "release" / "headcount"
+
+
+def memory_mb(pid, what="VmRSS"):
+    return int(re.search(rf"{what}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text()).group(1)) / 1024
+
+
+class Server:
+    def __init__(self, data):
+        run = subprocess.run([BIN, "init", "--json", "--data-dir", data], capture_output=True, text=True, check=True)
+        self.keys = json.loads(run.stdout)
+        self.process = subprocess.Popen([BIN, "serve", "--data-dir", data, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.url = self.process.stdout.readline().split()[-1]
+        self.address = ("127.0.0.1", int(self.url.rsplit(":", 1)[1]))
+        for _ in range(100):
+            try:
+                urllib.request.urlopen(self.url + "/readyz")
+                break
+            except OSError:
+                time.sleep(0.1)
+
+    def stream(self):
+        stream = socket.create_connection(self.address)
+        request = f"GET /projects/{self.keys['project_id']}/live HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {self.keys['api_token']}\r\n\r\n"
+        stream.sendall(request.encode())
+        return stream
+
+    def record(self, event):
+        request = urllib.request.Request(self.url + "/i", json.dumps(event).encode(), {"content-type": "application/json", "x-public-key": self.keys["public_key"], "user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/126.0 Safari/537.36"})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def load(self, seconds):
+        command = [BIN, "load", "--json", "--url", self.url, "--key", self.keys["public_key"], "--batch", "100", "--connections", "16",
+                   "--duration", f"{seconds}s", "--warm-up", "2s", "--users", "200000"]
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode != 0:
+            raise SystemExit(f"load failed: {run.stdout}{run.stderr}")
+        return json.loads(run.stdout)["events_per_second"]
+
+
+class FastReader(threading.Thread):
+    """Reads frames at once, and notes when each came and how many events it shows."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.stream = server.stream()
+        self.frames = []
+        self.start()
+
+    def run(self):
+        data = None
+        for line in self.stream.makefile("r", encoding="utf-8", newline="\n"):
+            if line.startswith("data: "):
+                data = json.loads(line[6:])
+            elif line == "\n" and data:
+                if "today" in data:
+                    self.frames.append((time.monotonic(), data["today"]["events"]))
+                data = None
+
+    def events(self):
+        return self.frames[-1][1] if self.frames else None
+
+    def gaps(self, began):
+        times = [at for at, _ in self.frames if at >= began]
+        return [after - before for before, after in zip(times, times[1:])]
+
+
+class SlowReaders(threading.Thread):
+    """Takes 1 KiB of each stream a second."""
+
+    def __init__(self, server, count):
+        super().__init__(daemon=True)
+        self.streams = [server.stream() for _ in range(count)]
+        self.closed = 0
+        self.is_over = False
+        self.start()
+
+    def run(self):
+        while not self.is_over:
+            began = time.monotonic()
+            for stream in self.streams:
+                stream.setblocking(False)
+                try:
+                    self.closed += not stream.recv(1024)
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    self.closed += 1
+            time.sleep(max(0.05, 1 - (time.monotonic() - began)))
+
+    def end(self):
+        self.is_over = True
+        self.join()
+        [stream.close() for stream in self.streams]
+
+
+def latency(server, events):
+    reader = FastReader(server)
+    delays = []
+    for number in range(events):
+        while reader.events() != number:
+            time.sleep(0.001)
+        time.sleep(0.137)
+        server.record({"name": "pageview", "user_id": f"u{number}"})
+        answered = time.monotonic()
+        while reader.events() != number + 1:
+            time.sleep(0.001)
+        delays.append((reader.frames[-1][0] - answered) * 1000)
+    reader.stream.close()
+    delays.sort()
+    print(f"an event is in a frame {delays[len(delays) // 2]:.0f} ms after its answer, at most {delays[-1]:.0f} ms ({events} events)", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--readers", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=10)
+    options = parser.parse_args()
+    data = tempfile.mkdtemp(prefix="headcount-bench-")
+    server = Server(data + "/d")
+    pid = server.process.pid
+    try:
+        latency(server, 30)
+        server.load(2)
+        ratios = []
+        for number in range(options.rounds):
+            alone = server.load(options.seconds)
+            before = memory_mb(pid)
+            readers, fast = SlowReaders(server, options.readers), FastReader(server)
+            time.sleep(1)
+            opened, began = memory_mb(pid), time.monotonic()
+            watched = server.load(options.seconds)
+            gaps = sorted(fast.gaps(began)) or [float("nan")]
+            after = memory_mb(pid)
+            readers.end()
+            fast.stream.close()
+            ratios.append(watched / alone)
+            print(f"round {number + 1}: alone {alone:,.0f} events/s, {options.readers} slow readers {watched:,.0f} ({ratios[-1]:.3f}); memory {before:.0f} MB, "
+                  f"with the readers {opened:.0f} MB, at the end {after:.0f} MB; closed {readers.closed}; frames {len(gaps)}, "
+                  f"apart {gaps[len(gaps) // 2]:.2f} s, at most {gaps[-1]:.2f} s", flush=True)
+            # The linger of the watch.
+            time.sleep(11)
+        print(f"median with readers: {statistics.median(ratios):.3f} of alone")
+    finally:
+        server.process.terminate()
+        server.process.wait()
+        shutil.rmtree(data)
+
+
+if __name__ == "__main__":
+    main()
