@@ -15,11 +15,14 @@ import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from pathlib import Path
+
+sys.path.pop(0)  # keep http.py in this directory from shadowing the standard module
+import urllib.request
 
 BIN = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target")) / "release" / "headcount"
 
@@ -50,7 +53,7 @@ class Server:
         return stream
 
     def record(self, event):
-        request = urllib.request.Request(self.url + "/i", json.dumps(event).encode(), {"content-type": "application/json", "x-public-key": self.keys["public_key"], "user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/126.0 Safari/537.36"})
+        request = urllib.request.Request(self.url + "/i", json.dumps(event).encode(), {"content-type": "application/json", "x-service-pk": self.keys["public_key"], "user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/126.0 Safari/537.36"})
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 

@@ -45,6 +45,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 4_096;
+/// How many bytes of a connection the kernel takes beyond those that the network has room for.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const MAX_UNSENT: u32 = 64 << 10;
 /// How long requests under way may take once the server stops, in seconds.
 const SHUTDOWN_TIMEOUT_S: u64 = 5;
 /// The minimum size to compress. Below it, the headers outweigh the answer.
@@ -131,7 +134,7 @@ impl Server {
         let failed = |source| StartError::Listen { listen: listen.to_owned(), source };
         let (mut listeners, mut refused) = (Vec::new(), None);
         for address in listen.to_socket_addrs().map_err(failed)? {
-            match TcpListener::bind(address).and_then(with_backlog) {
+            match TcpListener::bind(address).and_then(prepared) {
                 Ok(listener) => listeners.push(listener),
                 Err(error) => refused = Some(error),
             }
@@ -143,9 +146,13 @@ impl Server {
     }
 }
 
-/// Raises the backlog of a listener above the standard library's.
-fn with_backlog(listener: TcpListener) -> io::Result<TcpListener> {
+/// Raises the backlog of a listener above the standard library's, and bounds what the kernel holds for clients that read slowly: a stream then sends them its latest
+/// figures, instead of those of minutes ago.
+fn prepared(listener: TcpListener) -> io::Result<TcpListener> {
     rustix::net::listen(&listener, BACKLOG)?;
+    // Connections inherit it.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket2::SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT)?;
     Ok(listener)
 }
 
@@ -393,6 +400,15 @@ fn encode(body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, V
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_kernel_holds_little_for_clients_that_do_not_read() {
+        let listener = prepared(TcpListener::bind("127.0.0.1:0").unwrap()).unwrap();
+        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (connection, _) = listener.accept().unwrap();
+        assert_eq!(socket2::SockRef::from(&connection).tcp_notsent_lowat().unwrap(), MAX_UNSENT);
+    }
 
     #[test]
     fn documents_are_encoded_once() {

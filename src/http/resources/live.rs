@@ -22,6 +22,7 @@ use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{NotFoundErrors, QuestionErrors};
+use crate::http::resources::live_texts::Deltas;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -283,10 +284,15 @@ impl LiveStream {
         let former =
             self.sent.as_ref().filter(|sent| (sent.incarnation, sent.figures.day) == (frame.incarnation, frame.figures.day));
         let is_delta = former.is_some() || resumed.is_some() && self.sent.is_none();
-        let shape = self.shape(frame, former);
-        let has_news = shape.today.is_some() || shape.online.is_some() || shape.minutes.is_some();
-        if has_news {
+        let figures = || {
+            let shape = self.shape(frame, former);
+            let has_news = shape.today.is_some() || shape.online.is_some() || shape.minutes.is_some();
+            let mut text = String::new();
             push(&mut text, frame, frame.position, if is_delta { "delta" } else { "snapshot" }, &shape);
+            has_news.then_some(text)
+        };
+        if let Some(figures) = Deltas::new(frame, former, is_delta, self.money).text(figures) {
+            text.push_str(&figures);
         }
         self.sent = Some(Arc::clone(frame));
         (!text.is_empty()).then(|| text.into())

@@ -15,6 +15,7 @@ pub(crate) mod health;
 pub(crate) mod identities;
 pub(crate) mod intake;
 pub(crate) mod live;
+mod live_texts;
 mod management;
 pub(crate) mod members;
 pub(crate) mod metrics;
