@@ -153,22 +153,25 @@ def main():
         server.load(2)
         ratios = []
         for number in range(options.rounds):
-            alone = server.load(options.seconds)
+            # The state grows: what is first changes from round to round.
+            first = server.load(options.seconds) if number % 2 == 0 else None
             before = memory_mb(pid)
             readers, fast = SlowReaders(server, options.readers), FastReader(server)
-            time.sleep(1)
+            while fast.events() is None:
+                time.sleep(0.1)
             opened, began = memory_mb(pid), time.monotonic()
             watched = server.load(options.seconds)
             gaps = sorted(fast.gaps(began)) or [float("nan")]
             after = memory_mb(pid)
             readers.end()
             fast.stream.close()
+            # The linger of the watch.
+            time.sleep(11)
+            alone = first or server.load(options.seconds)
             ratios.append(watched / alone)
             print(f"round {number + 1}: alone {alone:,.0f} events/s, {options.readers} slow readers {watched:,.0f} ({ratios[-1]:.3f}); memory {before:.0f} MB, "
                   f"with the readers {opened:.0f} MB, at the end {after:.0f} MB; closed {readers.closed}; frames {len(gaps)}, "
                   f"apart {gaps[len(gaps) // 2]:.2f} s, at most {gaps[-1]:.2f} s", flush=True)
-            # The linger of the watch.
-            time.sleep(11)
         print(f"median with readers: {statistics.median(ratios):.3f} of alone")
     finally:
         server.process.terminate()
