@@ -10,6 +10,7 @@ mod export_state;
 mod files;
 mod request;
 mod requests;
+mod settling;
 
 pub use export_state::{ArtifactGone, PrivacyFailure};
 pub use request::{
@@ -22,3 +23,4 @@ pub(crate) use export_state::{Artifact, ExportState};
 pub(crate) use files::{PRIVACY_DIR, PrivacyFiles};
 pub(crate) use request::{PrivacyKeys, PrivacyOutcome};
 pub(crate) use requests::PrivacyRequests;
+pub(crate) use settling::AtStart;
