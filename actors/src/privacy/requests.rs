@@ -60,8 +60,8 @@ impl PrivacyRequests {
     /// # Errors
     /// A file can't be read, or one of no request can't be removed.
     pub(crate) fn open(dir: &Path, exports: &Path) -> io::Result<Self> {
-        let (files, requests) = PrivacyFiles::open(dir)?;
-        let all: BTreeMap<_, _> = requests.into_iter().map(|request| (request.id.clone(), Arc::new(request))).collect();
+        let mut all = BTreeMap::new();
+        let files = PrivacyFiles::open(dir, |id, request| drop(all.insert(id, Arc::new(request))))?;
         let keeps = |id: &PrivacyRequestId| all.get(id).is_some_and(|request| request.keeps_artifact());
         let artifacts = Artifacts::open(exports, keeps)?;
         let (changes, made, jobs) = (Mutex::default(), Arc::default(), ExportJobs::default());
@@ -88,7 +88,7 @@ impl PrivacyRequests {
     /// subject that is erased.
     pub(crate) fn add(&self, request: PrivacyRequest) -> Result<Arc<PrivacyRequest>, RegistryError> {
         let _one = self.changes.lock();
-        let written = self.files.write(&request);
+        let written = self.files.write(&request.id, &request);
         let request = self.keep(request);
         self.made.notify_one();
         written.map(|()| request).map_err(unwritten)
@@ -107,7 +107,7 @@ impl PrivacyRequests {
     }
 
     fn put(&self, request: PrivacyRequest) -> io::Result<Arc<PrivacyRequest>> {
-        self.files.write(&request)?;
+        self.files.write(&request.id, &request)?;
         Ok(self.keep(request))
     }
 
