@@ -112,7 +112,7 @@ fn open_privacy_requests(config: &EngineConfig, registry: &Registry) -> Result<P
     let has_project = |project| registry.policy(project).is_some();
     let known = AtStart { now: config.clock.now(), erasures: &erasures, has_project: &has_project };
     PrivacyRequests::open(&config.data_dir.join(PRIVACY_DIR), &config.data_dir.join(EXPORTS_DIR))
-        .and_then(|requests| requests.settle(&known).map(|()| requests))
+        .and_then(|requests| requests.recover(&known).map(|()| requests))
         .map_err(|error| OpenError::Directory(format!("the privacy requests can't be opened: {error}")))
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct PrivacyRequests {
 }
 
 impl PrivacyRequests {
-    /// Reads the requests in `dir`, and opens the artifacts in `exports`. [`PrivacyRequests::settle`] comes next.
+    /// Reads the requests in `dir`, and opens the artifacts in `exports`. [`PrivacyRequests::recover`] comes next.
     ///
     /// # Errors
     /// A file can't be read, or one of no request can't be removed.

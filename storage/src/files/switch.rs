@@ -106,8 +106,10 @@ struct Armed {
     state: Mutex<State>,
 }
 
+type Watch = dyn Fn(Operation, &Path) + Send + Sync;
+
 /// Is called before each operation.
-struct Watcher(Box<dyn Fn(Operation, &Path) + Send + Sync>);
+struct Watcher(Box<Watch>);
 
 impl std::fmt::Debug for Watcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

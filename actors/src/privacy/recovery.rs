@@ -1,4 +1,4 @@
-//! What is settled when requests are opened: a kill, or a restored backup, may have left one half of a change.
+//! What is finished when requests are opened: a kill, or a restored backup, may have left one half of a change.
 
 use std::io;
 
@@ -25,7 +25,7 @@ impl PrivacyRequests {
     ///
     /// # Errors
     /// A file can't be read, written or removed.
-    pub(crate) fn settle(&self, known: &AtStart<'_>) -> io::Result<()> {
+    pub(crate) fn recover(&self, known: &AtStart<'_>) -> io::Result<()> {
         for request in self.artifacts() {
             match reason_to_lose(&request, known) {
                 Some(gone) => {
@@ -95,7 +95,7 @@ mod tests {
         };
         let erasures: Vec<Erasure> = (1..).zip(users).map(erasure).collect();
         let has_project = |project: ProjectId| project.0 <= 2;
-        requests.settle(&AtStart { now: Instant(100), erasures: &erasures, has_project: &has_project }).unwrap();
+        requests.recover(&AtStart { now: Instant(100), erasures: &erasures, has_project: &has_project }).unwrap();
         requests
     }
 
