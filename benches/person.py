@@ -43,7 +43,7 @@ def events(theirs, others):
 class Server:
     def __init__(self, binary, data, memory, token):
         command = [binary, "serve", "--data-dir", data, "--memory", memory, "--listen", "127.0.0.1:0"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=open("/work/tmp-exports/server.log","w"), text=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.address = re.search(r"http://(\S+)", self.process.stdout.readline()).group(1)
         self.token = token
 

@@ -1,5 +1,7 @@
 //! Exports that are not ready, that fail, and whose time is over.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -167,5 +169,49 @@ fn the_ranges_of_an_artifact_are_the_whole() {
     for ignored in ["bytes=5-2", "lines=1-2", "bytes=a-b"] {
         let all = asked(ignored);
         assert!(all.status == 200 && all.body == whole.body, "{ignored}: {}", all.status);
+    }
+}
+
+/// An artifact is read from its file as clients take it: it may be larger than what answers may have in memory together.
+#[test]
+fn an_artifact_is_not_in_memory_while_it_is_read() {
+    const CLIENTS: usize = 6;
+    let tenant = Tenant::new();
+    let texts = vec!["x".repeat(8_000); 4];
+    for batch in 0..28 {
+        let event =
+            |number: u32| json!({"name": "a", "user_id": "ada", "metadata": {"number": batch * 20 + number, "texts": texts}});
+        let events: Vec<Value> = (0..20).map(event).collect();
+        assert_eq!(tenant.post(&tenant.path("batch"), &json!({ "events": events })).ok(202)["recorded"], 20);
+    }
+    let request = made(&tenant, json!({"user_id": "ada"}));
+    completed(&tenant, &request);
+    let (whole, target) = (download(&tenant, &request), format!("{}/download", path_of(&request)));
+    assert!(whole.status == 200 && whole.body.len() > 16_000_000, "{} bytes", whole.body.len());
+    let head = tenant.send(Call::new("HEAD", &target).bearer(&tenant.token));
+    let length = whole.body.len().to_string();
+    assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some(&*length), 0));
+
+    let asked =
+        format!("GET {target} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n", tenant.token);
+    let connect = |_| {
+        let mut stream = TcpStream::connect(tenant.server.address()).unwrap();
+        stream.write_all(asked.as_bytes()).unwrap();
+        Some((stream, Vec::new()))
+    };
+    let mut clients: Vec<Option<(TcpStream, Vec<u8>)>> = (0..CLIENTS).map(connect).collect();
+    let mut part = vec![0; 256 << 10];
+    while clients.iter().any(Option::is_some) {
+        for client in &mut clients {
+            let Some((stream, answer)) = client else { continue };
+            let count = stream.read(&mut part).unwrap();
+            answer.extend_from_slice(&part[..count]);
+            if count == 0 {
+                let body = answer.len().saturating_sub(whole.body.len());
+                let head = String::from_utf8_lossy(&answer[..body.min(300)]);
+                assert!(head.starts_with("HTTP/1.1 200") && answer[body..] == whole.body, "{head}");
+                *client = None;
+            }
+        }
     }
 }
