@@ -6,6 +6,7 @@
 pub mod admission_gate;
 mod archiver;
 pub mod backup;
+mod checked_files;
 mod checked_json;
 mod checkpoint_writer;
 pub mod clock;

@@ -287,7 +287,16 @@ async fn around<B: MessageBody + 'static>(
         Some(encoding) if is_worth_it(&response) => compress(response, encoding).await?,
         _ => response.map_into_left_body(),
     };
-    if LargeAnswers::is_large(response.response().body().size()) { in_slices(response).await } else { Ok(response) }
+    if !is_file(&response) && LargeAnswers::is_large(response.response().body().size()) {
+        in_slices(response).await
+    } else {
+        Ok(response)
+    }
+}
+
+/// Whether the body is read from a file while the client takes it, and has ranges.
+fn is_file<B>(response: &ServiceResponse<B>) -> bool {
+    response.headers().contains_key(header::ACCEPT_RANGES)
 }
 
 /// Returns the same answer in slices.
@@ -322,8 +331,7 @@ fn wanted(request: &ServiceRequest) -> Option<ContentEncoding> {
 fn is_worth_it<B: MessageBody>(response: &ServiceResponse<B>) -> bool {
     let is_sized = matches!(response.response().body().size(), BodySize::Sized(COMPRESS_FROM_BYTES..=COMPRESS_UP_TO_BYTES));
     // Ranges are those of the bytes as they are.
-    let headers = response.headers();
-    is_sized && !headers.contains_key(header::CONTENT_ENCODING) && !headers.contains_key(header::ACCEPT_RANGES)
+    is_sized && !response.headers().contains_key(header::CONTENT_ENCODING) && !is_file(response)
 }
 
 async fn compress<B: MessageBody + 'static>(

@@ -58,6 +58,7 @@ mod ops;
 mod parameters;
 mod paths;
 mod privacy;
+mod privacy_export_ends;
 mod privacy_exports;
 mod privacy_requests;
 mod profile_builds;

@@ -127,11 +127,13 @@ impl LaterErasures {
 
     fn take_requests(&self, restored: &Path, organizations: &BTreeSet<OrganizationId>) -> Result<u64, RestoreFailure> {
         let (from, to) = (self.dir.join(PRIVACY_DIR), restored.join(PRIVACY_DIR));
-        let (_, requests) = PrivacyFiles::open(&from).map_err(RestoreFailure::io("read", &from))?;
-        let (files, _) = PrivacyFiles::open(&to).map_err(RestoreFailure::io("read", &to))?;
+        let mut requests = Vec::new();
+        let read = PrivacyFiles::open(&from, |_, request| requests.push(request));
+        read.map(drop).map_err(RestoreFailure::io("read", &from))?;
+        let files = PrivacyFiles::open(&to, |_, _| ()).map_err(RestoreFailure::io("read", &to))?;
         let mut taken = 0;
         for request in requests.iter().filter(|request| organizations.contains(&request.organization)) {
-            files.write(request).map_err(RestoreFailure::io("write", &to))?;
+            files.write(&request.id, request).map_err(RestoreFailure::io("write", &to))?;
             taken += 1;
         }
         Ok(taken)

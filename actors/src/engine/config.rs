@@ -73,6 +73,9 @@ pub struct EngineConfig {
     /// The most ids that an organization may have erased: for tests of the limit.
     #[doc(hidden)]
     pub max_erased_ids: usize,
+    /// The pauses after the attempts of an export that failed: for tests of all attempts.
+    #[doc(hidden)]
+    pub export_pauses: [Duration; 4],
     /// Called between the steps of sealing and merging: for tests of a kill at each of them.
     #[doc(hidden)]
     pub archive_probe: StepProbe,
@@ -108,6 +111,7 @@ impl EngineConfig {
             check_before_serving: None,
             retention_interval: Duration::from_secs(60 * 60),
             max_erased_ids: MAX_ERASED_IDS,
+            export_pauses: [1, 5, 30, 120].map(Duration::from_secs),
             archive_probe: None,
             probe: None,
         }

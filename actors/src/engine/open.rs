@@ -24,7 +24,7 @@ use crate::history::{History, LoggedEvents, Past, SealedEvents};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::live::Feeds;
 use crate::memory_budget::MemoryShares;
-use crate::privacy::{EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
+use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
 use crate::recompute::remove_scratch;
 use crate::registry::Registry;
@@ -47,7 +47,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let registry = Arc::new(Registry::open(&dir)?);
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let privacy = open_privacy_requests(&dir)?;
+    let privacy = open_privacy_requests(config, &registry)?;
     let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
     if recovery.cut_bytes > 0 {
         tracing::warn!(
@@ -108,8 +108,12 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     })
 }
 
-fn open_privacy_requests(dir: &Path) -> Result<PrivacyRequests, OpenError> {
-    PrivacyRequests::open(&dir.join(PRIVACY_DIR), &dir.join(EXPORTS_DIR))
+fn open_privacy_requests(config: &EngineConfig, registry: &Registry) -> Result<PrivacyRequests, OpenError> {
+    let erasures: Vec<_> = registry.erasures().into_iter().filter(|erasure| !erasure.is_done).collect();
+    let has_project = |project| registry.policy(project).is_some();
+    let known = AtStart { now: config.clock.now(), erasures: &erasures, has_project: &has_project };
+    PrivacyRequests::open(&config.data_dir.join(PRIVACY_DIR), &config.data_dir.join(EXPORTS_DIR))
+        .and_then(|requests| requests.recover(&known).map(|()| requests))
         .map_err(|error| OpenError::Directory(format!("the privacy requests can't be opened: {error}")))
 }
 

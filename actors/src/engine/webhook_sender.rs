@@ -78,7 +78,7 @@ struct Turns {
 impl Turns {
     fn new(sender: Sender) -> Self {
         let now = Stopwatch::now();
-        let due = sender.webhooks.all().into_iter().map(|(id, organization, _)| (id, (organization, now))).collect();
+        let due = sender.webhooks.all().into_iter().map(|(id, organization)| (id, (organization, now))).collect();
         Self { sender, due, waiting: HashSet::new(), sending: HashMap::new(), again: HashSet::new(), turns: JoinSet::new() }
     }
 
@@ -90,14 +90,15 @@ impl Turns {
                 looked = Stopwatch::now();
             }
             self.note_woken(is_look);
-            while let Some(id) = self.next_turn() {
+            let now = Stopwatch::now();
+            while let Some(id) = self.next_turn(now) {
                 self.begin(id);
             }
             if webhooks.is_unsaved() && saved.elapsed() >= SAVE_EVERY {
                 saved = Stopwatch::now();
                 self.sender.save().await;
             }
-            let pause = self.pause(webhooks.is_unsaved());
+            let pause = self.pause(now, webhooks.is_unsaved());
             tokio::select! {
                 Some(ended) = self.turns.join_next(), if !self.turns.is_empty() => match ended {
                     Ok(turn) => self.end(turn),
@@ -116,8 +117,8 @@ impl Turns {
             return;
         }
         let now = Stopwatch::now();
-        let news = self.sender.webhooks.all().into_iter().filter(|(_, _, project)| all || woken.contains(project));
-        for (id, organization, _) in news {
+        let webhooks = &self.sender.webhooks;
+        for (id, organization) in if all { webhooks.all() } else { webhooks.of_projects(&woken) } {
             if self.sending.contains_key(&id) {
                 self.again.insert(id);
             } else if !self.waiting.contains(&id) {
@@ -130,12 +131,11 @@ impl Turns {
         }
     }
 
-    /// The webhook that is due, of the organization with the fewest that send.
-    fn next_turn(&self) -> Option<WebhookId> {
+    /// The webhook that is due `now`, of the organization with the fewest that send.
+    fn next_turn(&self, now: Stopwatch) -> Option<WebhookId> {
         if self.sending.len() >= MAX_SENDING {
             return None;
         }
-        let now = Stopwatch::now();
         let mut of_one: HashMap<OrganizationId, usize> = HashMap::new();
         self.sending.values().for_each(|organization| *of_one.entry(*organization).or_default() += 1);
         let count = |organization: &OrganizationId| of_one.get(organization).copied().unwrap_or(0);
@@ -170,13 +170,12 @@ impl Turns {
         }
     }
 
-    /// How long nothing is due.
-    fn pause(&self, is_unsaved: bool) -> Duration {
-        let now = Stopwatch::now();
+    /// How long nothing more is due than was `looked` for: what was due then, and did not begin, waits for another one's end.
+    fn pause(&self, looked: Stopwatch, is_unsaved: bool) -> Duration {
         let free = self.sending.len() < MAX_SENDING;
-        let later = self.due.values().map(|(_, at)| *at).filter(|at| *at > now).min().filter(|_| free);
+        let later = self.due.values().map(|(_, at)| *at).filter(|at| *at > looked).min().filter(|_| free);
         let most = if is_unsaved { SAVE_EVERY } else { LOOK_EVERY };
-        later.map_or(most, |at| most.min(at - now))
+        later.map_or(most, |at| most.min(at.saturating_duration_since(Stopwatch::now())))
     }
 }
 

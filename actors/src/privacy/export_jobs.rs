@@ -13,8 +13,6 @@ use crate::registry::PrivacyRequestId;
 
 /// How many exports are made at once, each of another organization.
 const MAX_RUNNING: usize = 2;
-/// The pauses after attempts that failed.
-const PAUSES: [Duration; 4] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120)];
 
 /// The exports that are being made.
 #[derive(Debug, Default)]
@@ -49,8 +47,7 @@ impl ExportJobs {
     }
 
     /// Has the next attempt wait.
-    pub(crate) fn pause(&self, id: &PrivacyRequestId, failed_tries: u32) {
-        let pause = PAUSES[(failed_tries as usize).min(PAUSES.len() - 1)];
+    pub(crate) fn pause(&self, id: &PrivacyRequestId, pause: Duration) {
         self.state.lock().not_before.insert(id.clone(), Stopwatch::now() + pause);
     }
 

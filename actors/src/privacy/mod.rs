@@ -8,6 +8,7 @@ mod artifacts;
 mod export_jobs;
 mod export_state;
 mod files;
+mod recovery;
 mod request;
 mod requests;
 
@@ -20,5 +21,6 @@ pub use requests::{MAX_PRIVACY_REQUESTS, PrivacyPage, PrivacyQuery};
 pub(crate) use artifacts::{ArtifactWriter, EXPORTS_DIR};
 pub(crate) use export_state::{Artifact, ExportState};
 pub(crate) use files::{PRIVACY_DIR, PrivacyFiles};
+pub(crate) use recovery::AtStart;
 pub(crate) use request::{PrivacyKeys, PrivacyOutcome};
 pub(crate) use requests::PrivacyRequests;

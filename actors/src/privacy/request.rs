@@ -268,6 +268,16 @@ impl PrivacyRequest {
         self.export.artifact.is_some() && self.export.gone.is_none()
     }
 
+    /// The projects with events in its artifact.
+    pub(crate) fn artifact_projects(&self) -> &[ProjectId] {
+        self.export.artifact.as_ref().map_or(&[], |artifact| &artifact.projects)
+    }
+
+    /// Whether it is about one of these identities, or its artifact has, or may have, one of their ids.
+    pub(crate) fn names_any_of(&self, keys: &PrivacyKeys) -> bool {
+        self.keys.meets(keys) || self.export.artifact.as_ref().is_some_and(|artifact| artifact.has_any_of(&keys.others))
+    }
+
     /// Adds an entry to the audit view.
     pub(crate) fn note(&mut self, at: Instant, event: PrivacyAuditEvent) {
         if self.audit.len() >= MAX_AUDIT {
@@ -279,13 +289,15 @@ impl PrivacyRequest {
         self.audit.push(PrivacyAudit { at, event });
     }
 
-    /// Begins to work on it, or goes on after a restart.
+    /// Begins to work on it, or goes on after a restart. Does nothing once it has ended.
     pub(crate) fn begin(&mut self, at: Instant, is_restart: bool) {
-        if self.status == PrivacyStatus::Pending {
-            self.status = PrivacyStatus::Processing;
-            self.note(at, PrivacyAuditEvent::Started);
-        } else if is_restart {
-            self.note(at, PrivacyAuditEvent::Resumed);
+        match self.status {
+            PrivacyStatus::Pending => {
+                self.status = PrivacyStatus::Processing;
+                self.note(at, PrivacyAuditEvent::Started);
+            }
+            PrivacyStatus::Processing if is_restart => self.note(at, PrivacyAuditEvent::Resumed),
+            PrivacyStatus::Processing | PrivacyStatus::Completed | PrivacyStatus::Failed => {}
         }
     }
 
@@ -378,6 +390,21 @@ pub(super) mod tests {
         let names: Vec<&str> = request.audit.iter().map(|entry| entry.event.name()).collect();
         assert_eq!((names.len(), names[0], names[1], names[99]), (MAX_AUDIT, "created", "started", "completed"));
         assert_eq!((request.status, request.completed_at), (PrivacyStatus::Completed, Some(Instant(2_000))));
+    }
+
+    #[test]
+    fn a_request_that_ended_does_not_begin_again() {
+        let mut completed = request(1, 5, 7);
+        completed.begin(Instant(6), false);
+        let mut failed = completed.clone();
+        failed.fail(Instant(7), PrivacyFailure::SubjectErased);
+        completed.complete_export(Instant(7), Artifact::default(), Instant(9));
+        completed.lose_artifact(Instant(9), ArtifactGone::Erased);
+        for ended in [completed, failed] {
+            let mut again = ended.clone();
+            again.begin(Instant(10), true);
+            assert_eq!(again, ended);
+        }
     }
 
     #[test]

@@ -55,23 +55,17 @@ pub(crate) struct PrivacyRequests {
 }
 
 impl PrivacyRequests {
-    /// Reads the requests in `dir`, and opens the artifacts in `exports`. Exports whose artifacts are not there are made again: a restored backup has none.
+    /// Reads the requests in `dir`, and opens the artifacts in `exports`. [`PrivacyRequests::recover`] comes next.
     ///
     /// # Errors
     /// A file can't be read, or one of no request can't be removed.
     pub(crate) fn open(dir: &Path, exports: &Path) -> io::Result<Self> {
-        let (files, requests) = PrivacyFiles::open(dir)?;
-        let all: BTreeMap<_, _> = requests.into_iter().map(|request| (request.id.clone(), Arc::new(request))).collect();
+        let mut all = BTreeMap::new();
+        let files = PrivacyFiles::open(dir, |id, request| drop(all.insert(id, Arc::new(request))))?;
         let keeps = |id: &PrivacyRequestId| all.get(id).is_some_and(|request| request.keeps_artifact());
         let artifacts = Artifacts::open(exports, keeps)?;
         let (changes, made, jobs) = (Mutex::default(), Arc::default(), ExportJobs::default());
-        let requests = Self { files, all: RwLock::new(all), changes, made, artifacts, jobs };
-        for request in requests.artifacts() {
-            if !requests.artifacts.has(&request)? {
-                requests.change(&request.id, PrivacyRequest::reopen)?;
-            }
-        }
-        Ok(requests)
+        Ok(Self { files, all: RwLock::new(all), changes, made, artifacts, jobs })
     }
 
     /// Checks that an organization may make another request.
@@ -94,7 +88,7 @@ impl PrivacyRequests {
     /// subject that is erased.
     pub(crate) fn add(&self, request: PrivacyRequest) -> Result<Arc<PrivacyRequest>, RegistryError> {
         let _one = self.changes.lock();
-        let written = self.files.write(&request);
+        let written = self.files.write(&request.id, &request);
         let request = self.keep(request);
         self.made.notify_one();
         written.map(|()| request).map_err(unwritten)
@@ -113,7 +107,7 @@ impl PrivacyRequests {
     }
 
     fn put(&self, request: PrivacyRequest) -> io::Result<Arc<PrivacyRequest>> {
-        self.files.write(&request)?;
+        self.files.write(&request.id, &request)?;
         Ok(self.keep(request))
     }
 
@@ -166,6 +160,12 @@ impl PrivacyRequests {
         naming.filter(|request| request.keys.meets(keys)).map(|request| request.id.clone()).collect()
     }
 
+    /// Whether an organization has a request that waits for an erasure.
+    pub(super) fn has_request_of(&self, organization: OrganizationId, erasure: u64) -> bool {
+        let all = self.all.read();
+        all.values().any(|request| request.organization == organization && request.erasures.contains(&erasure))
+    }
+
     /// The keys of the identities that had an e-mail address when they were erased.
     pub(crate) fn erased_with(&self, organization: OrganizationId, email: RecordKey) -> PrivacyKeys {
         let mut keys = PrivacyKeys::default();
@@ -214,14 +214,18 @@ mod tests {
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
 
+    fn open(dir: &Path) -> PrivacyRequests {
+        PrivacyRequests::open(dir, &dir.join("exports")).unwrap()
+    }
+
     #[test]
     fn requests_are_listed_newest_first_and_stay_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
-        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let requests = open(dir.path());
         let ids: Vec<_> = (0..5).map(|at| requests.add(request(1, at, 7)).unwrap().id.clone()).collect();
         requests.add(request(2, 9, 7)).unwrap();
         requests.change(&ids[1], |request| request.complete(Instant(50))).unwrap();
-        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let requests = open(dir.path());
         let page = |query: PrivacyQuery| {
             let page = requests.page(ORGANIZATION, &query)?;
             Some((page.requests.iter().map(|request| request.id.clone()).collect::<Vec<_>>(), page.truncated))
@@ -240,13 +244,13 @@ mod tests {
     #[test]
     fn a_damaged_file_is_set_aside_and_a_cut_one_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let requests = open(dir.path());
         let [kept, damaged] = [1, 2].map(|at| requests.add(request(1, at, 7)).unwrap().id.clone());
         let path = dir.path().join(format!("{damaged}.json"));
         std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("pending", "failed!")).unwrap();
         let cut = dir.path().join(format!("{kept}.json.tmp"));
         std::fs::write(&cut, "{").unwrap();
-        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let requests = open(dir.path());
         assert_eq!((requests.open_ones().len(), requests.open_ones().first().map(|request| &request.id)), (1, Some(&kept)));
         assert!(path.with_extension("json.damaged").exists() && !path.exists() && !cut.exists());
         assert_eq!(PrivacyFiles::names(dir.path()).unwrap(), [format!("{kept}.json")]);
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn every_operation_may_fail() {
         let dir = tempfile::tempdir().unwrap();
-        let requests = PrivacyRequests::open(dir.path(), &dir.path().join("exports")).unwrap();
+        let requests = open(dir.path());
         let id = requests.add(request(1, 1, 7)).unwrap().id.clone();
         let mut failed = 0;
         for at in 1..50 {
@@ -266,11 +270,7 @@ mod tests {
             let is_clean = switch.failed().is_empty();
             drop(switch);
             assert_eq!(changed.is_ok(), requests.get(ORGANIZATION, &id).unwrap().completed_at == Some(now));
-            let reopened = PrivacyRequests::open(dir.path(), &dir.path().join("exports"))
-                .unwrap()
-                .get(ORGANIZATION, &id)
-                .unwrap()
-                .completed_at;
+            let reopened = open(dir.path()).get(ORGANIZATION, &id).unwrap().completed_at;
             assert!(changed.is_err() || reopened == Some(now), "what was answered is durable");
             requests.change(&id, |request| request.completed_at = None).unwrap();
             failed += u64::from(!is_clean);

@@ -66,7 +66,7 @@ impl CompanyProfiles {
     /// A file can't be read.
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         let mut index = Index::new();
-        let files = ProfileFiles::open(dir, |profile| put(&mut index, profile))?;
+        let files = ProfileFiles::open(dir, |_, profile| put(&mut index, &profile))?;
         Ok(Self { files, index: RwLock::new(index), changes: Mutex::default(), builds: Arc::default() })
     }
 
@@ -219,7 +219,7 @@ impl CompanyProfiles {
     }
 
     pub(super) fn put(&self, profile: CompanyProfile) -> Result<CompanyProfile, RegistryError> {
-        let written = self.files.write(&profile).map_err(|error| failed("write", error));
+        let written = self.files.write(&profile.id, &profile).map_err(|error| failed("write", error));
         if written.is_err() {
             // The former or the new file is there: the index follows the file.
             if let Ok(Some(there)) = self.files.read(&profile.id) {

@@ -5,6 +5,7 @@
 
 mod delivery;
 mod files;
+mod held;
 mod message;
 mod outlook;
 mod store;

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 
 use super::delivery::{DeliveryPage, DeliveryProgress, DeliveryQuery, DeliveryStatus};
 use super::files::{WEBHOOKS_DIR, WebhookFiles};
+use super::held::{HeldWebhook, HeldWebhooks};
 use super::message::Notification;
 use super::outlook::{DeliveryAttempt, Outlook, Rotation, WebhookFigures, WebhookPage, WebhookQuery, WebhookReplay};
 use super::transport::WebhookSettings;
@@ -30,20 +31,11 @@ const SAVE_EVERY_MS: i64 = 1_000;
 
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "webhook" };
 
-#[derive(Debug)]
-struct HeldWebhook {
-    webhook: Webhook,
-    progress: DeliveryProgress,
-    generation: u64,
-    /// Since when the progress is in memory alone.
-    unsaved_since: Option<Instant>,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
     files: WebhookFiles,
-    held: RwLock<BTreeMap<WebhookId, HeldWebhook>>,
+    held: RwLock<HeldWebhooks>,
     /// Held while a file is written.
     changes: Mutex<()>,
     /// The projects with new notifications.
@@ -63,12 +55,13 @@ impl Webhooks {
     /// A file can't be read.
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         let (files, webhooks) = WebhookFiles::open(dir)?;
-        let hold = |(webhook, progress): (Webhook, DeliveryProgress)| {
-            (webhook.id.clone(), HeldWebhook { webhook, progress, generation: 0, unsaved_since: None })
-        };
+        let mut held = HeldWebhooks::default();
+        for (webhook, progress) in webhooks {
+            held.insert(HeldWebhook::new(webhook, progress));
+        }
         Ok(Self {
             files,
-            held: RwLock::new(webhooks.into_iter().map(hold).collect()),
+            held: RwLock::new(held),
             changes: Mutex::default(),
             woken: Mutex::default(),
             work: Notify::new(),
@@ -94,7 +87,7 @@ impl Webhooks {
         let _one = self.changes.lock();
         let url = check_url(&new.url, check)?;
         let events = check_events(new.events)?.unwrap_or_else(|| vec![WebhookEvent::Notification]);
-        let count = self.held.read().values().filter(|held| held.webhook.organization == organization).count();
+        let count = self.held.read().all().filter(|held| held.webhook.organization == organization).count();
         if count >= MAX_WEBHOOKS {
             let message = format!("there are {MAX_WEBHOOKS} webhooks; there can be no more");
             return Err(RegistryError::Conflict { code: "limit_reached", message });
@@ -114,10 +107,15 @@ impl Webhooks {
         };
         let changes = Webhook::differences(None, Some(&webhook));
         registry.note_webhook_change(organization, &webhook.id, AuditAction::WebhookCreated, changes, author)?;
-        self.files.write(&webhook).map_err(|error| failed("write", error))?;
+        if let Err(error) = self.files.write(&webhook) {
+            // It may be there all the same, and nobody would have its secret.
+            if let Err(error) = self.files.remove(&webhook.id) {
+                tracing::warn!(webhook = %webhook.id, %error, "a webhook that could not be made may be there after the next start");
+            }
+            return Err(failed("write", error));
+        }
         let progress = DeliveryProgress { done: after, ..DeliveryProgress::default() };
-        let held = HeldWebhook { webhook: webhook.clone(), progress, generation: 0, unsaved_since: None };
-        self.held.write().insert(webhook.id.clone(), held);
+        self.held.write().insert(HeldWebhook::new(webhook.clone(), progress));
         self.wake(webhook.project);
         Ok((webhook, shown))
     }
@@ -136,7 +134,7 @@ impl Webhooks {
     /// [`RegistryError::Invalid`] `starting_after` for a webhook that is not there.
     pub(crate) fn page(&self, organization: OrganizationId, query: &WebhookQuery) -> Result<WebhookPage, RegistryError> {
         let held = self.held.read();
-        let all = held.values().map(|held| &held.webhook).filter(|webhook| webhook.organization == organization);
+        let all = held.all().map(|held| &held.webhook).filter(|webhook| webhook.organization == organization);
         let mut all: Vec<_> = all.collect();
         all.sort_unstable_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         let begin = match &query.starting_after {
@@ -228,7 +226,7 @@ impl Webhooks {
     /// [`RegistryError::Storage`].
     pub(crate) fn remove_orphans(&self, registry: &Registry, author: &Author) -> Result<(), RegistryError> {
         let held = self.held.read();
-        let orphans = held.values().map(|held| &held.webhook).filter(|webhook| registry.policy(webhook.project).is_none());
+        let orphans = held.all().map(|held| &held.webhook).filter(|webhook| registry.policy(webhook.project).is_none());
         let orphans: Vec<_> = orphans.map(|webhook| (webhook.organization, webhook.id.clone())).collect();
         drop(held);
         for (organization, id) in orphans {
@@ -284,7 +282,7 @@ impl Webhooks {
 
     /// Notes that a project may have a new notification. Costs next to nothing where no webhook is of the project.
     pub(crate) fn wake(&self, project: ProjectId) {
-        if !self.held.read().values().any(|held| held.webhook.project == project) {
+        if !self.held.read().has_of(project) {
             return;
         }
         self.woken.lock().insert(project);
@@ -306,10 +304,15 @@ impl Webhooks {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// All webhooks, with their organizations and projects.
-    pub(crate) fn all(&self) -> Vec<(WebhookId, OrganizationId, ProjectId)> {
+    /// All webhooks, with their organizations.
+    pub(crate) fn all(&self) -> Vec<(WebhookId, OrganizationId)> {
+        self.held.read().all().map(whose).collect()
+    }
+
+    /// The webhooks of projects, with their organizations.
+    pub(crate) fn of_projects(&self, projects: &BTreeSet<ProjectId>) -> Vec<(WebhookId, OrganizationId)> {
         let held = self.held.read();
-        held.values().map(|HeldWebhook { webhook, .. }| (webhook.id.clone(), webhook.organization, webhook.project)).collect()
+        projects.iter().flat_map(|project| held.of_project(*project)).map(whose).collect()
     }
 
     /// What a webhook has to do; `None` if it is gone or paused.
@@ -407,8 +410,8 @@ impl Webhooks {
         let due = |since: Instant| all || now.0.saturating_sub(since.0).abs() >= SAVE_EVERY_MS;
         let unsaved: Vec<_> = {
             let held = self.held.read();
-            let unsaved = held.iter().filter(|(_, held)| held.unsaved_since.is_some_and(due));
-            unsaved.map(|(id, held)| (id.clone(), held.progress.clone())).collect()
+            let unsaved = held.all().filter(|held| held.unsaved_since.is_some_and(due));
+            unsaved.map(|held| (held.webhook.id.clone(), held.progress.clone())).collect()
         };
         for (id, progress) in unsaved {
             match self.files.write_progress(&id, &progress) {
@@ -426,13 +429,13 @@ impl Webhooks {
 
     /// Whether progress is in memory alone.
     pub(crate) fn is_unsaved(&self) -> bool {
-        self.held.read().values().any(|held| held.unsaved_since.is_some())
+        self.held.read().all().any(|held| held.unsaved_since.is_some())
     }
 
     /// Figures since the start.
     pub(crate) fn figures(&self, now: Instant) -> WebhookFigures {
         let held = self.held.read();
-        let failing = held.values().filter_map(|held| held.progress.pending());
+        let failing = held.all().filter_map(|held| held.progress.pending());
         let oldest = failing.clone().map(|delivery| delivery.created_at.0).min();
         let lag = oldest.map_or(0, |oldest| u64::try_from(now.0.saturating_sub(oldest)).unwrap_or_default());
         WebhookFigures {
@@ -461,6 +464,10 @@ impl Webhooks {
         }
         Ok(())
     }
+}
+
+fn whose(HeldWebhook { webhook, .. }: &HeldWebhook) -> (WebhookId, OrganizationId) {
+    (webhook.id.clone(), webhook.organization)
 }
 
 fn failed(doing: &'static str, source: io::Error) -> RegistryError {

@@ -1,18 +1,20 @@
 //! Exports end complete whatever fails, and leave nothing of who is erased.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::privacy::{
     PrivacyAuditEvent, PrivacyFailure, PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject,
 };
-use headcount_actors::{Engine, search_erased};
+use headcount_actors::{Engine, EngineConfig, search_erased};
 use headcount_storage::files::switch::{Errno, Plan, Switch};
 
-use super::{Rig, assert_gone, config, copy, half_sealed, sampled};
+use super::{Rig, all_files, assert_gone, config, copy, half_sealed};
 
 fn of_zanzibar() -> PrivacySubject {
     PrivacySubject::UserId("zanzibar".to_owned())
@@ -53,42 +55,168 @@ fn is_done(request: &PrivacyRequest) -> bool {
     request.status == PrivacyStatus::Completed
 }
 
+/// Failed attempts follow each other quickly.
+fn quick(dir: &Path) -> EngineConfig {
+    EngineConfig { export_pauses: [Duration::from_millis(1); 4], ..config(dir) }
+}
+
+impl Rig {
+    fn open_quick(&self, dir: &Path) -> Self {
+        let engine = Engine::open(quick(dir)).unwrap();
+        Self { engine, organization: self.organization, projects: self.projects.clone() }
+    }
+}
+
+/// Asserts that an artifact has each event of zanzibar once, in order, and nobody else's.
+fn assert_whole(artifact: &serde_json::Value, what: &str) {
+    let ids: Vec<&str> =
+        artifact["events"].as_array().unwrap().iter().map(|event| event["external_id"].as_str().unwrap()).collect();
+    let expected: Vec<String> = (0..40).step_by(4).map(|number| format!("x{number}")).collect();
+    assert_eq!(ids, expected, "{what}");
+}
+
+fn times(request: &PrivacyRequest, name: &str) -> usize {
+    request.audit.iter().filter(|entry| entry.event.name() == name).count()
+}
+
+/// Every operation on the files of exports, on those of requests, and on temporary files fails once: before it is done, and after. A sync that fails may
+/// have the artifact made again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn operations_on_files_fail_once_and_the_export_ends() {
+async fn each_operation_on_files_fails_once_and_the_export_ends() {
     let home = tempfile::tempdir().unwrap();
     let base = home.path().join("base");
     let rig = half_sealed(&base).await;
-    for (area, least) in [("exports", 3), ("control/privacy", 2)] {
-        let mut failures = 0;
-        for at in sampled(&[1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25], &[1, 2, 4, 6]) {
-            let data = home.path().join(format!("{}-{at}", area.replace('/', "-")));
-            copy(&base, &data);
-            let rig = rig.open(&data);
+    for (area, done, least) in [
+        ("exports", false, 6),
+        ("exports", true, 6),
+        ("control/privacy", false, 24),
+        ("control/privacy", true, 24),
+        ("unnamed", false, 5),
+    ] {
+        let data = home.path().join(format!("{}-{done}", area.replace('/', "-")));
+        copy(&base, &data);
+        let rig = rig.open_quick(&data);
+        let mut made = Vec::new();
+        for at in 1_u64.. {
             let errno = if at.is_multiple_of(2) { Errno::NoSpace } else { Errno::Io };
-            let what = format!("{area} {errno:?} at {at}");
-            let switch = Switch::arm(&data.join(area), Plan { at, failures: 1, errno, done: false });
-            let made = match rig.request(PrivacyRequestKind::Export, of_zanzibar()).await {
-                Ok(made) => made,
+            let switch = Switch::arm(&data.join(area), Plan { at, failures: 1, errno, done });
+            let request = match rig.request(PrivacyRequestKind::Export, of_zanzibar()).await {
+                Ok(request) => request,
                 Err(_) => rig.request(PrivacyRequestKind::Export, of_zanzibar()).await.unwrap(),
             };
-            let done = rig.when(&made, &what, is_done).await;
-            let failed = switch.failed().first().cloned();
+            let ended = rig.when(&request, &format!("{area} {errno:?} at {at}"), is_done).await;
+            let failed = switch.failed();
             drop(switch);
-            let first = rig.artifact(&done);
-            assert_eq!(first["events"].as_array().unwrap().len(), 10, "{what}: {failed:?}");
-            let was_retried = done.audit.iter().any(|entry| matches!(entry.event, PrivacyAuditEvent::Retried { .. }));
-            assert!(area != "exports" || was_retried == failed.is_some(), "{what}: {failed:?} {done:?}");
-            rig.engine.close().await;
-            let rig = rig.open(&data);
-            assert_eq!(rig.artifact(&rig.shown(&made)), first, "{what}");
-            rig.engine.close().await;
-            if failed.is_none() {
+            let what = format!("{area} {errno:?} at {at}, done: {done}: {failed:?}");
+            let artifact = rig.artifact(&ended);
+            assert_whole(&artifact, &what);
+            assert_eq!(times(&ended, "completed"), 1, "{what}: {ended:?}");
+            let retried = times(&ended, "retried");
+            assert!(retried <= 1 && (area == "control/privacy" || retried == failed.len()), "{what}: {ended:?}");
+            if failed.is_empty() {
+                assert!(at > least, "{what}");
                 break;
             }
-            failures += 1;
+            made.push((request, artifact, what));
         }
-        assert!(failures >= least, "{area}: {failures} failures");
+        rig.engine.close().await;
+        let rig = rig.open_quick(&data);
+        for (request, artifact, what) in &made {
+            assert_eq!(rig.artifact(&rig.shown(request)), *artifact, "{what}");
+        }
+        rig.engine.close().await;
     }
+}
+
+/// The files of exports and of requests.
+fn files_of_exports(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = ["exports", "control/privacy"].map(|area| all_files(&dir.join(area)));
+    files.into_iter().flatten().filter_map(|path| fs::read(&path).ok().map(|bytes| (path, bytes))).collect()
+}
+
+/// Copies a data directory each time that the files of exports are about to be others, until the result is dropped.
+fn copy_at_each_step(data: &Path, copies: &Path) -> (Switch, Arc<Mutex<Vec<PathBuf>>>) {
+    let made = Arc::<Mutex<Vec<PathBuf>>>::default();
+    let (data, copies, noted) = (data.to_owned(), copies.to_owned(), Arc::clone(&made));
+    let last = Mutex::new(None);
+    let switch = Switch::watch(&data.clone(), move |_, path| {
+        if !path.starts_with(data.join("exports")) && !path.starts_with(data.join("control/privacy")) {
+            return;
+        }
+        let mut last = last.lock().unwrap();
+        let now = files_of_exports(&data);
+        if last.as_ref() != Some(&now) {
+            let mut noted = noted.lock().unwrap();
+            let target = copies.join(noted.len().to_string());
+            copy(&data, &target);
+            noted.push(target);
+            *last = Some(now);
+        }
+    });
+    (switch, made)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_at_each_step_leaves_an_export_to_be_finished() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let rig = half_sealed(&data).await.open_quick(&data);
+    let (switch, copies) = copy_at_each_step(&data, &home.path().join("copies"));
+    let made = rig.request(PrivacyRequestKind::Export, of_zanzibar()).await.unwrap();
+    rig.when(&made, "without a kill", is_done).await;
+    drop(switch);
+    rig.engine.close().await;
+    let copies = std::mem::take(&mut *copies.lock().unwrap());
+    let mut finished = 0;
+    for (step, killed) in copies.iter().enumerate() {
+        let (what, rig) = (format!("killed at step {step} of {}", copies.len()), rig.open_quick(killed));
+        if rig.engine.privacy_request(rig.organization, &made.id).is_ok() {
+            let done = rig.when(&made, &what, is_done).await;
+            assert_whole(&rig.artifact(&done), &what);
+            assert!(times(&done, "completed") == 1 && times(&done, "retried") == 0, "{what}: {done:?}");
+            finished += 1;
+        }
+        rig.engine.close().await;
+        let left: Vec<_> = files_of_exports(killed).into_keys().map(|path| path.file_name().unwrap().to_owned()).collect();
+        let expected = if finished > 0 { vec![OsString::from(format!("{}.json", made.id)); 2] } else { Vec::new() };
+        assert_eq!(left, expected, "{what}");
+    }
+    assert!(finished >= 12 && copies.len() - finished >= 2, "{finished} of {} steps", copies.len());
+}
+
+/// A kill at any step of an erasure leaves no file, and no request, that has the person.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_at_each_step_of_an_erasure_leaves_no_export_of_who_is_erased() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    let rig = half_sealed(&data).await.open_quick(&data);
+    let made = rig.request(PrivacyRequestKind::Export, of_zanzibar()).await.unwrap();
+    rig.when(&made, "without a kill", is_done).await;
+    let (switch, copies) = copy_at_each_step(&data, &home.path().join("copies"));
+    let erasure = rig.request(PrivacyRequestKind::Erasure, of_zanzibar()).await.unwrap();
+    rig.when(&erasure, "without a kill", is_done).await;
+    drop(switch);
+    rig.engine.close().await;
+    let copies = std::mem::take(&mut *copies.lock().unwrap());
+    for (step, killed) in copies.iter().enumerate() {
+        let (what, rig) = (format!("killed at step {step} of {}", copies.len()), rig.open_quick(killed));
+        // Also before its request has a file, it is recorded.
+        rig.finish(1, &what).await;
+        let is_over = |shown: &PrivacyRequest| shown.subject.is_erased() && times(shown, "artifact_erased") == 1;
+        let shown = rig.when(&made, &what, is_over).await;
+        assert_eq!(
+            (shown.status, shown.audit.last().unwrap().event.name()),
+            (PrivacyStatus::Completed, "artifact_erased"),
+            "{what}"
+        );
+        if rig.engine.privacy_request(rig.organization, &erasure.id).is_ok() {
+            rig.when(&erasure, &what, is_done).await;
+        }
+        rig.engine.close().await;
+        assert_eq!(artifacts(killed), 0, "{what}");
+        assert_gone(killed, "zanzibar", &what);
+    }
+    assert!(copies.len() >= 12, "{} steps", copies.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,7 +7,7 @@ use actix_web::body::SizedStream;
 use actix_web::http::Method;
 use actix_web::http::header::{self, ContentDisposition, DispositionParam, DispositionType, HeaderValue, Range};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use futures_util::stream;
 use headcount_actors::engine::{Download, DownloadError};
 use headcount_actors::privacy::ArtifactGone;
@@ -106,17 +106,23 @@ pub(crate) async fn download(state: web::Data<AppState>, request: HttpRequest) -
             });
         }
     };
-    if request.method() == Method::GET {
+    let is_read = request.method() == Method::GET;
+    if is_read {
         let (engine, token_id, noted) = (state.engine.clone(), caller.author(&state, &request).actor.token_id, id.clone());
         web::block(move || engine.note_download(&noted, token_id)).await.map_err(|_| ApiError::internal())??;
     }
-    Ok(answer(part, &id, &etag, found, (first, last)))
+    let length = if found.bytes == 0 { 0 } else { last + 1 - first };
+    let mut answer = answer(part, &id, &etag, found.bytes, (first, last));
+    // Without this, HEAD would read the file.
+    let until = if is_read { first + length } else { first };
+    Ok(answer.body(SizedStream::new(length, parts(found, first, until))))
 }
 
-fn answer(part: AskedPart, id: &PrivacyRequestId, etag: &str, found: Download, (first, last): (u64, u64)) -> HttpResponse {
+/// The answer without its body.
+fn answer(part: AskedPart, id: &PrivacyRequestId, etag: &str, bytes: u64, (first, last): (u64, u64)) -> HttpResponseBuilder {
     let mut answer = if part == AskedPart::Whole { HttpResponse::Ok() } else { HttpResponse::PartialContent() };
     if part != AskedPart::Whole {
-        answer.insert_header((header::CONTENT_RANGE, format!("bytes {first}-{last}/{}", found.bytes)));
+        answer.insert_header((header::CONTENT_RANGE, format!("bytes {first}-{last}/{bytes}")));
     }
     let name = DispositionParam::Filename(format!("headcount-export-{id}.json"));
     answer
@@ -125,8 +131,7 @@ fn answer(part: AskedPart, id: &PrivacyRequestId, etag: &str, found: Download, (
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header(ContentDisposition { disposition: DispositionType::Attachment, parameters: vec![name] })
         .content_type("application/json");
-    let length = if found.bytes == 0 { 0 } else { last + 1 - first };
-    answer.body(SizedStream::new(length, parts(found, first, first + length)))
+    answer
 }
 
 /// The bytes from `from` to `to`, as the client takes them.

@@ -43,6 +43,16 @@ impl File {
         Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(true))
     }
 
+    /// Creates a file without a name in `dir`, which is gone once it is closed. For the fault switch, it is called `unnamed`.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn unnamed(dir: &Path) -> io::Result<Self> {
+        let path = dir.join("unnamed");
+        let inner = run_at(Operation::Open, &path, || tempfile::tempfile_in(dir))?;
+        Ok(Self::from_std(inner, &path))
+    }
+
     /// Wraps a file that was opened at `path`.
     pub(super) fn from_std(inner: std::fs::File, path: &Path) -> Self {
         Self { inner, origin: Origin::new(path) }
@@ -118,6 +128,12 @@ impl File {
 impl Read for &File {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.origin.run(Operation::Read, || (&self.inner).read(bytes))
+    }
+}
+
+impl Read for File {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(bytes)
     }
 }
 

@@ -102,7 +102,19 @@ pub struct Switch(Arc<Armed>);
 #[derive(Debug)]
 struct Armed {
     dir: PathBuf,
+    watcher: Option<Watcher>,
     state: Mutex<State>,
+}
+
+type Watch = dyn Fn(Operation, &Path) + Send + Sync;
+
+/// Is called before each operation.
+struct Watcher(Box<Watch>);
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Watcher")
+    }
 }
 
 #[derive(Debug)]
@@ -120,8 +132,18 @@ impl Switch {
     /// Begins to count the operations under `dir` and fails those that `plan` selects.
     #[must_use]
     pub fn arm(dir: &Path, plan: Plan) -> Self {
+        Self::add(dir, plan, None)
+    }
+
+    /// Calls `watcher` before each operation under `dir`, and fails none. A copy of the files that is made then has what a kill would leave.
+    #[must_use]
+    pub fn watch(dir: &Path, watcher: impl Fn(Operation, &Path) + Send + Sync + 'static) -> Self {
+        Self::add(dir, Plan::default(), Some(Watcher(Box::new(watcher))))
+    }
+
+    fn add(dir: &Path, plan: Plan, watcher: Option<Watcher>) -> Self {
         let state = Mutex::new(State { plan, operations: 0, failed: Vec::new() });
-        let armed = Arc::new(Armed { dir: dir.to_owned(), state });
+        let armed = Arc::new(Armed { dir: dir.to_owned(), watcher, state });
         SWITCHES.lock().push(Arc::clone(&armed));
         ARMED.fetch_add(1, Ordering::Release);
         Self(armed)
@@ -168,6 +190,9 @@ impl Drop for Switch {
 
 impl Armed {
     fn check(&self, operation: Operation, path: &Path) -> Option<Plan> {
+        if let Some(Watcher(watcher)) = &self.watcher {
+            watcher(operation, path);
+        }
         let mut state = self.state.lock();
         state.operations += 1;
         let (plan, number) = (state.plan, state.operations);
@@ -251,6 +276,21 @@ mod tests {
         let name = dir.path().file_name().unwrap().to_str().unwrap();
         let (open, sync) = (format!("Open {name}"), format!("Sync {name}"));
         assert_eq!(switch.failed(), ["Open file.tmp", "Write file.tmp", "Sync file.tmp", "Rename file.tmp", &open, &sync]);
+    }
+
+    #[test]
+    fn a_watcher_sees_the_files_before_each_operation() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, seen) = (dir.path().join("file"), Arc::<Mutex<Vec<_>>>::default());
+        let (looked_at, noted) = (path.clone(), Arc::clone(&seen));
+        let switch = Switch::watch(dir.path(), move |operation, _| noted.lock().push((operation, looked_at.exists())));
+        write_atomically(&path, b"new", PRIVATE_FILE).unwrap();
+        drop(switch);
+        std::fs::remove_file(&path).unwrap();
+        write_atomically(&path, b"new", PRIVATE_FILE).unwrap();
+        let (open, write, sync, rename) = (Operation::Open, Operation::Write, Operation::Sync, Operation::Rename);
+        let expected = [(open, false), (write, false), (sync, false), (rename, false), (open, true), (sync, true)];
+        assert_eq!(*seen.lock(), expected);
     }
 
     #[test]

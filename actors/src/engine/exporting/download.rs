@@ -62,11 +62,18 @@ impl Engine {
         match &request.export.artifact {
             _ if self.lost_project(&request) => Err(DownloadError::Gone(ArtifactGone::Erased)),
             Some(artifact) if !is_expired => {
-                let file = Arc::new(self.inner.privacy.artifacts.read(id)?);
-                Ok(Download { file, bytes: artifact.bytes, sha256: artifact.sha256.clone() })
+                let file = self.inner.privacy.artifacts.read(id).map_err(|error| self.unreadable(organization, id, error))?;
+                Ok(Download { file: Arc::new(file), bytes: artifact.bytes, sha256: artifact.sha256.clone() })
             }
             _ => Err(DownloadError::Gone(ArtifactGone::Expired)),
         }
+    }
+
+    fn unreadable(&self, organization: OrganizationId, id: &PrivacyRequestId, error: std::io::Error) -> DownloadError {
+        // It may be withdrawn this moment, and noted once the lock is free.
+        let _alone = self.inner.privacy.jobs.alone();
+        let gone = self.inner.privacy.get(organization, id).and_then(|request| request.export.gone);
+        gone.map_or(DownloadError::Unreadable(error), DownloadError::Gone)
     }
 
     /// Notes in the audit view that an artifact, or a part of it, is being downloaded. When this returns, that is durable.

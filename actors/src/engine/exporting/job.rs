@@ -35,12 +35,15 @@ impl Drop for Place {
 
 impl Engine {
     /// Begins to make an export, if it is its turn. Call it on a thread of a runtime that may block.
-    pub(in crate::engine) fn advance_export(&self, request: &PrivacyRequest) -> io::Result<()> {
-        let Some((is_over, is_first)) = self.inner.privacy.jobs.begin(request) else { return Ok(()) };
-        let place = Place { engine: self.clone(), id: request.id.clone() };
+    pub(in crate::engine) fn advance_export(&self, listed: &PrivacyRequest) -> io::Result<()> {
+        let Some((is_over, is_first)) = self.inner.privacy.jobs.begin(listed) else { return Ok(()) };
+        let place = Place { engine: self.clone(), id: listed.id.clone() };
         let now = self.clock().now();
-        self.inner.privacy.change(&request.id, |request| request.begin(now, is_first))?;
-        let request = request.clone();
+        let begun = self.inner.privacy.change(&listed.id, |request| request.begin(now, is_first));
+        begun.inspect_err(|_| self.pause_export(listed, listed.export.failed_tries))?;
+        // It may have ended since it was listed.
+        let request = self.inner.privacy.get(listed.organization, &listed.id).filter(|request| request.is_open());
+        let Some(request) = request else { return Ok(()) };
         Handle::current().spawn_blocking(move || {
             let engine = place.engine.clone();
             engine.make_export(&request, &is_over);
@@ -72,7 +75,14 @@ impl Engine {
         if let Err(error) = counted {
             tracing::warn!(request = %request.id, %error, "a failed export could not be noted");
         }
-        self.inner.privacy.jobs.pause(&request.id, failed_tries);
+        self.pause_export(request, failed_tries);
+    }
+
+    /// Has the next attempt wait.
+    fn pause_export(&self, request: &PrivacyRequest, failed_tries: u32) {
+        let pauses = &self.inner.config.export_pauses;
+        let pause = pauses[(failed_tries as usize).min(pauses.len() - 1)];
+        self.inner.privacy.jobs.pause(&request.id, pause);
     }
 
     fn attempt_export(&self, request: &PrivacyRequest, course: &Course) -> Result<(), AttemptError> {

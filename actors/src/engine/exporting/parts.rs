@@ -1,8 +1,8 @@
 //! What an artifact is put together from: sorted records, and text that waits for its place.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 
+use headcount_storage::files::File;
 use serde::Serialize;
 
 use crate::engine::scan::{SortedRecords, SpillDir, SpillWriter};

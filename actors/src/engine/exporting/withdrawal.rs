@@ -14,13 +14,14 @@ impl Engine {
         let _alone = self.inner.privacy.jobs.alone();
         let now = self.clock().now();
         for request in self.inner.privacy.exports(organization) {
-            let is_theirs = request.keys.meets(erased);
-            let has_id = request.export.artifact.as_ref().is_some_and(|artifact| artifact.has_any_of(&erased.others));
-            if request.is_open() && is_theirs {
-                let failed = |request: &mut PrivacyRequest| request.fail(now, PrivacyFailure::SubjectErased);
-                self.inner.privacy.change(&request.id, failed)?;
+            if request.is_open() && request.keys.meets(erased) {
+                self.inner.privacy.change(&request.id, |request| {
+                    if request.is_open() {
+                        request.fail(now, PrivacyFailure::SubjectErased);
+                    }
+                })?;
                 self.inner.privacy.jobs.stop(&request.id);
-            } else if request.keeps_artifact() && (is_theirs || has_id) {
+            } else if request.keeps_artifact() && request.names_any_of(erased) {
                 self.remove_artifact(&request, ArtifactGone::Erased)?;
             }
         }
@@ -47,11 +48,10 @@ impl Engine {
 
     /// Whether a project with events in the artifact was deleted.
     pub(super) fn lost_project(&self, request: &PrivacyRequest) -> bool {
-        let projects = request.export.artifact.as_ref().map(|artifact| &artifact.projects);
-        projects.is_some_and(|projects| projects.iter().any(|project| self.registry().policy(*project).is_none()))
+        request.artifact_projects().iter().any(|project| self.registry().policy(*project).is_none())
     }
 
-    /// Removes a file, then notes it: a request that is not noted is found again.
+    /// Removes a file, then notes it: a request that is not noted is found again, also by the next start.
     fn remove_artifact(&self, request: &PrivacyRequest, gone: ArtifactGone) -> io::Result<()> {
         self.inner.privacy.artifacts.remove(&request.id)?;
         let now = self.clock().now();

@@ -1,10 +1,11 @@
 //! Temporary files of scans.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use headcount_storage::files::File;
 
 const BUFFER_BYTES: usize = 16 << 10;
 
@@ -23,7 +24,7 @@ impl SpillDir {
 
     /// Creates an unnamed file, which is gone once it is closed.
     pub(in crate::engine) fn create(&self) -> io::Result<SpillWriter> {
-        let file = tempfile::tempfile_in(&self.dir)?;
+        let file = File::unnamed(&self.dir)?;
         Ok(SpillWriter { out: BufWriter::with_capacity(BUFFER_BYTES, file), bytes: 0, written: Arc::clone(&self.written) })
     }
 

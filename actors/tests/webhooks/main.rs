@@ -16,6 +16,10 @@ use headcount_actors::webhooks::{
 use headcount_actors::{Engine, EngineConfig};
 use serde_json::Value;
 
+#[path = "../support/copies.rs"]
+mod copies;
+mod files;
+#[path = "../support/mod.rs"]
 mod support;
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,119 @@
+//! The webhooks in memory, found by id and by project.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::time::Instant;
+
+use super::delivery::DeliveryProgress;
+use super::webhook::Webhook;
+use crate::registry::WebhookId;
+
+/// A webhook, and how far it has come.
+#[derive(Debug)]
+pub(super) struct HeldWebhook {
+    /// Its id and its project stay as they are.
+    pub(super) webhook: Webhook,
+    pub(super) progress: DeliveryProgress,
+    /// Changes with each replay.
+    pub(super) generation: u64,
+    /// Since when the progress is in memory alone.
+    pub(super) unsaved_since: Option<Instant>,
+}
+
+impl HeldWebhook {
+    pub(super) fn new(webhook: Webhook, progress: DeliveryProgress) -> Self {
+        Self { webhook, progress, generation: 0, unsaved_since: None }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct HeldWebhooks {
+    by_id: BTreeMap<WebhookId, HeldWebhook>,
+    by_project: HashMap<ProjectId, BTreeSet<WebhookId>>,
+}
+
+impl HeldWebhooks {
+    pub(super) fn insert(&mut self, held: HeldWebhook) {
+        let (id, project) = (held.webhook.id.clone(), held.webhook.project);
+        self.by_project.entry(project).or_default().insert(id.clone());
+        self.by_id.insert(id, held);
+    }
+
+    pub(super) fn remove(&mut self, id: &WebhookId) {
+        let Some(HeldWebhook { webhook, .. }) = self.by_id.remove(id) else { return };
+        if let Some(of_project) = self.by_project.get_mut(&webhook.project) {
+            of_project.remove(id);
+            if of_project.is_empty() {
+                self.by_project.remove(&webhook.project);
+            }
+        }
+    }
+
+    pub(super) fn get(&self, id: &WebhookId) -> Option<&HeldWebhook> {
+        self.by_id.get(id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &WebhookId) -> Option<&mut HeldWebhook> {
+        self.by_id.get_mut(id)
+    }
+
+    /// All of them, in the order of their ids.
+    pub(super) fn all(&self) -> impl Iterator<Item = &HeldWebhook> + Clone {
+        self.by_id.values()
+    }
+
+    /// Whether a project has one.
+    pub(super) fn has_of(&self, project: ProjectId) -> bool {
+        self.by_project.contains_key(&project)
+    }
+
+    /// Those of a project, in the order of their ids.
+    pub(super) fn of_project(&self, project: ProjectId) -> impl Iterator<Item = &HeldWebhook> {
+        let ids = self.by_project.get(&project).into_iter().flatten();
+        ids.filter_map(|id| self.by_id.get(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::OrganizationId;
+
+    use super::super::webhook::{SigningSecret, WebhookStatus};
+    use super::*;
+
+    fn of(project: u64) -> HeldWebhook {
+        let webhook = Webhook {
+            id: WebhookId::random().unwrap(),
+            organization: OrganizationId(1),
+            project: ProjectId(project),
+            url: "https://a.example/".to_owned(),
+            events: Vec::new(),
+            status: WebhookStatus::Active,
+            created_at: Instant(1),
+            created_after: 0,
+            secret: SigningSecret::random().unwrap().0,
+            former: None,
+        };
+        HeldWebhook::new(webhook, DeliveryProgress::default())
+    }
+
+    #[test]
+    fn a_project_has_its_webhooks_until_they_are_removed() {
+        let mut held = HeldWebhooks::default();
+        let made = [of(1), of(2), of(1)];
+        let ids = made.each_ref().map(|held| held.webhook.id.clone());
+        made.into_iter().for_each(|one| held.insert(one));
+        let found = |held: &HeldWebhooks, project: u64| -> BTreeSet<WebhookId> {
+            held.of_project(ProjectId(project)).map(|held| held.webhook.id.clone()).collect()
+        };
+        assert_eq!(found(&held, 1), BTreeSet::from([ids[0].clone(), ids[2].clone()]));
+        held.remove(&ids[0]);
+        held.remove(&ids[0]);
+        assert_eq!((found(&held, 1), held.has_of(ProjectId(1))), (BTreeSet::from([ids[2].clone()]), true));
+        held.remove(&ids[2]);
+        assert_eq!((found(&held, 1), held.has_of(ProjectId(1))), (BTreeSet::new(), false));
+        assert_eq!((held.all().count(), held.has_of(ProjectId(2)), held.has_of(ProjectId(3))), (1, true, false));
+    }
+}
