@@ -25,7 +25,7 @@
 //! | [`webhooks`] | notifications, to a receiver on this machine |
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
 //! | [`matrix`] | every operation with every kind of credential |
-//! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
+//! | [`management`], [`ops`], [`secrets`], [`canaries`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -36,6 +36,7 @@ mod backup;
 mod bodies;
 mod bounds;
 mod caching;
+mod canaries;
 mod cases;
 mod client;
 mod command_line;
