@@ -18,6 +18,7 @@
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`manage`] | the management commands |
+//! | [`revocation`] | credentials that are revoked while they are used |
 //! | [`audit_log`] | who changed what |
 //! | [`profile_builds`] | builds of company profiles, from websites on this machine |
 //! | [`privacy_requests`] | erasures and opt-ins |
@@ -66,6 +67,7 @@ mod questions;
 mod rate_limits;
 mod raw_events;
 mod reindex;
+mod revocation;
 mod scans;
 mod secrets;
 mod server;
