@@ -9,7 +9,7 @@
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`archive`] | sealing, and who else reads the files |
 //! | [`views`] | kept answers: asked again after everything that can change them |
-//! | [`slow_clients`] | what clients cost that send or read slowly |
+//! | [`slow_clients`], [`overload`] | what clients cost that send or read slowly; everything at once |
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`intake`] | what arrived, and why some of it was not recorded |
@@ -57,6 +57,7 @@ mod management;
 mod matrix;
 mod not_yet;
 mod ops;
+mod overload;
 mod parameters;
 mod paths;
 mod privacy;

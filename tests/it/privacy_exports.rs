@@ -109,11 +109,11 @@ fn an_artifact_is_complete() {
     assert_sums(&tenant, &artifact);
 }
 
-/// The schema that a part of the document refers to, which may be beside null.
+/// The schema of what is not null.
 fn schema<'d>(document: &'d Value, part: &'d Value) -> &'d Value {
-    let options = part["oneOf"].as_array().into_iter().flatten();
-    let reference = options.chain([part]).find_map(|option| option["$ref"].as_str());
-    reference.map_or(part, |path| document.pointer(&path[1..]).expect("a schema"))
+    let mut options = part["oneOf"].as_array().into_iter().flatten();
+    let part = options.find(|option| option["type"] != "null").unwrap_or(part);
+    part["$ref"].as_str().map_or(part, |path| document.pointer(&path[1..]).expect("a schema"))
 }
 
 /// Compares the keys of an object, and of those in it, with the document's. Returns how many objects there were.

@@ -2,21 +2,91 @@
 
 use std::collections::BTreeMap;
 
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::resources::docs::AnyJson;
 use crate::http::resources::privacy_requests::PrivacySubjectAnswer;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::decimal::Decimal;
 
+/// The type of a value in the artifact.
+trait ArtifactValue {
+    fn schema() -> RefOr<Schema>;
+}
+
+macro_rules! values {
+    ($($type:ty),*) => { $(impl ArtifactValue for $type {
+        fn schema() -> RefOr<Schema> {
+            <$type as PartialSchema>::schema()
+        }
+    })* };
+}
+
+values!(String, u64, bool, Timestamp, Decimal, AnyJson);
+
+/// The document has it already.
+impl ArtifactValue for PrivacySubjectAnswer {
+    fn schema() -> RefOr<Schema> {
+        Ref::from_schema_name(Self::name()).into()
+    }
+}
+
+impl<T: ArtifactValue> ArtifactValue for Option<T> {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new().item(ObjectBuilder::new().schema_type(Type::Null)).item(T::schema()).into()
+    }
+}
+
+impl<T: ArtifactValue> ArtifactValue for Vec<T> {
+    fn schema() -> RefOr<Schema> {
+        ArrayBuilder::new().items(T::schema()).into()
+    }
+}
+
+impl<T: ArtifactValue> ArtifactValue for BTreeMap<String, T> {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().additional_properties(Some(T::schema())).into()
+    }
+}
+
+fn described(schema: RefOr<Schema>, text: &str) -> RefOr<Schema> {
+    let text = Some(text.trim().to_owned());
+    match schema {
+        RefOr::T(Schema::Object(mut object)) => {
+            object.description = text;
+            object.into()
+        }
+        RefOr::T(Schema::Array(mut array)) => {
+            array.description = text;
+            array.into()
+        }
+        RefOr::T(Schema::OneOf(mut options)) => {
+            options.description = text;
+            RefOr::T(Schema::OneOf(options))
+        }
+        other => other,
+    }
+}
+
 /// Defines objects all of whose keys are always there.
 macro_rules! shapes {
-    ($($(#[$summary:meta])+ $visibility:vis struct $name:ident { $($(#[$text:meta])+ $field:ident: $type:ty,)* })*) => {
+    ($($(#[doc = $summary:literal])+ $visibility:vis struct $name:ident { $(#[doc = $text:literal] $field:ident: $type:ty,)* })*) => {
         $(
-            $(#[$summary])+
-            #[derive(ToSchema)]
-            #[expect(dead_code, reason = "the engine writes such objects")]
-            $visibility struct $name { $($(#[$text])+ #[schema(required)] $field: $type,)* }
+            $(#[doc = $summary])+
+            $visibility struct $name;
+
+            impl ArtifactValue for $name {
+                fn schema() -> RefOr<Schema> {
+                    let object = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
+                    $(
+                        let schema = described(<$type as ArtifactValue>::schema(), $text);
+                        let object = object.property(stringify!($field), schema).required(stringify!($field));
+                    )*
+                    described(object.into(), concat!($($summary),+))
+                }
+            }
         )*
     };
 }
@@ -120,7 +190,7 @@ shapes! {
         privacy_categories: Option<String>,
         /// The privacy signals.
         privacy_signals: Option<String>,
-        /// What told of the consent.
+        /// Where the consent was given.
         consent_source: Option<String>,
         /// The money, as it was sent.
         value: Option<Decimal>,
@@ -228,3 +298,11 @@ shapes! {
         events: u64,
     }
 }
+
+impl PartialSchema for PrivacyArtifactShape {
+    fn schema() -> RefOr<Schema> {
+        <Self as ArtifactValue>::schema()
+    }
+}
+
+impl ToSchema for PrivacyArtifactShape {}
