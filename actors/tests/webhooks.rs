@@ -268,7 +268,7 @@ async fn each_try_has_the_same_bytes_and_is_signed_with_its_time() {
     wait_for(&engine, &webhook.id, &["delivered"; 3]).await;
     engine.replay_webhook(organization(&engine), &webhook.id, 0, clock.now()).unwrap();
     receivers.messages("a", |messages| messages.len() == 8);
-    let requests = requests.lock().unwrap();
+    let requests = requests.lock().unwrap().clone();
     let signed: Vec<_> = [&secret, &rotated.secret]
         .map(|secret| requests.iter().map(|request| count_signed_by(request, secret.expose())).collect::<Vec<_>>())
         .into();

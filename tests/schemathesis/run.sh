@@ -5,7 +5,7 @@
 #
 #   HEADCOUNT_BIN                  the program (built if not given)
 #   SCHEMATHESIS_MAX_EXAMPLES      requests for each operation and phase (40)
-#   SCHEMATHESIS_SECONDS           when to give up (600)
+#   SCHEMATHESIS_SECONDS           when to give up (1200)
 #   SCHEMATHESIS_VENV              where schemathesis is installed (a directory under target/)
 set -euo pipefail
 
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 version=4.32.5
 examples=${SCHEMATHESIS_MAX_EXAMPLES:-40}
-seconds=${SCHEMATHESIS_SECONDS:-600}
+seconds=${SCHEMATHESIS_SECONDS:-1200}
 venv=${SCHEMATHESIS_VENV:-${CARGO_TARGET_DIR:-$root/target}/schemathesis-$version}
 
 if [ -z "${HEADCOUNT_BIN:-}" ]; then
