@@ -192,6 +192,48 @@ async fn the_first_profile_is_free_and_later_builds_fill_what_is_empty() {
     f.engine.close().await;
 }
 
+/// Fields all of which have this in them.
+fn all_fields(text: &str) -> ProfileFields {
+    ProfileFields {
+        name: Some(text.into()),
+        description: Some(text.into()),
+        industry: Some(text.into()),
+        logo_url: Some(format!("https://{text}.example/logo.png")),
+        social: [("linkedin".to_owned(), format!("https://{text}.example/"))].into(),
+        emails: vec![format!("{text}@a.example")],
+        technologies: vec![text.into()],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_fills_each_empty_field_and_overwrites_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let f = Fixture::new(dir.path());
+    f.give(2);
+    let tell = |text: &str| {
+        let findings = SiteFindings { fields: all_fields(text), ..SiteFindings::default() };
+        f.sites.tell.lock().unwrap().insert("a.example".into(), findings);
+    };
+    tell("first");
+    assert_eq!(f.build("a.example", None).await.profile.unwrap().fields, all_fields("first"));
+    tell("second");
+    let refreshed = f.build("a.example", None).await.profile.unwrap();
+    assert_eq!(refreshed.fields, all_fields("first"), "what was there stays");
+    let empty = ProfilePatch {
+        name: Some(String::new()),
+        description: Some(String::new()),
+        industry: Some(String::new()),
+        logo_url: Some(String::new()),
+        social: Some([].into()),
+        emails: Some(Vec::new()),
+        technologies: Some(Vec::new()),
+        ..ProfilePatch::default()
+    };
+    f.engine.change_company_profile(f.organization, &refreshed.id, empty, NOW).unwrap();
+    assert_eq!(f.build("a.example", None).await.profile.unwrap().fields, all_fields("second"), "what was removed is filled");
+    f.engine.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_build_that_fails_makes_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -17,14 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An event of a stream.
 #[derive(Debug, Clone)]
-struct Sent {
+pub(crate) struct Sent {
     id: String,
     event: String,
     data: Value,
 }
 
 /// A client of a stream.
-struct Stream {
+pub(crate) struct Stream {
     lines: BufReader<TcpStream>,
     head: String,
     /// What the client shows: all frames so far, merged.
@@ -34,7 +34,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn open(tenant: &Tenant, token: &str, last_id: Option<&str>) -> Stream {
+    pub(crate) fn open(tenant: &Tenant, token: &str, last_id: Option<&str>) -> Stream {
         let mut socket = TcpStream::connect(tenant.server.address()).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let path = tenant.path("live");
@@ -77,7 +77,7 @@ impl Stream {
     }
 
     /// Reads one event and shows it.
-    fn read(&mut self) -> Option<Sent> {
+    pub(crate) fn read(&mut self) -> Option<Sent> {
         let sent = self.next()?;
         match sent.event.as_str() {
             "snapshot" => self.shown = sent.data.clone(),
@@ -96,7 +96,7 @@ impl Stream {
 
     /// Reads until the shown figures are so.
     #[track_caller]
-    fn read_until(&mut self, is_so: impl Fn(&Value) -> bool) {
+    pub(crate) fn read_until(&mut self, is_so: impl Fn(&Value) -> bool) {
         let until = Instant::now() + PATIENCE;
         while !is_so(&self.shown) {
             assert!(Instant::now() < until, "shown: {}", self.shown);
@@ -262,7 +262,7 @@ fn a_stream_that_is_cut_again_and_again_ends_with_the_figures_of_the_api() {
 }
 
 /// Reads to the end. Returns the reason, and how long it took.
-fn bye(stream: &mut Stream) -> (String, Duration) {
+pub(crate) fn bye(stream: &mut Stream) -> (String, Duration) {
     let began = Instant::now();
     loop {
         let sent = stream.read().expect("a reason before the end");

@@ -9,7 +9,7 @@
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
 //! | [`archive`] | sealing, and who else reads the files |
 //! | [`views`] | kept answers: asked again after everything that can change them |
-//! | [`slow_clients`] | what clients cost that send or read slowly |
+//! | [`slow_clients`], [`overload`] | what clients cost that send or read slowly; everything at once |
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`intake`] | what arrived, and why some of it was not recorded |
@@ -18,6 +18,7 @@
 //! | [`starting`] | what is answered while the engine opens |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`manage`] | the management commands |
+//! | [`revocation`] | credentials that are revoked while they are used |
 //! | [`audit_log`] | who changed what |
 //! | [`profile_builds`] | builds of company profiles, from websites on this machine |
 //! | [`privacy_requests`] | erasures and opt-ins |
@@ -25,7 +26,7 @@
 //! | [`webhooks`] | notifications, to a receiver on this machine |
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
 //! | [`matrix`] | every operation with every kind of credential |
-//! | [`management`], [`ops`], [`secrets`] | the rest of the interface, and what must never be logged |
+//! | [`management`], [`ops`], [`secrets`], [`canaries`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -36,6 +37,7 @@ mod backup;
 mod bodies;
 mod bounds;
 mod caching;
+mod canaries;
 mod cases;
 mod client;
 mod command_line;
@@ -55,6 +57,7 @@ mod management;
 mod matrix;
 mod not_yet;
 mod ops;
+mod overload;
 mod parameters;
 mod paths;
 mod privacy;
@@ -66,6 +69,7 @@ mod questions;
 mod rate_limits;
 mod raw_events;
 mod reindex;
+mod revocation;
 mod scans;
 mod secrets;
 mod server;

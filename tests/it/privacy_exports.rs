@@ -109,6 +109,44 @@ fn an_artifact_is_complete() {
     assert_sums(&tenant, &artifact);
 }
 
+/// The schema of what is not null.
+fn schema<'d>(document: &'d Value, part: &'d Value) -> &'d Value {
+    let mut options = part["oneOf"].as_array().into_iter().flatten();
+    let part = options.find(|option| option["type"] != "null").unwrap_or(part);
+    part["$ref"].as_str().map_or(part, |path| document.pointer(&path[1..]).expect("a schema"))
+}
+
+/// Compares the keys of an object, and of those in it, with the document's. Returns how many objects there were.
+fn assert_keys(document: &Value, part: &Value, found: &Value) -> usize {
+    let schema = schema(document, part);
+    match found {
+        Value::Array(items) => items.iter().map(|item| assert_keys(document, &schema["items"], item)).sum(),
+        Value::Object(fields) if schema["properties"].is_object() => {
+            let properties = schema["properties"].as_object().unwrap();
+            let is_closed = schema["additionalProperties"] == false;
+            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            assert!(is_closed && fields.keys().all(|key| properties.contains_key(key)), "{found} is not {schema}");
+            assert!(required.into_iter().all(|key| fields.contains_key(key)), "{found} is not {schema}");
+            1 + fields.iter().map(|(key, value)| assert_keys(document, &properties[key], value)).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+#[test]
+fn an_artifact_is_as_the_document_says() {
+    let tenant = Tenant::new();
+    with_ada(&tenant);
+    let artifact = exported(&tenant, json!({"user_id": "ada"}));
+    let document = tenant.get("/openapi.json").ok(200);
+    let path = "/paths/~1privacy-requests~1{request_id}~1download/get/responses/200/content/application~1json/schema";
+    let objects = assert_keys(&document, document.pointer(path).unwrap(), &artifact);
+    let count = |name: &str| artifact[name].as_array().unwrap().len();
+    let lists: usize = ["events", "sessions", "orders", "companies", "groups"].map(count).iter().sum();
+    // And the artifact, its subject, and an identity with an anonymous id, twice.
+    assert_eq!(objects, lists + 6, "{artifact}");
+}
+
 fn assert_events(tenant: &Tenant, artifact: &Value, other: &str) {
     let (rows, id) = (artifact["events"].as_array().unwrap(), &artifact["identity"]["identity_id"]);
     let names: Vec<&str> = rows.iter().map(|event| event["name"].as_str().unwrap()).collect();

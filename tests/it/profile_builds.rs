@@ -21,12 +21,12 @@ const HOME: &str = "<title>Acme</title><meta name=description content='Anvils.'>
     \"sameAs\": [\"https://www.linkedin.com/company/acme\"]}</script>";
 
 /// A website: the answers by path, each a status, headers and a body. `slow` never ends.
-struct Site {
+pub(crate) struct Site {
     port: u16,
 }
 
 impl Site {
-    fn start(answers: &[(&str, u16, &str, &str)]) -> Self {
+    pub(crate) fn start(answers: &[(&str, u16, &str, &str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let owned = |(path, status, headers, body): &(&str, u16, &str, &str)| {
             ((*path).to_owned(), (*status, (*headers).to_owned(), (*body).to_owned()))
@@ -59,7 +59,7 @@ impl Site {
         site
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 }

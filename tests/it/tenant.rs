@@ -55,6 +55,17 @@ impl Tenant {
         }
     }
 
+    /// The same one, for another thread.
+    pub(crate) fn same(&self) -> Tenant {
+        Tenant {
+            server: Arc::clone(&self.server),
+            organization: self.organization.clone(),
+            project: self.project.clone(),
+            key: self.key.clone(),
+            token: self.token.clone(),
+        }
+    }
+
     /// A new organization with every capability.
     pub(crate) fn capable() -> Tenant {
         let tenant = Tenant::new();

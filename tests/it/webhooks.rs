@@ -19,13 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A request that a receiver got.
 #[derive(Clone, Debug)]
-struct Received {
+pub(crate) struct Received {
     signature: String,
     body: Vec<u8>,
 }
 
 impl Received {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("a JSON body")
     }
 
@@ -42,13 +42,13 @@ impl Received {
 }
 
 /// A receiver that answers with one status after another, the last one for ever; 0 cuts the connection.
-struct Receiver {
+pub(crate) struct Receiver {
     address: SocketAddr,
     got: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Receiver {
-    fn start(statuses: &[u16]) -> Self {
+    pub(crate) fn start(statuses: &[u16]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (got, mut statuses) = (Arc::new(Mutex::new(Vec::new())), statuses.to_vec());
@@ -68,13 +68,13 @@ impl Receiver {
         receiver
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
 
     /// Waits until it got `count` requests.
     #[track_caller]
-    fn wait(&self, count: usize) -> Vec<Received> {
+    pub(crate) fn wait(&self, count: usize) -> Vec<Received> {
         let began = Instant::now();
         loop {
             let got = self.got.lock().unwrap().clone();

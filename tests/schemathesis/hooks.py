@@ -3,9 +3,11 @@
 import atexit
 import base64
 import collections
+import http.server
 import json
 import os
 import random
+import threading
 import time
 import urllib.request
 
@@ -32,6 +34,14 @@ def ask(method, path, body=None):
         return json.load(answer)
 
 
+def wait_for(path, statuses):
+    """Waits while what is there has one of these statuses."""
+    until = time.monotonic() + 60
+    while ask("GET", path)["status"] in statuses:
+        assert time.monotonic() < until, path
+        time.sleep(0.1)
+
+
 PROJECT = ask("POST", "/projects", {"name": "fuzzed"})
 # Somebody, of a company and of a group. The examples of the document erase others.
 GRACE = {"name": "order", "user_id": "grace", "value": 5, "group_type": "team", "group_id": "t1", "metadata": {"email": "grace@hopper.com"}}
@@ -40,10 +50,43 @@ COMPANY = ask("GET", "/companies/lookup?domain=hopper.com")["company_id"]
 CAPABLE = {"capabilities": ["target_accounts"]}
 ask("PATCH", "/organization", CAPABLE)
 PROFILE = ask("POST", "/company-profiles", {"website": "hopper.com"})
+
+
+class Site(http.server.BaseHTTPRequestHandler):
+    """A website that a profile can be built from."""
+
+    def do_GET(self):
+        body = b"<title>Hopper</title><meta name=description content=Compilers.><a href='mailto:hi@hopper.example'>mail</a>"
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+SITE = "127.0.0.1:" + os.environ["HEADCOUNT_SITE_PORT"]
+site = http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["HEADCOUNT_SITE_PORT"])), Site)
+threading.Thread(target=site.serve_forever, daemon=True).start()
+
+
+def account(website):
+    """A profile with a website, and a run that builds it, which has ended."""
+    made = ask("POST", "/company-profiles", {"website": website})
+    run = ask("POST", "/company-profiles/build", {"website": website, "profile_id": made["id"]})["run_id"]
+    wait_for("/company-profiles/builds/" + run, ("queued", "running"))
+    return {"website": website, "profile_id": made["id"], "run_id": run}
+
+
+AFFORDED = dict(CAPABLE, actions_balance=1000)
+ask("PATCH", "/organization", AFFORDED)
+# The second one's address is not allowed: its builds fail.
+ACCOUNTS = [account("http://" + SITE), account("http://127.0.0.1:9")]
 WEBHOOK = ask("POST", "/webhooks", {"project_id": PROJECT["project_id"], "url": "https://hooks.example/", "events": ["notification"]})
 EXPORT = ask("POST", "/privacy-requests", {"type": "export", "user_id": "grace"})
-while ask("GET", "/privacy-requests/" + EXPORT["id"])["status"] != "completed":
-    time.sleep(0.1)
+wait_for("/privacy-requests/" + EXPORT["id"], ("pending", "processing"))
 # What names them, by path; of several ways any.
 KNOWN = {
     "/identities/": [{"user_id": "grace"}, {"email": "Grace@hopper.com"}],
@@ -75,13 +118,21 @@ def name_known(case):
         # Whatever was tried on the organization.
         ask("PATCH", "/organization", CAPABLE)
     if "profile_id" in case.path_parameters:
+        ask("PATCH", "/organization", CAPABLE)
         profile = ask("POST", "/company-profiles", {"label": "to be removed"}) if is_removal else PROFILE
         case.path_parameters["profile_id"] = profile["id"]
+    if "run_id" in case.path_parameters:
+        case.path_parameters["run_id"] = rng.choice(ACCOUNTS)["run_id"]
     if path == "/webhooks" and isinstance(case.body, dict):
         case.body["project_id"] = PROJECT["project_id"]
+        if "url" in case.body:
+            case.body["url"] = "https://hooks.example/%d" % rng.randrange(9)
     if "webhook_id" in case.path_parameters:
         new = {"project_id": PROJECT["project_id"], "url": "https://hooks.example/"}
         case.path_parameters["webhook_id"] = (ask("POST", "/webhooks", new) if is_removal else WEBHOOK)["id"]
+        if isinstance(case.query, dict):
+            # Random ids are in no list.
+            case.query.pop("starting_after", None)
     if "request_id" in case.path_parameters:
         case.path_parameters["request_id"] = EXPORT["id"]
 
@@ -107,6 +158,15 @@ def before_call(context, case, kwargs):
         case.path_parameters["project_id"] = project["project_id"] if is_positive(case) else "prj_00000000000"
     if is_positive(case) and "company_id" in case.path_parameters and rng.randrange(4):
         case.path_parameters["company_id"] = COMPANY
+    if case.operation.label == "POST /company-profiles/build" and is_positive(case) and isinstance(case.body, dict):
+        # Never a website of somebody else.
+        ask("PATCH", "/organization", AFFORDED)
+        known = rng.choice(ACCOUNTS)
+        case.body["website"] = known["website"]
+        if rng.randrange(4):
+            case.body.pop("profile_id", None)
+        if rng.randrange(2):
+            case.body["profile_id"] = known["profile_id"]
     if is_positive(case) and rng.randrange(4):
         name_known(case)
     for path, ways in KNOWN.items():
@@ -130,6 +190,9 @@ def before_call(context, case, kwargs):
 @schemathesis.hook
 def after_call(context, case, response):
     answered[case.operation.label][response.status_code] += 1
+    if case.operation.label == "POST /privacy-requests" and response.status_code == 201:
+        # While an erasure puts a project's new state in place, the project answers 503: that is meant.
+        wait_for("/privacy-requests/" + json.loads(response.content)["id"], ("pending", "processing"))
 
 
 @atexit.register

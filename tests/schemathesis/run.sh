@@ -5,7 +5,7 @@
 #
 #   HEADCOUNT_BIN                  the program (built if not given)
 #   SCHEMATHESIS_MAX_EXAMPLES      requests for each operation and phase (40)
-#   SCHEMATHESIS_SECONDS           when to give up (600)
+#   SCHEMATHESIS_SECONDS           when to give up (1200)
 #   SCHEMATHESIS_VENV              where schemathesis is installed (a directory under target/)
 set -euo pipefail
 
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 version=4.32.5
 examples=${SCHEMATHESIS_MAX_EXAMPLES:-40}
-seconds=${SCHEMATHESIS_SECONDS:-600}
+seconds=${SCHEMATHESIS_SECONDS:-1200}
 venv=${SCHEMATHESIS_VENV:-${CARGO_TARGET_DIR:-$root/target}/schemathesis-$version}
 
 if [ -z "${HEADCOUNT_BIN:-}" ]; then
@@ -41,7 +41,8 @@ for name in $(compgen -e HEADCOUNT_); do
     [ "$name" = HEADCOUNT_BIN ] || unset "$name"
 done
 keys=$("$HEADCOUNT_BIN" init --data-dir "$work/data" --json)
-"$HEADCOUNT_BIN" serve --data-dir "$work/data" --listen 127.0.0.1:0 --min-free-bytes 1MiB >"$work/out" 2>"$work/log" &
+site=$(python3 -c 'import socket; free = socket.socket(); free.bind(("127.0.0.1", 0)); print(free.getsockname()[1])')
+"$HEADCOUNT_BIN" serve --data-dir "$work/data" --listen 127.0.0.1:0 --min-free-bytes 1MiB --outbound-allow "127.0.0.1:$site" >"$work/out" 2>"$work/log" &
 server=$!
 for _ in $(seq 300); do
     url=$(sed -n 's/^listening on //p' "$work/out")
@@ -56,6 +57,7 @@ checks=$checks,response_schema_conformance,allow_header_conformance
 failed=0
 cd "$work"
 HEADCOUNT_URL=$url HEADCOUNT_KEYS=$keys HEADCOUNT_OPERATOR=$(cat "$work/data/operator-token") HEADCOUNT_REPORT=$work/report.json \
+HEADCOUNT_SITE_PORT=$site \
 PYTHONPATH=$here SCHEMATHESIS_HOOKS=hooks \
     timeout --signal=INT --kill-after=30 "$seconds" "$venv/bin/schemathesis" run "$url/openapi.json" \
     --checks "$checks" --max-examples "$examples" --seed 1 --generation-database none --no-shrink \

@@ -7,14 +7,18 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use headcount_actors::clock::{Clock as _, FixedClock};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
+use headcount_actors::domain::time::Instant as Timestamp;
 use headcount_actors::ingest::{Field, NewEvent, Status};
 use headcount_actors::registry::WebhookId;
 use headcount_actors::webhooks::{
     Deliver, Delivery, DeliveryFailure, DeliveryQuery, NewWebhook, SignedRequest, WebhookQuery, WebhookSettings,
 };
 use headcount_actors::{Engine, EngineConfig};
+use hmac::{Hmac, Mac};
 use serde_json::Value;
+use sha2::Sha256;
 
 #[path = "../support/copies.rs"]
 mod copies;
@@ -217,6 +221,65 @@ async fn events_that_were_old_when_they_came_notify_nobody() {
     track(&engine, project, notification("late").at_ms(now - DAY_MS + 60_000)).await;
     track(&engine, project, notification("new")).await;
     assert_eq!(receivers.messages("a", |messages| messages.len() == 2), ["late", "new"]);
+    engine.close().await;
+}
+
+/// The signatures in the header of a request that are right for a secret.
+fn count_signed_by((header, body): &(String, Vec<u8>), secret: &str) -> usize {
+    let (time, signatures) = header.split_once(',').unwrap();
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(time.strip_prefix("t=").unwrap().as_bytes());
+    mac.update(b".");
+    mac.update(body);
+    let expected: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    signatures.split(',').filter(|signature| signature.strip_prefix("v1=") == Some(&expected)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_try_has_the_same_bytes_and_is_signed_with_its_time() {
+    const DAY_MS: i64 = 86_400_000;
+    let dir = tempfile::tempdir().unwrap();
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&requests);
+    let receivers = Receivers::new(move |request| {
+        let mut seen = seen.lock().unwrap();
+        seen.push((request.signature.clone(), request.body.clone()));
+        match seen.len() {
+            1 => None,
+            2 => Some(302),
+            _ => Some(200),
+        }
+    });
+    let start = Timestamp(1_790_000_000_000);
+    let clock = FixedClock::at(start);
+    let mut config = config(dir.path(), &receivers, Duration::from_secs(86_400));
+    config.clock = Arc::new(clock.clone());
+    // The clock stands still.
+    config.webhooks.as_mut().unwrap().waits = vec![Duration::ZERO];
+    let (engine, project) = support::open(config);
+    let new = NewWebhook { project, url: "a".into(), events: None };
+    let (webhook, secret) = engine.create_webhook(organization(&engine), new, start).unwrap();
+    track(&engine, project, notification("0")).await;
+    let first = wait_for(&engine, &webhook.id, &["delivered"]).await.remove(0);
+    assert_eq!(first.attempts, 3, "a redirect is no delivery");
+
+    let rotated = engine.rotate_webhook_secret(organization(&engine), &webhook.id, start).unwrap();
+    clock.set(start.plus_ms(DAY_MS - 1));
+    track(&engine, project, notification("1")).await;
+    wait_for(&engine, &webhook.id, &["delivered"; 2]).await;
+    clock.set(start.plus_ms(DAY_MS));
+    track(&engine, project, notification("2")).await;
+    wait_for(&engine, &webhook.id, &["delivered"; 3]).await;
+    engine.replay_webhook(organization(&engine), &webhook.id, 0, clock.now()).unwrap();
+    receivers.messages("a", |messages| messages.len() == 8);
+    let requests = requests.lock().unwrap().clone();
+    let signed: Vec<_> = [&secret, &rotated.secret]
+        .map(|secret| requests.iter().map(|request| count_signed_by(request, secret.expose())).collect::<Vec<_>>())
+        .into();
+    assert_eq!(signed, [[1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1, 1, 1]]);
+    let bodies: Vec<_> = requests.iter().map(|(_, body)| body).collect();
+    assert!(bodies[..3].iter().all(|body| *body == bodies[5]), "each try, and a replay, has the same bytes");
+    assert_eq!((bodies[3], bodies[4]), (bodies[6], bodies[7]));
     engine.close().await;
 }
 

@@ -18,6 +18,7 @@ use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::path::PrivacyRequestPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{DownloadErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::resources::privacy_artifact::PrivacyArtifactShape;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -71,8 +72,8 @@ impl From<DownloadError> for ApiError {
     get, path = "/privacy-requests/{request_id}/download", tag = "privacy", operation_id = "download_privacy_export",
     params(PrivacyRequestPath),
     responses(
-        (status = 200, description = "The artifact.", content_type = "application/json", body = [u8]),
-        (status = 206, description = "The range of it that was asked for.", content_type = "application/json", body = [u8]),
+        (status = 200, description = "The artifact.", content_type = "application/json", body = PrivacyArtifactShape),
+        (status = 206, description = "The range of it that was asked for: some of its bytes."),
         NotModified, QuestionErrors, NotFoundErrors, DownloadErrors,
     ),
 )]
