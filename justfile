@@ -90,6 +90,7 @@ bench-memory:
     cargo build --release -p headcount
     python3 benches/memory.py
     python3 benches/memory.py --identities 300000 --shape companies
+    python3 benches/person.py
 
 # Measure the cost of attacks with a public key: memory, work per event, latency of another organization.
 bench-attack:
