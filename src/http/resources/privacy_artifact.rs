@@ -52,7 +52,12 @@ impl<T: ArtifactValue> ArtifactValue for BTreeMap<String, T> {
 }
 
 fn described(schema: RefOr<Schema>, text: &str) -> RefOr<Schema> {
-    let text = Some(text.trim().to_owned());
+    let text = text.trim().to_owned();
+    if let RefOr::Ref(mut reference) = schema {
+        reference.description = text;
+        return reference.into();
+    }
+    let text = Some(text);
     match schema {
         RefOr::T(Schema::Object(mut object)) => {
             object.description = text;
