@@ -279,11 +279,16 @@ impl Erasures {
     pub(crate) fn reflects(&self, projects: &[(ProjectId, u64)]) {
         let mut unfinished = self.unfinished.write();
         for (project, begun) in projects {
-            if unfinished.stale.get(project) == Some(begun) {
+            let has_later = unfinished.stale.get(project).is_some_and(|last| last != begun);
+            let counted = unfinished.counted.get(project).copied().unwrap_or(0);
+            let reflected = unfinished.reflected.entry(*project).or_default();
+            if has_later {
+                // The last place is for the state without the later ones.
+                *reflected = (*reflected + 1).min(counted.saturating_sub(1));
+            } else {
+                *reflected = counted;
                 unfinished.stale.remove(project);
             }
-            let counted = unfinished.counted.get(project).copied().unwrap_or(0);
-            unfinished.reflected.insert(*project, counted);
         }
     }
 
@@ -326,6 +331,16 @@ mod tests {
         erasures.finish(&erasure(2));
         seen.push(erasures.reflected(project));
         assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "{seen:?}");
+        // Another one begins while the state is folded without the first.
+        erasures.begin(erasure(3));
+        let third = erasures.stale(partition_of(project));
+        erasures.begin(erasure(4));
+        erasures.reflects(&third);
+        assert!(erasures.is_stale(project));
+        seen.push(erasures.reflected(project));
+        erasures.reflects(&erasures.stale(partition_of(project)));
+        seen.push(erasures.reflected(project));
+        assert!(seen.windows(2).all(|pair| pair[0] < pair[1]) && !erasures.is_stale(project), "{seen:?}");
         let done = |number| Erasure { is_done: true, ..erasure(number) };
         let restarted = Erasures::new(hasher.clone(), vec![done(1), done(2)]);
         assert_eq!(restarted.reflected(project), seen[4]);

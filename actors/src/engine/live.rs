@@ -7,7 +7,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::ids::ProjectId;
 
 use super::handle::Engine;
-use super::looker::{Looker, Unseen};
+use super::looker::{Look, Looker, Unseen};
 use crate::live::{LiveEnd, LiveState, LiveWatch, Publisher};
 
 /// The pause between two looks at a project.
@@ -57,8 +57,10 @@ async fn follow(mut publisher: Publisher, engine: impl Fn() -> Option<Engine>) {
             }
         }
         match looker.look(&engine).await {
-            Ok(Some(frame)) => publisher.publish(LiveState::Frame(Arc::new(frame))),
-            Ok(None) => {}
+            Ok(Look::Frame(frame)) => publisher.publish(LiveState::Frame(Arc::new(frame))),
+            Ok(Look::Same) => {}
+            // Nobody is shown what may be of somebody who is erased.
+            Ok(Look::Anew) => publisher.publish(LiveState::Starting),
             Err(Unseen::Deleted) => return publisher.publish(LiveState::Ended(LiveEnd::Deleted)),
             // The next look tries again.
             Err(Unseen::Failed(error)) => tracing::debug!(%error, "a watched project could not be looked at"),

@@ -29,6 +29,16 @@ const PAUSE_FACTOR: u32 = 4;
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
+/// What a look found.
+pub(super) enum Look {
+    /// The last frame still holds, or the next look has another one.
+    Same,
+    /// Another frame.
+    Frame(LiveFrame),
+    /// The last frame does not hold any more. The next look begins with the history.
+    Anew,
+}
+
 /// Why there is no frame.
 pub(super) enum Unseen {
     Deleted,
@@ -107,37 +117,72 @@ impl Looker {
         (self.readings.drain(..).sum::<Duration>() * PAUSE_FACTOR).min(MAX_PAUSE)
     }
 
-    /// Returns a frame, if it is another one than the last.
-    pub(super) async fn look(&mut self, engine: &Engine) -> Result<Option<LiveFrame>, Unseen> {
+    /// Looks at the project.
+    pub(super) async fn look(&mut self, engine: &Engine) -> Result<Look, Unseen> {
         let config = engine.registry().policy(self.project).ok_or(Unseen::Deleted)?;
         let now = engine.clock().now();
         let day = config.policy.timezone.day_of(now);
         let (incarnation, version) = engine.version(self.project, &Depends::Everything).await?;
+        if self.must_begin_anew(incarnation, now) {
+            self.begin_anew();
+            return Ok(Look::Anew);
+        }
         if let Some(last) = &self.last {
-            let is_fresh = now.0.saturating_sub(last.at.0).abs() < CLOCK_MS && last.figures.day == day;
-            if (incarnation, version) == (last.incarnation, last.position) && is_fresh {
-                return Ok(None);
+            let is_fresh = now.0 - last.at.0 < CLOCK_MS && last.figures.day == day;
+            if version == last.position && is_fresh {
+                return Ok(Look::Same);
             }
         }
-        if self.incarnation.replace(incarnation).is_some_and(|former| former != incarnation) {
-            // An identity was erased. What was read may have its events and notifications.
-            (self.recent, self.read, self.counts, self.is_behind) = (RecentEvents::default(), None, None, true);
-        }
-        self.catch_up(engine, day, now).await?;
-        let today = engine.ask(self.project, TodayQuery { day, since: now }).await?;
+        let today = match self.read(engine, day, now).await {
+            Ok(today) => today,
+            Err(error) => {
+                // What waits would grow for as long as looks fail. It is in the history.
+                self.waiting.clear();
+                self.is_behind = true;
+                return Err(error);
+            }
+        };
         self.take_feed();
         if self.is_behind || engine.version(self.project, &Depends::Everything).await?.0 != incarnation {
             // The next look begins with that.
-            return Ok(None);
+            return Ok(Look::Same);
         }
         // Later than each of its events.
-        let Some(frame) = self.frame(&today, incarnation, engine.clock().now()) else { return Ok(None) };
-        let is_same = |last: &LiveFrame| {
-            (last.incarnation, last.position) == (incarnation, frame.position) && last.figures == frame.figures
-        };
-        let is_news = !self.last.as_ref().is_some_and(is_same);
+        let Some(frame) = self.frame(&today, incarnation, engine.clock().now()) else { return Ok(Look::Same) };
+        let is_news = !self.last.as_ref().is_some_and(|last| last.position == frame.position && last.figures == frame.figures);
         self.last = Some(frame.clone());
-        Ok(is_news.then_some(frame))
+        Ok(if is_news { Look::Frame(frame) } else { Look::Same })
+    }
+
+    /// Whether what was read does not hold any more.
+    fn must_begin_anew(&mut self, incarnation: u128, now: Instant) -> bool {
+        // An identity was erased: what was read may have its events and notifications.
+        let is_other = self.incarnation.replace(incarnation).is_some_and(|former| former != incarnation);
+        // The clock was set back: minutes that are shown again are forgotten.
+        let is_earlier = self.last.as_ref().is_some_and(|last| last.at.0 - now.0 > CLOCK_MS);
+        is_other || is_earlier || self.recent.is_too_coarse()
+    }
+
+    fn begin_anew(&mut self) {
+        (self.recent, self.read, self.counts, self.last) = (RecentEvents::default(), None, None, None);
+        drop(self.feed.take());
+        self.waiting.clear();
+        self.is_behind = true;
+    }
+
+    /// Reads what the feed does not have, and the figures of the day.
+    async fn read(&mut self, engine: &Engine, day: Day, now: Instant) -> Result<Today, Unseen> {
+        self.take_feed();
+        let reads = self.is_behind || self.counts.as_ref().is_none_or(|counts| counts.day != day);
+        if reads {
+            let began = Stopwatch::now();
+            let caught_up = self.catch_up(engine, day, now).await;
+            self.readings.push(began.elapsed());
+            caught_up?;
+        } else {
+            self.readings.clear();
+        }
+        Ok(engine.ask(self.project, TodayQuery { day, since: now }).await?)
     }
 
     /// Takes the events of the feed. Those that were lost are in the history.
@@ -153,20 +198,13 @@ impl Looker {
 
     /// Reads what the feed does not have from the history: everything at first, what was lost, and the counts of a day that began.
     async fn catch_up(&mut self, engine: &Engine, day: Day, now: Instant) -> Result<(), Unseen> {
-        self.take_feed();
         if self.is_behind {
-            let began = Stopwatch::now();
-            let read = self.read_history(engine, now).await;
-            self.readings.push(began.elapsed());
-            (self.counts, self.is_behind) = (None, read.is_err());
-            read?;
-        } else {
-            self.readings.clear();
+            self.counts = None;
+            self.read_history(engine, now).await?;
+            self.is_behind = false;
         }
-        if self.counts.as_ref().is_none_or(|counts| counts.day != day) {
-            let events = count(engine, self.project, day, Predicate::default()).await?;
-            self.counts = Some(CountedDay { day, events, pageviews: count(engine, self.project, day, pageviews()?).await? });
-        }
+        let events = count(engine, self.project, day, Predicate::default()).await?;
+        self.counts = Some(CountedDay { day, events, pageviews: count(engine, self.project, day, pageviews()?).await? });
         Ok(())
     }
 
@@ -266,8 +304,8 @@ mod tests {
     async fn frame(looker: &mut Looker, engine: &Engine) -> LiveFrame {
         loop {
             match looker.look(engine).await {
-                Ok(Some(frame)) => return frame,
-                Ok(None) => {}
+                Ok(Look::Frame(frame)) => return frame,
+                Ok(Look::Same | Look::Anew) => {}
                 Err(Unseen::Failed(error)) => panic!("{error}"),
                 Err(Unseen::Deleted) => panic!("it is deleted"),
             }

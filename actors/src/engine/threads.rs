@@ -49,7 +49,10 @@ impl Threads {
         writer.stop_retrying();
         drop(writer);
         system.stop();
-        let _ = system_thread.join();
+        // A task of the system may have held the engine last.
+        if system_thread.thread().id() != std::thread::current().id() {
+            let _ = system_thread.join();
+        }
         // Shards that are gone answer nothing, so that it does not wait for them.
         let _ = archiver_thread.join();
         // The writer ends when the shards, which hold its other handles, are gone.

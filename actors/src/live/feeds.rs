@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::frame::LiveNotification;
 
-/// How many events wait in a feed: those of half a second at the highest rates.
+/// How many events wait in a feed: those of half a second at the highest rates. Those with long texts count as several.
 const MAX_WAITING: usize = 1 << 16;
 /// How many events wait in all feeds: some 20 MB.
 const MAX_WAITING_IN_ALL: usize = 1 << 18;
@@ -35,6 +35,11 @@ pub(crate) struct LiveEvent {
 }
 
 impl LiveEvent {
+    /// How many events without texts take as much memory.
+    fn weight(&self) -> usize {
+        1 + self.notification.as_ref().map_or(0, |notification| notification.bytes().div_ceil(size_of::<Self>()))
+    }
+
     /// What a watch counts of `event`, whose identity is `identity`.
     pub(crate) fn new(event: &Event, position: Position, identity: Option<RecordKey>, keys: SentKeys) -> Self {
         Self {
@@ -61,6 +66,8 @@ pub(crate) struct Feeds {
 #[derive(Debug, Default)]
 struct Feed {
     events: VecDeque<LiveEvent>,
+    /// The sum of their weights.
+    weight: usize,
     /// The last event that was offered. A replay offers events again.
     last: Position,
     /// Whether events did not fit.
@@ -103,18 +110,25 @@ impl Feeds {
         self.push(&mut feed.lock(), live);
     }
 
+    fn empty(&self, feed: &mut Feed) -> VecDeque<LiveEvent> {
+        self.waiting.fetch_sub(std::mem::take(&mut feed.weight), Ordering::Relaxed);
+        std::mem::take(&mut feed.events)
+    }
+
     fn push(&self, feed: &mut Feed, event: LiveEvent) {
         if event.position <= feed.last {
             return;
         }
         feed.last = event.position;
-        let fits = feed.events.len() < MAX_WAITING && self.waiting.load(Ordering::Relaxed) < MAX_WAITING_IN_ALL;
+        let weight = event.weight();
+        let fits = feed.weight + weight <= MAX_WAITING && self.waiting.load(Ordering::Relaxed) + weight <= MAX_WAITING_IN_ALL;
         if feed.has_lost || !fits {
-            self.waiting.fetch_sub(feed.events.len(), Ordering::Relaxed);
-            (feed.events, feed.has_lost) = (VecDeque::new(), true);
+            self.empty(feed);
+            feed.has_lost = true;
             return;
         }
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.waiting.fetch_add(weight, Ordering::Relaxed);
+        feed.weight += weight;
         feed.events.push_back(event);
     }
 }
@@ -123,8 +137,7 @@ impl FeedReader {
     /// Takes the events that wait, in order. `None`: events were lost, up to the last one that was applied.
     pub(crate) fn take(&mut self) -> Option<VecDeque<LiveEvent>> {
         let mut feed = self.feed.lock();
-        let events = std::mem::take(&mut feed.events);
-        self.feeds.waiting.fetch_sub(events.len(), Ordering::Relaxed);
+        let events = self.feeds.empty(&mut feed);
         if feed.is_over {
             drop(feed);
             self.feed = self.feeds.register(self.project);
@@ -149,7 +162,7 @@ impl Drop for FeedReader {
         }
         // A shard that has the feed still could add one more: it is not counted for ever.
         let mut feed = self.feed.lock();
-        self.feeds.waiting.fetch_sub(std::mem::take(&mut feed.events).len(), Ordering::Relaxed);
+        drop(self.feeds.empty(&mut feed));
         feed.last = Position::MAX;
     }
 }
@@ -200,6 +213,28 @@ mod tests {
         assert_eq!(positions(&mut readers[0]), Some(vec![3 * most]));
         drop(readers);
         assert_eq!((feeds.open.load(Ordering::SeqCst), feeds.waiting.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn long_texts_take_more_room() {
+        let text = Some("a".repeat(4_000));
+        let feeds = Arc::<Feeds>::default();
+        let mut reader = feeds.begin(PROJECT);
+        let feed = Arc::clone(&reader.feed);
+        let notification = |position| LiveNotification {
+            position,
+            event_id: String::new(),
+            name: String::new(),
+            message: text.clone(),
+            channel: text.clone(),
+            at: Instant(0),
+        };
+        for position in 1..=1_000 {
+            let notification = Some(Arc::new(notification(position)));
+            feeds.push(&mut feed.lock(), LiveEvent { notification, ..event(position) });
+            assert!(feed.lock().events.len() < 2_000_000 / 8_000 * 3, "{position}");
+        }
+        assert_eq!((positions(&mut reader), feeds.waiting.load(Ordering::Relaxed)), (None, 0));
     }
 
     #[test]

@@ -74,6 +74,12 @@ pub struct LiveNotification {
 }
 
 impl LiveNotification {
+    /// The bytes of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = [&self.message, &self.channel].into_iter().flatten().map(String::len);
+        self.event_id.len() + self.name.len() + texts.sum::<usize>()
+    }
+
     /// The notification of an event, if it asked for one.
     pub(crate) fn of(position: Position, event: &Event) -> Option<Self> {
         let text = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);

@@ -32,7 +32,8 @@ pub(crate) struct RecentEvents {
     keys: usize,
     /// The number of low bits that must be zero in a key that is kept.
     sampled_bits: u32,
-    notifications: VecDeque<Arc<LiveNotification>>,
+    /// The last ones, each with when it was added.
+    notifications: VecDeque<(Instant, Arc<LiveNotification>)>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ impl RecentEvents {
             self.link(anonymous, user);
         }
         if let Some(notification) = &event.notification {
-            self.notifications.push_back(Arc::clone(notification));
+            self.notifications.push_back((now, Arc::clone(notification)));
             while self.notifications.len() > MAX_NOTIFICATIONS {
                 self.notifications.pop_front();
             }
@@ -68,6 +69,8 @@ impl RecentEvents {
         recent.events += 1;
         let Some(key) = identity.filter(|key| is_sampled(*key, self.sampled_bits)) else { return };
         self.keys += usize::from(recent.users.insert(key));
+        // Somebody whose clock is fast is present now.
+        let at_ms = at_ms.min(now.0);
         let seen = self.seen.entry(key).or_insert(at_ms);
         *seen = at_ms.max(*seen);
         while self.keys > MAX_KEYS && self.sampled_bits < u64::BITS - 1 {
@@ -111,6 +114,14 @@ impl RecentEvents {
         if self.minutes.is_empty() {
             self.sampled_bits = 0;
         }
+        while self.notifications.front().is_some_and(|(added, _)| added.0 < now.0 - RECENT_MS) {
+            self.notifications.pop_front();
+        }
+    }
+
+    /// Whether fewer identities are kept than could be: there were more, and it is time to count anew.
+    pub(crate) fn is_too_coarse(&self) -> bool {
+        self.sampled_bits > 0 && self.estimate(self.keys) <= MAX_KEYS as u64 / 2
     }
 
     /// Returns the minutes up to `now`, the running one last.
@@ -134,7 +145,7 @@ impl RecentEvents {
 
     /// Returns the last notifications, oldest first.
     pub(crate) fn notifications(&self) -> Arc<[Arc<LiveNotification>]> {
-        self.notifications.iter().cloned().collect()
+        self.notifications.iter().map(|(_, notification)| Arc::clone(notification)).collect()
     }
 
     fn estimate(&self, kept: usize) -> u64 {
@@ -186,6 +197,15 @@ mod tests {
     }
 
     #[test]
+    fn somebody_whose_clock_is_fast_is_present_now() {
+        let mut recent = RecentEvents::default();
+        recent.count(NOW.0, Some(key(1)), NOW);
+        recent.count(NOW.0 + 4 * MINUTE_MS, Some(key(1)), NOW);
+        recent.count(NOW.0 + 4 * MINUTE_MS, Some(key(2)), NOW);
+        assert_eq!((recent.present(NOW), recent.present(NOW.plus_ms(6 * MINUTE_MS))), (2, 0));
+    }
+
+    #[test]
     fn many_identities_take_bounded_memory_and_are_estimated() {
         let mut recent = RecentEvents::default();
         for user in 0..1_000_000 {
@@ -194,5 +214,12 @@ mod tests {
         assert!(recent.keys <= MAX_KEYS && recent.seen.len() <= MAX_KEYS);
         let (events, users) = counts(&recent, 0);
         assert!(events == 1_000_000 && (950_000..1_050_000).contains(&users), "{users}");
+        assert!(!recent.is_too_coarse());
+        let later = NOW.plus_ms(20 * MINUTE_MS);
+        (0..20).for_each(|user| recent.count(later.0, Some(key(user)), later));
+        recent.forget_before(later);
+        assert!(!recent.is_too_coarse(), "they are still shown");
+        recent.forget_before(NOW.plus_ms(31 * MINUTE_MS));
+        assert!(recent.is_too_coarse());
     }
 }

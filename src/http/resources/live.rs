@@ -252,13 +252,16 @@ impl LiveStream {
     }
 
     /// Why the caller may not read any more, if so.
-    fn refused(&self) -> Option<&'static str> {
+    fn refused(&mut self) -> Option<&'static str> {
         if self.engine.is_draining() {
             return Some("drain");
         }
         let registry = self.engine.registry();
-        if registry.policy(self.project).is_none() {
-            return Some("deleted");
+        let Some(config) = registry.policy(self.project) else { return Some("deleted") };
+        let money = self.money.map(|_| config.policy.currency);
+        if money != self.money {
+            // Before the first event, it may change. The next frame is a snapshot.
+            (self.money, self.sent) = (money, None);
         }
         let now = self.engine.clock().now();
         let may_read = auth::may_go_on(registry, &self.bearer, self.project, self.money.is_some(), now);
