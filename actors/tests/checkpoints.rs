@@ -16,6 +16,8 @@ use headcount_actors::{Engine, EngineConfig, TrackError, partition_of};
 const BASE_MS: i64 = 1_709_287_200_000;
 const RECORDS: usize = 1 << 20;
 const BATCH: usize = 250;
+/// How many batches the other project gets.
+const OTHERS: usize = 80;
 /// What a machine that is slow needs at most.
 const LONG: Duration = Duration::from_secs(120);
 
@@ -106,12 +108,13 @@ async fn a_partition_that_can_not_be_written_stops_its_own_projects_only() {
     assert!(engine.ready().await.is_err(), "an operator must hear of it");
     let logged = vitals.log_position;
     assert!(send(&engine, stuck, sent).await.is_err() && engine.vitals().log_position == logged);
-    for number in 0..40 {
+    for number in 0..OTHERS {
         send(&engine, other, number).await.unwrap();
-        assert!(engine.vitals().record_bytes < 4 * RECORDS, "{number}: {:?}", engine.vitals());
+        // Without evictions it would be more than twice as much. A slow machine evicts less at a time.
+        assert!(engine.vitals().record_bytes < 6 * RECORDS, "{number}: {:?}", engine.vitals());
     }
     assert_eq!(counted(&engine, stuck).await, ((sent * BATCH) as u64, (sent * BATCH) as u64), "it still answers");
-    assert_eq!(counted(&engine, other).await, (40 * BATCH as u64, 40 * BATCH as u64));
+    assert_eq!(counted(&engine, other).await, ((OTHERS * BATCH) as u64, (OTHERS * BATCH) as u64));
 
     unblock(dir.path(), stuck);
     until(async || engine.ready().await.is_ok()).await;
@@ -121,7 +124,7 @@ async fn a_partition_that_can_not_be_written_stops_its_own_projects_only() {
     drop(engine);
     let engine = open(dir.path());
     assert_eq!(counted(&engine, stuck).await.0, (sent * BATCH) as u64);
-    assert_eq!(counted(&engine, other).await.0, 40 * BATCH as u64);
+    assert_eq!(counted(&engine, other).await.0, (OTHERS * BATCH) as u64);
     engine.close().await;
 }
 

@@ -313,6 +313,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_clock_that_is_set_back_shows_former_minutes_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(FixedClock::at(NOW));
+        let mut config = EngineConfig::new(dir.path());
+        config.min_free_bytes = 0;
+        config.clock = Arc::<FixedClock>::clone(&clock);
+        let engine = Engine::open(config).unwrap();
+        let project = engine.registry().initialize(NOW).unwrap().project_id;
+        send(&engine, project, 0).await;
+        let mut looker = Looker::new(&engine, project);
+        let before = frame(&mut looker, &engine).await;
+        clock.set(NOW.plus_ms(3_600_000));
+        let later = frame(&mut looker, &engine).await;
+        assert_eq!((later.figures.users_5m, later.figures.minutes.iter().map(|minute| minute.events).sum::<u64>()), (0, 0));
+        clock.set(NOW);
+        assert!(matches!(looker.look(&engine).await, Ok(Look::Anew)));
+        assert_eq!(frame(&mut looker, &engine).await, before);
+        engine.close().await;
+    }
+
+    #[tokio::test]
     async fn a_watch_that_lost_its_feed_shows_the_same() {
         let dir = tempfile::tempdir().unwrap();
         let mut config = EngineConfig::new(dir.path());
