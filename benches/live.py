@@ -3,9 +3,11 @@
 
 Measures, in a server of its own:
 - how long after its answer an event is in a frame, without other traffic;
-- how fast events are taken with N slow readers of the project's stream, against without any, in turns, and what memory the readers take;
-- how old the last frame of a fast reader is under that load.
-A slow reader takes 1 KiB a second."""
+- the server's processor time with N streams whose readers are fast, at 30 events a second, and without any;
+- how fast events are taken with N slow readers of the project's stream, against without any, in turns, the server's processor time for an
+  event, and what memory the readers take;
+- how far apart the frames of a fast reader are under that load.
+A slow reader takes 1 KiB a second. On a machine with other work, compare processor times, not rates."""
 
 import argparse
 import json
@@ -26,9 +28,17 @@ import urllib.request
 
 BIN = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target")) / "release" / "headcount"
 
+# How long a watch goes on without streams, and a second more.
+LINGER = 11
+
 
 def memory_mb(pid, what="VmRSS"):
     return int(re.search(rf"{what}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text()).group(1)) / 1024
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Server:
@@ -60,10 +70,17 @@ class Server:
     def load(self, seconds):
         command = [BIN, "load", "--json", "--url", self.url, "--key", self.keys["public_key"], "--batch", "100", "--connections", "16",
                    "--duration", f"{seconds}s", "--warm-up", "2s", "--users", "200000"]
+        before = self.events(), cpu_seconds(self.process.pid)
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode != 0:
             raise SystemExit(f"load failed: {run.stdout}{run.stderr}")
-        return json.loads(run.stdout)["events_per_second"]
+        events, cpu = self.events() - before[0], cpu_seconds(self.process.pid) - before[1]
+        return json.loads(run.stdout)["events_per_second"], cpu / events * 1e6
+
+    def events(self):
+        request = urllib.request.Request(f"{self.url}/projects/{self.keys['project_id']}/intake", headers={"authorization": f"Bearer {self.keys['api_token']}"})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)["recorded"]
 
 
 class FastReader(threading.Thread):
@@ -93,13 +110,14 @@ class FastReader(threading.Thread):
         return [after - before for before, after in zip(times, times[1:])]
 
 
-class SlowReaders(threading.Thread):
-    """Takes 1 KiB of each stream a second."""
+class Readers(threading.Thread):
+    """Takes `most` bytes of each stream, `each` second."""
 
-    def __init__(self, server, count):
+    def __init__(self, server, count, most, each):
         super().__init__(daemon=True)
         self.streams = [server.stream() for _ in range(count)]
         self.closed = 0
+        self.most, self.each = most, each
         self.is_over = False
         self.start()
 
@@ -109,12 +127,12 @@ class SlowReaders(threading.Thread):
             for stream in self.streams:
                 stream.setblocking(False)
                 try:
-                    self.closed += not stream.recv(1024)
+                    self.closed += not stream.recv(self.most)
                 except BlockingIOError:
                     pass
                 except OSError:
                     self.closed += 1
-            time.sleep(max(0.05, 1 - (time.monotonic() - began)))
+            time.sleep(max(0.05, self.each - (time.monotonic() - began)))
 
     def end(self):
         self.is_over = True
@@ -139,6 +157,25 @@ def latency(server, events):
     print(f"an event is in a frame {delays[len(delays) // 2]:.0f} ms after its answer, at most {delays[-1]:.0f} ms ({events} events)", flush=True)
 
 
+def few_events(server, count, seconds):
+    """The processor time of the server at 30 events a second, with and without streams."""
+    def measure():
+        before, until = cpu_seconds(server.process.pid), time.monotonic() + seconds
+        number = 0
+        while time.monotonic() < until:
+            server.record({"name": "pageview", "user_id": f"u{number}"})
+            number += 1
+            time.sleep(1 / 30)
+        return (cpu_seconds(server.process.pid) - before) / seconds * 100
+
+    alone = measure()
+    readers = Readers(server, count, 1 << 20, 0.2)
+    time.sleep(2)
+    watched = measure()
+    readers.end()
+    print(f"30 events a second take {alone:.1f} % of a core, with {count} streams {watched:.1f} %", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--readers", type=int, default=200)
@@ -151,28 +188,31 @@ def main():
     try:
         latency(server, 30)
         server.load(2)
-        ratios = []
+        few_events(server, options.readers, options.seconds)
+        time.sleep(LINGER)
+        ratios, cpu_ratios = [], []
         for number in range(options.rounds):
             # The state grows: what is first changes from round to round.
             first = server.load(options.seconds) if number % 2 == 0 else None
             before = memory_mb(pid)
-            readers, fast = SlowReaders(server, options.readers), FastReader(server)
+            readers, fast = Readers(server, options.readers, 1024, 1), FastReader(server)
             while fast.events() is None:
                 time.sleep(0.1)
             opened, began = memory_mb(pid), time.monotonic()
-            watched = server.load(options.seconds)
+            watched, watched_cpu = server.load(options.seconds)
             gaps = sorted(fast.gaps(began)) or [float("nan")]
             after = memory_mb(pid)
             readers.end()
             fast.stream.close()
-            # The linger of the watch.
-            time.sleep(11)
-            alone = first or server.load(options.seconds)
+            time.sleep(LINGER)
+            alone, alone_cpu = first or server.load(options.seconds)
             ratios.append(watched / alone)
-            print(f"round {number + 1}: alone {alone:,.0f} events/s, {options.readers} slow readers {watched:,.0f} ({ratios[-1]:.3f}); memory {before:.0f} MB, "
+            cpu_ratios.append(watched_cpu / alone_cpu)
+            print(f"round {number + 1}: alone {alone:,.0f} events/s, {alone_cpu:.1f} µs each, {options.readers} slow readers {watched:,.0f} ({ratios[-1]:.3f}), "
+                  f"{watched_cpu:.1f} µs each ({cpu_ratios[-1]:.3f}); memory {before:.0f} MB, "
                   f"with the readers {opened:.0f} MB, at the end {after:.0f} MB; closed {readers.closed}; frames {len(gaps)}, "
                   f"apart {gaps[len(gaps) // 2]:.2f} s, at most {gaps[-1]:.2f} s", flush=True)
-        print(f"median with readers: {statistics.median(ratios):.3f} of alone")
+        print(f"medians with readers: {statistics.median(ratios):.3f} of the rate alone, {statistics.median(cpu_ratios):.3f} times the processor time of an event")
     finally:
         server.process.terminate()
         server.process.wait()

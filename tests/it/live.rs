@@ -213,11 +213,30 @@ fn a_frame_is_of_one_moment() {
 fn money_is_for_those_who_may_read_it() {
     let tenant = Tenant::new();
     let member = tenant.token("member", &["analytics:read"], None);
-    let mut stream = Stream::open(&tenant, &member, None);
+    // Streams of both kinds, on each worker: they send the same frames.
+    let tokens = [&tenant.token, &member].repeat(4);
+    let mut streams: Vec<Stream> = tokens.iter().map(|token| Stream::open(&tenant, token, None)).collect();
+    for stream in &mut streams {
+        stream.read_until(|shown| shown["today"]["events"] == 0);
+    }
     tenant.recorded(&json!({"name": "order", "user_id": "ada", "value": 5}));
-    stream.read_until(|shown| shown["today"]["events"] == 1);
-    let today = json!({"events": 1, "unique_users": 1, "sessions": 1, "pageviews": 0});
-    assert_eq!((&stream.shown["today"], &stream.shown["currency"]), (&today, &Value::Null));
+    let members = json!({"events": 1, "unique_users": 1, "sessions": 1, "pageviews": 0});
+    let mut owners = members.clone();
+    owners.as_object_mut().unwrap().extend([("revenue".to_owned(), json!(5)), ("orders".to_owned(), json!(1))]);
+    for (stream, token) in streams.iter_mut().zip(tokens) {
+        stream.read_until(|shown| shown["today"]["events"] == 1);
+        let expected = if *token == member { (&members, &Value::Null) } else { (&owners, &json!("USD")) };
+        assert_eq!((&stream.shown["today"], &stream.shown["currency"]), expected);
+    }
+}
+
+#[test]
+fn a_currency_that_changes_is_shown() {
+    let tenant = Tenant::new();
+    let mut stream = Stream::open(&tenant, &tenant.token, None);
+    stream.read_until(|shown| shown["currency"] == "USD");
+    tenant.patch(&format!("/projects/{}", tenant.project), &json!({"currency": "EUR"})).ok(200);
+    stream.read_until(|shown| shown["currency"] == "EUR");
 }
 
 #[test]

@@ -61,7 +61,7 @@ struct Flooded {
 }
 
 impl Flooded {
-    /// Notes the answer to a request with so many events, which may be broken off.
+    /// Counts the answer to a request of `events` events.
     fn note(&self, answer: &Answer, events: u64, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::SeqCst);
         match answer.status {
@@ -142,7 +142,7 @@ fn dribble(tenant: &Tenant, work: &mut AtWork) {
             stream.set_nonblocking(true).expect("it is a socket");
             streams.push(stream);
         }
-        // Whoever is refused comes again.
+        // A connection that was refused is opened again.
         let block = [b' '; 16 << 10];
         streams.retain_mut(|stream| match stream.write(&block) {
             Ok(_) => true,

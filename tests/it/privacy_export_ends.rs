@@ -13,7 +13,7 @@ use crate::privacy_exports::{completed, download, events, exported, made, path_o
 use crate::server::TestServer;
 use crate::tenant::Tenant;
 
-/// Sealed files that are elsewhere, so that whoever reads them fails.
+/// Sealed files that were moved away, so that reading them fails.
 struct Aside {
     files: Vec<(PathBuf, PathBuf)>,
 }

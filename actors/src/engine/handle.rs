@@ -189,12 +189,12 @@ impl Engine {
             opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
-        let (system, system_thread, addresses) = start_system(shards)?;
+        let (actors, addresses) = start_system(shards)?;
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
-        let ingest = start_ingest(&system, Arc::clone(&log), Arc::clone(&shared.health))?;
-        let views = start_views(config.view_bytes(), &system, &registry);
+        let ingest = start_ingest(&actors.system, Arc::clone(&log), Arc::clone(&shared.health))?;
+        let views = start_views(config.view_bytes(), &actors.system, &registry);
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = Sources {
             settings: archive_settings(&config),
@@ -212,7 +212,7 @@ impl Engine {
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
         let archiving = (Arc::clone(&archiver), archiver_thread);
-        let threads = Threads::new((system, system_thread), (writer, writer_thread), verifier, archiving, lock);
+        let threads = Threads::new(actors, (writer, writer_thread), verifier, archiving, lock);
         let inner = Inner {
             admission,
             shards,

@@ -80,7 +80,7 @@ impl Engine {
         let engine = Arc::downgrade(&self.inner);
         let threads = self.inner.threads.lock();
         let Some(threads) = threads.as_ref() else { return };
-        threads.system.arbiter().spawn(async move {
+        threads.arbiter().spawn(async move {
             loop {
                 tokio::time::sleep(FLUSH_EVERY).await;
                 let Some(inner) = engine.upgrade() else { return };

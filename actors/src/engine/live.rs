@@ -25,7 +25,7 @@ impl Engine {
             let threads = self.inner.threads.lock();
             // Without threads the publisher is dropped, and the watch ends.
             if let Some(threads) = threads.as_ref() {
-                threads.system.arbiter().spawn(follow(publisher, move || engine.upgrade().map(|inner| Engine { inner })));
+                threads.arbiter().spawn(follow(publisher, move || engine.upgrade().map(|inner| Engine { inner })));
             }
         }
         Some(watch)
@@ -67,5 +67,38 @@ async fn follow(mut publisher: Publisher, engine: impl Fn() -> Option<Engine>) {
         }
         drop(engine);
         tokio::time::sleep(looker.pause().max(LOOK_EVERY)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix::ArbiterHandle;
+
+    use super::*;
+    use crate::engine::EngineConfig;
+
+    /// The directory can be opened again once all threads of the engine have ended.
+    fn ends_when_dropped_by(task: impl FnOnce(&ArbiterHandle, Engine)) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = EngineConfig::new(dir.path());
+        config.min_free_bytes = 0;
+        let engine = Engine::open(config.clone()).unwrap();
+        let arbiter = engine.inner.threads.lock().as_ref().unwrap().arbiter().clone();
+        task(&arbiter, engine);
+        let until = Stopwatch::now() + Duration::from_secs(60);
+        while let Err(error) = Engine::open(config.clone()) {
+            assert!(Stopwatch::now() < until, "{error}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn a_task_of_the_engine_may_hold_it_last() {
+        ends_when_dropped_by(|arbiter, engine| {
+            assert!(arbiter.spawn(async move { drop(engine) }));
+        });
+        ends_when_dropped_by(|arbiter, engine| {
+            assert!(arbiter.spawn(async move { drop(tokio::task::spawn_blocking(move || drop(engine)).await) }));
+        });
     }
 }

@@ -7,11 +7,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_domain::aggregate::Grouping;
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
-use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::{Today, TodayQuery};
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_domain::versions::Depends;
@@ -109,7 +107,7 @@ impl Looker {
         }
     }
 
-    /// How long to wait before the next look, so that a project whose events come faster than they can be read costs a fifth of a core.
+    /// How long to wait before the next look. So a project whose events come faster than they can be read does not take a core.
     pub(super) fn pause(&mut self) -> Duration {
         if self.readings.len() < READINGS {
             return Duration::ZERO;
@@ -123,7 +121,12 @@ impl Looker {
         let now = engine.clock().now();
         let day = config.policy.timezone.day_of(now);
         let (incarnation, version) = engine.version(self.project, &Depends::Everything).await?;
-        if self.must_begin_anew(incarnation, now) {
+        let former = self.incarnation.replace(incarnation);
+        // An identity was erased: what was read may have its events and notifications.
+        let is_other = former.is_some_and(|former| former != incarnation);
+        // The clock was set back: minutes that are shown again are forgotten.
+        let is_earlier = self.last.as_ref().is_some_and(|last| last.at.0 - now.0 > CLOCK_MS);
+        if is_other || is_earlier || self.recent.is_too_coarse() {
             self.begin_anew();
             return Ok(Look::Anew);
         }
@@ -152,15 +155,6 @@ impl Looker {
         let is_news = !self.last.as_ref().is_some_and(|last| last.position == frame.position && last.figures == frame.figures);
         self.last = Some(frame.clone());
         Ok(if is_news { Look::Frame(frame) } else { Look::Same })
-    }
-
-    /// Whether what was read does not hold any more.
-    fn must_begin_anew(&mut self, incarnation: u128, now: Instant) -> bool {
-        // An identity was erased: what was read may have its events and notifications.
-        let is_other = self.incarnation.replace(incarnation).is_some_and(|former| former != incarnation);
-        // The clock was set back: minutes that are shown again are forgotten.
-        let is_earlier = self.last.as_ref().is_some_and(|last| last.at.0 - now.0 > CLOCK_MS);
-        is_other || is_earlier || self.recent.is_too_coarse()
     }
 
     fn begin_anew(&mut self) {
@@ -265,10 +259,8 @@ impl Looker {
 /// Counts the events of a day.
 async fn count(engine: &Engine, project: ProjectId, day: Day, predicate: Predicate) -> Result<EventCount, Unseen> {
     let window = Window { start: day, end: day };
-    // A field of few values: the sum of all groups is the number of events.
-    let grouping = Grouping::new(Field::BuiltIn(BuiltIn::Device), None).map_err(|_| AskError::NoAnswer)?;
-    let (groups, until) = engine.aggregate_until(project, window, predicate, grouping, usize::from(u8::MAX)).await?;
-    Ok(EventCount { count: groups.rows.iter().map(|row| row.count).sum(), until })
+    let (count, until) = engine.count_events(project, window, predicate).await?;
+    Ok(EventCount { count, until })
 }
 
 fn pageviews() -> Result<Predicate, Unseen> {

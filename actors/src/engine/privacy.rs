@@ -203,7 +203,7 @@ impl Engine {
         let (engine, made) = (Arc::downgrade(&self.inner), Arc::clone(&self.inner.privacy.made));
         let threads = self.inner.threads.lock();
         let Some(threads) = threads.as_ref() else { return };
-        threads.system.arbiter().spawn(async move {
+        threads.arbiter().spawn(async move {
             let mut is_restart = true;
             loop {
                 let Some(inner) = engine.upgrade() else { return };

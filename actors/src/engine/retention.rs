@@ -97,7 +97,7 @@ impl Engine {
         let interval = self.inner.config.retention_interval;
         let threads = self.inner.threads.lock();
         let Some(threads) = threads.as_ref() else { return };
-        threads.system.arbiter().spawn(async move {
+        threads.arbiter().spawn(async move {
             while let Some(inner) = engine.upgrade() {
                 let succeeded = Self { inner }.apply_all_retentions().await;
                 tokio::time::sleep(if succeeded { interval } else { PAUSE }).await;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use actix::{Actor, Addr, Arbiter, System};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, System};
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Commit, Outcome as LogOutcome};
+use tokio::runtime::{self, Handle};
 
 use super::config::OpenError;
 use crate::archiver::Archiver;
@@ -18,10 +19,17 @@ use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, ShardMap, Work};
 use crate::thread_name;
 use crate::verifier::Verifier;
 
+/// The actix system of an engine.
+pub(super) struct ActorSystem {
+    pub(super) system: System,
+    /// The runtime of the system's thread, and of the threads on which its tasks block.
+    runtime: runtime::Id,
+    thread: JoinHandle<()>,
+}
+
 /// The threads of an engine, and the lock of its data directory.
 pub(super) struct Threads {
-    pub(super) system: System,
-    system_thread: JoinHandle<()>,
+    actors: ActorSystem,
     writer: CheckpointWriter,
     writer_thread: JoinHandle<()>,
     verifier: Verifier,
@@ -32,27 +40,37 @@ pub(super) struct Threads {
 
 impl Threads {
     pub(super) fn new(
-        (system, system_thread): (System, JoinHandle<()>),
+        actors: ActorSystem,
         (writer, writer_thread): (CheckpointWriter, JoinHandle<()>),
         verifier: Verifier,
         (archiver, archiver_thread): (Arc<Archiver>, JoinHandle<()>),
         lock: DirLock,
     ) -> Self {
-        Self { system, system_thread, writer, writer_thread, verifier, archiver, archiver_thread, _lock: lock }
+        Self { actors, writer, writer_thread, verifier, archiver, archiver_thread, _lock: lock }
     }
 
-    /// Stops all threads and waits for them.
+    /// Where tasks of the engine run.
+    pub(super) fn arbiter(&self) -> &ArbiterHandle {
+        self.actors.system.arbiter()
+    }
+
+    /// Stops all threads and waits for them, unless the caller is a task of the engine.
     pub(super) fn stop(self) {
-        let Self { system, system_thread, writer, writer_thread, verifier, archiver, archiver_thread, _lock } = self;
+        if Handle::try_current().is_ok_and(|current| current.id() == self.actors.runtime) {
+            // The system ends when all its tasks have, and this one would wait for the system.
+            let stopping = std::thread::Builder::new().name("close".into()).spawn(|| self.stop());
+            if let Err(error) = stopping {
+                tracing::warn!(%error, "the threads of the engine are left behind");
+            }
+            return;
+        }
+        let Self { actors, writer, writer_thread, verifier, archiver, archiver_thread, _lock } = self;
         archiver.stop();
         verifier.stop();
         writer.stop_retrying();
         drop(writer);
-        system.stop();
-        // A task of the system may have held the engine last.
-        if system_thread.thread().id() != std::thread::current().id() {
-            let _ = system_thread.join();
-        }
+        actors.system.stop();
+        let _ = actors.thread.join();
         // Shards that are gone answer nothing, so that it does not wait for them.
         let _ = archiver_thread.join();
         // The writer ends when the shards, which hold its other handles, are gone.
@@ -60,11 +78,8 @@ impl Threads {
     }
 }
 
-/// What [`start_system`] has started: the system, its thread, and the shards.
-pub(crate) type Started = (System, JoinHandle<()>, Vec<Addr<ShardActor>>);
-
 /// Starts the engine's own actix system, with one arbiter per shard.
-pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
+pub(super) fn start_system(shards: Vec<Shard>) -> Result<(ActorSystem, Vec<Addr<ShardActor>>), OpenError> {
     let (started, wait) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::Builder::new()
         .name("actors".into())
@@ -79,16 +94,16 @@ pub(crate) fn start_system(shards: Vec<Shard>) -> Result<Started, OpenError> {
                     })
                 };
                 let addresses: Vec<_> = arbiters.into_iter().zip(shards).enumerate().map(start).collect();
-                started.send((System::current(), addresses)).is_ok()
+                started.send((System::current(), Handle::current().id(), addresses)).is_ok()
             });
             if is_up && let Err(error) = runner.run() {
                 tracing::error!(%error, "the engine's actor system failed");
             }
         })
         .map_err(|error| OpenError::Start(error.to_string()))?;
-    let (system, addresses) =
+    let (system, runtime, addresses) =
         wait.recv().map_err(|_| OpenError::Start("the actor system did not start: there are too few files or threads".into()))?;
-    Ok((system, thread, addresses))
+    Ok((ActorSystem { system, runtime, thread }, addresses))
 }
 
 /// Starts `count` threads. Returns `None`, with no thread left, if the operating system refuses one: actix panics then, and

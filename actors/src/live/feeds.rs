@@ -7,8 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{KeyHasher, ProjectId, RecordKey};
+use headcount_domain::identity::EventSubject;
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Instant};
 use parking_lot::{Mutex, RwLock};
@@ -17,7 +17,7 @@ use super::frame::LiveNotification;
 
 /// How many events wait in a feed: those of half a second at the highest rates. Those with long texts count as several.
 const MAX_WAITING: usize = 1 << 16;
-/// How many events wait in all feeds: some 20 MB.
+/// How many events wait in all feeds: some 25 MB.
 const MAX_WAITING_IN_ALL: usize = 1 << 18;
 
 /// What a watch counts of an event.
@@ -27,10 +27,7 @@ pub(crate) struct LiveEvent {
     pub(crate) time: Instant,
     pub(crate) day: Day,
     pub(crate) is_pageview: bool,
-    /// The key of its identity, unless it has none.
-    pub(crate) identity: Option<RecordKey>,
-    /// The key of the anonymous id that it links to its identity.
-    pub(crate) linked: Option<RecordKey>,
+    pub(crate) subject: EventSubject,
     pub(crate) notification: Option<Arc<LiveNotification>>,
 }
 
@@ -40,15 +37,14 @@ impl LiveEvent {
         1 + self.notification.as_ref().map_or(0, |notification| notification.bytes().div_ceil(size_of::<Self>()))
     }
 
-    /// What a watch counts of `event`, whose identity is `identity`.
-    pub(crate) fn new(event: &Event, position: Position, identity: Option<RecordKey>, keys: SentKeys) -> Self {
+    /// What a watch counts of an event.
+    pub(crate) fn new(event: &Event, position: Position, subject: EventSubject) -> Self {
         Self {
             position,
             time: event.time,
             day: event.day,
             is_pageview: event.is_pageview(),
-            identity,
-            linked: keys.link(position).map(|link| link.anonymous),
+            subject,
             notification: LiveNotification::of(position, event).map(Arc::new),
         }
     }
@@ -101,13 +97,12 @@ impl Feeds {
     }
 
     /// Adds an event that was applied, if its project is watched.
-    pub(crate) fn offer(&self, event: &Event, position: Position, identity: Option<RecordKey>, hasher: &KeyHasher) {
+    pub(crate) fn offer(&self, event: &Event, position: Position, subject: EventSubject) {
         if self.open.load(Ordering::SeqCst) == 0 {
             return;
         }
         let Some(feed) = self.feeds.read().get(&event.project).cloned() else { return };
-        let live = LiveEvent::new(event, position, identity, SentKeys::of(&event.who, hasher));
-        self.push(&mut feed.lock(), live);
+        self.push(&mut feed.lock(), LiveEvent::new(event, position, subject));
     }
 
     fn empty(&self, feed: &mut Feed) -> VecDeque<LiveEvent> {
@@ -174,12 +169,17 @@ mod tests {
     const PROJECT: ProjectId = ProjectId(5);
 
     fn event(position: Position) -> LiveEvent {
-        let (identity, linked, notification) = (None, None, None);
-        LiveEvent { position, time: Instant(0), day: Day(0), is_pageview: false, identity, linked, notification }
+        let (subject, notification) = (EventSubject::default(), None);
+        LiveEvent { position, time: Instant(0), day: Day(0), is_pageview: false, subject, notification }
     }
 
     fn positions(reader: &mut FeedReader) -> Option<Vec<Position>> {
         Some(reader.take()?.iter().map(|event| event.position).collect())
+    }
+
+    #[test]
+    fn all_feeds_take_25_mb() {
+        assert!(MAX_WAITING_IN_ALL * size_of::<LiveEvent>() < 26_000_000);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use headcount_domain::identity::EventSubject;
 use headcount_domain::ids::RecordKey;
 use headcount_domain::time::{Instant, MAX_AHEAD_MS};
 
@@ -45,7 +46,7 @@ struct RecentMinute {
 impl RecentEvents {
     /// Adds an event.
     pub(crate) fn add(&mut self, event: &LiveEvent, now: Instant) {
-        if let (Some(user), Some(anonymous)) = (event.identity, event.linked) {
+        if let EventSubject { identity: Some(user), linked: Some(anonymous) } = event.subject {
             // What the anonymous id did before it was linked.
             self.link(anonymous, user);
         }
@@ -55,7 +56,7 @@ impl RecentEvents {
                 self.notifications.pop_front();
             }
         }
-        self.count(event.time.0, event.identity, now);
+        self.count(event.time.0, event.subject.identity, now);
     }
 
     fn count(&mut self, at_ms: i64, identity: Option<RecordKey>, now: Instant) {

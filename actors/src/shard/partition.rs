@@ -187,11 +187,11 @@ impl Partition {
             // During a replay, events come again that the checkpoint reflects beyond its own position.
             if position > state.last {
                 let source = state.source(&*context.store, *stored_as, event.project);
-                let identity = state.project.apply(event, position, &context.hasher, &source)?;
+                let subject = state.project.apply(event, position, &context.hasher, &source)?;
                 state.last = position;
                 state.changed = true;
                 state.folded += 1;
-                context.feeds.offer(event, position, identity, &context.hasher);
+                context.feeds.offer(event, position, subject);
                 if state.count(context, event.project) {
                     context.limits.set(event.project, state.reached);
                 }

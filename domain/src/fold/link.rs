@@ -4,15 +4,15 @@ use crate::contribution::Sign;
 use crate::facts::{DirtyRange, GroupRef, Span, Times};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
-use crate::identity::{Association, Identity, IdentityId, IdentityLink, IdentitySlot, SentKeys, takes_link};
+use crate::identity::{Association, EventSubject, Identity, IdentityId, IdentityLink, IdentitySlot, SentKeys, takes_link};
 use crate::ids::RecordKey;
 use crate::intake::event::Event;
 use crate::records::{Record, Source, page_key};
 use crate::versions::FigureKind;
 
 impl<S: Source> Fold<'_, S> {
-    /// Returns the key of the event's identity, and records the link of its anonymous id if it is the first.
-    pub(super) fn subject(&mut self, event: &Event) -> Result<RecordKey, Fault> {
+    /// Returns the key of the event's facts and whose the event is, and records the link of its anonymous id if it is the first.
+    pub(super) fn subject(&mut self, event: &Event) -> Result<(RecordKey, EventSubject), Fault> {
         let keys = SentKeys::of(&event.who, self.hasher);
         let key = match (keys.named(), &event.who.anonymous_id) {
             (Some(anonymous), Some(_)) if keys.user.is_none() => self.project.resolve(anonymous, self.source)?,
@@ -23,7 +23,8 @@ impl<S: Source> Fold<'_, S> {
         if let Some(link) = keys.link(self.position) {
             self.link(link)?;
         }
-        Ok(key)
+        let subject = keys.subject();
+        Ok((key, EventSubject { identity: subject.identity.map(|_| key), ..subject }))
     }
 
     fn ensure_person(&mut self, key: RecordKey, id: impl FnOnce() -> IdentityId) -> Result<(), Fault> {

@@ -10,7 +10,7 @@ use crate::acquisition::Channel;
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{CountKey, DailyCount, DirtyRange, FactsPage, GroupRef, Moment, Order, Session, Touch};
 use crate::fault::Fault;
-use crate::identity::{Association, EmailOwners, Identity, IdentityId, IdentitySlot};
+use crate::identity::{Association, EmailOwners, EventSubject, Identity, IdentityId, IdentitySlot};
 use crate::ids::{KeyHasher, RecordKey};
 use crate::indexes::dictionary::{TermId, TermKind};
 use crate::intake::event::{Event, Position};
@@ -22,7 +22,7 @@ use crate::versions::FigureKind;
 
 impl Project {
     /// Folds one recorded event, or what stays of one that was erased. Call it once per event, in the order of `position`, and never for duplicates or for events that the project
-    /// [drops](Project::drops). Returns the key of its identity, unless it has none.
+    /// [drops](Project::drops). Returns whose it is.
     ///
     /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
     pub fn apply<S: Source>(
@@ -31,17 +31,17 @@ impl Project {
         position: Position,
         hasher: &KeyHasher,
         source: &S,
-    ) -> Result<Option<RecordKey>, Fault> {
+    ) -> Result<EventSubject, Fault> {
         let mut fold = Fold { project: self, position, hasher, source };
-        let mut identity = None;
+        let mut subject = EventSubject::default();
         if event.is_remainder() {
             // Only what it reported about a group.
             fold.named(event)?;
         } else {
-            let identity_key = fold.subject(event)?;
+            let (identity_key, of_event) = fold.subject(event)?;
             let named = fold.named(event)?;
             fold.record(event, identity_key, named)?;
-            identity = event.who.has_any().then_some(identity_key);
+            subject = of_event;
             self.rollups.receipts.count_receipt(event, position);
         }
         self.rollups.drain(&mut self.touched);
@@ -50,7 +50,7 @@ impl Project {
         }
         self.versions.touch(&self.touched, position);
         self.touched.clear();
-        Ok(identity)
+        Ok(subject)
     }
 
     /// Returns the key of the identity that `key` belongs to, whether or not it has any event.

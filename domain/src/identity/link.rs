@@ -21,6 +21,15 @@ pub struct SentKeys {
     pub other: Option<RecordKey>,
 }
 
+/// Whose an event is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EventSubject {
+    /// The key of its identity, unless it has none.
+    pub identity: Option<RecordKey>,
+    /// The key of the anonymous id that it links to its identity, whether or not the link takes effect.
+    pub linked: Option<RecordKey>,
+}
+
 impl SentKeys {
     /// Computes the keys of `ids`.
     #[must_use]
@@ -37,6 +46,12 @@ impl SentKeys {
         self.user.or(self.other)
     }
 
+    /// Returns whose the event is if none of its ids is linked.
+    #[must_use]
+    pub fn subject(self) -> EventSubject {
+        EventSubject { identity: self.named(), linked: self.user.and(self.other) }
+    }
+
     /// Returns the link that the event at `position` records.
     #[must_use]
     pub fn link(self, position: Position) -> Option<IdentityLink> {
@@ -45,12 +60,6 @@ impl SentKeys {
 }
 
 impl SentIds {
-    /// Whether the event has an identity.
-    #[must_use]
-    pub fn has_any(&self) -> bool {
-        self.user_id.is_some() || self.anonymous_id.is_some() || self.visitor.is_some()
-    }
-
     /// Returns the primary id of the event.
     #[must_use]
     pub fn id(&self) -> IdentityId {

@@ -7,5 +7,5 @@ mod record;
 
 pub use email_index::{EmailOwners, Owner};
 pub use id::IdentityId;
-pub use link::{IdentityLink, SentKeys, SortedLinks, takes_link};
+pub use link::{EventSubject, IdentityLink, SentKeys, SortedLinks, takes_link};
 pub use record::{Association, Identity, IdentitySlot, LatestEmail};

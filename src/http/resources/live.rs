@@ -22,7 +22,7 @@ use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{NotFoundErrors, QuestionErrors};
-use crate::http::resources::live_texts::Deltas;
+use crate::http::resources::live_texts::FiguresText;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -294,7 +294,7 @@ impl LiveStream {
             push(&mut text, frame, frame.position, if is_delta { "delta" } else { "snapshot" }, &shape);
             has_news.then_some(text)
         };
-        if let Some(figures) = Deltas::new(frame, former, is_delta, self.money).text(figures) {
+        if let Some(figures) = FiguresText::new(frame, former, is_delta, self.money).text(figures) {
             text.push_str(&figures);
         }
         self.sent = Some(Arc::clone(frame));

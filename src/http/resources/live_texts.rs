@@ -12,11 +12,11 @@ use headcount_domain::money::Currency;
 const MAX_TEXTS: usize = 16;
 
 thread_local! {
-    static TEXTS: RefCell<VecDeque<(Deltas, Option<Rc<str>>)>> = const { RefCell::new(VecDeque::new()) };
+    static TEXTS: RefCell<VecDeque<(FiguresText, Option<Rc<str>>)>> = const { RefCell::new(VecDeque::new()) };
 }
 
 /// What a text is about. Its frames are those of these addresses, which are not used again while this is kept.
-pub(super) struct Deltas {
+pub(super) struct FiguresText {
     frame: Weak<LiveFrame>,
     /// The frame that the client has.
     former: Option<Weak<LiveFrame>>,
@@ -24,7 +24,7 @@ pub(super) struct Deltas {
     money: Option<Currency>,
 }
 
-impl Deltas {
+impl FiguresText {
     pub(super) fn new(frame: &Arc<LiveFrame>, former: Option<&Arc<LiveFrame>>, is_delta: bool, money: Option<Currency>) -> Self {
         Self { frame: Arc::downgrade(frame), former: former.map(Arc::downgrade), is_delta, money }
     }

@@ -7,6 +7,7 @@ use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Timezone, Window};
 use headcount_domain::versions::Depends;
@@ -69,23 +70,27 @@ impl Engine {
         grouping: Grouping,
         limit: usize,
     ) -> Result<Aggregate, AskError> {
-        self.aggregate_until(project, window, predicate, grouping, limit).await.map(|(groups, _)| groups)
+        match self.ask_kept(project, KeptQuestion::Aggregate { window, predicate, grouping, limit }).await? {
+            (KeptAnswer::Aggregate(groups), _) => Ok(groups),
+            (KeptAnswer::UniqueUsers(_), _) => Err(AskError::NoAnswer),
+        }
     }
 
-    /// As [`Engine::aggregate`], with the position up to which the groups count all events, and no later one.
+    /// Counts the events of `window` that match `predicate`, as [`Engine::aggregate`] does, up to the position that it also returns.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub(in crate::engine) async fn aggregate_until(
+    pub(in crate::engine) async fn count_events(
         &self,
         project: ProjectId,
         window: Window,
         predicate: Predicate,
-        grouping: Grouping,
-        limit: usize,
-    ) -> Result<(Aggregate, Position), AskError> {
-        match self.ask_kept(project, KeptQuestion::Aggregate { window, predicate, grouping, limit }).await? {
-            (KeptAnswer::Aggregate(groups), until) => Ok((groups, until)),
+    ) -> Result<(u64, Position), AskError> {
+        // A field of few values: the sum of all groups is the number of events.
+        let grouping = Grouping::new(Field::BuiltIn(BuiltIn::Device), None).map_err(|_| AskError::NoAnswer)?;
+        let question = KeptQuestion::Aggregate { window, predicate, grouping, limit: usize::from(u8::MAX) };
+        match self.ask_kept(project, question).await? {
+            (KeptAnswer::Aggregate(groups), until) => Ok((groups.rows.iter().map(|row| row.count).sum(), until)),
             (KeptAnswer::UniqueUsers(_), _) => Err(AskError::NoAnswer),
         }
     }

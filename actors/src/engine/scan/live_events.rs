@@ -51,7 +51,7 @@ impl Engine {
                 next.until = last.position;
             }
             let linked = scan.users_of(&unlinked)?;
-            for key in next.events.iter_mut().filter_map(|event| event.identity.as_mut()) {
+            for key in next.events.iter_mut().filter_map(|event| event.subject.identity.as_mut()) {
                 *key = linked.get(key).copied().unwrap_or(*key);
             }
             Ok(next)
@@ -67,7 +67,7 @@ impl Scan<'_> {
         if keys.user.is_none() && event.who.anonymous_id.is_some() {
             unlinked.extend(keys.named());
         }
-        LiveEvent::new(event, position, keys.named(), keys)
+        LiveEvent::new(event, position, keys.subject())
     }
 
     /// The users that anonymous ids are linked to.
