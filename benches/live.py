@@ -28,8 +28,8 @@ import urllib.request
 
 BIN = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target")) / "release" / "headcount"
 
-# How long a watch goes on without streams, and a second more.
-LINGER = 11
+# The rest before each load: a watch that nobody reads ends, and the last events are sealed.
+REST = 12
 
 
 def memory_mb(pid, what="VmRSS"):
@@ -37,8 +37,8 @@ def memory_mb(pid, what="VmRSS"):
 
 
 def cpu_seconds(pid):
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """The time on a processor of all threads that run; exact, other than the ticks of /proc/PID/stat."""
+    return sum(int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0]) for task in os.listdir(f"/proc/{pid}/task")) / 1e9
 
 
 class Server:
@@ -69,7 +69,7 @@ class Server:
 
     def load(self, seconds):
         command = [BIN, "load", "--json", "--url", self.url, "--key", self.keys["public_key"], "--batch", "100", "--connections", "16",
-                   "--duration", f"{seconds}s", "--warm-up", "2s", "--users", "200000"]
+                   "--duration", f"{seconds}s", "--warm-up", "2s", "--users", "20000"]
         before = self.events(), cpu_seconds(self.process.pid)
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode != 0:
@@ -116,7 +116,7 @@ class Readers(threading.Thread):
     def __init__(self, server, count, most, each):
         super().__init__(daemon=True)
         self.streams = [server.stream() for _ in range(count)]
-        self.closed = 0
+        self.closed = self.bytes = 0
         self.most, self.each = most, each
         self.is_over = False
         self.start()
@@ -127,7 +127,9 @@ class Readers(threading.Thread):
             for stream in self.streams:
                 stream.setblocking(False)
                 try:
-                    self.closed += not stream.recv(self.most)
+                    read = len(stream.recv(self.most))
+                    self.bytes += read
+                    self.closed += read == 0
                 except BlockingIOError:
                     pass
                 except OSError:
@@ -171,9 +173,11 @@ def few_events(server, count, seconds):
     alone = measure()
     readers = Readers(server, count, 1 << 20, 0.2)
     time.sleep(2)
+    begun = readers.bytes
     watched = measure()
     readers.end()
-    print(f"30 events a second take {alone:.1f} % of a core, with {count} streams {watched:.1f} %", flush=True)
+    rate = (readers.bytes - begun) / seconds / count
+    print(f"30 events a second take {alone:.1f} % of a core, with {count} streams of {rate:,.0f} bytes a second {watched:.1f} %", flush=True)
 
 
 def main():
@@ -189,30 +193,30 @@ def main():
         latency(server, 30)
         server.load(2)
         few_events(server, options.readers, options.seconds)
-        time.sleep(LINGER)
-        ratios, cpu_ratios = [], []
+        time.sleep(REST)
+        # The state grows: each load with readers is compared with the mean of those before and after it.
+        alone, shares = [server.load(options.seconds)], []
         for number in range(options.rounds):
-            # The state grows: what is first changes from round to round.
-            first = server.load(options.seconds) if number % 2 == 0 else None
             before = memory_mb(pid)
             readers, fast = Readers(server, options.readers, 1024, 1), FastReader(server)
             while fast.events() is None:
                 time.sleep(0.1)
+            time.sleep(REST)
             opened, began = memory_mb(pid), time.monotonic()
-            watched, watched_cpu = server.load(options.seconds)
+            watched = server.load(options.seconds)
             gaps = sorted(fast.gaps(began)) or [float("nan")]
             after = memory_mb(pid)
             readers.end()
             fast.stream.close()
-            time.sleep(LINGER)
-            alone, alone_cpu = first or server.load(options.seconds)
-            ratios.append(watched / alone)
-            cpu_ratios.append(watched_cpu / alone_cpu)
-            print(f"round {number + 1}: alone {alone:,.0f} events/s, {alone_cpu:.1f} µs each, {options.readers} slow readers {watched:,.0f} ({ratios[-1]:.3f}), "
-                  f"{watched_cpu:.1f} µs each ({cpu_ratios[-1]:.3f}); memory {before:.0f} MB, "
-                  f"with the readers {opened:.0f} MB, at the end {after:.0f} MB; closed {readers.closed}; frames {len(gaps)}, "
-                  f"apart {gaps[len(gaps) // 2]:.2f} s, at most {gaps[-1]:.2f} s", flush=True)
-        print(f"medians with readers: {statistics.median(ratios):.3f} of the rate alone, {statistics.median(cpu_ratios):.3f} times the processor time of an event")
+            time.sleep(REST)
+            alone.append(server.load(options.seconds))
+            (rate, cpu) = [statistics.mean(of) for of in zip(*alone[-2:])]
+            shares.append((watched[0] / rate, watched[1] / cpu))
+            print(f"round {number + 1}: alone {rate:,.0f} events/s, {cpu:.1f} µs each; {options.readers} slow readers {watched[0]:,.0f} ({shares[-1][0]:.3f}), "
+                  f"{watched[1]:.1f} µs each ({shares[-1][1]:.3f}); memory {before:.0f} MB, with the readers {opened:.0f} MB, at the end {after:.0f} MB; "
+                  f"closed {readers.closed}; frames {len(gaps)}, apart {gaps[len(gaps) // 2]:.2f} s, at most {gaps[-1]:.2f} s", flush=True)
+        rates, cpus = zip(*shares)
+        print(f"medians with readers: {statistics.median(rates):.3f} of the rate alone, {statistics.median(cpus):.3f} times the processor time of an event")
     finally:
         server.process.terminate()
         server.process.wait()

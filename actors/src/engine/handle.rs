@@ -370,7 +370,12 @@ impl Engine {
 
     /// The incarnation of a project's data: a state that lost an identity may have versions that it had before.
     fn incarnation_of(&self, project: ProjectId) -> u128 {
-        self.inner.incarnation ^ u128::from(self.inner.erasures.reflected(project))
+        self.inner.incarnation ^ u128::from(self.reflected_erasures(project))
+    }
+
+    /// The number of erasures that the project's answers reflect.
+    pub(super) fn reflected_erasures(&self, project: ProjectId) -> u64 {
+        self.inner.erasures.reflected(project)
     }
 
     /// The position of a project's last event that counted.

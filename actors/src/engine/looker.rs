@@ -62,8 +62,8 @@ pub(super) struct Looker {
     read: Option<Position>,
     /// The counts of the day.
     counts: Option<CountedDay>,
-    /// The incarnation of the data that was read.
-    incarnation: Option<u128>,
+    /// The number of erasures that was reflected by what was read.
+    erasures: Option<u64>,
     /// The last frame.
     last: Option<LiveFrame>,
     /// How long the last looks took that read the history, each after another.
@@ -101,7 +101,7 @@ impl Looker {
             recent: RecentEvents::default(),
             read: None,
             counts: None,
-            incarnation: None,
+            erasures: None,
             last: None,
             readings: Vec::new(),
         }
@@ -120,10 +120,11 @@ impl Looker {
         let config = engine.registry().policy(self.project).ok_or(Unseen::Deleted)?;
         let now = engine.clock().now();
         let day = config.policy.timezone.day_of(now);
-        let (incarnation, version) = engine.version(self.project, &Depends::Everything).await?;
-        let former = self.incarnation.replace(incarnation);
+        let (_, version) = engine.version(self.project, &Depends::Everything).await?;
+        let erasures = engine.reflected_erasures(self.project);
+        let former = self.erasures.replace(erasures);
         // An identity was erased: what was read may have its events and notifications.
-        let is_other = former.is_some_and(|former| former != incarnation);
+        let is_other = former.is_some_and(|former| former != erasures);
         // The clock was set back: minutes that are shown again are forgotten.
         let is_earlier = self.last.as_ref().is_some_and(|last| last.at.0 - now.0 > CLOCK_MS);
         if is_other || is_earlier || self.recent.is_too_coarse() {
@@ -146,12 +147,14 @@ impl Looker {
             }
         };
         self.take_feed();
-        if self.is_behind || engine.version(self.project, &Depends::Everything).await?.0 != incarnation {
+        if self.is_behind || engine.reflected_erasures(self.project) != erasures {
             // The next look begins with that.
             return Ok(Look::Same);
         }
         // Later than each of its events.
-        let Some(frame) = self.frame(&today, incarnation, engine.clock().now()) else { return Ok(Look::Same) };
+        let Some(frame) = self.frame(&today, (engine.incarnation(), erasures), engine.clock().now()) else {
+            return Ok(Look::Same);
+        };
         let is_news = !self.last.as_ref().is_some_and(|last| last.position == frame.position && last.figures == frame.figures);
         self.last = Some(frame.clone());
         Ok(if is_news { Look::Frame(frame) } else { Look::Same })
@@ -224,7 +227,7 @@ impl Looker {
     }
 
     /// Counts the events that `today` counts, and makes a frame of both. `None` if the day is not counted.
-    fn frame(&mut self, today: &Today, incarnation: u128, now: Instant) -> Option<LiveFrame> {
+    fn frame(&mut self, today: &Today, (incarnation, erasures): (u128, u64), now: Instant) -> Option<LiveFrame> {
         let read = self.read.get_or_insert(0);
         let counts = self.counts.as_mut()?;
         let counted = self.waiting.partition_point(|event| event.position <= today.position);
@@ -252,7 +255,8 @@ impl Looker {
             users_5m: self.recent.present(now),
             minutes: self.recent.minutes(now),
         };
-        Some(LiveFrame { incarnation, position: today.position, at: now, figures, notifications: self.recent.notifications() })
+        let (position, notifications) = (today.position, self.recent.notifications());
+        Some(LiveFrame { incarnation, erasures, position, at: now, figures, notifications })
     }
 }
 

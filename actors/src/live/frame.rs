@@ -10,8 +10,10 @@ use headcount_domain::time::{Day, Instant};
 /// A project at one moment. All values are absolute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveFrame {
-    /// The incarnation of the data, without which the position means nothing.
+    /// The incarnation of the data directory, without which the position means nothing.
     pub incarnation: u128,
+    /// The number of erasures that the figures reflect.
+    pub erasures: u64,
     /// The project's last position. Figures may reflect later ones.
     pub position: Position,
     /// The moment.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::{Policy, Rates};
+use tokio::sync::watch;
 
 use super::limiter::Limiter;
 use super::model::{ApiToken, OwnQuotas, Project, RateLimit};
@@ -110,6 +111,7 @@ pub(super) struct Cache {
     credentials: DashMap<SecretHash, Principal>,
     by_key: DashMap<Box<str>, PublicKey>,
     by_project: DashMap<ProjectId, Arc<ProjectConfig>>,
+    changed: watch::Sender<()>,
 }
 
 impl Cache {
@@ -135,6 +137,11 @@ impl Cache {
 
     pub(super) fn by_project(&self, project: ProjectId) -> Option<Arc<ProjectConfig>> {
         self.by_project.get(&project).map(|found| Arc::clone(found.value()))
+    }
+
+    /// Sees each change of the maps from now on.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     /// Inserts an organization's projects, keys and tokens.
@@ -237,8 +244,9 @@ impl Cache {
                 self.remove_tokens(&tokens);
                 self.by_project.remove(&project.id);
             }
-            Touched::Deletions | Touched::Erasures | Touched::Nothing => {}
+            Touched::Deletions | Touched::Erasures | Touched::Nothing => return,
         }
+        self.changed.send_replace(());
     }
 }
 

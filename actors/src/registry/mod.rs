@@ -55,6 +55,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
 use headcount_storage::log::LogFile;
 use parking_lot::{RwLock, RwLockReadGuard};
+use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
@@ -180,6 +181,12 @@ impl Registry {
         let organization = current.policy.organization;
         change.commit_unaudited(ControlRecord::EventsRecorded { organization, project })?;
         self.policy(project).ok_or(PROJECT_NOT_FOUND)
+    }
+
+    /// Sees each change of a token, a key or a project from now on: who holds it may look again what is allowed.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.cache.changes()
     }
 
     /// Passes the files of the control data to `take`. Changes wait meanwhile.

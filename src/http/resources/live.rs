@@ -1,6 +1,7 @@
 //! `GET /projects/{project_id}/live`
 
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, Live
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Currency;
 use serde::Serialize;
+use tokio::sync::watch;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -27,8 +29,8 @@ use crate::http::respond::answer::Timestamp;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
 
-/// How often it is checked that the caller may still read.
-const CHECK_EVERY: Duration = Duration::from_millis(70);
+/// How often it is checked that the server goes on and that the token has not expired. A change of the token is seen at once.
+const CHECK_EVERY: Duration = Duration::from_millis(250);
 /// After how much silence a comment shows that the stream is alive.
 const PING_AFTER: Duration = Duration::from_secs(15);
 
@@ -131,7 +133,7 @@ impl ToSchema for LiveEventShape {}
 /// `snapshot` has the figures of the current day and of the last 30 minutes, by the time of events. `delta` follows within 250 ms of a recorded event: what
 /// changed, with absolute values, so that a lost one does no harm. `notification` is an event with `notify`. `bye` says why the stream ends:
 /// `drain`, `deleted`, `unauthorized`. A comment every 15 seconds shows that it is alive. Who reconnects with `Last-Event-ID` gets the notifications
-/// that were missed, of the last 100 in the last 30 minutes, and a `delta` of everything; else, and on a new day, a `snapshot`. A slow reader misses
+/// that were missed, of the last 100 in the last 30 minutes, and a `delta` of everything. Without it, on a new day, and after an erasure, figures come as a `snapshot`. A slow reader misses
 /// deltas, and never waits for old ones.
 #[utoipa::path(
     get, path = "/projects/{project_id}/live", tag = "analytics", operation_id = "live",
@@ -160,6 +162,7 @@ pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Re
     let Some(watch) = state.engine.watch(caller.project) else {
         return overloaded("too many streams of this project are open");
     };
+    let allowed = state.engine.registry().changes();
     let has_money = auth::on_project(&state, &request, Scope::RevenueRead, MinRole::Admin).is_ok();
     let resume = request.headers().get("last-event-id").and_then(|id| EventId::parse(id.to_str().ok()?));
     let stream = LiveStream {
@@ -167,6 +170,7 @@ pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Re
         project: caller.project,
         bearer: auth::bearer(&request)?.to_owned(),
         money: has_money.then_some(caller.config.policy.currency),
+        allowed,
         watch,
         resume,
         sent: None,
@@ -182,14 +186,22 @@ pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Re
 #[derive(Clone, Copy)]
 struct EventId {
     incarnation: u128,
+    erasures: u64,
     position: u64,
 }
 
 impl EventId {
     fn parse(text: &str) -> Option<Self> {
-        let (incarnation, position) = text.split_once('-')?;
+        let (incarnation, rest) = text.split_once('-')?;
+        let (erasures, position) = rest.split_once('-')?;
         let incarnation = u128::from_str_radix(incarnation, 16).ok()?;
-        Some(Self { incarnation, position: position.parse().ok()? })
+        Some(Self { incarnation, erasures: erasures.parse().ok()?, position: position.parse().ok()? })
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{}-{}", self.incarnation, self.erasures, self.position)
     }
 }
 
@@ -206,6 +218,8 @@ struct LiveStream {
     project: ProjectId,
     bearer: String,
     money: Option<Currency>,
+    /// Sees each change of what callers are allowed.
+    allowed: watch::Receiver<()>,
     watch: LiveWatch,
     resume: Option<EventId>,
     sent: Option<Arc<LiveFrame>>,
@@ -243,10 +257,16 @@ impl LiveStream {
                 self.last_write = Instant::now();
                 return Some(Bytes::from_static(b": ping\n\n"));
             }
-            match tokio::time::timeout(CHECK_EVERY, self.watch.changed()).await {
-                // The publisher failed. The client comes again.
-                Ok(None) if !matches!(self.watch.latest(), LiveState::Ended(_)) => return None,
-                _ => {}
+            tokio::select! {
+                state = self.watch.changed() => {
+                    if state.is_none() && !matches!(self.watch.latest(), LiveState::Ended(_)) {
+                        // The publisher failed. The client comes again.
+                        return None;
+                    }
+                }
+                // The registry outlives the engine.
+                _changed = self.allowed.changed() => {}
+                () = tokio::time::sleep(CHECK_EVERY) => {}
             }
         }
     }
@@ -284,9 +304,9 @@ impl LiveStream {
         for notification in frame.notifications.iter().filter(|one| seen.is_some_and(|seen| one.position > seen)) {
             push(&mut text, frame, notification.position, "notification", &NotificationShape::from(&**notification));
         }
-        let former =
-            self.sent.as_ref().filter(|sent| (sent.incarnation, sent.figures.day) == (frame.incarnation, frame.figures.day));
-        let is_delta = former.is_some() || resumed.is_some() && self.sent.is_none();
+        let former = self.sent.as_ref().filter(|sent| (sent.erasures, sent.figures.day) == (frame.erasures, frame.figures.day));
+        let is_resumed = self.sent.is_none() && resumed.is_some_and(|id| id.erasures == frame.erasures);
+        let is_delta = former.is_some() || is_resumed;
         let figures = || {
             let shape = self.shape(frame, former);
             let has_news = shape.today.is_some() || shape.online.is_some() || shape.minutes.is_some();
@@ -321,5 +341,6 @@ impl LiveStream {
 fn push(text: &mut String, frame: &LiveFrame, position: u64, event: &str, data: &impl Serialize) {
     let Ok(data) = serde_json::to_string(data) else { return };
     // JSON has no line breaks.
-    text.push_str(&format!("id: {:x}-{position}\nevent: {event}\ndata: {data}\n\n", frame.incarnation));
+    let id = EventId { incarnation: frame.incarnation, erasures: frame.erasures, position };
+    text.push_str(&format!("id: {id}\nevent: {event}\ndata: {data}\n\n"));
 }
