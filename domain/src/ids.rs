@@ -71,16 +71,26 @@ numbered_id!(
     "org_"
 );
 
-/// Writes `value` in base62 with at least `width` digits.
+/// Writes `value` in base62 with at least `width` digits, of at most 22.
 #[must_use]
-pub fn base62(mut value: u128, width: usize) -> String {
-    let mut digits = Vec::with_capacity(width.max(22));
-    while value > 0 || digits.len() < width {
-        let digit = usize::try_from(value % 62).unwrap_or(0);
-        digits.push(char::from(BASE62[digit]));
-        value /= 62;
+pub fn base62(value: u128, width: usize) -> String {
+    /// A power of 62 that fits into 64 bits: divisions of 128 bits are slow.
+    const TEN_DIGITS: u128 = 62u128.pow(10);
+    let mut text = [b'0'; 22];
+    let (mut rest, mut end) = (value, text.len());
+    while rest > 0 {
+        let mut low = (rest % TEN_DIGITS) as u64;
+        rest /= TEN_DIGITS;
+        let start = end.saturating_sub(10);
+        for place in text[start..end].iter_mut().rev() {
+            *place = BASE62[(low % 62) as usize];
+            low /= 62;
+        }
+        end = start;
     }
-    digits.iter().rev().collect()
+    let digits = text.iter().position(|digit| *digit != b'0').map_or(0, |first| text.len() - first);
+    let start = text.len() - digits.max(width.min(text.len()));
+    String::from_utf8_lossy(&text[start..]).into_owned()
 }
 
 fn from_base62(text: &str) -> Option<u128> {
@@ -329,6 +339,18 @@ mod tests {
         for bad in ["", "prj_", "prj_1", "org_00000000001", "prj_zzzzzzzzzzz", "prj_0000000000!", "prj_000000000001"] {
             assert_eq!(bad.parse::<ProjectId>(), Err(IdError), "{bad}");
         }
+    }
+
+    #[test]
+    fn base62_has_the_digits_of_the_number() {
+        let powers = (0..22).map(|power| 62u128.pow(power));
+        let near = powers.flat_map(|power| [power - 1, power, power + 1, power.saturating_mul(61)]);
+        for value in near.chain([u128::MAX, u128::MAX - 1, u128::from(u64::MAX)]) {
+            let text = base62(value, 1);
+            assert_eq!((from_base62(&text), value > 0 && text.starts_with('0')), (Some(value), false), "{text}");
+            assert_eq!(base62(value, 22), format!("{text:0>22}"));
+        }
+        assert_eq!((base62(0, 0), base62(0, 3), base62(62, 1)), (String::new(), "000".to_owned(), "10".to_owned()));
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub fn cut_bytes(text: &str, max_bytes: usize) -> &str {
 /// Returns the first `max_chars` characters.
 #[must_use]
 pub fn cut_chars(text: &str, max_chars: usize) -> &str {
+    if text.len() <= max_chars {
+        return text;
+    }
     text.char_indices().nth(max_chars).map_or(text, |(end, _)| &text[..end])
 }
 
@@ -67,7 +70,7 @@ pub fn path_of(url: &str) -> Option<&str> {
 /// Returns the host of an absolute URL (`https://…` or `//…`), lower-cased, without userinfo, port and trailing dot.
 /// `None` if the URL is relative or has no valid host.
 #[must_use]
-pub fn host_of(url: &str) -> Option<String> {
+pub fn host_of(url: &str) -> Option<Cow<'_, str>> {
     let (authority, _) = split_authority(before_query(url))?;
     read_host(authority)
 }
@@ -77,12 +80,11 @@ pub fn host_of(url: &str) -> Option<String> {
 ///
 /// A referrer without a scheme counts if its first part contains a dot, because some trackers send bare hosts.
 #[must_use]
-pub fn referrer_host(referrer: Option<&str>, own_hostname: Option<&str>, url: Option<&str>) -> Option<String> {
+pub fn referrer_host<'r>(referrer: Option<&'r str>, own_hostname: Option<&str>, url: Option<&str>) -> Option<Cow<'r, str>> {
     let host = any_host(referrer?)?;
-    let is_own = |own: Option<String>| own.is_some_and(|own| own == host);
+    let is_own = |own: Option<Cow<'_, str>>| own.is_some_and(|own| without_www(own) == host);
     let own_hostname = own_hostname.and_then(|own| split_authority(own).map_or_else(|| read_host(own), |_| host_of(own)));
-    let own_url = url.and_then(host_of);
-    let is_internal = is_own(own_hostname.map(without_www)) || is_own(own_url.map(without_www));
+    let is_internal = is_own(own_hostname) || is_own(url.and_then(host_of));
     (!is_internal).then_some(host)
 }
 
@@ -94,30 +96,40 @@ pub fn host_as_referrer(host: &str) -> String {
     spellings.into_iter().find(|spelling| any_host(spelling).as_deref() == Some(host)).unwrap_or_default()
 }
 
-/// Returns the parameters of a URL's query in order, with names and values decoded: `+` is a space, percent escapes are
-/// UTF-8, and invalid UTF-8 becomes U+FFFD.
-pub fn query_params(url: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
-    let before_fragment = url.split('#').next().unwrap_or("");
-    let query = before_fragment.split_once('?').map_or("", |(_, query)| query);
-    form_urlencoded::parse(query.trim_end().as_bytes())
+/// Returns the parameters of a URL's query in order: their names and values, to be [decoded](decode_param).
+pub fn query_params(url: &str) -> impl Iterator<Item = (&str, &str)> {
+    let before_fragment = memchr::memchr(b'#', url.as_bytes()).map_or(url, |end| &url[..end]);
+    let query = memchr::memchr(b'?', before_fragment.as_bytes()).map_or("", |before| &before_fragment[before + 1..]);
+    let params = query.trim_end().split('&').filter(|param| !param.is_empty());
+    params.map(|param| param.split_once('=').unwrap_or((param, "")))
+}
+
+/// Decodes a name or a value of [`query_params`]: `+` is a space, percent escapes are UTF-8, and invalid UTF-8 becomes U+FFFD.
+#[must_use]
+pub fn decode_param(text: &str) -> Cow<'_, str> {
+    if memchr::memchr2(b'+', b'%', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let spaced = text.replace('+', " ");
+    Cow::Owned(percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned())
 }
 
 fn before_query(url: &str) -> &str {
     let url = url.trim();
-    url.find(['?', '#']).map_or(url, |end| &url[..end]).trim_end()
+    memchr::memchr2(b'?', b'#', url.as_bytes()).map_or(url, |end| url[..end].trim_end())
 }
 
 /// Splits an absolute URL without query and fragment into authority and path. As in browsers, `\` is equivalent to `/`.
 fn split_authority(page: &str) -> Option<(&str, &str)> {
     let page = page.trim();
     let is_slash = |byte: u8| byte == b'/' || byte == b'\\';
-    let slashes = page.bytes().position(is_slash)?;
+    let slashes = memchr::memchr2(b'/', b'\\', page.as_bytes())?;
     let has_two = page.as_bytes().get(slashes + 1).copied().is_some_and(is_slash);
     if !has_two || !(slashes == 0 || is_scheme(page[..slashes].strip_suffix(':')?)) {
         return None;
     }
     let rest = &page[slashes + 2..];
-    let end = rest.bytes().position(is_slash).unwrap_or(rest.len());
+    let end = memchr::memchr2(b'/', b'\\', rest.as_bytes()).unwrap_or(rest.len());
     Some(rest.split_at(end))
 }
 
@@ -128,7 +140,7 @@ fn is_scheme(text: &str) -> bool {
 }
 
 /// Returns the host of a referrer, with or without a scheme, without `www.`.
-fn any_host(referrer: &str) -> Option<String> {
+fn any_host(referrer: &str) -> Option<Cow<'_, str>> {
     let page = before_query(referrer);
     let host = match split_authority(page) {
         Some((authority, _)) => read_host(authority)?,
@@ -141,7 +153,31 @@ fn any_host(referrer: &str) -> Option<String> {
 }
 
 /// Returns the host of `[userinfo@]host[:port]`, lower-cased, without a trailing dot.
-fn read_host(authority: &str) -> Option<String> {
+fn read_host(authority: &str) -> Option<Cow<'_, str>> {
+    match plain_host(authority) {
+        Some(host) => Some(Cow::Borrowed(host)),
+        None => read_any_host(authority).map(Cow::Owned),
+    }
+}
+
+/// Returns the host of `host[:port]`, if it is written as it is returned, as nearly every host is.
+fn plain_host(authority: &str) -> Option<&str> {
+    let bytes = authority.as_bytes();
+    let mut label_len = 0;
+    for (place, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => label_len += 1,
+            b'.' if label_len > 0 => label_len = 0,
+            b':' if label_len > 0 && bytes[place + 1..].iter().all(u8::is_ascii_digit) => {
+                return Some(&authority[..place]).filter(|host| host.len() <= MAX_HOST_LEN);
+            }
+            _ => return None,
+        }
+    }
+    (label_len > 0 && bytes.len() <= MAX_HOST_LEN).then_some(authority)
+}
+
+fn read_any_host(authority: &str) -> Option<String> {
     let host_port = authority.trim().rsplit('@').next()?;
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let host = match host_port.rsplit_once(':') {
@@ -161,10 +197,10 @@ fn read_host(authority: &str) -> Option<String> {
     (has_shape && host.chars().all(is_allowed)).then_some(host)
 }
 
-fn without_www(host: String) -> String {
-    match host.strip_prefix("www.") {
-        Some(rest) => rest.to_owned(),
-        None => host,
+fn without_www(host: Cow<'_, str>) -> Cow<'_, str> {
+    match host {
+        Cow::Borrowed(host) => Cow::Borrowed(host.strip_prefix("www.").unwrap_or(host)),
+        Cow::Owned(host) => Cow::Owned(host.strip_prefix("www.").map(str::to_owned).unwrap_or(host)),
     }
 }
 
@@ -213,7 +249,7 @@ mod tests {
             ("", " | - | -"),
         ];
         for (url, expected) in table {
-            let host = host_of(url).unwrap_or_else(|| "-".to_owned());
+            let host = host_of(url).unwrap_or("-".into());
             let parts = format!("{} | {host} | {}", page_url(url), path_of(url).unwrap_or("-"));
             assert_eq!(parts, expected, "{url}");
         }
@@ -269,7 +305,7 @@ mod tests {
             ("/a", "x", None),
         ];
         for (url, name, value) in table {
-            let mut params = query_params(url);
+            let mut params = query_params(url).map(|(name, value)| (decode_param(name), decode_param(value)));
             let found = params.find(|(key, value)| key == name && non_empty(value).is_some());
             assert_eq!(found.map(|(_, value)| value.into_owned()).as_deref(), value, "{url}");
         }
@@ -300,10 +336,29 @@ mod tests {
                 for other in [Some(own.as_str()), Some(shaped.as_str()), None] {
                     if let Some(host) = referrer_host(Some(url), other, other) {
                         // A host is its own host.
-                        prop_assert_eq!(host_of(&format!("https://{host}/")), Some(host));
+                        let page = format!("https://{host}/");
+                        prop_assert_eq!(host_of(&page), Some(host));
                     }
                 }
             }
+        }
+
+        #[test]
+        fn a_host_is_the_same_however_it_is_read(
+            authority in "([a-zA-Z]{0,2}@)?\\[?[a-zA-Zé0-9_.-]{0,12}\\]?[. ]?(:[0-9]{0,3}[a-z]?)?",
+            long in "[a-z]{250}\\.[a-z]{0,9}(:1)?",
+        ) {
+            for authority in [authority, long] {
+                prop_assert_eq!(read_host(&authority).map(Cow::into_owned), read_any_host(&authority));
+            }
+        }
+
+        #[test]
+        fn parameters_are_those_of_a_form(query in "[ -~é]{0,20}|([a-z%+=&0-9A-F]{0,3}[&=]){0,6}") {
+            let url = format!("/?{query}");
+            let read: Vec<_> = query_params(&url).map(|(name, value)| (decode_param(name), decode_param(value))).collect();
+            let query = query.split('#').next().unwrap().trim_end();
+            prop_assert_eq!(read, form_urlencoded::parse(query.as_bytes()).collect::<Vec<_>>());
         }
 
         #[test]

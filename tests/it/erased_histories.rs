@@ -6,6 +6,7 @@
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -101,7 +102,13 @@ fn disturb(server: &TestServer, rng: &mut Rng, tally: &mut Tally) {
         }
         15..25 => {
             server.stopped(|data| {
-                ["store", "fingerprints"].iter().for_each(|derived| std::fs::remove_dir_all(data.join(derived)).unwrap());
+                for derived in ["store", "fingerprints"] {
+                    match std::fs::remove_dir_all(data.join(derived)) {
+                        // A restored directory has none before its first start.
+                        Err(error) if error.kind() == ErrorKind::NotFound => {}
+                        removed => removed.unwrap(),
+                    }
+                }
             });
             tally.rebuilds += 1;
         }

@@ -9,6 +9,8 @@ mod channels;
 mod sites;
 mod sources;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use category::Category;
@@ -157,11 +159,12 @@ impl UrlQuery {
     fn read(url: &str) -> UrlQuery {
         let mut query = UrlQuery::default();
         for (name, value) in text::query_params(url) {
-            query.take(&name, &value);
+            query.take(&text::decode_param(name), value);
         }
         query
     }
 
+    /// Takes a parameter, whose value is not decoded yet.
     fn take(&mut self, name: &str, value: &str) {
         let field = match name {
             "utm_source" => &mut self.utm.source,
@@ -173,13 +176,13 @@ impl UrlQuery {
             "ref" => &mut self.reference,
             _ => {
                 let index = CLICK_IDS.iter().position(|(click_id, _, _)| *click_id == name);
-                let index = index.filter(|_| text::non_empty(value).is_some());
+                let index = index.filter(|_| text::non_empty(&text::decode_param(value)).is_some());
                 self.click_id = self.click_id.into_iter().chain(index).min();
                 return;
             }
         };
         if field.is_none() {
-            *field = clean(value);
+            *field = clean(&text::decode_param(value));
         }
     }
 }
@@ -192,7 +195,7 @@ struct Referrer {
 
 impl Referrer {
     fn of(host: &str) -> Option<Referrer> {
-        let host = clean(host)?;
+        let host = clean_host(host)?;
         let host = host.strip_prefix("www.").unwrap_or(&host);
         let site = sources::site_of(host);
         let medium = match site.and_then(|site| site.category) {
@@ -205,11 +208,21 @@ impl Referrer {
     }
 }
 
+/// As [`clean`]. Nearly every host is clean already.
+fn clean_host(host: &str) -> Option<Cow<'_, str>> {
+    let is_clean = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'.' || byte == b'-';
+    if (1..=MAX_VALUE_CHARS).contains(&host.len()) && host.bytes().all(is_clean) {
+        return Some(Cow::Borrowed(host));
+    }
+    clean(host).map(Cow::Owned)
+}
+
 /// Normalizes a value for comparison and display: trimmed, lower-cased, truncated to [`MAX_VALUE_CHARS`]; `None` if
 /// empty.
 fn clean(value: &str) -> Option<String> {
-    let value = text::non_empty(value)?.to_lowercase();
-    Some(text::cut_chars(&value, MAX_VALUE_CHARS).to_owned())
+    let mut value = text::non_empty(value)?.to_lowercase();
+    value.truncate(text::cut_chars(&value, MAX_VALUE_CHARS).len());
+    Some(value)
 }
 
 #[cfg(test)]

@@ -111,6 +111,11 @@ fn value_of<'j>(json: &'j str, key: &str) -> Option<&'j str> {
 
 /// Returns the string at the top-level key `key` of the JSON object `json`, if any.
 pub(crate) fn metadata_text(json: &str, key: &str) -> Option<String> {
+    let bytes = json.as_bytes();
+    // A key without escapes is there as it is.
+    if memchr::memmem::find(bytes, key.as_bytes()).is_none() && memchr::memchr(b'\\', bytes).is_none() {
+        return None;
+    }
     match Scalar::parse(value_of(json, key)?)? {
         Scalar::Text(text) => Some(text.into_owned()),
         _ => None,
@@ -156,7 +161,9 @@ mod tests {
     #[test]
     fn metadata_text_reads_the_top_level_only() {
         assert_eq!(metadata_text(r#"{"a":{"email":"x"},"email":"e\u0040x.co"}"#, "email").as_deref(), Some("e@x.co"));
+        assert_eq!(metadata_text(r#"{"\u0065mail":"e@x.co"}"#, "email").as_deref(), Some("e@x.co"));
         assert_eq!(metadata_text(r#"{"email":5}"#, "email"), None);
+        assert_eq!(metadata_text(r#"{"mail":"e@x.co"}"#, "email"), None);
         assert_eq!(metadata_text("[1]", "email"), None);
     }
 

@@ -134,10 +134,10 @@ impl BuiltIn {
     pub fn value_of<'e>(self, text: impl Fn(EventText) -> Option<&'e str>) -> Option<Cow<'e, str>> {
         let url = || text(EventText::Url);
         match self {
-            BuiltIn::Hostname => text(EventText::Hostname).map(Cow::Borrowed).or_else(|| text::host_of(url()?).map(Cow::Owned)),
+            BuiltIn::Hostname => text(EventText::Hostname).map(Cow::Borrowed).or_else(|| text::host_of(url()?)),
             BuiltIn::Url => page(url()?).map(Cow::Owned),
             BuiltIn::Path => text::path_of(url()?).map(Cow::Borrowed),
-            BuiltIn::Referrer => text::referrer_host(text(EventText::Referrer), text(EventText::Hostname), url()).map(Cow::Owned),
+            BuiltIn::Referrer => text::referrer_host(text(EventText::Referrer), text(EventText::Hostname), url()),
             BuiltIn::UtmSource => utm(url(), |utm| utm.source),
             BuiltIn::UtmMedium => utm(url(), |utm| utm.medium),
             BuiltIn::UtmCampaign => utm(url(), |utm| utm.campaign),
