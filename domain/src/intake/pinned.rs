@@ -3,7 +3,7 @@
 use super::admission::is_group_type;
 use super::event::Event;
 use super::policy::Policy;
-use super::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, check_metadata};
+use super::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, check_metadata_text};
 use crate::acquisition::MAX_VALUE_CHARS;
 use crate::company::CompanyKey;
 use crate::money::{Amount, Currency, MAX_CONVERTED_UNITS, MAX_UNITS};
@@ -95,7 +95,7 @@ fn check_shape(event: &Event) -> Result<(), Invalid> {
         }
     }
     if let Some(metadata) = &details.metadata {
-        check_metadata(metadata)?;
+        check_metadata_text(metadata)?;
     }
     check_group(event)?;
     check_person(event)

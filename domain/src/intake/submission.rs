@@ -243,8 +243,13 @@ fn wrong_field(body: &[u8]) -> Option<Invalid> {
     })
 }
 
-/// Checks the bounds of `metadata`: depth, number and length of keys, length of strings.
+/// Checks the bounds of `metadata`: depth, number and length of keys, length of strings. `json` comes from a parser.
 pub(crate) fn check_metadata(json: &str) -> Result<(), Invalid> {
+    if is_small(json.as_bytes()) { Ok(()) } else { check_metadata_text(json) }
+}
+
+/// As [`check_metadata`], of text that may not be JSON.
+pub(crate) fn check_metadata_text(json: &str) -> Result<(), Invalid> {
     let mut keys = 0;
     let mut problem = None;
     let mut reader = serde_json::Deserializer::from_str(json);
@@ -259,6 +264,37 @@ pub(crate) fn check_metadata(json: &str) -> Result<(), Invalid> {
             Err(Invalid::parameter("metadata", problem.unwrap_or_else(|| format!("`metadata` is not valid JSON: {error}"))))
         }
     }
+}
+
+/// Whether valid JSON is far from every bound, as nearly all metadata is. It has no escapes then, and no number that is hard to read.
+fn is_small(json: &[u8]) -> bool {
+    const MAX_NUMBER_CHARACTERS: usize = 15;
+    let (mut depth, mut keys, mut number, mut place) = (0, 0, 0, 0);
+    while let Some(byte) = json.get(place) {
+        place += 1;
+        number = match byte {
+            b'0'..=b'9' | b'-' | b'.' => number + 1,
+            b'e' | b'E' if number > 0 => return false,
+            _ => 0,
+        };
+        match byte {
+            b'"' => {
+                let Some(end) = memchr::memchr2(b'"', b'\\', &json[place..]) else { return false };
+                if json[place + end] == b'\\' || end > MAX_METADATA_KEY_BYTES {
+                    return false;
+                }
+                place += end + 1;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = usize::saturating_sub(depth, 1),
+            b':' => keys += 1,
+            _ => {}
+        }
+        if depth > MAX_METADATA_DEPTH || keys > MAX_METADATA_KEYS || number > MAX_NUMBER_CHARACTERS {
+            return false;
+        }
+    }
+    true
 }
 
 /// The length of the longest number in valid JSON. Deserializing does not tell it.
@@ -376,6 +412,9 @@ impl<'de> Visitor<'de> for Bounds<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+
     use super::*;
 
     fn nested(depth: usize) -> String {
@@ -407,11 +446,29 @@ mod tests {
             (text(8193), false),
             (key(128), true),
             (key(129), false),
+            ("[1e999]".into(), false),
+            ("{\"a\":1E999}".into(), false),
+            (format!("[{}]", "1".repeat(400)), false),
+            ("[\"\\ud800\"]".into(), false),
             ("5".into(), true),
             ("null".into(), true),
         ];
         for (json, fine) in table {
             assert_eq!(check_metadata(json).is_ok(), *fine, "{}", &json[..json.len().min(40)]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn small_metadata_is_within_all_bounds(
+            parts in prop::collection::vec("[\\[{]{1,3}|[\\]}]{1,3}|\"[a-z\\\\]{0,3}\"[:,]?|[0-9.eE-]{1,17},?|true,", 0..12),
+            values in prop::collection::vec(("[ -~é]{0,130}", any::<f64>()), 0..4),
+        ) {
+            let listed = serde_json::json!(values).to_string();
+            for json in [parts.concat(), format!("[{}]", parts.concat()), listed] {
+                let is_json = serde_json::from_str::<&RawValue>(&json).is_ok();
+                prop_assert!(!is_json || !is_small(json.as_bytes()) || check_metadata_text(&json).is_ok(), "{}", json);
+            }
         }
     }
 
