@@ -264,6 +264,8 @@ async fn each_try_has_the_same_bytes_and_is_signed_with_its_time() {
     track(&engine, project, notification("0")).await;
     let first = wait_for(&engine, &webhook.id, &["delivered"]).await.remove(0);
     assert_eq!(first.attempts, 3, "a redirect is no delivery");
+    let is_in_seconds = |(header, _): &(String, Vec<u8>)| header.starts_with("t=1790000000,");
+    assert!(requests.lock().unwrap().iter().all(is_in_seconds));
 
     let rotated = engine.rotate_webhook_secret(organization(&engine), &webhook.id, start).unwrap();
     clock.set(start.plus_ms(DAY_MS - 1));
