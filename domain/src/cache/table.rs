@@ -210,6 +210,16 @@ impl<T: Record> Table<T> {
         }
     }
 
+    /// Removes a record from memory, whether or not it is saved. No checkpoint may be under way. Whoever removes it has the next one delete what is saved.
+    pub fn remove(&mut self, key: RecordKey) {
+        if let Some(slot) = self.slots.remove(&key) {
+            self.resident_bytes = self.resident_bytes.saturating_sub(slot.weight as usize);
+            if slot.changed_in == self.generation {
+                self.dirty_bytes = self.dirty_bytes.saturating_sub(slot.weight as usize);
+            }
+        }
+    }
+
     fn slot<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut CachedRecord<T>>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
