@@ -270,6 +270,11 @@ impl Erasures {
         Some((begun, Self::new(self.hasher.clone(), theirs.cloned().collect())))
     }
 
+    /// A number that changes when an erasure of a project begins or ends.
+    pub(crate) fn changes(&self, project: ProjectId) -> u64 {
+        self.unfinished.read().counted.get(&project).copied().unwrap_or(0)
+    }
+
     /// Whether the state of a project may have an erased identity.
     pub(crate) fn is_stale(&self, project: ProjectId) -> bool {
         self.unfinished.read().stale.contains_key(&project)

@@ -165,10 +165,13 @@ impl<S: SavedRecords> Fold<'_, S> {
     fn remove_company(&mut self, key: RecordKey, name: &str) -> Result<bool, Fault> {
         let source = self.source;
         let Project { accounts, rollups, company_ids, orphans, .. } = &mut *self.project;
-        let Some(AccountSlot::Canonical(account)) = accounts.get(key, || source.record(key))? else { return Ok(false) };
+        let slot = accounts.get_to_load(key, || source.record(key))?;
+        let Some(AccountSlot::Canonical(account)) = slot else { return Ok(false) };
         if account.facts.len() > 0 {
             return Ok(false);
         }
+        // Empty pages, too.
+        account.facts.load_all(|serial| source.page::<AccountSlot>(page_key(key, serial)))?;
         // Its deferred orders still have a name.
         rollups.contribute(EntityKind::Account, &account.facts, Sign::Minus, &DirtyRange::ANY);
         orphans.extend(account.facts.serials().map(|serial| (AccountSlot::PAGE_SPACE, page_key(key, serial))));
