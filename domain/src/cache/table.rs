@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::cache::bytes::Bytes;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::records::Record;
@@ -73,22 +74,6 @@ const SLOT_BYTES: usize = 88;
 
 fn weigh<T: Record>(value: &T) -> u32 {
     u32::try_from(value.weight() + SLOT_BYTES).unwrap_or(u32::MAX)
-}
-
-/// The memory of records, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bytes {
-    /// All records.
-    pub resident: usize,
-    /// Records that changed and are not saved yet, so that they can't be evicted.
-    pub unsaved: usize,
-}
-
-impl std::ops::AddAssign for Bytes {
-    fn add_assign(&mut self, other: Self) {
-        self.resident += other.resident;
-        self.unsaved += other.unsaved;
-    }
 }
 
 /// Records by key, with the state of checkpoints: the records that changed since the last one and, while one is being

@@ -9,9 +9,10 @@ use headcount_domain::fold::Forgetting;
 use headcount_domain::identity::{IdentityId, IdentitySlot};
 use headcount_domain::ids::{OrganizationId, PublicCompany, RecordKey};
 use headcount_domain::intake::event::Event;
+use headcount_domain::queries::{AttributionQuery, Dimension, EntityLevel, TouchModel};
 use headcount_domain::text;
-use headcount_domain::time::Day;
-use headcount_histories::{History, Rng, Size, Step, questions};
+use headcount_domain::time::{Day, Window};
+use headcount_histories::{History, Rng, Size, Step, above, questions};
 use headcount_model::{Json, Question};
 
 use super::{Folded, Held, Logged, NOW_MS, Subject, answers, checkpoint_step_of, hasher, limits_of, trials};
@@ -92,6 +93,18 @@ fn frozen(held: &Held) -> Vec<String> {
     rows
 }
 
+/// Asks for all sources of all days: frozen rows name nothing that is gone.
+fn show_all(held: &mut Held) {
+    let window = Window { start: Day(i32::MIN), end: Day(i32::MAX) };
+    for level in [EntityLevel::Account, EntityLevel::Identity] {
+        for model in [TouchModel::FirstTouch, TouchModel::LastTouch] {
+            for dimension in [Dimension::Source, Dimension::Medium, Dimension::Campaign] {
+                held.ask(&AttributionQuery { model, level, dimension, window, limit: 100 }).unwrap();
+            }
+        }
+    }
+}
+
 /// Everything that an event tells of whoever sent it.
 fn texts_of(event: &Event) -> BTreeSet<String> {
     let (who, details) = (&event.who, &event.details);
@@ -130,11 +143,11 @@ fn pick(before: &BTreeMap<String, Held>, rng: &mut Rng, until: u64) -> Erased {
         .iter()
         .flat_map(|(name, held)| held.saved.people().into_iter().map(|(key, slot)| (name.clone(), key, slot)))
         .collect();
-    let is_somebody = |slot: &IdentitySlot| match slot {
+    let has_an_id = |slot: &IdentitySlot| match slot {
         IdentitySlot::Canonical(identity) => matches!(identity.id, IdentityId::User(_) | IdentityId::Anonymous(_)),
         IdentitySlot::Alias { .. } => false,
     };
-    let known: Vec<_> = people.iter().filter(|(.., slot)| is_somebody(slot)).collect();
+    let known: Vec<_> = people.iter().filter(|(.., slot)| has_an_id(slot)).collect();
     let mut keys: BTreeMap<String, ErasedKeys> = BTreeMap::new();
     for _ in 0..(1 + rng.below(3)).min(known.len()) {
         let (project, key, _) = *rng.pick(&known);
@@ -184,7 +197,8 @@ fn pair(seed: u64, logs: &BTreeMap<String, Log>, setup: impl Fn() -> Folded, rng
         if forget(&mut held, &erased.up_to(until)) {
             found += 1;
             assert_eq!(frozen(&held), rows, "seed {seed}: {name}: a frozen sum changed");
-            look_for(&held, other, &erased.clone(), &format!("seed {seed}: {name}"));
+            look_for(&held, other, erased, &format!("seed {seed}: {name}"));
+            show_all(&mut held);
             assert!(!forget(&mut held, erased), "nobody is left to be forgotten");
         }
         fold(&mut held, part(log, false));
@@ -218,34 +232,17 @@ fn look_for(held: &Held, never: &Held, erased: &ErasedKeys, whose: &str) {
     }
 }
 
-/// The questions whose answers depend on no frozen row: those about days that the floor leaves.
-fn above(folded: &Folded, mut question: Question) -> Option<Question> {
+/// The question about days that the floor leaves, with the id of its company. `None`: it can't be asked.
+fn asked_above(folded: &Folded, mut question: Question) -> Option<Question> {
     if let Some((before, rest)) = question.path.clone().split_once("{company:") {
         let (key, after) = rest.split_once('}')?;
         let id = PublicCompany::of(key).to_id(OrganizationId(1));
         question.path = format!("{before}{id}{after}");
     }
-    if question.path.ends_with("/intake") {
-        return None;
-    }
-    let project =
-        question.path.strip_prefix("/projects/{").and_then(|rest| rest.split_once('}')).map(|(name, _)| name.to_owned());
-    let floor = project.and_then(|name| folded.projects[&name].lock().unwrap().state.floor());
-    let Some(floor) = floor.filter(|_| !question.path.ends_with("ltv-cohorts")) else { return Some(question) };
-    let is_before = |start: &str| start.get(..10).and_then(Day::parse).is_none_or(|start| start < Day(floor.0 + 1));
-    match &mut question.body {
-        Some(Json::Object(fields)) => {
-            if fields.get("start_date").and_then(Json::text).is_none_or(is_before) {
-                fields.insert("start_date".to_owned(), Json::from(floor.to_string()));
-            }
-        }
-        _ => match question.query.iter_mut().find(|(name, _)| name == "start_date") {
-            Some((_, start)) if is_before(start) => *start = floor.to_string(),
-            Some(_) => {}
-            None => question.query.push(("start_date".to_owned(), floor.to_string())),
-        },
-    }
-    Some(question)
+    above(question, |project| {
+        let floor = folded.projects[project].lock().unwrap().state.floor();
+        floor.map(|floor| floor.to_string().parse().unwrap())
+    })
 }
 
 /// The answer without what cohorts tell of money without a rate: that of all days, also of frozen ones.
@@ -274,7 +271,7 @@ fn trial(seed: u64) -> (usize, usize) {
     asked.extend(history.steps.iter().filter_map(|step| if let Step::Ask(asked) = step { Some(asked.clone()) } else { None }));
     asked.retain(|asked| answers::is_answered(&Step::Ask(asked.clone())));
     let mut compared = 0;
-    let asked: Vec<Question> = asked.into_iter().filter_map(|asked| above(&forgotten, asked)).collect();
+    let asked: Vec<Question> = asked.into_iter().filter_map(|asked| asked_above(&forgotten, asked)).collect();
     for question in asked {
         let (expected, got) = (live(never.ask(&question)), live(forgotten.ask(&question)));
         assert!(expected == got, "seed {seed}: {question:?}\nexpected {expected:?}\ngot      {got:?}");
