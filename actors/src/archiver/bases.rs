@@ -19,9 +19,9 @@ pub(super) fn replace_base(
     last: Position,
     spare_bytes: u64,
 ) -> Result<bool, Fault> {
-    let (erasures, changes) = (&sources.removal.erasures, sources.removal.erasures.changes(project));
+    let (erasures, begins) = (&sources.removal.erasures, sources.removal.erasures.begins(project));
     // Whether the state has an erased identity. If one is erased while the base is written, the base has it, and perhaps goes further than its events do.
-    let has_erased = || erasures.is_stale(project) || erasures.changes(project) != changes;
+    let has_erased = || erasures.is_stale(project) || erasures.begins(project) != begins;
     // First, since what is written could not be listed.
     if has_erased() || sources.sealed.change_bases().is_none() {
         return Ok(false);

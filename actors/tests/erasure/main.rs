@@ -31,7 +31,7 @@ use headcount_actors::domain::versions::Depends;
 use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
 use headcount_actors::ingest::{Field, NewEvent, Refusal, Status};
 use headcount_actors::registry::NewProject;
-use headcount_actors::{Engine, EngineConfig};
+use headcount_actors::{Engine, EngineConfig, search_erased};
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
@@ -254,6 +254,8 @@ async fn killed(made: Rig, dir: &Path, at: usize, expected: &str) {
     assert_eq!(rig.engine.track(rig.projects[0], &again).await.unwrap().status, Status::Duplicate, "also once rebuilt");
     rig.engine.close().await;
     assert_gone(&killed, "zanzibar", &format!("after a kill at step {at}"));
+    let found = search_erased(&config(&killed), &["zanzibar".to_owned()], &false.into()).unwrap();
+    assert!(found.is_clean() && found.ids == 1, "after a kill at step {at}: {found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
