@@ -61,6 +61,8 @@ struct Unfinished {
     /// The projects whose state may still have an erased identity, each with the number of erasures that were begun when the last of them was.
     stale: BTreeMap<ProjectId, u64>,
     begun: u64,
+    /// How many erasures of each project were begun.
+    begins: HashMap<ProjectId, u64>,
     /// How many changes of each project by erasures its answers reflect.
     reflected: HashMap<ProjectId, u64>,
     /// How many there were: one when an erasure began, since the state is folded anew, and one when it ended, since scans read files that were written anew.
@@ -85,6 +87,7 @@ impl Unfinished {
         self.begun += 1;
         for project in &erasure.projects {
             self.stale.insert(*project, self.begun);
+            *self.begins.entry(*project).or_default() += 1;
             *self.counted.entry(*project).or_default() += 1;
         }
         self.erasures.push(erasure);
@@ -214,6 +217,7 @@ impl Erasures {
     pub(crate) fn forget(&self, project: ProjectId) {
         let mut unfinished = self.unfinished.write();
         unfinished.stale.remove(&project);
+        unfinished.begins.remove(&project);
         unfinished.counted.remove(&project);
         unfinished.reflected.remove(&project);
     }
@@ -268,6 +272,17 @@ impl Erasures {
         let begun = *unfinished.stale.get(&project)?;
         let theirs = unfinished.erasures.iter().filter(|erasure| erasure.projects.contains(&project));
         Some((begun, Self::new(self.hasher.clone(), theirs.cloned().collect())))
+    }
+
+    /// How many erasures of a project were begun.
+    pub(crate) fn begins(&self, project: ProjectId) -> u64 {
+        self.unfinished.read().begins.get(&project).copied().unwrap_or(0)
+    }
+
+    /// How many erasures of the projects of a partition were begun. It falls only if a project is deleted.
+    pub(crate) fn begins_in(&self, partition: u16) -> u64 {
+        let unfinished = self.unfinished.read();
+        unfinished.begins.iter().filter(|(project, _)| partition_of(**project) == partition).map(|(_, begins)| begins).sum()
     }
 
     /// Whether the state of a project may have an erased identity.

@@ -28,7 +28,7 @@ impl OldFiles {
     /// Finds the files with rows of days before `from`.
     #[must_use]
     pub fn of(manifest: &Manifest, from: Day) -> Self {
-        let base = manifest.base().map_or(0, |base| base.position);
+        let base = manifest.base().map_or(0, |base| base.position());
         let mut old = Self::default();
         for entry in manifest.files().iter().filter(|entry| entry.first_day < from) {
             match (entry.name.last <= base, entry.last_day < from) {

@@ -46,6 +46,13 @@ impl ErasedKeys {
         self.keys.contains_key(&key)
     }
 
+    /// The keys of which events up to a position are erased, all of them: those of a state that has the events up to there.
+    #[must_use]
+    pub fn up_to(&self, position: Position) -> Self {
+        let theirs = self.keys.iter().filter(|(_, until)| **until >= position);
+        Self { keys: theirs.map(|(key, until)| (*key, *until)).collect() }
+    }
+
     fn has(&self, key: Option<RecordKey>, position: Position) -> bool {
         key.and_then(|key| self.keys.get(&key)).is_some_and(|until| position <= *until)
     }

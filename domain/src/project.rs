@@ -1,6 +1,7 @@
 //! The state of one project, and the list of its tables.
 
-use crate::cache::table::{Bytes, Table};
+use crate::cache::bytes::Bytes;
+use crate::cache::table::Table;
 use crate::cells::packed::Packed;
 use crate::cells::parts::FrozenPart;
 use crate::cells::{StoredCells, VisitDifference};

@@ -53,6 +53,19 @@ pub trait Source {
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault>;
 }
 
+/// All saved records of a project.
+pub trait SavedRecords: Source {
+    /// Passes every saved record of a kind to `visit`.
+    ///
+    /// # Errors That of `visit`; the store could not be read.
+    fn each_record<T: Record>(&self, visit: &mut dyn FnMut(RecordKey, T) -> Result<(), Fault>) -> Result<(), Fault>;
+
+    /// Passes every saved page of the records of a kind to `visit`.
+    ///
+    /// # Errors That of `visit`; the store could not be read.
+    fn each_page<T: Record>(&self, visit: &mut dyn FnMut(T::Page) -> Result<(), Fault>) -> Result<(), Fault>;
+}
+
 /// An empty source, for a project that was never saved.
 #[derive(Debug, Clone, Copy)]
 pub struct NoSource;

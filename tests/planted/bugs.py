@@ -276,6 +276,17 @@ BUGS = [
     ("the keys of a part begin with too much", "self.prefix_len.min(u8::try_from(common).unwrap_or(self.prefix_len))", "self.prefix_len"),
     ("a name on disk gets another number", "        if let Some(id) = self.ids.get(key, || source.record(key))? {\n            return Ok(*id);", "        if let Some(id) = self.ids.get(key, || Ok(None))? {\n            return Ok(*id);"),
     ("a company on disk is a new one", "if self.project.accounts.get(key, || source.record(key))?.is_none() {", "if self.project.accounts.get(key, || Ok(None))?.is_none() {"),
+    # Forgetting.
+    ("forgetting leaves what a person contributed", "self.contribute(&identity, Sign::Minus)?;", ""),
+    ("forgetting leaves the pages of a person", "orphans.extend(identity.facts.serials().map(page));", "let _ = page;"),
+    ("forgetting leaves what finds a person by an address", "let gone = owners.among(keys, page)?;", "let gone = owners.among(keys, page)?.split_off(0).into_iter().filter(|_| false).collect::<Vec<_>>();"),
+    ("forgetting leaves who a member is", "rollups.member_aliases.remove(*key);", ""),
+    ("forgetting leaves what lists of members are bounded by", "if group.forget_members(&former).is_none() {", "if group.forget_members(&former).is_none() || true {"),
+    ("forgetting leaves texts", "if !uses.has(id) {", "if false {"),
+    ("forgetting takes texts of others along", "Self::Counts(counts) => counts.iter().for_each(|count| visit(count.what.term())),", "Self::Counts(_) => {}"),
+    ("forgetting has frozen rows name what is gone", "rollups.set_floor(None);", ""),
+    ("forgetting leaves groups of nobody", "if group.is_void() {\n                void.insert(key);", "if false {\n                void.insert(key);"),
+    ("forgetting takes companies of others along", "groups.difference(&uses.companies).copied()", "groups.iter().copied()"),
     # Filters and aggregates.
     ("an object is set", "found.and_then(Scalar::parse).unwrap_or(Scalar::Null)", "found.map_or(Scalar::Null, |json| Scalar::parse(json).unwrap_or(Scalar::Bool(true)))"),
     ("a filter on a session reads the event", "filter.needs_session() || filter.matches(event, None)", "filter.matches(event, None)"),

@@ -1,4 +1,4 @@
-//! Removes what is recorded of erased identities: from states, log, archive, and smaller files.
+//! Removes what is recorded of erased identities: from states, log, archive with its bases, and smaller files.
 //!
 //! An erasure is durable before anything is removed, and replays leave out what is left. So each step can be repeated, and an attempt that ends half-way is.
 //! When all is gone, a record in the control log ends the erasure.
@@ -8,6 +8,7 @@ use std::io;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::archive::Archive;
+use headcount_archive::base::BaseEntry;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::{ArchiveFile, FileEntry};
 use headcount_archive::removal::{replace_file, rewrite_rows};
@@ -18,6 +19,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_storage::aside;
 use headcount_storage::store::Store;
 
+use super::bases::replace_base;
 use super::error::SealingError;
 use super::sealing::seal_all;
 use super::sources::Sources;
@@ -36,6 +38,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct ErasureSteps {
+    /// The projects whose bases were replaced since this erasure was met.
+    rebased: BTreeSet<ProjectId>,
     /// The projects whose files were rewritten since this erasure was met.
     rewritten: BTreeSet<ProjectId>,
     /// The erasure that is under way, by organization and number.
@@ -88,6 +92,12 @@ impl ErasureSteps {
             return Ok(false);
         }
         for project in &projects {
+            if !self.rebased.contains(project) {
+                if !rewrite_base(sources, *project)? {
+                    return Ok(false);
+                }
+                self.rebased.insert(*project);
+            }
             if !self.rewritten.contains(project) {
                 if !rewrite_files(sources, *project)? {
                     return Ok(false);
@@ -141,6 +151,24 @@ fn remove_from_log(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> 
     }
 }
 
+/// Writes the base of a project anew if it may have an erased identity: the saved state has not. Returns whether none has.
+fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
+    let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
+        None => return Ok(true),
+        Some(opened) => opened.map_err(fault::of_archive)?,
+    };
+    let Some(position) = archive.manifest().base().map(BaseEntry::position) else { return Ok(true) };
+    if keys.up_to(position).is_empty() {
+        return Ok(true);
+    }
+    if !replace_base(sources, project, &mut archive, position, sources.settings.min_free_bytes)? {
+        return Ok(false);
+    }
+    sources.done("base without an erased identity listed");
+    Ok(true)
+}
+
 /// Writes the files of a project that have events of an erased identity anew. Returns whether none is left.
 fn rewrite_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
@@ -148,9 +176,6 @@ fn rewrite_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
         None => return Ok(true),
         Some(opened) => opened.map_err(fault::of_archive)?,
     };
-    if archive.manifest().base().is_some() {
-        return Err(Fault::defect("the base of a project has an erased identity"));
-    }
     for entry in archive.manifest().files().to_vec() {
         if sources.is_stopping() || sources.deleted.contains(project) {
             return Ok(false);

@@ -4,6 +4,7 @@
 //! external ids knows which of them are duplicates. What is sealed becomes visible with the archive's catalog; only then the log is trimmed. The same
 //! thread removes what is recorded of deleted projects.
 
+mod bases;
 mod damage;
 mod deletions;
 mod due;

@@ -12,15 +12,14 @@ use headcount_archive::file::FileEntry;
 use headcount_archive::removal::{OldFiles, remove_files, replace_file, rewrite_file};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::Position;
 use headcount_domain::time::Day;
 
+use super::bases::replace_base;
 use super::merges::Merges;
 use super::old_logged_events::OldLoggedEvents;
 use super::sources::Sources;
-use crate::checkpoint_writer::{BaseSource, ProjectMeta, meta_key, read_meta};
+use crate::checkpoint_writer::{ProjectMeta, meta_key, read_meta};
 use crate::fault;
-use crate::free_space::free_bytes;
 use crate::partitions::partition_of;
 
 /// How often all projects are looked at.
@@ -187,7 +186,10 @@ fn remove_old(sources: &Sources, project: ProjectId, from: Option<Day>) -> Resul
         return Ok(RemovalProgress::Done);
     }
     if let Some(last) = old.beyond_base {
-        return replace_base(sources, project, &mut archive, last);
+        return Ok(match replace_base(sources, project, &mut archive, last, sources.settings.min_free_bytes / 2)? {
+            true => RemovalProgress::Worked,
+            false => RemovalProgress::Waits,
+        });
     }
     match old.mixed.first() {
         Some(entry) if has_room(sources, entry.bytes) => rewrite(sources, project, &mut archive, entry, from),
@@ -207,35 +209,7 @@ fn remove_whole(sources: &Sources, archive: &mut Archive, files: &[FileEntry]) -
 
 /// Whether `bytes` can be written. On a nearly full disk, half of what is kept free may be used, since more becomes free afterwards.
 fn has_room(sources: &Sources, bytes: u64) -> bool {
-    let left = free_bytes(&sources.settings.data_dir).saturating_sub(bytes);
-    left >= sources.settings.min_free_bytes / 2
-}
-
-/// Writes a base that reaches the position `last` at least.
-fn replace_base(sources: &Sources, project: ProjectId, archive: &mut Archive, last: Position) -> Result<RemovalProgress, Fault> {
-    if sources.removal.erasures.is_stale(project) {
-        // The state still has an erased identity.
-        return Ok(RemovalProgress::Waits);
-    }
-    let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(RemovalProgress::Waits) };
-    let snapshot = sources.removal.store.snapshot(stored_as).map_err(fault::of_store)?;
-    let Some(ids) = sources.shards.known_ids(partition_of(project)) else { return Ok(RemovalProgress::Waits) };
-    let is_wanted = || !sources.is_stopping() && !sources.deleted.contains(project);
-    let source = BaseSource { project, snapshot: &snapshot, ids: &ids, hasher: &sources.hasher, is_wanted: &is_wanted };
-    if source.position()?.is_none_or(|position| position < last) {
-        sources.shards.want_checkpoints();
-        return Ok(RemovalProgress::Waits);
-    }
-    if !has_room(sources, snapshot.file_bytes()) {
-        return Ok(RemovalProgress::Waits);
-    }
-    let Some(base) = source.write(archive.dir())? else { return Ok(RemovalProgress::Waits) };
-    sources.done("base written");
-    let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(RemovalProgress::Waits) };
-    archive.set_base(base).map_err(fault::of_archive)?;
-    sources.done("base listed");
-    archive.remove_left_overs().map_err(fault::of_archive)?;
-    Ok(RemovalProgress::Worked)
+    sources.free_bytes().saturating_sub(bytes) >= sources.settings.min_free_bytes / 2
 }
 
 /// Writes a file anew without the rows of days before `from`.

@@ -168,11 +168,16 @@ impl Sources {
 
     /// Whether there is room to write files.
     pub(super) fn has_space(&self) -> bool {
-        crate::free_space::free_bytes(&self.settings.data_dir) >= self.settings.min_free_bytes
+        self.free_bytes() >= self.settings.min_free_bytes
+    }
+
+    /// The free bytes of the disk.
+    pub(super) fn free_bytes(&self) -> u64 {
+        crate::free_space::free_bytes(&self.settings.data_dir)
     }
 
     /// The free bytes of the disk above those that must stay free.
     pub(super) fn spare_bytes(&self) -> u64 {
-        crate::free_space::free_bytes(&self.settings.data_dir).saturating_sub(self.settings.min_free_bytes)
+        self.free_bytes().saturating_sub(self.settings.min_free_bytes)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use headcount_archive::error::ArchiveError;
-use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::ids::OrganizationId;
 use headcount_storage::backup::BackupError;
 use headcount_storage::format::FormatError;
 use headcount_storage::lock::LockError;
@@ -73,9 +73,6 @@ pub enum RestoreFailure {
         /// What differs.
         what: String,
     },
-    /// A project that was deleted after the backup was made keeps no early events in it, so that nobody can be erased from it.
-    #[error("{0} was deleted after the backup was made, and keeps no early events in it, so that nobody can be erased from it")]
-    LacksEvents(ProjectId),
     /// The directory with the erasures is in use.
     #[error(transparent)]
     InUse(#[from] LockError),

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use headcount_archive::manifest::Manifest;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_storage::files::read;
@@ -71,7 +70,7 @@ impl LaterErasures {
             }
             match known.get(&(later.organization, later.number)) {
                 None => {
-                    registry.put_erasure(self.fitted(&registry, restored, later, last)?)?;
+                    registry.put_erasure(fitted(&registry, later, last)?)?;
                     taken.erasures += 1;
                 }
                 Some(known) if !is_same(known, &later) => {
@@ -106,25 +105,6 @@ impl LaterErasures {
         Ok(both)
     }
 
-    /// An erasure as the restored directory needs it: not finished, and about events that it has.
-    ///
-    /// All projects of the organization lose the identity, also those that were deleted, or had lost it, when it was erased here. It costs nothing more: the first
-    /// start makes every state anew. A project that has a base in the backup is left out, since it had one here, too: it did not know the identity.
-    fn fitted(&self, registry: &Registry, restored: &Path, later: Erasure, last: Position) -> Result<Erasure, RestoreFailure> {
-        let here = self.registry.projects(later.organization)?;
-        let mut projects = Vec::new();
-        let theirs: BTreeSet<ProjectId> = registry.projects(later.organization)?.iter().map(|project| project.id).collect();
-        for project in &theirs {
-            if !has_base(restored, *project)? {
-                projects.push(*project);
-            } else if later.projects.contains(project) || !here.iter().any(|own| own.id == *project) {
-                return Err(RestoreFailure::LacksEvents(*project));
-            }
-        }
-        let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();
-        Ok(Erasure { is_done: projects.is_empty(), others, projects, until: later.until.min(last), ..later })
-    }
-
     fn take_requests(&self, restored: &Path, organizations: &BTreeSet<OrganizationId>) -> Result<u64, RestoreFailure> {
         let (from, to) = (self.dir.join(PRIVACY_DIR), restored.join(PRIVACY_DIR));
         let mut requests = Vec::new();
@@ -145,7 +125,13 @@ fn is_same(known: &Erasure, later: &Erasure) -> bool {
     known.users == later.users && known.others.iter().all(|other| later.others.contains(other))
 }
 
-fn has_base(data_dir: &Path, project: ProjectId) -> Result<bool, RestoreFailure> {
-    let list = Manifest::read(&data_dir.join(format!("archive/project={project}")), project)?;
-    Ok(list.is_some_and(|list| list.base().is_some()))
+/// An erasure as the restored directory needs it: not finished, and about events that it has.
+///
+/// All projects of the organization lose the identity, also those that were deleted, or had lost it, when it was erased there. It costs nothing more: the first
+/// start makes every state anew.
+fn fitted(registry: &Registry, later: Erasure, last: Position) -> Result<Erasure, RestoreFailure> {
+    let theirs: BTreeSet<ProjectId> = registry.projects(later.organization)?.iter().map(|project| project.id).collect();
+    let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();
+    let projects: Vec<ProjectId> = theirs.into_iter().collect();
+    Ok(Erasure { is_done: projects.is_empty(), others, projects, until: later.until.min(last), ..later })
 }

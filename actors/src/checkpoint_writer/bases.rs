@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headcount_archive::base::{BaseEntry, BaseHeader, BaseWriter};
+use headcount_archive::base::{BaseEntry, BaseHeader, BaseName, BaseWriter};
 use headcount_archive::error::ArchiveError;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId, external_ids_of};
@@ -63,8 +63,9 @@ impl BaseSource<'_> {
         meta.map(|meta| saved_position(self.snapshot).map(|all| all.max(meta.last))).transpose()
     }
 
-    /// Writes the base into the project's folder `dir`, in constant memory. It is durable on return. `None`: nothing is saved.
-    pub(crate) fn write(&self, dir: &Path) -> Result<Option<BaseEntry>, Fault> {
+    /// Writes the base into the project's folder `dir`, in constant memory, under another name than that of the `former` one. It is durable on return. `None`:
+    /// nothing is saved.
+    pub(crate) fn write(&self, dir: &Path, former: Option<&BaseEntry>) -> Result<Option<BaseEntry>, Fault> {
         let (Some(meta), Some(position)) = (saved_meta(self.snapshot, self.project)?, self.position()?) else { return Ok(None) };
         let header = BaseHeader {
             project_id: self.project.to_string(),
@@ -73,7 +74,8 @@ impl BaseSource<'_> {
             key_check: key_check(self.hasher),
             stored_types: stored_types(),
         };
-        let mut writer = BaseWriter::create(dir, &header).map_err(fault::of_archive)?;
+        let name = former.map_or(BaseName { position, rewrites: 0 }, |former| former.next_name(position));
+        let mut writer = BaseWriter::create(dir, &header, name).map_err(fault::of_archive)?;
         self.write_pairs(&mut writer)?;
         let ids = self.write_ids(&mut writer, position)?;
         if ids < meta.external_ids {

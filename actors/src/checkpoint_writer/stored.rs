@@ -11,7 +11,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
 use headcount_domain::records::Record;
-use headcount_domain::records::Source;
+use headcount_domain::records::{SavedRecords, Source};
 use headcount_domain::time::Day;
 use headcount_storage::codec;
 use headcount_storage::keyspace::{Key, PartitionId, Space};
@@ -87,6 +87,39 @@ impl Source for StoreSource<'_> {
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault> {
         let page = decoded(self.store, &record_key(self.partition, self.project, T::PAGE_SPACE, key), T::VERSION)?;
         page.ok_or_else(|| Fault::damaged_store(format!("a page of key space {} is missing", T::PAGE_SPACE)))
+    }
+}
+
+impl SavedRecords for StoreSource<'_> {
+    fn each_record<T: Record>(&self, visit: &mut dyn FnMut(RecordKey, T) -> Result<(), Fault>) -> Result<(), Fault> {
+        self.each(T::SPACE, T::VERSION, visit)
+    }
+
+    fn each_page<T: Record>(&self, visit: &mut dyn FnMut(T::Page) -> Result<(), Fault>) -> Result<(), Fault> {
+        self.each(T::PAGE_SPACE, T::VERSION, &mut |_, page| visit(page))
+    }
+}
+
+impl StoreSource<'_> {
+    /// Passes the values under the keys of a space to `visit`.
+    fn each<T: DeserializeOwned>(
+        &self,
+        space: u8,
+        version: u8,
+        visit: &mut dyn FnMut(RecordKey, T) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut visited = Ok(());
+        let each = &mut |key: &[u8], bytes: &[u8]| {
+            visited = match (Key::decode(key), codec::decode(version, bytes)) {
+                (Ok(Key::Record { id, .. }), Ok(value)) => visit(RecordKey(id), value),
+                (_, Err(error)) => Err(fault::of_stored(error)),
+                (_, Ok(_)) => Err(Fault::damaged_store("a key among the records is not that of one")),
+            };
+            if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let prefix = Key::records_of(PartitionId(self.partition), self.project.0, space);
+        self.store.scan(&prefix, each).map_err(fault::of_store)?;
+        visited
     }
 }
 

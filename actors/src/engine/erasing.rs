@@ -49,9 +49,6 @@ pub enum ErasureError {
     /// The organization has erased as many ids as are kept.
     #[error("an organization can erase at most {0} ids, those of former erasures included")]
     Full(usize),
-    /// The state of a project goes on from a base, which can't lose an identity.
-    #[error("{0} no longer keeps all events, so that its figures can't be computed anew")]
-    LacksEvents(ProjectId),
     /// A partition is being rebuilt or has too much to do, or events under way take too long.
     #[error("{0}")]
     Unavailable(&'static str),
@@ -200,13 +197,8 @@ impl Engine {
             return Err(ErasureError::Unknown);
         }
         self.check_room(&erasure)?;
-        // None is written until the project is known to have an erased identity.
+        // No base is listed until the project is known to have an erased identity. So one that has it ends at `until`, if not earlier.
         let _bases = self.inner.history.bases();
-        for project in &erasure.projects {
-            if self.has_base(*project)? {
-                return Err(ErasureError::LacksEvents(*project));
-            }
-        }
         let figures = self.figures_of(&erasure)?;
         erasure.until = self.inner.log_reader.last_position();
         // Nothing was recorded since it was erased.
@@ -371,11 +363,5 @@ impl Engine {
             }
             std::thread::sleep(POLL);
         }
-    }
-
-    fn has_base(&self, project: ProjectId) -> Result<bool, ErasureError> {
-        let Some(last) = self.inner.sealed.catalog().last_of(project) else { return Ok(false) };
-        let archive = self.inner.sealed.list(project, last).map_err(crate::fault::of_archive)?;
-        Ok(archive.manifest().base().is_some())
     }
 }

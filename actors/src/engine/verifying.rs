@@ -118,6 +118,10 @@ impl StoredPlaces for Engine {
         Ok(asked.map_err(|error| Fault::io(error.to_string()))?)
     }
 
+    fn begun_erasures(&self, partition: u16) -> u64 {
+        self.inner.erasures.begins_in(partition)
+    }
+
     fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault> {
         let dir = self.data_dir().join("fingerprints").join(partition.to_string());
         if self.is_rebuilding(partition) || !dir.exists() {
@@ -222,6 +226,10 @@ impl StoredPlaces for StoppedDirectory<'_> {
 
     fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
         Ok(Some(partition))
+    }
+
+    fn begun_erasures(&self, _: u16) -> u64 {
+        0
     }
 
     fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault> {

@@ -1,24 +1,29 @@
 //! The bases in the archive, held by a replay.
 
+use std::sync::Arc;
+
 use headcount_archive::base::BaseReader;
 use headcount_archive::error::ArchiveError;
+use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use parking_lot::RwLockReadGuard;
 
 use super::Bases;
 use super::sealed::SealedEvents;
+use crate::erasures::Erasures;
 use crate::partitions::partition_of;
 
 /// The bases of the projects in the archive, which stay as they are while this exists.
 pub(super) struct HeldBases<'s> {
     sealed: &'s SealedEvents,
+    erasures: &'s Erasures,
     _unchanged: RwLockReadGuard<'s, ()>,
 }
 
 impl<'s> HeldBases<'s> {
-    pub(super) fn of(sealed: &'s SealedEvents) -> Self {
-        Self { sealed, _unchanged: sealed.keep_bases() }
+    pub(super) fn of(sealed: &'s SealedEvents, erasures: &'s Erasures) -> Self {
+        Self { sealed, erasures, _unchanged: sealed.keep_bases() }
     }
 }
 
@@ -40,6 +45,10 @@ impl Bases for HeldBases<'_> {
             Some(base) => self.sealed.note(project, &base.name(), archive.base()),
             None => Ok(None),
         }
+    }
+
+    fn erased(&self, project: ProjectId) -> Option<Arc<ErasedKeys>> {
+        self.erasures.keys(project)
     }
 
     fn note(&self, project: ProjectId, name: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError> {

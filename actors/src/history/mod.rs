@@ -9,10 +9,12 @@ mod past;
 mod sealed;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use headcount_archive::base::BaseReader;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::GroupReader;
+use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
@@ -119,6 +121,9 @@ pub(crate) trait Bases {
     /// # Errors
     /// [`ArchiveError::Damaged`] and [`ArchiveError::Io`].
     fn open(&self, project: ProjectId) -> Result<Option<BaseReader>, ArchiveError>;
+
+    /// The keys that are erased from what is read of a project's history; `None` if there are none.
+    fn erased(&self, project: ProjectId) -> Option<Arc<ErasedKeys>>;
 
     /// Records whether the base `name` could be read, and returns it.
     ///

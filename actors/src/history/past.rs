@@ -97,7 +97,7 @@ impl History for Past {
     }
 
     fn bases(&self) -> Box<dyn Bases + '_> {
-        Box::new(HeldBases::of(&self.sealed))
+        Box::new(HeldBases::of(&self.sealed, &self.erasures))
     }
 
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {

@@ -168,7 +168,7 @@ impl SealedEvents {
     ) -> Result<ControlFlow<()>, ArchiveError> {
         let archive = self.list(project, last)?;
         // A replay has loaded the base, which stays the same until its end.
-        let base = archive.manifest().base().filter(|_| wanted.project.is_none()).map_or(0, |base| base.position);
+        let base = archive.manifest().base().filter(|_| wanted.project.is_none()).map_or(0, |base| base.position());
         let (after, until) = (Cell::new(wanted.after.max(base)), Cell::new(wanted.until));
         // Later lists have the same floors up to `last`.
         let floors = archive.manifest().floors().iter().copied();

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use headcount_archive::base::BaseReader;
 use headcount_archive::error::ArchiveError;
+use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Past, Wanted};
 
-/// The recorded events of a project without a base, up to a position. Reading ends early when `stop` is set.
+/// The base and the recorded events of a project, up to a position. Reading ends early when `stop` is set.
 pub(super) struct ProjectHistory {
     whole: Past,
     project: ProjectId,
@@ -53,7 +54,7 @@ impl History for ProjectHistory {
     }
 
     fn bases(&self) -> Box<dyn Bases + '_> {
-        Box::new(NoBases { _held: self.whole.bases() })
+        Box::new(BaseOfProject { all: self.whole.bases(), project: self.project })
     }
 
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {
@@ -65,21 +66,26 @@ impl History for ProjectHistory {
     }
 }
 
-/// No bases. Those that there are stay as they are.
-struct NoBases<'h> {
-    _held: Box<dyn Bases + 'h>,
+/// The base of one project. All stay as they are.
+struct BaseOfProject<'h> {
+    all: Box<dyn Bases + 'h>,
+    project: ProjectId,
 }
 
-impl Bases for NoBases<'_> {
-    fn projects(&self, _: u16, _: Position) -> Vec<ProjectId> {
-        Vec::new()
+impl Bases for BaseOfProject<'_> {
+    fn projects(&self, partition: u16, after: Position) -> Vec<ProjectId> {
+        self.all.projects(partition, after).into_iter().filter(|project| *project == self.project).collect()
     }
 
-    fn open(&self, _: ProjectId) -> Result<Option<BaseReader>, ArchiveError> {
-        Ok(None)
+    fn open(&self, project: ProjectId) -> Result<Option<BaseReader>, ArchiveError> {
+        self.all.open(project)
     }
 
-    fn note(&self, _: ProjectId, _: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError> {
-        read
+    fn erased(&self, project: ProjectId) -> Option<Arc<ErasedKeys>> {
+        self.all.erased(project)
+    }
+
+    fn note(&self, project: ProjectId, name: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError> {
+        self.all.note(project, name, read)
     }
 }

@@ -6,10 +6,11 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::Freeze;
-use headcount_storage::keyspace::Key;
-use headcount_storage::store::OpenCheckpoint;
+use headcount_storage::keyspace::{Key, PartitionId};
+use headcount_storage::store::{OpenCheckpoint, Store};
 
 use super::partition::Partition;
+use super::{base_forgetting, refold};
 use crate::checkpoint_writer::{
     Collect, Entries, PartitionMeta, ProjectMeta, decode_project, key_check, meta_key, position_key, read_meta, stored_types,
 };
@@ -20,8 +21,8 @@ use crate::history::Bases;
 const IDS_PER_TABLE: usize = 1 << 18;
 
 impl Partition {
-    /// Loads the bases of the projects whose sealed events are to be replayed, as far as the state does not reflect them. Each becomes durable at once. Nothing
-    /// may have been applied to these projects.
+    /// Loads the bases of the projects whose sealed events are to be replayed, as far as the state does not reflect them, without people who are erased from their
+    /// history. Each becomes durable at once. Nothing may have been applied to these projects.
     ///
     /// # Errors
     /// A base is damaged; store or index can't be read or written.
@@ -62,7 +63,10 @@ impl Partition {
         if header.key_check != key_check(&self.context.hasher) {
             return damaged(Damage::OtherFile("keys, which another hash key made,"));
         }
-        let mut checkpoint = store.begin(self.stored_as()).map_err(fault::of_store)?;
+        let erased = bases.erased(project).map(|keys| keys.up_to(header.position)).filter(|keys| !keys.is_empty());
+        let part = self.stored_as();
+        remove_left_overs(&*store, part, project)?;
+        let mut checkpoint = store.begin(part).map_err(fault::of_store)?;
         let mut meta = None;
         loop {
             match base.next() {
@@ -75,6 +79,10 @@ impl Partition {
                     }
                     if key == meta_key(self.stored_as, project) {
                         meta = Some(decode_project(&value)?);
+                        // Without it there is no project, so that it comes last.
+                        if erased.is_some() {
+                            continue;
+                        }
                     }
                     checkpoint.put(&key, &value).map_err(fault::of_store)?;
                 }
@@ -85,6 +93,13 @@ impl Partition {
             return damaged(Damage::Contents("it does not say how far it goes".to_owned()));
         };
         self.write_ids()?;
+        let (meta, checkpoint) = match erased {
+            None => (meta, checkpoint),
+            Some(erased) => {
+                checkpoint.commit().map_err(fault::of_store)?;
+                base_forgetting::forget(&self.context, self.stored_as, (project, meta), &erased)?
+            }
+        };
         self.commit_base(meta, checkpoint)?;
         tracing::info!(%project, position = header.position, "the base of a project is loaded");
         note(Ok(()))
@@ -126,6 +141,15 @@ impl Partition {
             index.adopt(merge.write(&std::sync::atomic::AtomicBool::new(false)).map_err(fault::of_index)?);
         }
         Ok(())
+    }
+}
+
+/// Removes what a loading has left that ended before there was a project.
+fn remove_left_overs(store: &dyn Store, part: PartitionId, project: ProjectId) -> Result<(), Fault> {
+    let mut checkpoint = store.begin(part).map_err(fault::of_store)?;
+    match refold::delete_pairs(store, part, project, &mut *checkpoint)? {
+        0 => Ok(()),
+        _ => checkpoint.commit().map_err(fault::of_store),
     }
 }
 

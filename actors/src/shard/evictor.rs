@@ -199,7 +199,7 @@ fn evict(partitions: &mut Partitions, mut bytes: usize, patience: Duration) -> b
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::cache::table::Bytes;
+    use headcount_domain::cache::bytes::Bytes;
 
     use super::*;
 

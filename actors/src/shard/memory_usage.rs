@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use headcount_domain::cache::table::Bytes;
+use headcount_domain::cache::bytes::Bytes;
 
 /// The sum over all shards: one busy project may use the memory of all of them.
 #[derive(Debug, Default)]

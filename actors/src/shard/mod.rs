@@ -2,6 +2,7 @@
 
 mod actor;
 mod applier;
+mod base_forgetting;
 mod base_loading;
 mod checkpoint_progress;
 mod checkpointer;

@@ -1,6 +1,6 @@
 //! The memory of a partition.
 
-use headcount_domain::cache::table::Bytes;
+use headcount_domain::cache::bytes::Bytes;
 use headcount_storage::external_ids::ExternalIds;
 
 use super::partition::Partition;

@@ -5,7 +5,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::keyspace::{Key, PartitionId};
-use headcount_storage::store::Store;
+use headcount_storage::store::{OpenCheckpoint, Store};
 
 use std::ops::ControlFlow;
 
@@ -43,20 +43,32 @@ pub(super) fn wanted(project: ProjectId, until: Position) -> Wanted {
     Wanted { project: Some(project), until, ..Wanted::partition(partition_of(project), 0) }
 }
 
+/// Deletes every pair of a project. Returns how many there are.
+pub(super) fn delete_pairs(
+    store: &dyn Store,
+    part: PartitionId,
+    project: ProjectId,
+    checkpoint: &mut dyn OpenCheckpoint,
+) -> Result<u64, Fault> {
+    let (mut deleted, mut count) = (Ok(()), 0);
+    for prefix in Key::all_of(part, project.0) {
+        let delete = &mut |key: &[u8], _: &[u8]| {
+            deleted = checkpoint.delete(key);
+            count += 1;
+            if deleted.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        store.scan(&prefix, delete).map_err(fault::of_store)?;
+        std::mem::replace(&mut deleted, Ok(())).map_err(fault::of_store)?;
+    }
+    Ok(count)
+}
+
 /// Removes what is saved of a project, in one commit.
 fn remove_saved(store: &dyn Store, stored_as: u16, project: ProjectId) -> Result<(), Fault> {
     let Some(saved) = read_meta::<ProjectMeta>(store, &meta_key(stored_as, project))? else { return Ok(()) };
     let part = PartitionId(stored_as);
     let mut checkpoint = store.begin(part).map_err(fault::of_store)?;
-    let mut deleted = Ok(());
-    for prefix in Key::all_of(part, project.0) {
-        let delete = &mut |key: &[u8], _: &[u8]| {
-            deleted = checkpoint.delete(key);
-            if deleted.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        store.scan(&prefix, delete).map_err(fault::of_store)?;
-    }
-    deleted.map_err(fault::of_store)?;
+    delete_pairs(store, part, project, &mut *checkpoint)?;
     let meta: PartitionMeta = read_meta(store, &position_key(stored_as))?.unwrap_or_default();
     let highest = read_meta(store, &highest_key(stored_as))?.unwrap_or(meta.position).max(meta.position);
     let (external_ids, serial) = (meta.external_ids.saturating_sub(saved.external_ids), meta.serial + 1);

@@ -36,6 +36,9 @@ pub(crate) trait StoredPlaces: Sync {
     /// Returns the part of the store that holds a partition. `None`: it is being rebuilt.
     fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError>;
 
+    /// A number that changes when an erasure of a project of a partition begins: from then on history is read without somebody whom the state may have.
+    fn begun_erasures(&self, partition: u16) -> u64;
+
     /// Returns the saved external ids of a partition. `None`: it has none, or is being rebuilt.
     fn external_ids(&self, partition: u16) -> Result<Option<ExternalIdsView>, Fault>;
 
@@ -94,6 +97,8 @@ struct Held {
     /// `None`: there is none, or it can't be read.
     external_ids: Option<ExternalIdsView>,
     bound: Bound,
+    /// As [`StoredPlaces::begun_erasures`] was.
+    begun_erasures: u64,
 }
 
 impl Held {
@@ -178,8 +183,9 @@ impl VerifyRun<'_, '_> {
     fn hold(&mut self, number: u16) -> Result<Option<Held>, VerifyError> {
         let Some(store) = &self.sources.store else {
             let bound = Bound { all: self.sources.history.last_position(number), projects: BTreeMap::new() };
-            return Ok(Some(Held { number, stored: None, external_ids: None, bound }));
+            return Ok(Some(Held { number, stored: None, external_ids: None, bound, begun_erasures: 0 }));
         };
+        let begun_erasures = self.sources.places.begun_erasures(number);
         let Some(stored_as) = self.sources.places.stored_as(number)? else {
             self.unreadable.insert(number);
             return Ok(None);
@@ -195,7 +201,7 @@ impl VerifyRun<'_, '_> {
                     Err(Fault { kind: FaultKind::DamagedIndex, .. }) => None,
                     Err(fault) => return Err(fault.into()),
                 };
-                Ok(Some(Held { number, stored: Some(stored), external_ids, bound }))
+                Ok(Some(Held { number, stored: Some(stored), external_ids, bound, begun_erasures }))
             }
             Err(fault) => self.unreadable_store(number, fault).map(|()| None),
         }
@@ -284,6 +290,10 @@ impl VerifyRun<'_, '_> {
             floors.extend(meta.floor.map(|floor| (project, floor)));
         }
         let Some(stored) = &held.stored else { return Ok(()) };
+        if self.sources.places.begun_erasures(held.number) != held.begun_erasures {
+            self.unreadable.insert(held.number);
+            return Ok(());
+        }
         let comparison = Comparison {
             stored,
             recomputed: &recomputed,

@@ -128,7 +128,7 @@ async fn same_state_after(from: &str, is_all: bool) {
         fill(&engine, &projects, part).await;
         removed(&engine, "removed").await;
         check_removed(&trimmed, &projects, from, "removed");
-        bases.extend(archive(&trimmed, projects[0]).manifest().base().map(|base| base.position));
+        bases.extend(archive(&trimmed, projects[0]).manifest().base().map(headcount_archive::base::BaseEntry::position));
     }
     assert!(bases.len() > 1, "a base is replaced when it no longer reaches far enough: {bases:?}");
     assert_eq!(rows(&trimmed, &projects, from).1, rows(&kept, &projects, from).1);

@@ -63,7 +63,7 @@ fn quick(dir: &Path) -> EngineConfig {
 impl Rig {
     fn open_quick(&self, dir: &Path) -> Self {
         let engine = Engine::open(quick(dir)).unwrap();
-        Self { engine, organization: self.organization, projects: self.projects.clone() }
+        Self { engine, organization: self.organization, projects: self.projects.clone(), keep_from: self.keep_from }
     }
 }
 

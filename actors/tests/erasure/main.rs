@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod bases;
 #[path = "../support/copies.rs"]
 mod copies;
 mod exports;
@@ -30,7 +31,7 @@ use headcount_actors::domain::versions::Depends;
 use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
 use headcount_actors::ingest::{Field, NewEvent, Refusal, Status};
 use headcount_actors::registry::NewProject;
-use headcount_actors::{Engine, EngineConfig};
+use headcount_actors::{Engine, EngineConfig, search_erased};
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
@@ -50,6 +51,13 @@ fn config(dir: &Path) -> EngineConfig {
     config
 }
 
+/// With the events of earlier days removed.
+fn keeping(dir: &Path, keep_from: Option<Day>) -> EngineConfig {
+    let mut config = config(dir);
+    config.archive.keep_from = keep_from;
+    config
+}
+
 fn window() -> Window {
     Window { start: Day::parse("2024-03-01").unwrap(), end: Day::parse("2024-04-10").unwrap() }
 }
@@ -58,20 +66,27 @@ struct Rig {
     engine: Engine,
     organization: OrganizationId,
     projects: Vec<ProjectId>,
+    /// The first day whose events are kept.
+    keep_from: Option<Day>,
 }
 
 impl Rig {
     fn new(dir: &Path) -> Self {
-        let engine = Engine::open(config(dir)).unwrap();
+        Self::keeping(dir, None)
+    }
+
+    fn keeping(dir: &Path, keep_from: Option<Day>) -> Self {
+        let engine = Engine::open(keeping(dir, keep_from)).unwrap();
         let now = engine.clock().now();
         let initial = engine.registry().initialize(now).unwrap();
         let new = NewProject { name: "second".into(), ..NewProject::default() };
         let second = engine.registry().create_project(initial.organization_id, new, now).unwrap().id;
-        Self { engine, organization: initial.organization_id, projects: vec![initial.project_id, second] }
+        Self { engine, organization: initial.organization_id, projects: vec![initial.project_id, second], keep_from }
     }
 
     fn open(&self, dir: &Path) -> Self {
-        Self { engine: Engine::open(config(dir)).unwrap(), organization: self.organization, projects: self.projects.clone() }
+        let engine = Engine::open(keeping(dir, self.keep_from)).unwrap();
+        Self { engine, organization: self.organization, projects: self.projects.clone(), keep_from: self.keep_from }
     }
 
     async fn send(&self, sent: &history::Sent) -> Status {
@@ -158,7 +173,7 @@ async fn half_sealed(dir: &Path) -> Rig {
     rig
 }
 
-/// Asserts that neither the bytes of a closed data directory nor the rows of its archive have a text.
+/// Asserts that neither the bytes of a closed data directory, nor the rows and the bases of its archive have a text.
 fn assert_gone(dir: &Path, text: &str, what: &str) {
     for path in all_files(dir) {
         let bytes = fs::read(&path).unwrap();
@@ -173,18 +188,19 @@ fn assert_gone(dir: &Path, text: &str, what: &str) {
             Ok(())
         });
         looked.unwrap();
+        let is_in = bases::is_in(&bases::pairs(dir, project), text);
+        assert!(!is_in, "{what}: the base of {project} has {text}");
     }
 }
 
-/// Erases a user from a sealed and a logged history, and copies the data directory at the step `at`. Returns the number of steps.
-async fn erase_until(dir: &Path, at: Option<usize>) -> (Rig, usize) {
-    let rig = half_sealed(dir).await;
-    drop(rig.engine);
+/// Erases a user from the directory that `made` makes, and copies it at the step `at`. Returns the number of steps.
+async fn erase_until(made: Rig, dir: &Path, at: Option<usize>) -> (Rig, usize) {
+    drop(made.engine);
     let (steps, copied) = (Arc::new(Mutex::new(0)), dir.with_extension("killed"));
-    let mut config = config(dir);
+    let mut config = keeping(dir, made.keep_from);
     let (counted, from, to) = (Arc::clone(&steps), dir.to_owned(), copied.clone());
     config.archive_probe = Some(Arc::new(move |step: &'static str| {
-        if step.contains("erased identity") || step.starts_with("erasure") {
+        if step.contains("erased identity") || step.starts_with("erasure") || step.starts_with("base") {
             let mut steps = counted.lock().unwrap();
             if Some(*steps) == at {
                 copy(&from, &to);
@@ -192,7 +208,7 @@ async fn erase_until(dir: &Path, at: Option<usize>) -> (Rig, usize) {
             *steps += 1;
         }
     }));
-    let rig = Rig { engine: Engine::open(config).unwrap(), organization: rig.organization, projects: rig.projects };
+    let rig = Rig { engine: Engine::open(config).unwrap(), ..made };
     let erasure = rig.erase(ErasureSubject::User("zanzibar".into())).await.unwrap();
     rig.finish(erasure, "killed").await;
     let count = *steps.lock().unwrap();
@@ -206,32 +222,40 @@ async fn users(rig: &Rig) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_at_each_step_leaves_it_to_be_finished() {
     let home = tempfile::tempdir().unwrap();
-    let (rig, steps) = erase_until(&home.path().join("d"), None).await;
+    let dir = home.path().join("d");
+    let (rig, steps) = erase_until(half_sealed(&dir).await, &dir, None).await;
     let expected = users(&rig).await;
     rig.engine.close().await;
     assert!(steps >= 6, "{steps} steps");
     for at in 0..steps {
         let dir = home.path().join(format!("k{at}"));
-        let (whole, _) = erase_until(&dir, Some(at)).await;
-        whole.engine.close().await;
-        let killed = dir.with_extension("killed");
-        let rig = whole.open(&killed);
-        assert_eq!(users(&rig).await, expected, "after a kill at step {at}");
-        rig.finish(1, "after a kill").await;
-        assert_eq!(users(&rig).await, expected);
-        let late = of_user("zanzibar", 3).external_id("late");
-        assert_eq!(rig.engine.track(rig.projects[0], &late).await.unwrap().status, Status::Dropped(DropReason::OptedOut));
-        let again = of_user("others", 3).external_id("x4");
-        assert_eq!(rig.engine.track(rig.projects[0], &again).await.unwrap().status, Status::Duplicate, "its external ids stay");
-        rig.engine.close().await;
-        fs::remove_dir_all(killed.join("store")).unwrap();
-        fs::remove_dir_all(killed.join("fingerprints")).unwrap();
-        let rig = rig.open(&killed);
-        assert_eq!(users(&rig).await, expected, "rebuilt");
-        assert_eq!(rig.engine.track(rig.projects[0], &again).await.unwrap().status, Status::Duplicate, "also once rebuilt");
-        rig.engine.close().await;
-        assert_gone(&killed, "zanzibar", &format!("after a kill at step {at}"));
+        killed(half_sealed(&dir).await, &dir, at, &expected).await;
     }
+}
+
+/// Erases a user from the directory that `made` makes, goes on with what a kill at the step `at` leaves, and looks whether nobody notices.
+async fn killed(made: Rig, dir: &Path, at: usize, expected: &str) {
+    let (whole, _) = erase_until(made, dir, Some(at)).await;
+    whole.engine.close().await;
+    let killed = dir.with_extension("killed");
+    let rig = whole.open(&killed);
+    assert_eq!(users(&rig).await, expected, "after a kill at step {at}");
+    rig.finish(1, "after a kill").await;
+    assert_eq!(users(&rig).await, expected);
+    let late = of_user("zanzibar", 3).external_id("late");
+    assert_eq!(rig.engine.track(rig.projects[0], &late).await.unwrap().status, Status::Dropped(DropReason::OptedOut));
+    let again = of_user("others", 3).external_id("x4");
+    assert_eq!(rig.engine.track(rig.projects[0], &again).await.unwrap().status, Status::Duplicate, "its external ids stay");
+    rig.engine.close().await;
+    fs::remove_dir_all(killed.join("store")).unwrap();
+    fs::remove_dir_all(killed.join("fingerprints")).unwrap();
+    let rig = rig.open(&killed);
+    assert_eq!(users(&rig).await, expected, "rebuilt");
+    assert_eq!(rig.engine.track(rig.projects[0], &again).await.unwrap().status, Status::Duplicate, "also once rebuilt");
+    rig.engine.close().await;
+    assert_gone(&killed, "zanzibar", &format!("after a kill at step {at}"));
+    let found = search_erased(&config(&killed), &["zanzibar".to_owned()], &false.into()).unwrap();
+    assert!(found.is_clean() && found.ids == 1, "after a kill at step {at}: {found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -303,13 +327,17 @@ async fn ids_that_are_kept_are_bounded() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operations_on_files_fail_once_and_the_erasure_ends() {
     let home = tempfile::tempdir().unwrap();
-    let base = home.path().join("base");
-    let rig = half_sealed(&base).await;
-    for (area, least) in [("archive", 3), ("store/tables", 1)] {
+    let rig = half_sealed(&home.path().join("base")).await;
+    fails_once(&rig, home.path(), &[("archive", 3), ("store/tables", 1)]).await;
+}
+
+/// Erases a user from copies of the directory `base`, in each of which an operation on a file of an area fails. At least so many of each area must.
+async fn fails_once(rig: &Rig, home: &Path, areas: &[(&str, usize)]) {
+    for (area, least) in areas {
         let mut failures = 0;
         for at in sampled(&[1, 2, 3, 4, 5, 7, 9, 12, 16, 21, 30], &[1, 4, 9]) {
-            let data = home.path().join(format!("{}-{at}", area.replace('/', "-")));
-            copy(&base, &data);
+            let data = home.join(format!("{}-{at}", area.replace('/', "-")));
+            copy(&home.join("base"), &data);
             let rig = rig.open(&data);
             let errno = if at.is_multiple_of(2) { Errno::NoSpace } else { Errno::Io };
             let switch = Switch::arm(&data.join(area), Plan { at, failures: 1, errno, done: false });
@@ -328,6 +356,6 @@ async fn operations_on_files_fail_once_and_the_erasure_ends() {
             }
             failures += 1;
         }
-        assert!(failures >= least, "{area}: {failures} failures");
+        assert!(failures >= *least, "{area}: {failures} failures");
     }
 }

@@ -108,28 +108,26 @@ async fn erasures_of_another_history_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deleted_project_without_early_events_is_refused() {
+async fn projects_without_early_events_lose_the_person_too() {
     let home = tempfile::tempdir().unwrap();
     let [data, saved, to] = ["data", "saved", "to"].map(|name| home.path().join(name));
-    let rig = of_both_projects(&data).await;
-    let mut keeping = config(&data);
-    keeping.archive.keep_from = Day::parse("2024-03-20");
-    let engine = Engine::open(keeping).unwrap();
-    let until = Stopwatch::now() + Duration::from_secs(60);
-    while engine.vitals().retention_pending > 0 {
-        assert!(Stopwatch::now() < until, "early events stay");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    engine.close().await;
-    let backup = back_up(&data, &saved);
-    let mut rig = rig.open(&data);
-    let new = NewProject { name: "third".into(), ..NewProject::default() };
-    rig.projects.push(rig.engine.registry().create_project(rig.organization, new, Instant(BASE_MS)).unwrap().id);
-    assert_eq!(rig.engine.track(rig.projects[2], &of_user("nadia", 900)).await.unwrap().status, Status::Recorded);
-    erase_whole(&rig, "nadia").await;
-    rig.engine.delete_project(rig.organization, rig.projects[1], Instant(BASE_MS)).unwrap();
+    let rig = Rig { keep_from: Day::parse("2024-03-20"), ..of_both_projects(&data).await }.open(&data);
+    bases::removed(&rig.engine).await;
     rig.engine.close().await;
-    let refused = restore(&backup, &to, Some(&data)).unwrap_err();
-    assert!(matches!(refused, RestoreFailure::LacksEvents(project) if project == rig.projects[1]), "{refused}");
-    assert!(!to.join("FORMAT").exists() && !to.join("control").exists());
+    let backup = back_up(&data, &saved);
+    let rig = rig.open(&data);
+    // The erasure does not know of this project.
+    rig.engine.delete_project(rig.organization, rig.projects[1], Instant(BASE_MS)).unwrap();
+    erase_whole(&rig, "zanzibar").await;
+    let expected = users(&rig).await;
+    rig.engine.close().await;
+    let taken = restore(&backup, &to, Some(&data)).unwrap();
+    assert_eq!(taken, Some(TakenErasures { erasures: 1, opt_ins: 0, requests: 0 }));
+    let rig = rig.open(&to);
+    assert_eq!(users(&rig).await, expected, "before it is finished");
+    let second = rig.engine.ask(rig.projects[1], UniqueUsersQuery { window: window() }).await.unwrap();
+    assert_eq!(second.total, 1, "a project that was deleted since");
+    rig.finish(1, "restored").await;
+    rig.engine.close().await;
+    assert_gone(&to, "zanzibar", "restored");
 }

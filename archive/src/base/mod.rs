@@ -10,7 +10,7 @@ mod reader;
 mod writer;
 
 pub(crate) use entry::BASE_PREFIX;
-pub use entry::{BaseEntry, BaseHeader};
+pub use entry::{BaseEntry, BaseHeader, BaseName};
 pub(crate) use reader::verify_base;
 pub use reader::{BaseItem, BaseReader};
 pub use writer::BaseWriter;

@@ -62,7 +62,7 @@ impl BaseReader {
         if reader.header.project_id != project.to_string() {
             return Err(reader.damaged(Damage::OtherFile("project")));
         }
-        if reader.header.position != entry.position {
+        if reader.header.position != entry.position() {
             return Err(reader.damaged(Damage::OtherFile("position")));
         }
         reader.contents.clear();

@@ -6,7 +6,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::files::{self, File};
 use sha2::{Digest, Sha256};
 
-use super::entry::{BaseEntry, BaseHeader, name_of};
+use super::entry::{BaseEntry, BaseHeader, BaseName};
 use super::frame::{FRAME_BYTES, FrameKind, encode};
 use crate::error::ArchiveError;
 
@@ -17,7 +17,7 @@ const LEVEL: i32 = 3;
 pub struct BaseWriter {
     dir: PathBuf,
     tmp: PathBuf,
-    position: Position,
+    name: BaseName,
     file: File,
     hash: Sha256,
     bytes: u64,
@@ -30,11 +30,11 @@ pub struct BaseWriter {
 }
 
 impl BaseWriter {
-    /// Begins a base in the project's folder `dir`. There must be only one writer per folder at a time.
+    /// Begins the base `name`, at the position of `header`, in the project's folder `dir`. There must be only one writer per folder at a time.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
-    pub fn create(dir: &Path, header: &BaseHeader) -> Result<Self, ArchiveError> {
+    pub fn create(dir: &Path, header: &BaseHeader, name: BaseName) -> Result<Self, ArchiveError> {
         let tmp = dir.join("base.tmp");
         let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(ArchiveError::encode)?;
         let contents = serde_json::to_vec(header).map_err(ArchiveError::encode)?;
@@ -42,7 +42,7 @@ impl BaseWriter {
         let mut writer = Self {
             dir: dir.to_owned(),
             tmp,
-            position: header.position,
+            name,
             file,
             hash: Sha256::new(),
             bytes: 0,
@@ -115,11 +115,11 @@ impl BaseWriter {
         self.contents.extend_from_slice(&self.ids.to_le_bytes());
         self.end_frame()?;
         self.file.sync_all().map_err(ArchiveError::io("sync", &self.tmp))?;
-        files::rename(&self.tmp, &self.dir.join(name_of(self.position))).map_err(ArchiveError::io("rename", &self.tmp))?;
+        files::rename(&self.tmp, &self.dir.join(self.name.to_string())).map_err(ArchiveError::io("rename", &self.tmp))?;
         self.is_finished = true;
         files::sync_dir(&self.dir).map_err(ArchiveError::io("sync", &self.dir))?;
         let sha256 = format!("{:x}", self.hash.finalize_reset());
-        Ok(BaseEntry { position: self.position, bytes: self.bytes, sha256 })
+        Ok(BaseEntry { name: self.name, bytes: self.bytes, sha256 })
     }
 }
 

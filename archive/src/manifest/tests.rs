@@ -1,4 +1,5 @@
 use super::*;
+use crate::base::BaseName;
 use crate::file::FileName;
 use headcount_domain::time::{Day, Month};
 
@@ -24,13 +25,18 @@ fn the_list_is_the_documented_json() {
 
 #[test]
 fn a_base_is_part_of_the_list_and_raises_its_format() {
-    let base = BaseEntry { position: 30, bytes: 8, sha256: "cd".repeat(32) };
+    let base = BaseEntry { name: BaseName { position: 30, rewrites: 0 }, bytes: 8, sha256: "cd".repeat(32) };
     let manifest = Manifest::new(PROJECT, 20, vec![entry(1, 7, 9)]).unwrap().with_base(base.clone());
     let text = manifest.text().unwrap();
     let expected = r#""base":{"name":"state-00000000000000000030","bytes":8,"sha256":"cdcd"#;
     assert!(text.starts_with(r#"{"format":2,"#) && text.contains(expected), "{text}");
     assert_eq!(parse(text.as_bytes(), PROJECT).unwrap(), manifest);
     assert_eq!(manifest.with_files(25, Vec::new()).unwrap().base(), Some(&base), "sealing and merging keep it");
+    let again = manifest.with_base(BaseEntry { name: base.next_name(30), ..base.clone() });
+    let text_again = again.text().unwrap();
+    assert!(text_again.contains(r#""name":"state-00000000000000000030-1""#), "{text_again}");
+    assert_eq!(parse(text_again.as_bytes(), PROJECT).unwrap(), again);
+    assert_eq!(again.base().unwrap().next_name(31), BaseName { position: 31, rewrites: 0 });
     let other = |from: &str, to: &str| {
         let object = text.replace(from, to);
         let end = object.rfind(",\"crc32c\"").unwrap();

@@ -1,10 +1,11 @@
 //! Bases: what was written comes back, and what is damaged is noticed.
 
-use headcount_archive::base::{BaseEntry, BaseHeader, BaseItem, BaseReader, BaseWriter};
+use headcount_archive::base::{BaseEntry, BaseHeader, BaseItem, BaseName, BaseReader, BaseWriter};
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_domain::ids::ProjectId;
 
 const PROJECT: ProjectId = ProjectId(5);
+const NAME: BaseName = BaseName { position: 70, rewrites: 0 };
 
 fn header() -> BaseHeader {
     let (project_id, stored_types) = (PROJECT.to_string(), vec!["record 0".to_owned()]);
@@ -19,7 +20,7 @@ fn items() -> Vec<BaseItem> {
 }
 
 fn write(dir: &std::path::Path) -> BaseEntry {
-    let mut writer = BaseWriter::create(dir, &header()).unwrap();
+    let mut writer = BaseWriter::create(dir, &header(), NAME).unwrap();
     for item in items() {
         match item {
             BaseItem::Pair(key, value) => writer.push_pair(&key, &value).unwrap(),
@@ -81,7 +82,7 @@ fn flipped_bits_and_cuts_are_noticed() {
 #[test]
 fn an_unfinished_base_is_removed() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = BaseWriter::create(dir.path(), &header()).unwrap();
+    let mut writer = BaseWriter::create(dir.path(), &header(), NAME).unwrap();
     writer.push_pair(b"key", b"value").unwrap();
     drop(writer);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

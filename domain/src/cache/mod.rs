@@ -2,5 +2,6 @@
 //! items of pages in place, so this belongs to the crate; the store is only known as a
 //! [`Source`](crate::records::Source).
 
+pub mod bytes;
 pub mod paged;
 pub mod table;

@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::cache::bytes::Bytes;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::records::Record;
@@ -73,22 +74,6 @@ const SLOT_BYTES: usize = 88;
 
 fn weigh<T: Record>(value: &T) -> u32 {
     u32::try_from(value.weight() + SLOT_BYTES).unwrap_or(u32::MAX)
-}
-
-/// The memory of records, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bytes {
-    /// All records.
-    pub resident: usize,
-    /// Records that changed and are not saved yet, so that they can't be evicted.
-    pub unsaved: usize,
-}
-
-impl std::ops::AddAssign for Bytes {
-    fn add_assign(&mut self, other: Self) {
-        self.resident += other.resident;
-        self.unsaved += other.unsaved;
-    }
 }
 
 /// Records by key, with the state of checkpoints: the records that changed since the last one and, while one is being
@@ -207,6 +192,16 @@ impl<T: Record> Table<T> {
     pub fn put_back(&mut self, key: RecordKey, value: T) {
         if let Some(slot) = self.slots.get_mut(&key) {
             slot.value = value;
+        }
+    }
+
+    /// Removes a record from memory, whether or not it is saved. No checkpoint may be under way. Whoever removes it has the next one delete what is saved.
+    pub fn remove(&mut self, key: RecordKey) {
+        if let Some(slot) = self.slots.remove(&key) {
+            self.resident_bytes = self.resident_bytes.saturating_sub(slot.weight as usize);
+            if slot.changed_in == self.generation {
+                self.dirty_bytes = self.dirty_bytes.saturating_sub(slot.weight as usize);
+            }
         }
     }
 

@@ -16,6 +16,16 @@ pub enum CountKey {
     Referrer(TermId),
 }
 
+impl CountKey {
+    /// Returns the term.
+    #[must_use]
+    pub fn term(self) -> TermId {
+        match self {
+            Self::Page(term) | Self::Referrer(term) => term,
+        }
+    }
+}
+
 /// The count of a term on one day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DailyCount {

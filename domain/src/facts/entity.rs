@@ -14,6 +14,7 @@ use super::touch::{Touch, TouchAt};
 use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
+use crate::indexes::dictionary::TermId;
 use crate::limits::Limits;
 use crate::moment::Moment;
 use crate::time::{Day, Instant};
@@ -327,6 +328,14 @@ impl Facts {
         self.touches.shed();
         self.orders.shed();
         self.daily_counts.shed();
+    }
+
+    /// Passes the terms of what is not in sealed pages to `visit`.
+    pub fn recent_terms(&self, visit: &mut dyn FnMut(TermId)) {
+        let touches = self.sessions.recent().iter().filter_map(|session| session.touch);
+        let touches = touches.chain(self.touches.recent().iter().chain(&self.first_touch).map(|touch| touch.touch));
+        touches.for_each(|touch| touch.terms(visit));
+        self.daily_counts.recent().iter().for_each(|count| visit(count.what.term()));
     }
 
     /// Returns the serial numbers of all sealed pages.

@@ -10,6 +10,7 @@ use super::session::Session;
 use super::touch::TouchAt;
 use crate::cache::paged::{Item, Paged, SortKey, day_sort_key, first_in_day, item_of_page, sort_key_in_day};
 use crate::ids::RecordKey;
+use crate::indexes::dictionary::TermId;
 use crate::time::{Day, Instant};
 
 /// A sealed page of one of the lists.
@@ -27,6 +28,18 @@ pub enum FactsPage {
     Orders(Vec<Order>),
     /// Daily counts.
     Counts(Vec<DailyCount>),
+}
+
+impl FactsPage {
+    /// Passes the terms of a page to `visit`.
+    pub fn terms(&self, visit: &mut dyn FnMut(TermId)) {
+        match self {
+            Self::Sessions(sessions) => sessions.iter().filter_map(|session| session.touch).for_each(|touch| touch.terms(visit)),
+            Self::Touches(touches) => touches.iter().for_each(|touch| touch.touch.terms(visit)),
+            Self::Counts(counts) => counts.iter().for_each(|count| visit(count.what.term())),
+            Self::Days(_) | Self::GroupRef(_) | Self::Orders(_) => {}
+        }
+    }
 }
 
 /// The first and the last touch of a page.

@@ -16,6 +16,19 @@ pub struct Touch {
     pub campaign: TermId,
 }
 
+impl Touch {
+    /// Passes its terms to `visit`.
+    pub fn terms(self, visit: &mut dyn FnMut(TermId)) {
+        [self.source, self.medium, self.campaign].into_iter().for_each(visit);
+    }
+
+    /// Replaces its terms.
+    #[must_use]
+    pub fn with_terms(self, replace: impl Fn(TermId) -> TermId) -> Self {
+        Self { source: replace(self.source), medium: replace(self.medium), campaign: replace(self.campaign) }
+    }
+}
+
 /// A touch and its moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TouchAt {

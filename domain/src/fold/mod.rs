@@ -3,6 +3,8 @@
 
 mod accounts;
 mod apply;
+mod forget;
+mod forgotten_texts;
 mod groups;
 mod link;
 
@@ -19,6 +21,7 @@ use crate::records::page_key;
 pub use crate::records::{NoSource, Source};
 use crate::text;
 use crate::versions::FigureKind;
+pub use forget::Forgetting;
 
 impl Project {
     /// Folds one recorded event, or what stays of one that was erased. Call it once per event, in the order of `position`, and never for duplicates or for events that the project

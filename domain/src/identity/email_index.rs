@@ -1,5 +1,7 @@
 //! The index of e-mail addresses: all identities that ever had an address.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cache::paged::{Item, Paged, SortKey, record_sort_key};
@@ -56,6 +58,55 @@ impl EmailOwners {
     /// Adds an owner that the list [does not contain](EmailOwners::has).
     pub fn add(&mut self, owner: RecordKey, limits: &Limits) {
         self.0.insert(Owner(owner), limits);
+    }
+
+    /// Returns which of `keys` are owners.
+    ///
+    /// # Errors The error of `page`.
+    pub fn among(
+        &mut self,
+        keys: &BTreeSet<RecordKey>,
+        mut page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>,
+    ) -> Result<Vec<RecordKey>, Fault> {
+        if self.0.len() <= keys.len() {
+            self.0.load(SortKey::MIN, SortKey::MAX, page)?;
+            return Ok(self.0.iter().map(|owner| owner.0).filter(|owner| keys.contains(owner)).collect());
+        }
+        let mut owners = Vec::new();
+        for key in keys {
+            if self.has(*key, &mut page)? {
+                owners.push(*key);
+            }
+        }
+        Ok(owners)
+    }
+
+    /// Removes owners, and leaves nothing of their keys. Returns the serial numbers of pages that are no longer there.
+    ///
+    /// # Errors The error of `page`.
+    pub fn remove(
+        &mut self,
+        owners: &[RecordKey],
+        limits: &Limits,
+        mut page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>,
+    ) -> Result<Vec<u32>, Fault> {
+        let numbers: BTreeSet<SortKey> = owners.iter().map(|owner| record_sort_key(*owner)).collect();
+        for number in &numbers {
+            self.0.load(*number, *number, &mut page)?;
+            self.0.remove(*number, limits);
+        }
+        Ok(self.0.forget(|number| numbers.contains(&number)).unwrap_or_default())
+    }
+
+    /// Whether the list is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the serial numbers of all pages.
+    pub fn serials(&self) -> impl Iterator<Item = u32> {
+        self.0.serials()
     }
 
     /// Returns up to `most` owners whose keys are not below `from`.

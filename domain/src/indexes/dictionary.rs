@@ -110,6 +110,13 @@ impl Dictionary {
         Ok(self.ids.get(key, || source.record(key))?.copied())
     }
 
+    /// Removes a text, whose number is never used again. Returns the places of its records, which the next checkpoint deletes.
+    pub fn remove(&mut self, key: RecordKey, id: TermId) -> [(u8, RecordKey); 2] {
+        self.ids.remove(key);
+        self.texts.remove(text_key(id));
+        [(TermId::SPACE, key), (TermText::SPACE, text_key(id))]
+    }
+
     /// Returns the text of a number.
     ///
     /// # Errors A record could not be read, or is missing.

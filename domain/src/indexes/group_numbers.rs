@@ -32,6 +32,11 @@ impl Cells<GroupNumber, RecordKey> {
         number
     }
 
+    /// Has a number stand for no group any more. It is never assigned again.
+    pub fn retire(&mut self, (kind, number): GroupNumber) {
+        self.set((kind, number), RecordKey(0));
+    }
+
     /// Returns the keys of some numbers of a type.
     #[must_use]
     pub fn keys(&self, kind: RecordKey, numbers: impl Iterator<Item = u32>) -> Vec<Option<RecordKey>> {

@@ -5,6 +5,8 @@
 //! by a few of these, some of them subtracted: a year less a week is cheaper than 51 weeks. Groups are identified by
 //! their number within the project ([`super::group_numbers`]), so that sums fit a list.
 
+use std::collections::BTreeSet;
+
 use crate::cells::{Cells, StoredCells};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
@@ -82,6 +84,12 @@ impl Cells<ActiveGroup, i64> {
         for (level, digits) in LEVELS.into_iter().enumerate() {
             self.change((kind, bucket(level, day.0 >> digits), number), |sum| *sum += events);
         }
+    }
+
+    /// Removes the rows of groups of a type, those of frozen days, too.
+    pub fn remove_groups(&mut self, kind: RecordKey, numbers: &BTreeSet<u32>) {
+        let theirs = self.under(kind).map(|(key, _)| key).filter(|(.., number)| numbers.contains(number));
+        theirs.collect::<Vec<_>>().into_iter().for_each(|key| self.remove(key));
     }
 
     /// Returns the cover of a window for groups of a type. If there is no activity beyond an end of the window, the cover

@@ -9,6 +9,7 @@
 mod answers;
 mod arrival;
 mod checkpoints;
+mod forgotten;
 mod past;
 mod regressions;
 mod saved;
@@ -74,6 +75,7 @@ fn checkpoint_step_of(seed: u64) -> usize {
 }
 
 /// A record of the log.
+#[derive(Clone)]
 enum Logged {
     Event(Box<Event>),
     Floor(Day),
@@ -93,6 +95,8 @@ struct Held {
     external_ids: HashMap<String, u64>,
     /// What was folded, with its positions.
     log: Vec<(Event, u64)>,
+    /// The floors, with the positions at which they rose.
+    floors: Vec<(Day, u64)>,
 }
 
 impl Held {
@@ -106,6 +110,7 @@ impl Held {
             begun_at: 0,
             external_ids: HashMap::new(),
             log: Vec::new(),
+            floors: Vec::new(),
         }
     }
 
@@ -113,6 +118,12 @@ impl Held {
         self.state.apply(&event, position, hasher(), &self.saved).unwrap();
         self.log.push(((*event).clone(), position));
         self.logged(Logged::Event(event), position);
+    }
+
+    fn raise_floor(&mut self, day: Day, position: u64) {
+        raise_floor(&mut self.state, day, position);
+        self.floors.push((day, position));
+        self.logged(Logged::Floor(day), position);
     }
 
     fn logged(&mut self, record: Logged, position: u64) {
@@ -333,8 +344,7 @@ impl Subject for Folded {
         self.position += 1;
         let held = self.projects.get_mut(project).unwrap().get_mut().unwrap();
         let day = Day::parse(&day.to_string()).unwrap();
-        raise_floor(&mut held.state, day, self.position);
-        held.logged(Logged::Floor(day), self.position);
+        held.raise_floor(day, self.position);
     }
 
     fn ask(&mut self, question: &Question) -> (u16, Json) {

@@ -16,8 +16,8 @@ use headcount_domain::indexes::dictionary::TermCounts;
 use headcount_domain::limits::Limits;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
-use headcount_domain::records::Source;
 use headcount_domain::records::{Record, page_key};
+use headcount_domain::records::{SavedRecords, Source};
 use headcount_domain::rollups::Rollups;
 use headcount_domain::time::Day;
 use headcount_storage::codec;
@@ -127,6 +127,23 @@ impl Saved {
         restored
     }
 
+    /// Everything that is saved: keys and values of records, and rows.
+    pub(crate) fn bytes(&self) -> impl Iterator<Item = Vec<u8>> {
+        let records = self.records.iter().map(|((_, key), value)| [&{ key.0 }.to_be_bytes()[..], value].concat());
+        let row = |(key, columns): (_, [u128; 4])| {
+            let numbers = columns.map(|column| [column.to_le_bytes(), column.to_be_bytes()].concat()).concat();
+            [&AsRef::<[u8]>::as_ref(&key)[..], &numbers].concat()
+        };
+        let rows = self.cells.values().flat_map(move |part| decoded::<Packed>(part).iter().map(row).collect::<Vec<_>>());
+        records.chain(rows)
+    }
+
+    /// The saved identities and links.
+    pub(crate) fn people(&self) -> BTreeMap<RecordKey, IdentitySlot> {
+        let theirs = self.records.iter().filter(|((space, _), _)| *space == IdentitySlot::SPACE);
+        theirs.map(|((_, key), bytes)| (*key, decoded(bytes))).collect()
+    }
+
     /// What the saved facts contribute, all at once.
     fn recounted(&self, state: &Project) -> Rollups {
         let mut rollups = Rollups {
@@ -208,6 +225,19 @@ impl RecordVisitor for Checkpoint {
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
         let twice = self.cells.insert((tag, number), part.map(encoded));
         assert!(twice.is_none(), "a checkpoint has each part once");
+    }
+}
+
+impl SavedRecords for Saved {
+    fn each_record<T: Record>(&self, visit: &mut dyn FnMut(RecordKey, T) -> Result<(), Fault>) -> Result<(), Fault> {
+        let mut theirs: Vec<_> = self.records.iter().filter(|((space, _), _)| *space == T::SPACE).collect();
+        theirs.sort_unstable_by_key(|(place, _)| **place);
+        theirs.into_iter().try_for_each(|((_, key), bytes)| visit(*key, decoded(bytes)))
+    }
+
+    fn each_page<T: Record>(&self, visit: &mut dyn FnMut(T::Page) -> Result<(), Fault>) -> Result<(), Fault> {
+        let theirs = self.records.iter().filter(|((space, _), _)| *space == T::PAGE_SPACE);
+        theirs.into_iter().try_for_each(|(_, bytes)| visit(decoded(bytes)))
     }
 }
 

@@ -95,7 +95,6 @@ error_codes! {
     WebsiteTaken "website_taken" CONFLICT Conflict "Another company profile has the website.";
     WebsiteMismatch "website_mismatch" CONFLICT Conflict "The company profile has another website, or is being built from another one.";
     LimitReached "limit_reached" CONFLICT Conflict "There are as many of these as there may be.";
-    LacksEvents "lacks_events" CONFLICT Conflict "A project no longer keeps the events that its figures without the person are computed from.";
     TooManyIdentities "too_many_identities" CONFLICT Conflict "Too many identities have the e-mail address to be erased together, or the organization has erased too many.";
     ExportNotReady "export_not_ready" CONFLICT Conflict "The export is not completed.";
     ExportFailed "export_failed" CONFLICT Conflict "The export failed; its request says why.";

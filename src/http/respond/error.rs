@@ -363,7 +363,6 @@ impl From<ErasureError> for ApiError {
         match error {
             ErasureError::Unknown => Self::not_found("identity"),
             ErasureError::TooMany | ErasureError::Full(_) => Self::new(ErrorCode::TooManyIdentities, error.to_string()),
-            ErasureError::LacksEvents(_) => Self::new(ErrorCode::LacksEvents, error.to_string()),
             ErasureError::Unavailable(why) => Self::overloaded(why),
             ErasureError::Failed(fault) => {
                 tracing::error!(%fault, "an erasure could not begin");

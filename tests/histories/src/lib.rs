@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]
 
+mod above;
 mod coverage;
 mod generate;
 mod history;
@@ -18,6 +19,7 @@ mod served;
 mod strategy;
 mod times;
 
+pub use above::above;
 pub use coverage::Coverage;
 pub use history::{History, Project, Size, Step};
 pub use minimize::minimize;

@@ -59,7 +59,7 @@ impl From<ErasureError> for AttemptError {
             // It was known when the request was made.
             ErasureError::Unknown => PrivacyFailure::SubjectErased,
             ErasureError::TooMany | ErasureError::Full(_) => PrivacyFailure::TooManyIds,
-            ErasureError::Unavailable(_) | ErasureError::LacksEvents(_) => PrivacyFailure::Unavailable,
+            ErasureError::Unavailable(_) => PrivacyFailure::Unavailable,
             ErasureError::Registry(_) => PrivacyFailure::Internal,
         };
         Self::Failed(failure, error.to_string())

@@ -156,6 +156,14 @@ impl<T: Item> Paged<T> {
         })
     }
 
+    /// Has nothing left of the sort keys that `is_gone`: pages are bounded by those of their items, also of former ones. No item may have one. Returns the serial
+    /// numbers of pages that are no longer there, since they were empty; `None`: there was nothing left of any.
+    #[must_use]
+    pub fn forget(&mut self, is_gone: impl Fn(SortKey) -> bool) -> Option<Vec<u32>> {
+        let sealed = self.sealed.as_mut().filter(|sealed| sealed.is_bounded_by(&is_gone))?;
+        Some(sealed.forget(&is_gone, self.recent.first().map(T::sort_key)))
+    }
+
     /// The number of items at which a page is cut. It grows with the number of pages, so that neither a page nor the list
     /// of pages grows faster than the square root of the number of items.
     fn most_items(&self, limits: &Limits) -> usize {

@@ -211,6 +211,31 @@ impl<T: Item> Sealed<T> {
         self.resident += 1;
     }
 
+    /// Whether a page is bounded by a sort key that `is_gone`.
+    pub(super) fn is_bounded_by(&self, is_gone: &dyn Fn(SortKey) -> bool) -> bool {
+        let mut bounds = self.pages.iter().flat_map(|page| [page.from(), page.first, page.last]);
+        is_gone(self.recent_from) || bounds.any(is_gone)
+    }
+
+    /// See [`super::Paged::forget`]. `recent`: the sort key of the first item of the recent part.
+    pub(super) fn forget(&mut self, is_gone: &dyn Fn(SortKey) -> bool, recent: Option<SortKey>) -> Vec<u32> {
+        let is_left_over = |page: &Page<T>| page.items == 0 && [page.from(), page.first, page.last].into_iter().any(is_gone);
+        let removed: Vec<u32> =
+            self.pages.iter().filter(|page| is_left_over(page)).map(|page| page.serial * T::LISTS + T::LIST).collect();
+        self.pages.retain(|page| !is_left_over(page));
+        self.resident = self.pages.iter().filter(|page| page.chunk.is_some()).count();
+        // The sort keys up to its first item, which no item has, belong to the page before it.
+        self.pages.iter_mut().filter(|page| is_gone(page.from())).for_each(|page| page.from = None);
+        if let Some(first) = self.pages.first_mut() {
+            first.from = (first.first != SortKey::MIN).then_some(SortKey::MIN);
+        }
+        let end = self.pages.last().map_or(SortKey::MIN, |page| page.last.max(page.from()).saturating_add(1));
+        if is_gone(self.recent_from) || self.pages.is_empty() {
+            self.recent_from = recent.filter(|_| !self.pages.is_empty()).unwrap_or(end);
+        }
+        removed
+    }
+
     /// Cuts a page in two. Items with equal sort keys stay together.
     fn cut(&mut self, at: usize) {
         let page = &mut self.pages[at];

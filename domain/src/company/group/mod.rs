@@ -15,5 +15,5 @@ mod tests;
 mod window;
 
 pub use pages::{GroupPage, LoadGroupPage};
-pub use record::{CompanyById, Group};
+pub use record::{CompanyById, FormerMembers, Group};
 pub use sums::{GroupSums, MemberDay};

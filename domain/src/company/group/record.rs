@@ -1,5 +1,7 @@
 //! The record of a group.
 
+use std::collections::BTreeSet;
+
 use super::pages::{ActiveDay, Alias, DaySums, GroupPage, LoadGroupPage, Membership};
 use super::sums::{GroupSums, MemberDay};
 use crate::cache::paged::{
@@ -133,6 +135,22 @@ impl Edge {
             Self::At(at) => Some(at),
             Self::Unknown => found,
         }
+    }
+}
+
+/// The sort keys of members of which nothing is to be left.
+#[derive(Debug)]
+pub struct FormerMembers {
+    in_roster: BTreeSet<SortKey>,
+    in_days: BTreeSet<SortKey>,
+}
+
+impl FormerMembers {
+    /// Those of the members with `keys`.
+    #[must_use]
+    pub fn new(keys: &BTreeSet<RecordKey>) -> Self {
+        let in_roster = keys.iter().map(|key| record_sort_key(*key)).collect();
+        Self { in_roster, in_days: keys.iter().map(|key| sort_key_in_day(Day(0), *key)).collect() }
     }
 }
 
@@ -373,6 +391,27 @@ impl Group {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Leaves nothing of the keys of members whose days were all removed. Returns the serial numbers of pages that are no longer there; `None`: nothing was left.
+    #[must_use]
+    pub fn forget_members(&mut self, former: &FormerMembers) -> Option<Vec<u32>> {
+        let in_roster = self.roster.forget(|number| former.in_roster.contains(&number));
+        let in_days = self.visits.forget(|number| former.in_days.contains(&(number & last_in_day(Day(0)))));
+        (in_roster.is_some() || in_days.is_some()).then(|| in_roster.into_iter().chain(in_days).flatten().collect())
+    }
+
+    /// Whether nobody did anything in the group, and nothing was reported of it.
+    #[must_use]
+    pub fn is_void(&self) -> bool {
+        let is_unknown = self.name.is_none() && self.aliases.is_empty() && self.nobody.is_none();
+        is_unknown && self.sums.is_empty() && self.visits.is_empty() && self.roster.is_empty()
+    }
+
+    /// Returns the serial numbers of all pages.
+    pub fn serials(&self) -> impl Iterator<Item = u32> {
+        let lists = self.aliases.serials().chain(self.sums.serials());
+        lists.chain(self.roster.serials()).chain(self.visits.serials())
     }
 
     fn last_day_until(&self, day: Day, member: RecordKey) -> Option<Day> {

@@ -1,0 +1,51 @@
+//! Writes the saved state of a project as its base, and lists it in place of the former one.
+
+use headcount_archive::archive::Archive;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+
+use super::sources::Sources;
+use crate::checkpoint_writer::BaseSource;
+use crate::fault;
+use crate::partitions::partition_of;
+
+/// Writes a base that reaches the position `last` at least, unless there are fewer than `spare_bytes` beside it. Returns whether it is listed: else a replay, a checkpoint, space
+/// or the fold of the project without erased people must be waited for.
+pub(super) fn replace_base(
+    sources: &Sources,
+    project: ProjectId,
+    archive: &mut Archive,
+    last: Position,
+    spare_bytes: u64,
+) -> Result<bool, Fault> {
+    let (erasures, begins) = (&sources.removal.erasures, sources.removal.erasures.begins(project));
+    // Whether the state has an erased identity. If one is erased while the base is written, the base has it, and perhaps goes further than its events do.
+    let has_erased = || erasures.is_stale(project) || erasures.begins(project) != begins;
+    // First, since what is written could not be listed.
+    if has_erased() || sources.sealed.change_bases().is_none() {
+        return Ok(false);
+    }
+    let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
+    let snapshot = sources.removal.store.snapshot(stored_as).map_err(fault::of_store)?;
+    let Some(ids) = sources.shards.known_ids(partition_of(project)) else { return Ok(false) };
+    let is_wanted = || !sources.is_stopping() && !sources.deleted.contains(project);
+    let source = BaseSource { project, snapshot: &snapshot, ids: &ids, hasher: &sources.hasher, is_wanted: &is_wanted };
+    if source.position()?.is_none_or(|position| position < last) {
+        sources.shards.want_checkpoints();
+        return Ok(false);
+    }
+    if sources.free_bytes().saturating_sub(snapshot.file_bytes()) < spare_bytes {
+        return Ok(false);
+    }
+    let Some(base) = source.write(archive.dir(), archive.manifest().base())? else { return Ok(false) };
+    sources.done("base written");
+    let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(false) };
+    if has_erased() {
+        return Ok(false);
+    }
+    archive.set_base(base).map_err(fault::of_archive)?;
+    sources.done("base listed");
+    archive.remove_left_overs().map_err(fault::of_archive)?;
+    Ok(true)
+}

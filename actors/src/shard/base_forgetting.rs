@@ -1,0 +1,81 @@
+//! Forgets erased people of a base that was loaded.
+//!
+//! A base that was listed before an erasure began has the people. One that was listed after their project was folded anew has not, and mostly lies behind the last event of theirs.
+
+use headcount_domain::erasure::ErasedKeys;
+use headcount_domain::fault::Fault;
+use headcount_domain::fold::Forgetting;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::project::Project;
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{OpenCheckpoint, Store};
+
+use super::partition_context::PartitionContext;
+use crate::checkpoint_writer::{Collect, Entries, ProjectMeta, Records, StoreSource, load_cells};
+use crate::fault;
+
+/// How many parts and records of each kind are collected at once.
+const COLLECTED_TOGETHER: usize = 1024;
+
+/// Forgets the people with erased keys in the pairs of a project that were loaded without its meta. Returns what that is from then on, and the checkpoint that makes the
+/// project one.
+pub(super) fn forget(
+    context: &PartitionContext,
+    stored_as: u16,
+    (id, meta): (ProjectId, ProjectMeta),
+    erased: &ErasedKeys,
+) -> Result<(ProjectMeta, Box<dyn OpenCheckpoint>), Fault> {
+    let store = &*context.store;
+    let source = StoreSource { store, partition: stored_as, project: id, complete: false };
+    let mut names = meta.names;
+    if let Some(mut forgetting) = Forgetting::begin(erased, &source)? {
+        let mut project = Project::default();
+        load_cells(store, stored_as, id, &mut project)?;
+        project.restore_floor(meta.floor);
+        project.dictionary.counts = names;
+        let mut more = true;
+        while more {
+            more = forgetting.step(&mut project, &context.hasher, &source)?;
+            save(store, stored_as, id, &mut project)?;
+        }
+        names = project.dictionary.counts;
+    }
+    let meta = ProjectMeta { names, ..meta };
+    let mut entries = Entries::default();
+    Collect { partition: stored_as, project: id, entries: &mut entries }.meta(meta)?;
+    let mut checkpoint = store.begin(PartitionId(stored_as)).map_err(fault::of_store)?;
+    put(&entries, &mut *checkpoint)?;
+    Ok((meta, checkpoint))
+}
+
+/// Saves what a step changed, and lets go of what is in memory.
+fn save(store: &dyn Store, stored_as: u16, id: ProjectId, project: &mut Project) -> Result<(), Fault> {
+    let mut entries = Entries::default();
+    let mut collect = Collect { partition: stored_as, project: id, entries: &mut entries };
+    project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
+    project.freeze();
+    let mut records = Records { collect: &mut collect, result: Ok(()) };
+    while project.drain_frozen(COLLECTED_TOGETHER, &mut records) {}
+    records.result?;
+    entries.sort();
+    let mut checkpoint = store.begin(PartitionId(stored_as)).map_err(fault::of_store)?;
+    put(&entries, &mut *checkpoint)?;
+    checkpoint.commit().map_err(fault::of_store)?;
+    project.mark_durable();
+    // The first time everything has just been in use.
+    for _ in 0..2 {
+        project.evict(usize::MAX, usize::MAX);
+    }
+    Ok(())
+}
+
+fn put(entries: &Entries, checkpoint: &mut dyn OpenCheckpoint) -> Result<(), Fault> {
+    for (key, value) in entries.iter() {
+        let written = match value {
+            Some(value) => checkpoint.put(key, value),
+            None => checkpoint.delete(key),
+        };
+        written.map_err(fault::of_store)?;
+    }
+    Ok(())
+}
