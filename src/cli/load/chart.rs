@@ -5,7 +5,7 @@ use std::fmt::Write;
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 12.0;
+const RIGHT: f64 = 26.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 44.0;
 /// With more points than this, they get no marks of their own.
@@ -254,7 +254,7 @@ mod tests {
         chart.write(&mut page);
         assert!(page.contains("Latency &lt;now&gt;") && page.contains("a &amp; b") && page.contains("knee"), "{page}");
         // The gap begins a new part of the line.
-        assert!(page.contains("<path d=\"M64.0 256.0M748.0 12.0\"/>"), "{page}");
+        assert!(page.contains("<path d=\"M64.0 256.0M734.0 12.0\"/>"), "{page}");
         assert!(!page.contains("NaN"), "{page}");
         assert!(page.contains("class=\"line c2 dashed\""), "{page}");
     }

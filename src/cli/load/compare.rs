@@ -78,7 +78,7 @@ impl Comparison {
         };
         for (kind, figures) in &self.kinds {
             for name in
-                ["requests/s", "events/s"].into_iter().chain(QUANTILES.iter().map(|(name, _)| *name)).chain(["max", "failed"])
+                ["requests/s", "events/s"].into_iter().chain(QUANTILES.iter().map(|(name, _)| *name)).chain(["max", "failed %"])
             {
                 if let Some(pair) = figures.get(name) {
                     let unit = if name.starts_with('p') || name == "max" { " ms" } else { "" };
@@ -98,7 +98,7 @@ fn figures(a: &KindReport, b: &KindReport) -> BTreeMap<&'static str, Pair> {
     let mut figures: BTreeMap<&'static str, Pair> =
         latencies.map(|name| (name, Pair::new(a.latency(name), b.latency(name)))).collect();
     figures.insert("requests/s", Pair::new(a.requests_per_second, b.requests_per_second));
-    figures.insert("failed", Pair::new(a.failed(), b.failed()));
+    figures.insert("failed %", Pair::new(a.failed() * 100.0, b.failed() * 100.0));
     if a.events_per_second + b.events_per_second > 0.0 {
         figures.insert("events/s", Pair::new(a.events_per_second, b.events_per_second));
     }

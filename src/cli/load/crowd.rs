@@ -44,6 +44,27 @@ pub(crate) struct CrowdSizes {
     pub(crate) dashboards: u32,
 }
 
+/// What became of the connections that are idle otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct IdleCounts {
+    /// How many were to be opened.
+    pub(crate) wanted: u32,
+    /// How many were, and were answered.
+    pub(crate) opened: u32,
+    /// How many were still the same connection at the end, and answered once more.
+    pub(crate) answered_at_end: u32,
+}
+
+impl IdleCounts {
+    /// Formats them for people.
+    pub(crate) fn describe(&self) -> String {
+        format!(
+            "idle  {} of {} opened, {} of them open and answered at the end\n",
+            self.opened, self.wanted, self.answered_at_end
+        )
+    }
+}
+
 /// What became of the readers of live streams.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct StreamCounts {
@@ -77,12 +98,22 @@ impl StreamCounts {
     }
 }
 
+/// What became of the crowd.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct CrowdCounts {
+    /// The idle connections.
+    pub(crate) idle: Option<IdleCounts>,
+    /// The readers of live streams.
+    pub(crate) streams: Option<StreamCounts>,
+}
+
 /// What the tasks of the thread share.
 struct Shared {
     target: Arc<Target>,
     address: SocketAddr,
     measurement: OnceLock<Arc<Measurement>>,
     is_over: AtomicBool,
+    idle: Mutex<IdleCounts>,
     streams: Mutex<StreamCounts>,
 }
 
@@ -114,6 +145,7 @@ impl Crowd {
             address,
             measurement: OnceLock::new(),
             is_over: AtomicBool::new(false),
+            idle: Mutex::new(IdleCounts { wanted: sizes.idle, ..IdleCounts::default() }),
             streams: Mutex::new(StreamCounts { wanted: sizes.streams, ..StreamCounts::default() }),
         });
         let (ready, is_ready) = mpsc::channel();
@@ -129,12 +161,13 @@ impl Crowd {
         let _ = self.shared.measurement.set(Arc::clone(measurement));
     }
 
-    /// Ends all tasks, and returns what became of the streams, if there were to be any.
-    pub(crate) fn end(self) -> Result<Option<StreamCounts>, Failure> {
+    /// Ends all tasks, and returns what became of the idle connections and the streams, if there were to be any.
+    pub(crate) fn end(self) -> Result<CrowdCounts, Failure> {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| Failure("the thread of the crowd failed".into()))??;
         let streams = self.shared.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok((self.sizes.streams > 0).then_some(streams))
+        let idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(CrowdCounts { idle: (self.sizes.idle > 0).then_some(idle), streams: (self.sizes.streams > 0).then_some(streams) })
     }
 }
 
@@ -187,27 +220,47 @@ impl Place {
         recorder.record(kind, Times { due, answered: Instant::now() }, outcome, body);
     }
 
-    /// A connection that is idle most of the time.
+    /// A connection that is idle most of the time. It is asked once more at the end.
     async fn idle(self) {
-        let request = format!("GET {}/healthz HTTP/1.1\r\nhost: {}\r\n\r\n", self.shared.target.base, self.shared.target.host);
         let mut connection = Connection::new(self.shared.address);
+        let permit = self.opening.acquire().await.ok();
         let mut due = Instant::now();
-        let mut permit = self.opening.acquire().await.ok();
+        let note = |change: &dyn Fn(&mut IdleCounts)| {
+            change(&mut self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        };
+        let mut is_same = self.is_answered(&mut connection, due).await;
+        if is_same {
+            note(&|counts| counts.opened += 1);
+        }
+        drop(permit);
+        self.opened.set(self.opened.get() + 1);
         loop {
-            let answer = connection.send(request.as_bytes()).await;
-            let is_first = permit.take().is_some();
-            let body = answer.as_ref().map_or(&[][..], |answer| connection.body(*answer)).to_vec();
-            let outcome = answer.map(|answer| Outcome { status: answer.status, is_expected: answer.status == 200, events: 0 });
-            self.record(RequestKind::Idle, due, &outcome, &body);
-            if is_first {
-                self.opened.set(self.opened.get() + 1);
-                due = Instant::now();
-            }
             due += IDLE_EVERY;
-            if !self.wait_until(due).await {
-                return;
+            let goes_on = self.wait_until(due).await;
+            let permit = if goes_on { None } else { self.opening.acquire().await.ok() };
+            // A connection that failed is opened anew, which tells nothing of idle ones.
+            is_same &= connection.is_open();
+            is_same &= self.is_answered(&mut connection, if goes_on { due } else { Instant::now() }).await;
+            drop(permit);
+            if !goes_on {
+                break;
             }
         }
+        if is_same {
+            note(&|counts| counts.answered_at_end += 1);
+        }
+    }
+
+    /// Sends a request on a connection that is idle otherwise.
+    async fn is_answered(&self, connection: &mut Connection, due: Instant) -> bool {
+        let request = format!("GET {}/healthz HTTP/1.1\r\nhost: {}\r\n\r\n", self.shared.target.base, self.shared.target.host);
+        let answer = connection.send(request.as_bytes()).await;
+        let outcome =
+            answer.as_ref().map(|answer| Outcome { status: answer.status, is_expected: answer.status == 200, events: 0 });
+        let outcome = outcome.map_err(|error| std::io::Error::new(error.kind(), error.to_string()));
+        let body = answer.as_ref().map_or(&[][..], |answer| connection.body(*answer));
+        self.record(RequestKind::Idle, due, &outcome, body);
+        outcome.is_ok_and(|outcome| outcome.is_expected)
     }
 
     /// A dashboard: all its questions each second, one after the other, as a page on one connection asks them.

@@ -48,6 +48,11 @@ impl Connection {
         result
     }
 
+    /// Whether it is open, as far as is known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
     /// The body of the last response.
     pub(crate) fn body(&self, response: Response) -> &[u8] {
         self.buffer.get(response.body.0..response.body.1).unwrap_or_default()

@@ -81,7 +81,6 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
             (report_of(&plan, &sent), sent.ended_early)
         }
     };
-    report.streams = sender.end_crowd()?;
     report.ended_early = end.map(|end| end.reason().to_owned());
     report.settings = settings(args, &target);
     let after = before.as_ref().map(|_| verify::counts(&args.url, &target.destinations));
@@ -165,6 +164,8 @@ fn report_of(plan: &SendPlan, sent: &Sent) -> LoadReport {
     let mut report = LoadReport::new(&sent.measured, sent.lasting, plan.connections as usize, plan.rate);
     let seconds = sent.lasting.as_secs_f64().max(0.001);
     let events = sent.measured.total.together().events as f64;
+    report.idle = sent.crowd.idle.clone();
+    report.streams = sent.crowd.streams.clone();
     report.server = sent.usage.map(|(before, after)| ServerUsage::between(before, after, seconds, events));
     report
 }

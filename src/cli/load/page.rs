@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::chart::{Axis, Chart, ChartLine, escaped, number};
-use super::crowd::StreamCounts;
+use super::crowd::{IdleCounts, StreamCounts};
 use super::mix::RequestKind;
 use super::report::{KindReport, LoadReport, PointReport, QUANTILES};
 
@@ -20,7 +20,7 @@ h1{font-size:22px;margin:0}h2{font-size:16px;margin:32px 0 8px}p{margin:4px 0}.s
 .tiles div{background:var(--card);border-radius:8px;padding:10px 12px}.tiles b{display:block;font-size:20px}\
 .tiles span{color:var(--soft);font-size:13px}.bad{color:var(--bad)}.good{color:var(--good)}\
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}\
-th,td{text-align:right;padding:5px 8px;border-bottom:1px solid var(--grid);white-space:nowrap}\
+th,td{text-align:right;padding:5px 6px;border-bottom:1px solid var(--grid);white-space:nowrap}\
 th:first-child,td:first-child,td.text{text-align:left}th{color:var(--soft);font-weight:500}\
 figure{margin:26px 0 0}figcaption{font-weight:600}svg{width:100%;height:auto;display:block}\
 svg text{fill:var(--soft);font-size:12px}.grid{stroke:var(--grid);fill:none}.mark{stroke:var(--ink);stroke-dasharray:3 3;fill:none}\
@@ -41,7 +41,7 @@ pub(crate) fn page(report: &LoadReport, at: &str) -> String {
     let settings = &report.settings;
     let _ = writeln!(
         page,
-        "<p class=\"soft\">version {}, mix {}, batches of {}, {} users, {} % duplicates, {} sending threads</p>",
+        "<p class=\"soft\">version {}, mix {}, events of a batch: {}, users: {}, duplicates: {} %, sending threads: {}</p>",
         escaped(&settings.version),
         escaped(&settings.mix),
         settings.batch,
@@ -54,12 +54,12 @@ pub(crate) fn page(report: &LoadReport, at: &str) -> String {
     }
     write_tiles(report, &mut page);
     write_kinds(report, &mut page);
+    write_ramp(report, &mut page);
     percentile_chart(report).write(&mut page);
-    if report.over_time.points.len() > 1 {
+    if whole_points(report) > 1 {
         latency_chart(report).write(&mut page);
         rate_chart(report).write(&mut page);
     }
-    write_ramp(report, &mut page);
     write_rest(report, &mut page);
     page.push_str("</body></html>\n");
     page
@@ -88,8 +88,9 @@ fn write_tiles(report: &LoadReport, page: &mut String) {
 
 fn write_kinds(report: &LoadReport, page: &mut String) {
     page.push_str("<div class=\"wide\"><table><tr><th>kind</th><th>requests/s</th><th>events/s</th>");
-    QUANTILES.iter().for_each(|(name, _)| page.push_str(&format!("<th>{name} ms</th>")));
-    page.push_str("<th>max ms</th><th>failed</th></tr>\n");
+    let columns = || QUANTILES.iter().map(|(name, _)| *name).filter(|name| *name != "p95").chain(["max"]);
+    columns().for_each(|name| page.push_str(&format!("<th>{name} ms</th>")));
+    page.push_str("<th>failed</th></tr>\n");
     let mut row = |name: &str, kind: &KindReport| {
         let _ = write!(
             page,
@@ -98,7 +99,7 @@ fn write_kinds(report: &LoadReport, page: &mut String) {
             kind.requests_per_second,
             kind.events_per_second
         );
-        for name in QUANTILES.iter().map(|(name, _)| *name).chain(["max"]) {
+        for name in columns() {
             let _ = write!(page, "<td>{:.2}</td>", kind.latency(name));
         }
         let _ = writeln!(page, "<td>{} %</td></tr>", number(kind.failed() * 100.0));
@@ -137,7 +138,7 @@ fn percentile_chart(report: &LoadReport) -> Chart {
 fn over_time(report: &LoadReport, name_of: &str, is_dashed: bool, of: impl Fn(&PointReport) -> f64) -> Vec<ChartLine> {
     let time = &report.over_time;
     let line = |kind: &String| {
-        let points = time.points.iter().zip(0u32..).map(|(point, at)| {
+        let points = time.points.iter().take(whole_points(report)).zip(0u32..).map(|(point, at)| {
             let seconds = f64::from(at + 1) * f64::from(u32::try_from(time.seconds).unwrap_or(1));
             (seconds, point.get(kind).map_or(f64::NAN, &of))
         });
@@ -146,8 +147,15 @@ fn over_time(report: &LoadReport, name_of: &str, is_dashed: bool, of: impl Fn(&P
     report.kinds.keys().map(line).collect()
 }
 
+/// How many points are of a whole stretch. After the last of them come only late answers.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a run")]
+fn whole_points(report: &LoadReport) -> usize {
+    let whole = (report.seconds as u64 / report.over_time.seconds.max(1)).max(1);
+    usize::try_from(whole).unwrap_or(usize::MAX).min(report.over_time.points.len())
+}
+
 fn time_axis(report: &LoadReport) -> Axis {
-    let points = u32::try_from(report.over_time.points.len()).unwrap_or(1);
+    let points = u32::try_from(whole_points(report)).unwrap_or(1);
     Axis::linear("seconds", f64::from(points) * f64::from(u32::try_from(report.over_time.seconds).unwrap_or(1)))
 }
 
@@ -207,7 +215,8 @@ fn write_rest(report: &LoadReport, page: &mut String) {
         let _ = writeln!(page, "<p class=\"bad\">{status}: {}</p>", escaped(message));
     }
     let streams = report.streams.as_ref().map(StreamCounts::describe);
-    let rest = [streams, report.server.as_ref().map(|it| it.describe()), report.verified.as_ref().map(|it| it.describe())];
+    let idle = report.idle.as_ref().map(IdleCounts::describe);
+    let rest = [idle, streams, report.server.as_ref().map(|it| it.describe()), report.verified.as_ref().map(|it| it.describe())];
     for text in rest.into_iter().flatten() {
         let _ = writeln!(page, "<p>{}</p>", escaped(text.trim_end()));
     }
@@ -228,8 +237,9 @@ mod tests {
         };
         let point = PointReport { requests_per_second: 50.0, p50_ms: 1.0, p99_ms: 3.0, failed: 0 };
         let mut report = LoadReport { all: kind.clone(), kinds: [("single".to_owned(), kind)].into(), ..LoadReport::default() };
+        report.seconds = 2.3;
         report.over_time.seconds = 1;
-        report.over_time.points = vec![[("single".to_owned(), point)].into(); 2];
+        report.over_time.points = vec![[("single".to_owned(), point)].into(); 3];
         report
     }
 
@@ -250,6 +260,8 @@ mod tests {
         }
         assert!(!page.contains("Latency by rate") && !page.contains("NaN"));
         assert_eq!(page.matches("<svg").count(), 3);
+        // The third point is only a part of a second: 2 lines of 2 points, 1 of 2, and the percentiles.
+        assert_eq!(page.matches("<circle").count(), 4 + 2 + 3);
         for tag in ["div", "svg", "table", "figure", "g", "p", "body", "html"] {
             let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
             assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::crowd::StreamCounts;
+use super::crowd::{IdleCounts, StreamCounts};
 use super::measured::{Measured, Tally};
 use super::ramp::Ramp;
 use super::usage::ServerUsage;
@@ -116,6 +116,9 @@ pub(crate) struct LoadReport {
     /// The ramp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ramp: Option<Ramp>,
+    /// Connections that were idle otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) idle: Option<IdleCounts>,
     /// The readers of live streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) streams: Option<StreamCounts>,
@@ -168,6 +171,14 @@ impl KindReport {
             if self.events_per_second > 0.0 { format!(", {:.0} events/s", self.events_per_second) } else { String::new() };
         let mut text =
             format!("{name:<10} {:>9.0} requests/s{events}  answers {}\n", self.requests_per_second, statuses.join(", "));
+        if self.unexpected > 0 {
+            text.push_str(&format!(
+                "{:10} {} answers were not as expected ({:.2} % failed)\n",
+                "",
+                self.unexpected,
+                self.failed() * 100.0
+            ));
+        }
         for (what, count) in &self.failures {
             text.push_str(&format!("{:10} no answer  {count} × {what}\n", ""));
         }
@@ -221,6 +232,7 @@ impl LoadReport {
     /// What was sent and how, in one line.
     pub(crate) fn headline(&self) -> String {
         let mode = match self.target_rate {
+            Some(_) if self.ramp.is_some() => "ramp".to_owned(),
             Some(rate) => format!("open loop, {rate} requests/s wanted"),
             None => "closed loop".to_owned(),
         };
@@ -257,6 +269,9 @@ impl LoadReport {
         }
         for (status, message) in &self.messages {
             text.push_str(&format!("{status}  {message}\n"));
+        }
+        if let Some(idle) = &self.idle {
+            text.push_str(&idle.describe());
         }
         if let Some(streams) = &self.streams {
             text.push_str(&streams.describe());
@@ -335,9 +350,15 @@ mod tests {
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<LoadReport>(&text).unwrap(), report);
         let text = report.describe();
-        for part in
-            ["505 requests/s wanted", "304: 500", "429  slow down", "no answer  10 × ", "counted  as sent", "refused 1 × 503"]
-        {
+        for part in [
+            "505 requests/s wanted",
+            "304: 500",
+            "429  slow down",
+            "no answer  10 × ",
+            "10 answers were not as expected (1.96 % failed)",
+            "counted  as sent",
+            "refused 1 × 503",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

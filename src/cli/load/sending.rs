@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::crowd::Crowd;
+use super::crowd::{Crowd, CrowdCounts};
 use super::http::Connection;
 use super::measured::{Measured, Measurement, Recorder, Times, message_of};
 use super::mix::RequestKind;
@@ -51,6 +51,8 @@ pub(crate) struct Sent {
     pub(crate) ended_early: Option<EarlyEnd>,
     /// What the server's process had used at the beginning and the end.
     pub(crate) usage: Option<(Usage, Usage)>,
+    /// What became of what ran beside it.
+    pub(crate) crowd: CrowdCounts,
 }
 
 /// Why sending ended before its time.
@@ -78,7 +80,7 @@ pub(crate) struct Sender {
     pub(crate) target: Arc<Target>,
     /// Where to.
     pub(crate) address: SocketAddr,
-    /// What runs beside it.
+    /// What runs beside the next plan.
     pub(crate) crowd: Option<Crowd>,
     /// The server's process.
     pub(crate) process: Option<ServerProcess>,
@@ -156,16 +158,13 @@ impl Sender {
             handle.join().map_err(|_| Failure("a sending thread failed".into()))??;
         }
         self.progress.clear();
+        let usage = before.zip(self.process.as_ref().and_then(ServerProcess::usage));
         self.next_number = pace.next_number();
         let elapsed = Instant::now().saturating_duration_since(measurement.from());
-        let usage = before.zip(self.process.as_ref().and_then(ServerProcess::usage));
         let lasting = if ended_early.is_some() { elapsed } else { plan.duration.max(elapsed) };
-        Ok(Sent { measured: measurement.so_far(), lasting, ended_early, usage })
-    }
-
-    /// Ends what runs beside the load, and returns what became of the streams.
-    pub(crate) fn end_crowd(&mut self) -> Result<Option<super::crowd::StreamCounts>, Failure> {
-        self.crowd.take().map_or(Ok(None), Crowd::end)
+        // The crowd adds its last measurements at its end.
+        let crowd = self.crowd.take().map(Crowd::end).transpose()?.unwrap_or_default();
+        Ok(Sent { measured: measurement.so_far(), lasting, ended_early, usage, crowd })
     }
 
     /// Waits for the threads. Shows how it goes, and ends it if the server is gone or somebody wants it.
@@ -206,6 +205,9 @@ impl Sender {
                     shown = second;
                     self.progress.show(measurement, plan.rate);
                 }
+            }
+            if shown == 0 {
+                self.progress.show(measurement, plan.rate);
             }
             Ok((end, before))
         })

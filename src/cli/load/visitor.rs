@@ -12,10 +12,12 @@ use super::mix::{Mix, RequestKind};
 use super::spread::{Destination, Spread, mixed};
 
 /// The questions of a dashboard: method, and path with the project as `{}`.
-const QUESTIONS: [(&str, &str); 8] = [
+const QUESTIONS: [(&str, &str); 9] = [
     ("POST", "/projects/{}/analytics/count-unique-users-per-day"),
     ("GET", "/projects/{}/revenue/metrics"),
     ("GET", "/projects/{}/revenue/timeseries"),
+    // Days that are over: no event of today changes this answer.
+    ("GET", "/projects/{}/revenue/timeseries?start_date=2024-01-01&end_date=2024-01-31"),
     ("GET", "/projects/{}/revenue/by-attribution"),
     ("GET", "/projects/{}/revenue/by-attribution?model=last_touch&level=identity"),
     ("GET", "/projects/{}/revenue/ltv-cohorts"),
