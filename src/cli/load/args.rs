@@ -22,7 +22,8 @@ sustained is run once more; if it fails again, the ramp ends. The knee is the hi
 
 Latency is measured from when a request was due (--rate, --ramp), or from when it was sent.
 
-Exit code: 0 if the server counted what it acknowledged (or no --token was given), else 1.
+Exit code: 1 if the server counted something else than it acknowledged (with --token), went away, answered nothing as expected, or
+sustained no step; else 0.
 
 Examples:
   headcount load --key pk_…
