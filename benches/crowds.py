@@ -43,12 +43,12 @@ def kind(report, name):
 
 def beside(report):
     """Says what ran beside the load."""
-    told = [kind(report, "dashboard")]
+    parts = [kind(report, "dashboard")]
     if "idle" in report:
-        told.append("{answered_at_end:,} of {wanted:,} open and answered at the end".format(**report["idle"]))
+        parts.append("{answered_at_end:,} of {wanted:,} open and answered at the end".format(**report["idle"]))
     if "streams" in report:
-        told.append("{opened:,} of {wanted:,} opened, {ended_early} ended early, {frames:,} frames".format(**report["streams"]))
-    return "; ".join(part for part in told if part)
+        parts.append("{opened:,} of {wanted:,} opened, {ended_early} ended early, {frames:,} frames".format(**report["streams"]))
+    return "; ".join(part for part in parts if part)
 
 
 def measure(name, flags, options):

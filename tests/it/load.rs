@@ -32,12 +32,14 @@ fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// A program that answers every request with a status and a body, by its path, until it is told to be gone.
+/// A program that answers every request with a status and a body, by its path, until it is gone.
 struct Pretender {
     address: SocketAddr,
     paths: Arc<Mutex<Vec<String>>>,
 }
 
+/// What a pretender counts, by how much it acknowledged.
+type Counting = fn(usize) -> u64;
 /// What a pretender answers to a path, which is the last of those so far. `None`: it is gone.
 type Answers = dyn Fn(&[String]) -> Option<(u16, String)> + Send + Sync;
 
@@ -217,7 +219,7 @@ fn dashboards_ask_all_their_questions() {
 
 #[test]
 fn a_server_that_counts_less_or_more_than_it_acknowledged_is_found_out() {
-    let cases: [(&str, fn(usize) -> u64); 3] = [
+    let cases: [(&str, Counting); 3] = [
         ("as sent", |sent| sent as u64),
         ("NOT AS SENT", |sent| sent.saturating_sub(1) as u64),
         ("NOT AS SENT", |sent| 2 * sent as u64),

@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,9 +15,9 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle as TaskHandle, LocalSet, spawn_local};
 
 use super::http::Connection;
-use super::measured::{Measurement, Outcome, Recorder, Times};
+use super::measured::{Measurement, Recorder, RequestOutcome, Times};
 use super::mix::RequestKind;
-use super::visitor::{Target, Visitor};
+use super::visitor::{LoadVisitor, Target};
 use crate::cli::failure::Failure;
 use crate::cli::runtime::runtime;
 
@@ -30,6 +29,8 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 const OPENING: usize = 64;
 /// How long opening a stream may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// For how long the last requests of idle connections are sent.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a task looks whether the run is over.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -112,7 +113,7 @@ struct Shared {
     target: Arc<Target>,
     address: SocketAddr,
     measurement: OnceLock<Arc<Measurement>>,
-    is_over: AtomicBool,
+    over_since: OnceLock<Instant>,
     idle: Mutex<IdleCounts>,
     streams: Mutex<StreamCounts>,
 }
@@ -126,7 +127,7 @@ pub(crate) struct Crowd {
 
 /// What a task of the thread needs.
 #[derive(Clone)]
-struct Place {
+struct CrowdPart {
     shared: Arc<Shared>,
     opening: Rc<Semaphore>,
     opened: Rc<Cell<u32>>,
@@ -144,7 +145,7 @@ impl Crowd {
             target: Arc::clone(target),
             address,
             measurement: OnceLock::new(),
-            is_over: AtomicBool::new(false),
+            over_since: OnceLock::new(),
             idle: Mutex::new(IdleCounts { wanted: sizes.idle, ..IdleCounts::default() }),
             streams: Mutex::new(StreamCounts { wanted: sizes.streams, ..StreamCounts::default() }),
         });
@@ -163,7 +164,7 @@ impl Crowd {
 
     /// Ends all tasks, and returns what became of the idle connections and the streams, if there were to be any.
     pub(crate) fn end(self) -> Result<CrowdCounts, Failure> {
-        self.shared.is_over.store(true, Ordering::Relaxed);
+        let _ = self.shared.over_since.set(Instant::now());
         self.thread.join().map_err(|_| Failure("the thread of the crowd failed".into()))??;
         let streams = self.shared.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -174,7 +175,8 @@ impl Crowd {
 fn run(sizes: CrowdSizes, shared: Arc<Shared>, ready: &mpsc::Sender<()>) -> Result<(), Failure> {
     let local = LocalSet::new();
     local.block_on(&runtime()?, async move {
-        let place = Place { shared, opening: Rc::new(Semaphore::new(OPENING)), opened: Rc::default(), recorder: Rc::default() };
+        let place =
+            CrowdPart { shared, opening: Rc::new(Semaphore::new(OPENING)), opened: Rc::default(), recorder: Rc::default() };
         let mut tasks: Vec<TaskHandle<()>> = Vec::new();
         tasks.extend((0..sizes.idle).map(|_| spawn_local(place.clone().idle())));
         tasks.extend((0..sizes.dashboards).map(|at| spawn_local(place.clone().dashboard(at, sizes.dashboards))));
@@ -194,9 +196,9 @@ fn run(sizes: CrowdSizes, shared: Arc<Shared>, ready: &mpsc::Sender<()>) -> Resu
     })
 }
 
-impl Place {
+impl CrowdPart {
     fn is_over(&self) -> bool {
-        self.shared.is_over.load(Ordering::Relaxed)
+        self.shared.over_since.get().is_some()
     }
 
     /// Waits until `due`. Returns `false` if the run is over before.
@@ -213,7 +215,7 @@ impl Place {
         }
     }
 
-    fn record(&self, kind: RequestKind, due: Instant, outcome: &std::io::Result<Outcome>, body: &[u8]) {
+    fn record(&self, kind: RequestKind, due: Instant, outcome: &std::io::Result<RequestOutcome>, body: &[u8]) {
         let Some(measurement) = self.shared.measurement.get() else { return };
         let mut recorder = self.recorder.borrow_mut();
         let recorder = recorder.get_or_insert_with(|| Recorder::new(Arc::clone(measurement)));
@@ -238,6 +240,10 @@ impl Place {
             due += IDLE_EVERY;
             let goes_on = self.wait_until(due).await;
             let permit = if goes_on { None } else { self.opening.acquire().await.ok() };
+            // A server that hangs must not make the end as long as the timeouts of all connections.
+            if self.shared.over_since.get().is_some_and(|since| since.elapsed() > END_TIMEOUT) {
+                return;
+            }
             // A connection that failed is opened anew, which tells nothing of idle ones.
             is_same &= connection.is_open();
             is_same &= self.is_answered(&mut connection, if goes_on { due } else { Instant::now() }).await;
@@ -256,7 +262,7 @@ impl Place {
         let request = format!("GET {}/healthz HTTP/1.1\r\nhost: {}\r\n\r\n", self.shared.target.base, self.shared.target.host);
         let answer = connection.send(request.as_bytes()).await;
         let outcome =
-            answer.as_ref().map(|answer| Outcome { status: answer.status, is_expected: answer.status == 200, events: 0 });
+            answer.as_ref().map(|answer| RequestOutcome { status: answer.status, is_expected: answer.status == 200, events: 0 });
         let outcome = outcome.map_err(|error| std::io::Error::new(error.kind(), error.to_string()));
         let body = answer.as_ref().map_or(&[][..], |answer| connection.body(*answer));
         self.record(RequestKind::Idle, due, &outcome, body);
@@ -265,13 +271,13 @@ impl Place {
 
     /// A dashboard: all its questions each second, one after the other, as a page on one connection asks them.
     async fn dashboard(self, at: u32, of: u32) {
-        let mut visitor = Visitor::new(Arc::clone(&self.shared.target), u64::from(at));
+        let mut visitor = LoadVisitor::new(Arc::clone(&self.shared.target), u64::from(at));
         let mut connection = Connection::new(self.shared.address);
         let mut request = Vec::new();
         let mut due = Instant::now() + POLL_EVERY * at / of.max(1);
         let mut permit = self.opening.acquire().await.ok();
         loop {
-            for question in 0..Visitor::questions() {
+            for question in 0..LoadVisitor::questions() {
                 let sent_at = if question == 0 { due } else { Instant::now() };
                 let exchange = visitor.write_question(RequestKind::Dashboard, &mut request);
                 let answer = connection.send(&request).await;

@@ -7,6 +7,7 @@ use headcount_domain::ids::ProjectId;
 use serde::{Deserialize, Serialize};
 
 use super::args::LoadArgs;
+use super::progress::ProgressLine;
 use super::spread::Destination;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
@@ -14,6 +15,8 @@ use crate::cli::runtime::since_epoch;
 
 /// The most projects of an organization.
 const MAX_OF_ORGANIZATION: u64 = 1_000;
+/// How many projects are created until the next line says so.
+const SAID_EVERY: u64 = 500;
 
 /// A line of the file of projects.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,7 +40,7 @@ struct NewOrganization {
 }
 
 /// Returns the projects that the flags select, after creating them if they are new, and whether they are.
-pub(crate) fn destinations(args: &LoadArgs) -> Result<(Vec<Destination>, bool), Failure> {
+pub(crate) fn destinations(args: &LoadArgs, progress: &ProgressLine) -> Result<(Vec<Destination>, bool), Failure> {
     let file = args.spread.projects_file.as_deref();
     match (file.filter(|file| file.exists()), args.spread.projects) {
         (Some(file), wanted) => {
@@ -50,7 +53,7 @@ pub(crate) fn destinations(args: &LoadArgs) -> Result<(Vec<Destination>, bool), 
             Ok((known, false))
         }
         (None, Some(wanted)) => {
-            let created = create(args, wanted)?;
+            let created = create(args, wanted, progress)?;
             if let Some(file) = file {
                 write(file, &created)?;
             }
@@ -86,7 +89,7 @@ fn project_of(client: &Client, public_key: &str) -> Result<ProjectId, Failure> {
     project.ok_or_else(|| Failure("the token's organization has no project with this public key: give --project".into()))
 }
 
-fn create(args: &LoadArgs, wanted: u64) -> Result<Vec<Destination>, Failure> {
+fn create(args: &LoadArgs, wanted: u64, progress: &ProgressLine) -> Result<Vec<Destination>, Failure> {
     let mut created = Vec::new();
     let run = since_epoch().as_millis();
     while (created.len() as u64) < wanted {
@@ -103,6 +106,9 @@ fn create(args: &LoadArgs, wanted: u64) -> Result<Vec<Destination>, Failure> {
         for _ in 0..most.min(wanted - created.len() as u64) {
             let name = serde_json::json!({"name": format!("load {run:x} {}", created.len())}).to_string();
             let made: NewProject = client.post_once("/projects", name.as_bytes())?;
+            if (created.len() as u64).is_multiple_of(SAID_EVERY) {
+                progress.say(&format!("{} of {wanted} projects created", created.len()));
+            }
             created.push(destination(&made.project_id, made.public_keys.into_iter().next().unwrap_or_default(), &token)?);
         }
     }

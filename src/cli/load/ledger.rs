@@ -19,7 +19,7 @@ pub(crate) struct Acknowledged {
 }
 
 #[derive(Debug, Default)]
-struct Entry {
+struct ProjectEntry {
     events: AtomicU64,
     orders: AtomicU64,
     duplicates: AtomicU64,
@@ -30,7 +30,7 @@ struct Entry {
 /// What was acknowledged by project, including the warm-up.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    projects: Box<[Entry]>,
+    projects: Box<[ProjectEntry]>,
     users: Box<[AtomicU64]>,
     spread: Spread,
 }
@@ -40,7 +40,7 @@ impl Ledger {
     pub(crate) fn new(projects: usize, spread: Spread) -> Self {
         let words = usize::try_from(spread.users() / 64 + 1).unwrap_or(1);
         Self {
-            projects: (0..projects).map(|_| Entry::default()).collect(),
+            projects: (0..projects).map(|_| ProjectEntry::default()).collect(),
             users: (0..words).map(|_| AtomicU64::new(0)).collect(),
             spread,
         }

@@ -18,7 +18,7 @@ const MAX_TEXTS: usize = 100;
 
 /// What became of a request that was answered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outcome {
+pub(crate) struct RequestOutcome {
     /// The status.
     pub(crate) status: u16,
     /// Whether that is what was expected.
@@ -62,7 +62,7 @@ impl Tally {
         }
     }
 
-    fn answered(&mut self, outcome: Outcome, latency: Duration) {
+    fn answered(&mut self, outcome: RequestOutcome, latency: Duration) {
         *self.by_status.entry(outcome.status).or_default() += 1;
         self.unexpected += u64::from(!outcome.is_expected);
         self.events += outcome.events;
@@ -267,7 +267,7 @@ impl Recorder {
     }
 
     /// Records a request that was due and answered at these times, or failed. `body` is that of the answer.
-    pub(crate) fn record(&mut self, kind: RequestKind, times: Times, outcome: &io::Result<Outcome>, body: &[u8]) {
+    pub(crate) fn record(&mut self, kind: RequestKind, times: Times, outcome: &io::Result<RequestOutcome>, body: &[u8]) {
         let from = self.measurement.from;
         let Times { due, answered } = times;
         if due < from {
@@ -318,8 +318,8 @@ pub(crate) fn message_of(body: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn outcome(status: u16) -> io::Result<Outcome> {
-        Ok(Outcome { status, is_expected: status == 202, events: u64::from(status == 202) })
+    fn outcome(status: u16) -> io::Result<RequestOutcome> {
+        Ok(RequestOutcome { status, is_expected: status == 202, events: u64::from(status == 202) })
     }
 
     fn now() -> Times {

@@ -60,17 +60,11 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
         crate::open_files::raise()?;
     }
     let (host, address, base) = place(args)?;
-    let (destinations, are_new) = destinations::destinations(args)?;
+    let progress = ProgressLine::new(args.output.progress);
+    let (destinations, are_new) = destinations::destinations(args, &progress)?;
     let before = counts_before(args, &destinations, are_new)?;
     let target = Arc::new(target(args, destinations, host, base)?);
-    let mut sender = Sender {
-        target: Arc::clone(&target),
-        address,
-        crowd: None,
-        process,
-        progress: ProgressLine::new(args.output.progress),
-        next_number: 0,
-    };
+    let mut sender = Sender { target: Arc::clone(&target), address, crowd: None, process, progress, next_number: 0 };
     sender.try_each_kind()?;
     sender.crowd = Crowd::gather(sizes(args), &target, address)?;
     let (mut report, end) = match args.ramp.ramp {
@@ -83,10 +77,14 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
     };
     report.ended_early = end.map(|end| end.reason().to_owned());
     report.settings = settings(args, &target);
+    if before.is_some() {
+        sender.progress.say("reading the counts");
+    }
     let after = before.as_ref().map(|_| verify::counts(&args.url, &target.destinations));
     if let (Some(before), Some(Ok(after))) = (&before, &after) {
         report.verified = Some(verify::compare(before, after, &target.ledger, &target.destinations));
     }
+    sender.progress.clear();
     write_results(args, &report)?;
     if let Some(Err(failure)) = after {
         return Err(Failure(format!("the counts could not be verified: {failure}")));

@@ -38,6 +38,13 @@ impl ProgressLine {
         self.print(&text);
     }
 
+    /// Shows what is done before or after the requests.
+    pub(crate) fn say(&self, text: &str) {
+        if self.is_shown {
+            self.print(text);
+        }
+    }
+
     fn print(&self, text: &str) {
         // A closed standard error is no reason to end the run.
         let _ =
@@ -69,7 +76,7 @@ fn describe(tally: &Tally, wanted: &str, failures: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::load::measured::{Outcome, Recorder, Times};
+    use crate::cli::load::measured::{Recorder, RequestOutcome, Times};
     use crate::cli::load::mix::RequestKind;
 
     #[test]
@@ -79,7 +86,7 @@ mod tests {
         let due = measurement.from();
         let times = Times { due, answered: due + Duration::from_millis(4) };
         for _ in 0..10 {
-            recorder.record(RequestKind::Single, times, &Ok(Outcome { status: 202, is_expected: true, events: 1 }), b"");
+            recorder.record(RequestKind::Single, times, &Ok(RequestOutcome { status: 202, is_expected: true, events: 1 }), b"");
         }
         recorder.flush();
         let line = describe(&measurement.in_second(0), " of 20", 3);

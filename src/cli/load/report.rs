@@ -300,7 +300,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::cli::load::measured::{Measurement, Outcome, Recorder, Times};
+    use crate::cli::load::measured::{Measurement, Recorder, RequestOutcome, Times};
     use crate::cli::load::mix::RequestKind;
 
     fn report() -> LoadReport {
@@ -309,7 +309,7 @@ mod tests {
         for number in 0..1_000u64 {
             let due = measurement.from() + Duration::from_millis(number);
             let times = |ms| Times { due, answered: due + Duration::from_millis(ms) };
-            let outcome = |status| Ok(Outcome { status, is_expected: status != 429, events: u64::from(status == 202) });
+            let outcome = |status| Ok(RequestOutcome { status, is_expected: status != 429, events: u64::from(status == 202) });
             recorder.record(RequestKind::Single, times(1 + number / 10), &outcome(202), b"");
             recorder.record(RequestKind::Dashboard, times(7), &outcome(if number % 2 == 0 { 200 } else { 304 }), b"");
             if number % 100 == 0 {

@@ -15,7 +15,7 @@ use super::mix::RequestKind;
 use super::pace::Pace;
 use super::progress::ProgressLine;
 use super::usage::{ServerProcess, Usage};
-use super::visitor::{Target, Visitor};
+use super::visitor::{LoadVisitor, Target};
 use crate::cli::failure::Failure;
 use crate::cli::runtime::{runtime, stop_signal};
 
@@ -111,7 +111,7 @@ impl Sender {
     /// Sends one request of each kind of the mix, so that a mistake in a flag is one error instead of thousands.
     pub(crate) fn try_each_kind(&mut self) -> Result<(), Failure> {
         let kinds = RequestKind::ALL.into_iter().filter(|kind| self.target.mix.has(*kind));
-        let mut visitor = Visitor::new(Arc::clone(&self.target), 0);
+        let mut visitor = LoadVisitor::new(Arc::clone(&self.target), 0);
         let mut connection = Connection::new(self.address);
         let mut request = Vec::new();
         let runtime = runtime()?;
@@ -235,7 +235,7 @@ impl ThreadPart {
     }
 
     async fn connection(self, number: u64, recorder: Rc<RefCell<Recorder>>) {
-        let mut visitor = Visitor::new(Arc::clone(&self.target), number);
+        let mut visitor = LoadVisitor::new(Arc::clone(&self.target), number);
         let mut connection = Connection::new(self.address);
         let mut request = Vec::with_capacity(4_096);
         while let Some(turn) = self.pace.turn().await {

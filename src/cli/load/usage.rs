@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::failure::Failure;
 
-/// The clock ticks of a second. Linux has told processes so for decades, whatever its own clock does.
+/// The clock ticks of a second in `/proc`: the same on every Linux, whatever its own clock does.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The process of the server.

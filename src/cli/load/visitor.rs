@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::events::{EventWriter, write_digits};
 use super::http::{Connection, Response};
 use super::ledger::Ledger;
-use super::measured::Outcome;
+use super::measured::RequestOutcome;
 use super::mix::{Mix, RequestKind};
 use super::spread::{Destination, Spread, mixed};
 
@@ -67,7 +67,7 @@ pub(crate) struct Exchange {
 }
 
 /// The state of one connection.
-pub(crate) struct Visitor {
+pub(crate) struct LoadVisitor {
     target: Arc<Target>,
     /// The project that it looks at.
     project: usize,
@@ -101,7 +101,7 @@ impl Target {
     }
 }
 
-impl Visitor {
+impl LoadVisitor {
     /// Creates the visitor of a connection.
     pub(crate) fn new(target: Arc<Target>, number: u64) -> Self {
         let project = target.spread.project(number);
@@ -219,7 +219,7 @@ impl Visitor {
         exchange: Exchange,
         answer: &io::Result<Response>,
         connection: &Connection,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<RequestOutcome> {
         let answer = match answer {
             Ok(answer) => *answer,
             Err(error) => {
@@ -230,7 +230,7 @@ impl Visitor {
             }
         };
         let status = answer.status;
-        let outcome = |is_expected, events| Ok(Outcome { status, is_expected, events });
+        let outcome = |is_expected, events| Ok(RequestOutcome { status, is_expected, events });
         match exchange.kind {
             RequestKind::Single | RequestKind::Batch => {
                 let events = self.acknowledge(exchange, status, connection.body(answer));
@@ -352,14 +352,14 @@ mod tests {
         (head, request[at..].to_vec())
     }
 
-    fn acknowledge(visitor: &mut Visitor, exchange: Exchange, status: u16, body: &str) -> Option<u64> {
+    fn acknowledge(visitor: &mut LoadVisitor, exchange: Exchange, status: u16, body: &str) -> Option<u64> {
         visitor.acknowledge(exchange, status, body.as_bytes())
     }
 
     #[test]
     fn a_single_event_goes_to_its_project_and_counts_once_it_is_acknowledged() {
         let target = target("single=1", 3, 1, 0);
-        let mut visitor = Visitor::new(Arc::clone(&target), 0);
+        let mut visitor = LoadVisitor::new(Arc::clone(&target), 0);
         let mut request = Vec::new();
         let mut sent = [0; 3];
         for number in 0..300 {
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn a_repeated_event_is_the_last_one_that_was_acknowledged() {
         let target = target("single=1", 2, 1, 50);
-        let mut visitor = Visitor::new(Arc::clone(&target), 0);
+        let mut visitor = LoadVisitor::new(Arc::clone(&target), 0);
         let (mut request, mut last, mut repeats) = (Vec::new(), None, 0);
         for number in 0..200 {
             let exchange = visitor.write(number, &mut request);
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn a_batch_says_how_many_of_its_events_are_repeated() {
         let target = target("batch=1", 1, 100, 10);
-        let mut visitor = Visitor::new(Arc::clone(&target), 0);
+        let mut visitor = LoadVisitor::new(Arc::clone(&target), 0);
         let mut request = Vec::new();
         let (mut recorded, mut orders) = (0, 0);
         for number in 0..20 {
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn questions_go_round_with_the_tag_of_their_last_answer() {
         let target = target("poll=1", 1, 1, 0);
-        let mut visitor = Visitor::new(Arc::clone(&target), 0);
+        let mut visitor = LoadVisitor::new(Arc::clone(&target), 0);
         let mut request = Vec::new();
         for (at, (method, path)) in QUESTIONS.iter().enumerate() {
             let exchange = visitor.write(at as u64, &mut request);
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn profiles_are_of_users_that_were_acknowledged() {
         let target = target("single=1,profile=1", 1, 1, 0);
-        let mut visitor = Visitor::new(Arc::clone(&target), 0);
+        let mut visitor = LoadVisitor::new(Arc::clone(&target), 0);
         let mut request = Vec::new();
         // Nobody was sent: an event instead.
         let exchange = visitor.write_kind(RequestKind::Profile, 0, &mut request);
