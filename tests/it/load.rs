@@ -226,7 +226,7 @@ fn a_server_that_counts_less_or_more_than_it_acknowledged_is_found_out() {
     ];
     for (verdict, counts) in cases {
         let pretender = Pretender::acknowledging(counts);
-        let rest = ["--project", PROJECT, "--duration", "1s", "--connections", "2"];
+        let rest = ["--project", PROJECT, "--rate", "500", "--duration", "1s", "--connections", "2"];
         let output = load(pretender.address, &["--key", "pk_x", "--token", "sk_x"], &rest);
         let (text, errors) = texts(&output);
         assert!(text.contains(&format!("counted  {verdict}:")), "{text}{errors}");

@@ -92,8 +92,12 @@ impl Axis {
         let (low, high) = if low > high { (0.1, 1.0) } else { (low, high) };
         let from = 10f64.powf(low.log10().floor());
         let to = 10f64.powf(high.log10().ceil()).max(from * 10.0);
-        let decades = std::iter::successors(Some(from), |value| Some(value * 10.0)).take_while(|value| *value <= to * 1.5);
-        Self { label, scale: AxisScale::Log(from, to), ticks: decades.map(|value| (value, number(value))).collect() }
+        let decades = std::iter::successors(Some(from), |value| Some(value * 10.0)).take_while(|value| *value <= to * 1.01);
+        // A single decade needs names between its ends.
+        let factors: &[f64] = if to <= from * 10.01 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let values = decades.flat_map(|decade| factors.iter().map(move |factor| decade * factor));
+        let ticks = values.filter(|value| *value <= to * 1.01).map(|value| (value, number(value))).collect();
+        Self { label, scale: AxisScale::Log(from, to), ticks }
     }
 
     /// The axis of percentiles: each further nine is as long as the one before.
@@ -232,7 +236,7 @@ mod tests {
         assert_eq!(Axis::linear("", 0.0).scale, AxisScale::Linear(1.0));
         assert_eq!(Axis::linear("", f64::NAN).scale, AxisScale::Linear(1.0));
         assert_eq!(values(&Axis::log("", [0.3, f64::NAN, 250.0, 0.0].into_iter())), ["0.1", "1", "10", "100", "1000"]);
-        assert_eq!(values(&Axis::log("", std::iter::empty())), ["0.1", "1"]);
+        assert_eq!(values(&Axis::log("", std::iter::empty())), ["0.1", "0.2", "0.5", "1"]);
         assert_eq!(values(&Axis::percentiles(2_000.0)), ["0", "50", "90", "99", "99.9"]);
     }
 

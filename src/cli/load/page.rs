@@ -49,6 +49,14 @@ pub(crate) fn page(report: &LoadReport, at: &str) -> String {
         settings.duplicates,
         settings.threads
     );
+    if let Some(ramp) = &report.ramp {
+        let knee = ramp.knee.map_or_else(|| "no step was sustained".to_owned(), |knee| format!("{} requests/s", number(knee)));
+        let _ = writeln!(
+            page,
+            "<p>Knee of the ramp: <b>{knee}</b>. The figures are those of {}.</p>",
+            if ramp.knee.is_some() { "that step" } else { "the first step" }
+        );
+    }
     if let Some(why) = &report.ended_early {
         let _ = writeln!(page, "<p class=\"bad\">Ended early: {}</p>", escaped(why));
     }
@@ -144,7 +152,9 @@ fn over_time(report: &LoadReport, name_of: &str, is_dashed: bool, of: impl Fn(&P
         });
         ChartLine { name: format!("{kind}{name_of}"), colour: colour(kind), is_dashed, points: points.collect() }
     };
-    report.kinds.keys().map(line).collect()
+    let lines = report.kinds.keys().map(line);
+    // Idle connections may be asked only at the end.
+    lines.filter(|line| line.points.iter().any(|(_, y)| y.is_finite())).collect()
 }
 
 /// How many points are of a whole stretch. After the last of them come only late answers.
@@ -284,6 +294,12 @@ mod tests {
         ramp.add(step(2_000.0, 200.0));
         report.ramp = Some(ramp);
         let page = page(&report, "today");
-        assert!(page.contains("Latency by rate") && page.contains("knee: 1000") && page.contains("not sustained: p99"), "{page}");
+        assert!(
+            page.contains("Latency by rate")
+                && page.contains("knee: 1000")
+                && page.contains("<b>1000 requests/s</b>")
+                && page.contains("not sustained: p99"),
+            "{page}"
+        );
     }
 }

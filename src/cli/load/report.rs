@@ -232,7 +232,7 @@ impl LoadReport {
     /// What was sent and how, in one line.
     pub(crate) fn headline(&self) -> String {
         let mode = match self.target_rate {
-            Some(_) if self.ramp.is_some() => "ramp".to_owned(),
+            Some(rate) if self.ramp.is_some() => format!("step of a ramp, {rate} requests/s wanted"),
             Some(rate) => format!("open loop, {rate} requests/s wanted"),
             None => "closed loop".to_owned(),
         };
