@@ -75,6 +75,20 @@ schemathesis:
 bench:
     cargo bench -p headcount-bench
 
+# Run every benchmark of benches/README.md, which takes hours; `just bench-all --small` only shows that all of them work.
+bench-all *arguments:
+    python3 benches/all.py {{arguments}}
+
+# Compare headcount with DuckDB, SQLite and the bare handler on the same work (requires numpy, pyarrow, duckdb).
+bench-peers:
+    cargo build --release -p headcount -p headcount-bench
+    python3 benches/peers.py
+
+# Measure many projects, a hot one, idle connections, readers of live streams, and dashboards that poll.
+bench-crowds:
+    cargo build --release -p headcount
+    python3 benches/crowds.py
+
 # Benchmark ingestion over HTTP.
 bench-http:
     cargo build --release -p headcount -p headcount-bench

@@ -2,92 +2,86 @@
 
 use std::ops::Range;
 
+use super::spread::UserRange;
+
 /// The number of templates.
 const VARIANTS: usize = 64;
 /// One in this many events is an order.
 pub(crate) const ORDER_EVERY: usize = 16;
 /// The value of every order, in cents.
 pub(crate) const ORDER_CENTS: u64 = 1_999;
-const USER_DIGITS: usize = 9;
+const USER_PLACE: &str = "#########";
+const NUMBER_PLACE: &str = "@@@@@@@@@@@@";
 
-/// The JSON of an event, with placeholders for the number of its user.
+/// The JSON of an event, with placeholders for the number of its user and its own.
 #[derive(Debug, Clone)]
 struct Template {
     json: Vec<u8>,
     users: Vec<Range<usize>>,
+    numbers: Vec<Range<usize>>,
     is_order: bool,
 }
 
-/// Writes request bodies.
+/// Writes events.
 #[derive(Debug, Clone)]
-pub(crate) struct Bodies {
+pub(crate) struct EventWriter {
     templates: Vec<Template>,
-    users: u64,
-    batch: usize,
+    prefix: String,
 }
 
-/// The content of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct BodyContent {
-    /// The number of events.
-    pub(crate) events: u64,
-    /// The number of orders among them.
-    pub(crate) orders: u64,
-}
+impl EventWriter {
+    /// Creates events by users whose ids begin with `prefix`; with `external_ids`, each has one.
+    pub(crate) fn new(prefix: &str, external_ids: bool) -> Self {
+        let templates = (0..VARIANTS).map(|variant| Template::new(prefix, variant, external_ids)).collect();
+        Self { templates, prefix: prefix.to_owned() }
+    }
 
-impl Bodies {
-    /// Creates bodies of `batch` events (0 for a single event) by `users` users whose ids begin with `prefix`.
-    pub(crate) fn new(prefix: &str, users: u64, batch: usize) -> Self {
-        let templates = (0..VARIANTS).map(|variant| Template::new(prefix, variant)).collect();
-        Self { templates, users: users.max(1), batch }
+    /// The id of a user.
+    pub(crate) fn user_id(&self, user: u64) -> String {
+        format!("{}-u{user:09}", self.prefix)
     }
 
     /// Returns the user of the event with this number. Users come in mixed order, each once before any repeats.
-    pub(crate) fn user(&self, number: u64) -> u64 {
+    pub(crate) fn user(number: u64, users: UserRange) -> u64 {
         // The factor is coprime to most numbers of users; a repetition is harmless.
-        number.wrapping_mul(7_919) % self.users
+        users.start + number.wrapping_mul(7_919) % users.size.max(1)
     }
 
-    /// Writes the body of the request that begins with event `number`, and returns its content.
-    pub(crate) fn write(&self, number: u64, body: &mut Vec<u8>) -> BodyContent {
-        if self.batch == 0 {
-            return self.write_event(number, body);
-        }
-        let mut content = BodyContent::default();
-        body.extend_from_slice(b"{\"events\":[");
-        for offset in 0..self.batch as u64 {
-            if offset > 0 {
-                body.push(b',');
-            }
-            let one = self.write_event(number + offset, body);
-            content.events += one.events;
-            content.orders += one.orders;
-        }
-        body.extend_from_slice(b"]}");
-        content
+    /// Whether the event with this number is an order.
+    pub(crate) fn is_order(&self, number: u64) -> bool {
+        self.template(number).is_some_and(|template| template.is_order)
     }
 
-    fn write_event(&self, number: u64, body: &mut Vec<u8>) -> BodyContent {
-        let variant = usize::try_from(number % VARIANTS as u64).unwrap_or(0);
-        let template = &self.templates[variant];
+    /// Writes the event with this number, of a project with these users.
+    pub(crate) fn write(&self, number: u64, users: UserRange, body: &mut Vec<u8>) {
+        let Some(template) = self.template(number) else { return };
         let start = body.len();
         body.extend_from_slice(&template.json);
-        let user = self.user(number);
+        let user = Self::user(number, users);
         for place in &template.users {
-            let digits = &mut body[start + place.start..start + place.end];
-            let mut rest = user;
-            for digit in digits.iter_mut().rev() {
-                *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-                rest /= 10;
-            }
+            write_digits(user, &mut body[start + place.start..start + place.end]);
         }
-        BodyContent { events: 1, orders: u64::from(template.is_order) }
+        for place in &template.numbers {
+            write_digits(number, &mut body[start + place.start..start + place.end]);
+        }
+    }
+
+    fn template(&self, number: u64) -> Option<&Template> {
+        self.templates.get(usize::try_from(number % VARIANTS as u64).unwrap_or(0))
+    }
+}
+
+/// Writes a number in decimal, with zeros before it.
+pub(crate) fn write_digits(number: u64, place: &mut [u8]) {
+    let mut rest = number;
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
     }
 }
 
 impl Template {
-    fn new(prefix: &str, variant: usize) -> Self {
-        const PLACE: &str = "#########";
+    fn new(prefix: &str, variant: usize, external_ids: bool) -> Self {
         const AGENTS: [(&str, &str); 4] =
             [("Chrome", "Mac OS X"), ("Firefox", "Windows"), ("Safari", "iOS"), ("Edge", "Windows")];
         const CAMPAIGNS: [&str; 4] = ["spring", "summer", "autumn", "winter"];
@@ -95,8 +89,8 @@ impl Template {
         let (browser, os) = AGENTS[variant % 4];
         let mut event = serde_json::json!({
             "name": if is_order { "purchase" } else { "pageview" },
-            "user_id": format!("{prefix}-u{PLACE}"),
-            "anonymous_id": format!("{prefix}-a{PLACE}"),
+            "user_id": format!("{prefix}-u{USER_PLACE}"),
+            "anonymous_id": format!("{prefix}-a{USER_PLACE}"),
             "url": format!("https://app.example.com/docs/section-{}/page-{variant}?utm_source=newsletter&utm_medium=email&utm_campaign={}", variant % 20, CAMPAIGNS[variant / 4 % 4]),
             "hostname": "app.example.com",
             "referrer": "https://www.google.com/",
@@ -109,13 +103,18 @@ impl Template {
                 "experiment": "b", "position": variant, "is_first": false, "load_ms": 100 + variant * 7
             },
         });
-        if is_order && let Some(fields) = event.as_object_mut() {
-            fields.insert("value".into(), serde_json::json!(ORDER_CENTS as f64 / 100.0));
-            fields.insert("currency".into(), "USD".into());
+        if let Some(fields) = event.as_object_mut() {
+            if is_order {
+                fields.insert("value".into(), serde_json::json!(ORDER_CENTS as f64 / 100.0));
+                fields.insert("currency".into(), "USD".into());
+            }
+            if external_ids {
+                fields.insert("external_id".into(), format!("{prefix}-e{NUMBER_PLACE}").into());
+            }
         }
         let json = event.to_string();
-        let users = json.match_indices(PLACE).map(|(at, _)| at..at + USER_DIGITS).collect();
-        Self { json: json.into_bytes(), users, is_order }
+        let places = |place: &str| json.match_indices(place).map(|(at, found)| at..at + found.len()).collect();
+        Self { users: places(USER_PLACE), numbers: places(NUMBER_PLACE), json: json.into_bytes(), is_order }
     }
 }
 
@@ -123,23 +122,38 @@ impl Template {
 mod tests {
     use super::*;
 
+    const USERS: UserRange = UserRange { start: 500, size: 1_000 };
+
+    fn written(writer: &EventWriter, number: u64) -> (serde_json::Value, usize) {
+        let mut body = Vec::new();
+        writer.write(number, USERS, &mut body);
+        (serde_json::from_slice(&body).unwrap(), body.len())
+    }
+
     #[test]
-    fn bodies_are_json_of_realistic_size() {
-        let bodies = Bodies::new("run", 1_000, 0);
-        let mut sizes = 0;
-        let mut orders = 0;
+    fn events_are_json_of_realistic_size() {
+        let writer = EventWriter::new("run", false);
+        let (mut sizes, mut orders) = (0, 0);
         for number in 0..640 {
-            let mut body = Vec::new();
-            orders += bodies.write(number, &mut body).orders;
-            let event: serde_json::Value = serde_json::from_slice(&body).unwrap();
-            assert_eq!(event["user_id"], format!("run-u{:09}", bodies.user(number)));
-            sizes += body.len();
+            let (event, size) = written(&writer, number);
+            let user = EventWriter::user(number, USERS);
+            assert!((500..1_500).contains(&user));
+            assert_eq!(event["user_id"], writer.user_id(user));
+            assert_eq!(event["name"] == "purchase", writer.is_order(number));
+            assert!(event.get("external_id").is_none());
+            orders += usize::from(writer.is_order(number));
+            sizes += size;
         }
-        assert_eq!(orders, 640 / ORDER_EVERY as u64);
+        assert_eq!(orders, 640 / ORDER_EVERY);
         assert!((520..620).contains(&(sizes / 640)), "{}", sizes / 640);
-        let mut batch = Vec::new();
-        assert_eq!(Bodies::new("run", 10, 32).write(0, &mut batch), BodyContent { events: 32, orders: 2 });
-        let batch: serde_json::Value = serde_json::from_slice(&batch).unwrap();
-        assert_eq!(batch["events"].as_array().unwrap().len(), 32);
+    }
+
+    #[test]
+    fn external_ids_are_those_of_the_numbers() {
+        let writer = EventWriter::new("run", true);
+        let ids: std::collections::BTreeSet<String> =
+            (0..200).map(|number| written(&writer, number).0["external_id"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(ids.len(), 200);
+        assert_eq!(written(&writer, 77).0, written(&writer, 77).0);
     }
 }

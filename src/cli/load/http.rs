@@ -20,6 +20,7 @@ pub(crate) struct Response {
     /// The status.
     pub(crate) status: u16,
     body: (usize, usize),
+    etag: Option<(usize, usize)>,
     closes: bool,
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Creates a connection to `address`. The first request opens it.
     pub(crate) fn new(address: SocketAddr) -> Self {
-        Self { address, stream: None, buffer: Vec::with_capacity(4_096) }
+        Self { address, stream: None, buffer: Vec::new() }
     }
 
     /// Sends a request and waits for the whole response.
@@ -47,9 +48,19 @@ impl Connection {
         result
     }
 
+    /// Whether it is open, as far as is known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
     /// The body of the last response.
     pub(crate) fn body(&self, response: Response) -> &[u8] {
         self.buffer.get(response.body.0..response.body.1).unwrap_or_default()
+    }
+
+    /// The `ETag` of the last response.
+    pub(crate) fn etag(&self, response: Response) -> Option<&[u8]> {
+        response.etag.and_then(|(from, to)| self.buffer.get(from..to))
     }
 
     async fn send_once(&mut self, request: &[u8]) -> io::Result<Response> {
@@ -86,15 +97,25 @@ fn parse(bytes: &[u8]) -> io::Result<Option<Response>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Response::new(&mut headers);
     let httparse::Status::Complete(start) = head.parse(bytes).map_err(|_| invalid())? else { return Ok(None) };
-    let header = |name: &str| head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name)).map(|it| it.value);
     let status = head.code.unwrap_or(0);
-    let length = match status {
-        204 | 304 => 0,
-        _ => header("content-length").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).ok_or_else(invalid)?,
-    };
-    let closes = header("connection").is_some_and(|value| value.eq_ignore_ascii_case(b"close"));
+    let (mut length, mut closes, mut etag) = (None, false, None);
+    for header in head.headers.iter() {
+        // Most headers are none of these: their length tells.
+        match header.name.len() {
+            14 if header.name.eq_ignore_ascii_case("content-length") => {
+                length = std::str::from_utf8(header.value).ok().and_then(|digits| digits.parse().ok());
+            }
+            10 if header.name.eq_ignore_ascii_case("connection") => closes = header.value.eq_ignore_ascii_case(b"close"),
+            4 if header.name.eq_ignore_ascii_case("etag") => {
+                let from = header.value.as_ptr().addr() - bytes.as_ptr().addr();
+                etag = Some((from, from + header.value.len()));
+            }
+            _ => {}
+        }
+    }
+    let length: usize = if matches!(status, 204 | 304) { 0 } else { length.ok_or_else(invalid)? };
     let end = start.checked_add(length).ok_or_else(invalid)?;
-    Ok((bytes.len() >= end).then_some(Response { status, body: (start, end), closes }))
+    Ok((bytes.len() >= end).then_some(Response { status, body: (start, end), etag, closes }))
 }
 
 #[cfg(test)]
@@ -111,7 +132,10 @@ mod tests {
         assert_eq!((answer.status, &whole[answer.body.0..answer.body.1], answer.closes), (202, &b"hello"[..], false));
         let closing = parse(b"HTTP/1.1 503 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").unwrap().unwrap();
         assert_eq!((closing.status, closing.closes), (503, true));
-        assert_eq!(parse(b"HTTP/1.1 304 Not Modified\r\n\r\n").unwrap().unwrap().status, 304);
+        let unchanged = b"HTTP/1.1 304 Not Modified\r\nvary: x\r\nETag: \"a-1\"\r\n\r\n";
+        let answer = parse(unchanged).unwrap().unwrap();
+        let (from, to) = answer.etag.unwrap();
+        assert_eq!((answer.status, &unchanged[from..to]), (304, &b"\"a-1\""[..]));
         for bad in [&b"SSH-2.0\r\n\r\n"[..], b"HTTP/1.1 2x0 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"]
         {
             assert_eq!(parse(bad).unwrap_err().kind(), io::ErrorKind::InvalidData);

@@ -5,7 +5,7 @@
 //! coordinated omission. Closed loop: a connection sends its next request as soon as it has a response.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
@@ -19,24 +19,27 @@ pub(crate) struct Pace {
     start: Instant,
     end: Instant,
     rate: Option<f64>,
+    first: u64,
     next: Arc<AtomicU64>,
     due: Arc<Semaphore>,
+    is_stopped: Arc<AtomicBool>,
 }
 
 /// A request to send.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Turn {
-    /// The number of the request, from 0.
+    /// The number of the request.
     pub(crate) number: u64,
     /// The time at which it was due.
     pub(crate) due: Instant,
 }
 
 impl Pace {
-    /// Starts now, for `lasting`, with `rate` requests per second or as fast as responses arrive.
-    pub(crate) fn start(rate: Option<f64>, lasting: Duration) -> std::io::Result<Self> {
+    /// Starts now, for `lasting`, with `rate` requests per second or as fast as responses arrive. The first has the number `first`.
+    pub(crate) fn start(rate: Option<f64>, lasting: Duration, first: u64) -> std::io::Result<Self> {
         let start = Instant::now();
-        let pace = Self { start, end: start + lasting, rate, next: Arc::default(), due: Arc::new(Semaphore::new(0)) };
+        let due = Arc::new(Semaphore::new(0));
+        let pace = Self { start, end: start + lasting, rate, first, next: Arc::default(), due, is_stopped: Arc::default() };
         if let Some(rate) = rate {
             let pacer = pace.clone();
             std::thread::Builder::new().name("load-pace".into()).spawn(move || pacer.release(rate))?;
@@ -48,11 +51,28 @@ impl Pace {
     pub(crate) async fn turn(&self) -> Option<Turn> {
         let Some(rate) = self.rate else {
             let now = Instant::now();
-            return (now < self.end).then(|| Turn { number: self.next.fetch_add(1, Ordering::Relaxed), due: now });
+            let goes_on = now < self.end && !self.is_stopped();
+            return goes_on.then(|| Turn { number: self.first + self.next.fetch_add(1, Ordering::Relaxed), due: now });
         };
         self.due.acquire().await.ok()?.forget();
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        Some(Turn { number, due: due(self.start, number, rate) })
+        Some(Turn { number: self.first + number, due: due(self.start, number, rate) })
+    }
+
+    /// The number of the request after all that were sent.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.first + self.next.load(Ordering::Relaxed)
+    }
+
+    /// Ends it now: no further request is sent, also if some are due.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        self.due.close();
+    }
+
+    /// Whether it was ended before its time.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 
     /// Releases requests as they become due. All that are due before the end are sent, however late.
@@ -64,13 +84,13 @@ impl Pace {
             let more = usize::try_from(due.saturating_sub(released)).unwrap_or(0).min(Semaphore::MAX_PERMITS >> 1);
             self.due.add_permits(more);
             released += more as u64;
-            if now >= self.end {
+            if now >= self.end || self.is_stopped() {
                 break;
             }
             std::thread::sleep(TICK);
         }
         // Once all released requests are taken, wake the waiting connections.
-        while self.due.available_permits() > 0 {
+        while self.due.available_permits() > 0 && !self.is_stopped() {
             std::thread::sleep(TICK);
         }
         self.due.close();
@@ -105,7 +125,7 @@ mod tests {
     fn a_late_request_keeps_the_time_at_which_it_was_due() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let pace = Pace::start(Some(1_000.0), Duration::from_millis(50)).unwrap();
+            let pace = Pace::start(Some(1_000.0), Duration::from_millis(50), 1_000).unwrap();
             // The one connection is stalled for all of it.
             std::thread::sleep(Duration::from_millis(80));
             let mut turns = Vec::new();
@@ -113,7 +133,22 @@ mod tests {
                 turns.push(turn);
             }
             assert_eq!(turns.len(), 51);
+            assert_eq!((turns[0].number, turns[50].number, pace.next_number()), (1_000, 1_050, 1_051));
             assert!(turns.iter().all(|turn| turn.due.elapsed() >= Duration::from_millis(30)));
         });
+    }
+
+    #[test]
+    fn a_pace_that_is_stopped_hands_out_nothing_more() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for rate in [None, Some(1_000_000.0)] {
+            let pace = Pace::start(rate, Duration::from_secs(3_600), 0).unwrap();
+            runtime.block_on(async {
+                assert!(pace.turn().await.is_some());
+                pace.stop();
+                assert!(pace.is_stopped());
+                assert_eq!(pace.turn().await, None);
+            });
+        }
     }
 }

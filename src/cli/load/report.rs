@@ -1,172 +1,288 @@
-//! The measurements of a run.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// The longest latency that is measured, in microseconds.
-const MAX_US: u64 = 120_000_000;
+use super::crowd::{IdleCounts, StreamCounts};
+use super::measured::{Measured, Tally};
+use super::ramp::Ramp;
+use super::usage::ServerUsage;
+use super::verify::Verified;
 
-/// Measurements of one or more threads.
-#[derive(Debug)]
-pub(crate) struct Measured {
-    /// Latencies of all answered requests, in microseconds.
-    latencies: Option<Histogram<u64>>,
-    /// Responses by status.
-    pub(crate) by_status: BTreeMap<u16, u64>,
+/// The quantiles that are reported.
+pub(crate) const QUANTILES: [(&str, f64); 6] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+/// How many points of the curve of percentiles lie between those that differ by a factor of ten in distance to the maximum.
+const POINTS_PER_NINE: u32 = 8;
+/// The last of these.
+const NINES: u32 = 5;
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct LoadSettings {
+    /// The version of the program that sent the load.
+    pub(crate) version: String,
+    /// The shares of the kinds of requests.
+    pub(crate) mix: String,
+    /// The events of a batch.
+    pub(crate) batch: u32,
+    /// Distinct users.
+    pub(crate) users: u64,
+    /// Projects.
+    pub(crate) projects: usize,
+    /// Events in 100 for the first project; 0: as many as for the others.
+    pub(crate) hot: u32,
+    /// Events in 100 that are sent again.
+    pub(crate) duplicates: u32,
+    /// Connections that are idle otherwise.
+    pub(crate) idle: u32,
+    /// Readers of live streams.
+    pub(crate) streams: u32,
+    /// Dashboards that poll each second.
+    pub(crate) dashboards: u32,
+    /// Sending threads.
+    pub(crate) threads: u32,
+}
+
+/// The requests of one kind.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct KindReport {
+    /// The number of responses.
+    pub(crate) requests: u64,
+    /// Responses per second.
+    pub(crate) requests_per_second: f64,
+    /// Recorded events per second.
+    pub(crate) events_per_second: f64,
+    /// Responses by status. As text, since serde reads no other keys in a part of an object.
+    pub(crate) by_status: BTreeMap<String, u64>,
+    /// Responses that were not as expected.
+    pub(crate) unexpected: u64,
     /// Requests without a response, by error.
     pub(crate) failures: BTreeMap<String, u64>,
-    /// Events in requests with the expected status.
-    pub(crate) events: u64,
+    /// Quantiles of the latency in milliseconds, measured from when a request was due (open) or sent (closed).
+    pub(crate) latency_ms: BTreeMap<String, f64>,
+    /// The curve of these: share of the requests, and milliseconds that none of them exceeds.
+    pub(crate) percentiles: Vec<(f64, f64)>,
 }
 
-impl Measured {
-    /// Creates empty measurements.
-    pub(crate) fn new() -> Self {
-        // Always `Some`: these bounds and three digits are valid.
-        Self {
-            latencies: Histogram::new_with_bounds(1, MAX_US, 3).ok(),
-            by_status: BTreeMap::new(),
-            failures: BTreeMap::new(),
-            events: 0,
-        }
-    }
-
-    /// Counts a response.
-    pub(crate) fn answered(&mut self, status: u16, latency: Duration) {
-        *self.by_status.entry(status).or_default() += 1;
-        if let Some(latencies) = &mut self.latencies {
-            latencies.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(MAX_US).max(1));
-        }
-    }
-
-    /// Counts a request without a response.
-    pub(crate) fn failed(&mut self, error: &std::io::Error) {
-        *self.failures.entry(error.to_string()).or_default() += 1;
-    }
-
-    /// Adds the measurements of another thread.
-    pub(crate) fn add(&mut self, other: Self) {
-        if let (Some(mine), Some(theirs)) = (&mut self.latencies, &other.latencies) {
-            // Can't fail: the bounds are the same.
-            let _ = mine.add(theirs);
-        }
-        for (status, count) in other.by_status {
-            *self.by_status.entry(status).or_default() += count;
-        }
-        for (what, count) in other.failures {
-            *self.failures.entry(what).or_default() += count;
-        }
-        self.events += other.events;
-    }
-
-    fn quantile_ms(&self, quantile: f64) -> f64 {
-        self.latencies.as_ref().map_or(0.0, |latencies| ms(latencies.value_at_quantile(quantile)))
-    }
+/// The requests of one kind in a stretch of time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PointReport {
+    /// Responses per second.
+    pub(crate) requests_per_second: f64,
+    /// The median latency, in milliseconds.
+    pub(crate) p50_ms: f64,
+    /// The 99th percentile of the latency, in milliseconds.
+    pub(crate) p99_ms: f64,
+    /// Requests that were not answered as expected.
+    pub(crate) failed: u64,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "at most two minutes in microseconds")]
-fn ms(us: u64) -> f64 {
-    us as f64 / 1_000.0
+/// The run over time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct TimeReport {
+    /// The length of each stretch, in seconds.
+    pub(crate) seconds: u64,
+    /// The stretches from the beginning, by kind. The last may be shorter.
+    pub(crate) points: Vec<BTreeMap<String, PointReport>>,
 }
 
 /// The report, as `--json` prints it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LoadReport {
-    /// `open` (a constant rate) or `closed` (as fast as responses arrive).
-    pub(crate) mode: &'static str,
+    /// `open` (a constant rate), `closed` (as fast as responses arrive) or `ramp` (the figures are those of the knee).
+    pub(crate) mode: String,
     /// The requested rate, in requests per second.
     pub(crate) target_rate: Option<f64>,
     /// The number of connections.
     pub(crate) connections: usize,
     /// The duration of the measurement, in seconds.
     pub(crate) seconds: f64,
-    /// The number of responses.
-    pub(crate) requests: u64,
-    /// Responses per second.
-    pub(crate) requests_per_second: f64,
-    /// Events per second, in requests with the expected status.
-    pub(crate) events_per_second: f64,
-    /// Responses by status.
-    pub(crate) by_status: BTreeMap<u16, u64>,
-    /// Requests without a response, by error.
-    pub(crate) failures: BTreeMap<String, u64>,
-    /// Quantiles of the latency in milliseconds, measured from when a request was due (open) or sent (closed).
-    pub(crate) latency_ms: BTreeMap<&'static str, f64>,
+    /// All requests of the load, but for those of what runs beside it.
+    #[serde(flatten)]
+    pub(crate) all: KindReport,
+    /// The requests by kind.
+    #[serde(default)]
+    pub(crate) kinds: BTreeMap<String, KindReport>,
+    /// What the server said with a status that was not expected, the first of each.
+    #[serde(default)]
+    pub(crate) messages: BTreeMap<u16, String>,
+    /// The run over time.
+    #[serde(default)]
+    pub(crate) over_time: TimeReport,
+    /// The ramp.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ramp: Option<Ramp>,
+    /// Connections that were idle otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) idle: Option<IdleCounts>,
+    /// The readers of live streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) streams: Option<StreamCounts>,
+    /// What the server's process used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<ServerUsage>,
     /// The verification of the server's counts, if requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<Verified>,
+    /// Why the run ended before its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended_early: Option<String>,
+    /// What was asked for.
+    #[serde(default)]
+    pub(crate) settings: LoadSettings,
 }
 
-/// What the server counted of the acknowledged events.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Verified {
-    /// Orders in acknowledged requests, including the warm-up.
-    pub(crate) orders_sent: u64,
-    /// Orders by which the server's count rose.
-    pub(crate) orders_counted: i64,
-    /// Users in acknowledged requests.
-    pub(crate) users_sent: u64,
-    /// Users by which the server's count rose.
-    pub(crate) users_counted: i64,
-    /// Whether the counts match. Requests without a response may have been recorded.
-    pub(crate) agrees: bool,
+impl KindReport {
+    fn new(tally: &Tally, seconds: f64) -> Self {
+        let requests = tally.responses();
+        let mut latency_ms: BTreeMap<String, f64> =
+            QUANTILES.iter().map(|(name, at)| ((*name).to_owned(), tally.quantile_ms(*at))).collect();
+        latency_ms.insert("max".to_owned(), tally.max_ms());
+        Self {
+            requests,
+            requests_per_second: round(count(requests) / seconds),
+            events_per_second: round(count(tally.events) / seconds),
+            by_status: tally.by_status.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
+            unexpected: tally.unexpected,
+            failures: tally.failures.clone(),
+            latency_ms,
+            percentiles: percentiles(tally),
+        }
+    }
+
+    /// A quantile of the latency, in milliseconds.
+    pub(crate) fn latency(&self, name: &str) -> f64 {
+        self.latency_ms.get(name).copied().unwrap_or(0.0)
+    }
+
+    /// Requests that were not answered as expected, or not at all, as a share of all.
+    pub(crate) fn failed(&self) -> f64 {
+        let unanswered: u64 = self.failures.values().sum();
+        count(self.unexpected + unanswered) / count(self.requests + unanswered).max(1.0)
+    }
+
+    fn describe(&self, name: &str) -> String {
+        let statuses: Vec<String> = self.by_status.iter().map(|(status, count)| format!("{status}: {count}")).collect();
+        let events =
+            if self.events_per_second > 0.0 { format!(", {:.0} events/s", self.events_per_second) } else { String::new() };
+        let mut text =
+            format!("{name:<10} {:>9.0} requests/s{events}  answers {}\n", self.requests_per_second, statuses.join(", "));
+        if self.unexpected > 0 {
+            text.push_str(&format!(
+                "{:10} {} answers were not as expected ({:.2} % failed)\n",
+                "",
+                self.unexpected,
+                self.failed() * 100.0
+            ));
+        }
+        for (what, count) in &self.failures {
+            text.push_str(&format!("{:10} no answer  {count} × {what}\n", ""));
+        }
+        let latencies: Vec<String> = QUANTILES.iter().map(|(name, _)| format!("{name} {:.2}", self.latency(name))).collect();
+        text.push_str(&format!("{:10} latency in ms  {}, max {:.2}\n", "", latencies.join(", "), self.latency("max")));
+        text
+    }
 }
 
-const QUANTILES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+/// Points of the curve of percentiles, closer together towards the maximum.
+fn percentiles(tally: &Tally) -> Vec<(f64, f64)> {
+    let responses = count(tally.responses());
+    let steps = (0..=NINES * POINTS_PER_NINE).map(|step| 1.0 - 10f64.powf(-f64::from(step) / f64::from(POINTS_PER_NINE)));
+    // Beyond one request there is nothing but the maximum.
+    let mut points: Vec<(f64, f64)> = steps
+        .take_while(|quantile| responses * (1.0 - quantile) >= 1.0)
+        .map(|quantile| ((quantile * 1e6).round() / 1e6, tally.quantile_ms(quantile)))
+        .collect();
+    if responses > 0.0 {
+        points.push((1.0, tally.max_ms()));
+    }
+    points
+}
 
 impl LoadReport {
     /// Creates the report of what was measured in `lasting`.
-    pub(crate) fn new(measured: Measured, lasting: Duration, connections: usize, target_rate: Option<f64>) -> Self {
+    pub(crate) fn new(measured: &Measured, lasting: Duration, connections: usize, target_rate: Option<f64>) -> Self {
         let seconds = lasting.as_secs_f64().max(0.001);
-        let requests: u64 = measured.by_status.values().sum();
-        let mut latency_ms: BTreeMap<&'static str, f64> =
-            QUANTILES.iter().map(|(name, at)| (*name, measured.quantile_ms(*at))).collect();
-        latency_ms.insert("max", measured.latencies.as_ref().map_or(0.0, |latencies| ms(latencies.max())));
+        let point = |tally: &Tally| PointReport {
+            requests_per_second: round(count(tally.responses()) / count(measured.line.seconds)),
+            p50_ms: tally.quantile_ms(0.5),
+            p99_ms: tally.quantile_ms(0.99),
+            failed: tally.unexpected + tally.unanswered(),
+        };
+        let points = measured.line.points.iter();
+        let points = points.map(|tallies| tallies.iter().map(|(kind, tally)| (kind.name().to_owned(), point(tally))).collect());
+        let kinds = measured.total.iter();
         Self {
-            mode: if target_rate.is_some() { "open" } else { "closed" },
+            mode: if target_rate.is_some() { "open" } else { "closed" }.to_owned(),
             target_rate,
             connections,
             seconds: round(seconds),
-            requests,
-            requests_per_second: round(count(requests) / seconds),
-            events_per_second: round(count(measured.events) / seconds),
-            by_status: measured.by_status,
-            failures: measured.failures,
-            latency_ms,
-            verified: None,
+            all: KindReport::new(&measured.total.together(), seconds),
+            kinds: kinds.map(|(kind, tally)| (kind.name().to_owned(), KindReport::new(tally, seconds))).collect(),
+            messages: measured.messages.clone(),
+            over_time: TimeReport { seconds: measured.line.seconds, points: points.collect() },
+            ..Self::default()
         }
+    }
+
+    /// What was sent and how, in one line.
+    pub(crate) fn headline(&self) -> String {
+        let mode = match self.target_rate {
+            Some(rate) if self.ramp.is_some() => format!("step of a ramp, {rate} requests/s wanted"),
+            Some(rate) => format!("open loop, {rate} requests/s wanted"),
+            None => "closed loop".to_owned(),
+        };
+        let projects = if self.settings.projects > 1 { format!(", {} projects", self.settings.projects) } else { String::new() };
+        format!("{mode}, {} connections{projects}", self.connections)
     }
 
     /// Formats the report for people.
     pub(crate) fn describe(&self) -> String {
-        let mut text = match self.target_rate {
-            Some(rate) => format!("open loop, {rate} requests/s wanted, {} connections\n", self.connections),
-            None => format!("closed loop, {} connections\n", self.connections),
-        };
-        text.push_str(&format!(
-            "{} answers in {:.1} s: {:.0} requests/s, {:.0} events/s\n",
-            self.requests, self.seconds, self.requests_per_second, self.events_per_second
-        ));
-        let statuses: Vec<String> = self.by_status.iter().map(|(status, count)| format!("{status}: {count}")).collect();
-        text.push_str(&format!("answers  {}\n", statuses.join(", ")));
-        for (what, count) in &self.failures {
-            text.push_str(&format!("no answer  {count} × {what}\n"));
-        }
-        let of = |name: &str| self.latency_ms.get(name).copied().unwrap_or(0.0);
-        let latencies: Vec<String> = QUANTILES.iter().map(|(name, _)| format!("{name} {:.2}", of(name))).collect();
-        text.push_str(&format!("latency in ms  {}, max {:.2}", latencies.join(", "), of("max")));
-        if let Some(it) = &self.verified {
-            let verdict = if it.agrees { "as sent" } else { "NOT AS SENT" };
+        let mut text = String::new();
+        if let Some(ramp) = &self.ramp {
             text.push_str(&format!(
-                "\ncounted  {verdict}: {} of {} orders, {} of {} users",
-                it.orders_counted, it.orders_sent, it.users_counted, it.users_sent
+                "{}\n\nat the {}\n",
+                ramp.describe(),
+                if ramp.knee.is_some() { "knee" } else { "first rate" }
             ));
         }
-        text
+        text.push_str(&format!(
+            "{}\n{} answers in {:.1} s: {:.0} requests/s, {:.0} events/s\n",
+            self.headline(),
+            self.all.requests,
+            self.seconds,
+            self.all.requests_per_second,
+            self.all.events_per_second
+        ));
+        if let Some(why) = &self.ended_early {
+            text.push_str(&format!("ended early: {why}\n"));
+        }
+        for (name, kind) in &self.kinds {
+            text.push_str(&kind.describe(name));
+        }
+        if self.kinds.len() > 1 {
+            text.push_str(&self.all.describe("all"));
+        }
+        for (status, message) in &self.messages {
+            text.push_str(&format!("{status}  {message}\n"));
+        }
+        if let Some(idle) = &self.idle {
+            text.push_str(&idle.describe());
+        }
+        if let Some(streams) = &self.streams {
+            text.push_str(&streams.describe());
+        }
+        if let Some(server) = &self.server {
+            text.push_str(&format!("{}\n", server.describe()));
+        }
+        if let Some(verified) = &self.verified {
+            text.push_str(&format!("{}\n", verified.describe()));
+        }
+        text.trim_end().to_owned()
     }
 }
 
@@ -181,28 +297,69 @@ fn round(number: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+    use crate::cli::load::measured::{Measurement, Recorder, RequestOutcome, Times};
+    use crate::cli::load::mix::RequestKind;
+
+    fn report() -> LoadReport {
+        let measurement = Measurement::new(Instant::now());
+        let mut recorder = Recorder::new(measurement.clone());
+        for number in 0..1_000u64 {
+            let due = measurement.from() + Duration::from_millis(number);
+            let times = |ms| Times { due, answered: due + Duration::from_millis(ms) };
+            let outcome = |status| Ok(RequestOutcome { status, is_expected: status != 429, events: u64::from(status == 202) });
+            recorder.record(RequestKind::Single, times(1 + number / 10), &outcome(202), b"");
+            recorder.record(RequestKind::Dashboard, times(7), &outcome(if number % 2 == 0 { 200 } else { 304 }), b"");
+            if number % 100 == 0 {
+                recorder.record(RequestKind::Single, times(500), &outcome(429), b"slow down");
+                recorder.record(RequestKind::Single, times(500), &Err(std::io::ErrorKind::ConnectionRefused.into()), b"");
+            }
+        }
+        recorder.flush();
+        LoadReport::new(&measurement.so_far(), Duration::from_secs(2), 8, Some(505.0))
+    }
 
     #[test]
-    fn latencies_of_all_threads_make_one_distribution() {
-        let mut all = Measured::new();
-        for thread in 0..2u64 {
-            let mut one = Measured::new();
-            (0..500).for_each(|n| one.answered(202, Duration::from_micros(1_000 * (2 * n + thread + 1))));
-            one.failed(&std::io::ErrorKind::ConnectionRefused.into());
-            one.events = 500;
-            all.add(one);
+    fn a_report_has_all_and_each_kind() {
+        let report = report();
+        assert_eq!((report.mode.as_str(), report.all.requests, report.all.by_status["202"]), ("open", 1_010, 1_000));
+        assert_eq!((report.all.by_status["429"], report.all.unexpected), (10, 10));
+        // What runs beside the load is by itself.
+        assert_eq!(report.kinds["dashboard"].by_status, [("200".to_owned(), 500), ("304".to_owned(), 500)].into());
+        assert_eq!(report.kinds["single"].requests, 1_010);
+        assert!((report.all.events_per_second - 500.0).abs() < 0.01);
+        assert!((report.kinds["dashboard"].latency("p99") - 7.0).abs() < 0.1);
+        assert!((report.all.failed() - 20.0 / 1_020.0).abs() < 1e-9);
+        assert_eq!(report.messages[&429], "slow down");
+        let curve = &report.all.percentiles;
+        assert_eq!(curve.first().unwrap().0, 0.0);
+        assert_eq!(curve.last().unwrap().0, 1.0);
+        assert!(curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1), "{curve:?}");
+        let answered: f64 =
+            report.over_time.points.iter().filter_map(|point| point.get("single")).map(|it| it.requests_per_second).sum();
+        assert!((answered - 1_010.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let mut report = report();
+        report.verified = Some(Verified { agrees: true, ..Verified::default() });
+        report.streams = Some(StreamCounts { wanted: 3, refused: [("503".to_owned(), 1)].into(), ..StreamCounts::default() });
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<LoadReport>(&text).unwrap(), report);
+        let text = report.describe();
+        for part in [
+            "505 requests/s wanted",
+            "304: 500",
+            "429  slow down",
+            "no answer  10 × ",
+            "10 answers were not as expected (1.96 % failed)",
+            "counted  as sent",
+            "refused 1 × 503",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
         }
-        all.answered(503, Duration::from_secs(1_000));
-        let report = LoadReport::new(all, Duration::from_secs(10), 8, Some(100.0));
-        assert_eq!((report.requests, report.by_status[&202], report.by_status[&503]), (1_001, 1_000, 1));
-        assert!((report.events_per_second - 100.0).abs() < 0.01);
-        for (name, expected) in [("p50", 501.0), ("p90", 901.0), ("p99", 991.0)] {
-            let measured = report.latency_ms[name];
-            assert!((measured - expected).abs() <= expected / 500.0, "{name}: {measured}");
-        }
-        // Longer latencies count as the longest one.
-        assert!((report.latency_ms["max"] - 120_000.0).abs() < 200.0);
-        assert_eq!(report.failures.values().sum::<u64>(), 2);
     }
 }
