@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 /// The maximum length of a host name (RFC 1035 §2.3.4, with room for brackets and a dot).
 const MAX_HOST_LEN: usize = 255;
+/// What hosts of the same site may begin with.
+const WWW: &str = "www.";
 
 /// Returns the longest prefix of at most `max_bytes` bytes that ends at a character boundary.
 #[must_use]
@@ -79,11 +81,31 @@ pub fn host_of(url: &str) -> Option<String> {
 #[must_use]
 pub fn referrer_host(referrer: Option<&str>, own_hostname: Option<&str>, url: Option<&str>) -> Option<String> {
     let host = any_host(referrer?)?;
-    let is_own = |own: Option<String>| own.is_some_and(|own| own == host);
-    let own_hostname = own_hostname.and_then(|own| split_authority(own).map_or_else(|| read_host(own), |_| host_of(own)));
-    let own_url = url.and_then(host_of);
-    let is_internal = is_own(own_hostname.map(without_www)) || is_own(own_url.map(without_www));
+    let is_internal =
+        own_hostname.is_some_and(|own| is_own_hostname(own, &host)) || url.is_some_and(|url| is_own_url(url, &host));
     (!is_internal).then_some(host)
+}
+
+/// Whether `own`, a host or a URL, has this host, but for a leading `www.`.
+fn is_own_hostname(own: &str, host: &str) -> bool {
+    if split_authority(own).is_some() { is_own_url(own, host) } else { is_host_of(own, host) }
+}
+
+fn is_own_url(url: &str, host: &str) -> bool {
+    split_authority(before_query(url)).is_some_and(|(authority, _)| is_host_of(authority, host))
+}
+
+/// Whether [`read_host`] reads this host, but for a leading `www.`.
+fn is_host_of(authority: &str, host: &str) -> bool {
+    let spelled = spelled_host(authority);
+    if !spelled.is_ascii() {
+        return read_host(authority).is_some_and(|own| without_www(own) == host);
+    }
+    let named = match spelled.get(..WWW.len()) {
+        Some(start) if start.eq_ignore_ascii_case(WWW) => &spelled[WWW.len()..],
+        _ => spelled,
+    };
+    named.eq_ignore_ascii_case(host) && is_host(spelled)
 }
 
 /// Returns a referrer from which [`referrer_host`] reads `host`, and that carries nothing else.
@@ -104,7 +126,7 @@ pub fn query_params(url: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, st
 
 fn before_query(url: &str) -> &str {
     let url = url.trim();
-    url.find(['?', '#']).map_or(url, |end| &url[..end]).trim_end()
+    url.bytes().position(|byte| matches!(byte, b'?' | b'#')).map_or(url, |end| &url[..end]).trim_end()
 }
 
 /// Splits an absolute URL without query and fragment into authority and path. As in browsers, `\` is equivalent to `/`.
@@ -142,30 +164,52 @@ fn any_host(referrer: &str) -> Option<String> {
 
 /// Returns the host of `[userinfo@]host[:port]`, lower-cased, without a trailing dot.
 fn read_host(authority: &str) -> Option<String> {
-    let host_port = authority.trim().rsplit('@').next()?;
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    let host = match host_port.rsplit_once(':') {
-        // The last colon of `[::1]` belongs to the address.
-        Some((host, port)) if is_port(port) && (host.ends_with(']') || !host.starts_with('[')) => host,
-        _ => host_port,
-    };
-    let host = host.strip_suffix('.').unwrap_or(host).to_lowercase();
-    let is_address = host.starts_with('[') && host.ends_with(']');
-    let is_allowed = |letter: char| match letter {
-        '-' | '.' | '_' => true,
-        '[' | ']' | ':' => is_address,
-        letter if letter.is_ascii() => letter.is_ascii_alphanumeric(),
-        letter => !letter.is_whitespace() && !letter.is_control(),
-    };
-    let has_shape = host.len() <= MAX_HOST_LEN && host.split('.').all(|label| !label.is_empty());
-    (has_shape && host.chars().all(is_allowed)).then_some(host)
+    let host = spelled_host(authority);
+    // Letters of others may have other lengths in lower case.
+    if host.is_ascii() {
+        return is_host(host).then(|| host.to_ascii_lowercase());
+    }
+    Some(host.to_lowercase()).filter(|host| is_host(host))
 }
 
-fn without_www(host: String) -> String {
-    match host.strip_prefix("www.") {
-        Some(rest) => rest.to_owned(),
-        None => host,
+/// Returns the host of `[userinfo@]host[:port]` as it is spelled, without a trailing dot. It may be none.
+fn spelled_host(authority: &str) -> &str {
+    let authority = authority.trim();
+    let host_port = authority.bytes().rposition(|byte| byte == b'@').map_or(authority, |at| &authority[at + 1..]);
+    let host = without_port(host_port);
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+fn without_port(host_port: &str) -> &str {
+    let Some(colon) = host_port.bytes().rposition(|byte| byte == b':') else { return host_port };
+    let (host, port) = (&host_port[..colon], &host_port[colon + 1..]);
+    // The last colon of `[::1]` belongs to the address.
+    let ends = host.ends_with(']') || !host.starts_with('[');
+    if ends && port.bytes().all(|byte| byte.is_ascii_digit()) { host } else { host_port }
+}
+
+/// Whether the text without a trailing dot has the shape of a host.
+fn is_host(host: &str) -> bool {
+    let is_address = host.starts_with('[') && host.ends_with(']');
+    let is_allowed = |byte: u8| match byte {
+        b'-' | b'.' | b'_' => true,
+        b'[' | b']' | b':' => is_address,
+        byte => byte.is_ascii_alphanumeric() || !byte.is_ascii(),
+    };
+    let bytes = host.as_bytes();
+    // No label is empty.
+    let has_labels =
+        !host.is_empty() && !host.starts_with('.') && !host.ends_with('.') && !bytes.windows(2).any(|two| two == b"..");
+    let is_visible = |letter: char| letter.is_ascii() || (!letter.is_whitespace() && !letter.is_control());
+    let is_readable = bytes.iter().copied().all(is_allowed) && (host.is_ascii() || host.chars().all(is_visible));
+    host.len() <= MAX_HOST_LEN && has_labels && is_readable
+}
+
+fn without_www(mut host: String) -> String {
+    if host.starts_with(WWW) {
+        host.drain(..WWW.len());
     }
+    host
 }
 
 #[cfg(test)]
@@ -287,7 +331,40 @@ mod tests {
         assert_eq!(non_empty(" a "), Some("a"));
     }
 
+    /// The host, read letter by letter.
+    fn slow_host(authority: &str) -> Option<String> {
+        let host_port = authority.trim().rsplit('@').next()?;
+        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        let host = match host_port.rsplit_once(':') {
+            Some((host, port)) if is_port(port) && (host.ends_with(']') || !host.starts_with('[')) => host,
+            _ => host_port,
+        };
+        let host = host.strip_suffix('.').unwrap_or(host).to_lowercase();
+        let is_address = host.starts_with('[') && host.ends_with(']');
+        let is_allowed = |letter: char| match letter {
+            '-' | '.' | '_' => true,
+            '[' | ']' | ':' => is_address,
+            letter if letter.is_ascii() => letter.is_ascii_alphanumeric(),
+            letter => !letter.is_whitespace() && !letter.is_control(),
+        };
+        let has_shape = host.len() <= MAX_HOST_LEN && host.split('.').all(|label| !label.is_empty());
+        (has_shape && host.chars().all(is_allowed)).then_some(host)
+    }
+
     proptest! {
+        #[test]
+        fn hosts_are_read_and_compared_as_letter_by_letter(
+            authority in "([a-zé]{0,2}@){0,2}([wW]{3}\\.)?[\\[\\]:.a-cA-CÀ-žKı\u{a0}\u{85} _%-]{0,8}\\.?(:[0-9a]{0,2})?",
+            other in "([wW]{3}\\.)?[.a-cA-CÀ-žkK]{0,4}\\.?",
+        ) {
+            for authority in [&authority, &other] {
+                prop_assert_eq!(read_host(authority), slow_host(authority));
+                for host in [&authority, &other].into_iter().filter_map(|host| slow_host(host).map(without_www)) {
+                    prop_assert_eq!(is_host_of(authority, &host), slow_host(authority).map(without_www) == Some(host));
+                }
+            }
+        }
+
         #[test]
         fn nothing_panics(
             url in "\\PC{0,60}",
