@@ -71,16 +71,29 @@ numbered_id!(
     "org_"
 );
 
+/// 62 to the power of [`CHUNK_DIGITS`].
+const CHUNK: u128 = 62_u128.pow(CHUNK_DIGITS);
+/// How many digits are made of 64 bits at a time: dividing 128 bits is much slower.
+const CHUNK_DIGITS: u32 = 10;
+
 /// Writes `value` in base62 with at least `width` digits.
 #[must_use]
 pub fn base62(mut value: u128, width: usize) -> String {
-    let mut digits = Vec::with_capacity(width.max(22));
-    while value > 0 || digits.len() < width {
-        let digit = usize::try_from(value % 62).unwrap_or(0);
-        digits.push(char::from(BASE62[digit]));
-        value /= 62;
+    let mut digits = Vec::with_capacity(width.max(3 * CHUNK_DIGITS as usize));
+    while value > 0 {
+        let mut chunk = u64::try_from(value % CHUNK).unwrap_or(0);
+        value /= CHUNK;
+        for _ in 0..CHUNK_DIGITS {
+            digits.push(BASE62[usize::try_from(chunk % 62).unwrap_or(0)]);
+            chunk /= 62;
+        }
     }
-    digits.iter().rev().collect()
+    while digits.len() > width && digits.last() == Some(&BASE62[0]) {
+        digits.pop();
+    }
+    digits.resize(width.max(digits.len()), BASE62[0]);
+    digits.reverse();
+    String::from_utf8(digits).unwrap_or_default()
 }
 
 fn from_base62(text: &str) -> Option<u128> {
@@ -262,7 +275,7 @@ impl KeyHasher {
 /// not hide it.
 #[must_use]
 pub fn public_id(prefix: &str, scope: u64, kind: u8, name: &str) -> String {
-    format!("{prefix}{}", base62(public_hash(scope, kind, name.as_bytes()), 22))
+    [prefix, &base62(public_hash(scope, kind, name.as_bytes()), 22)].concat()
 }
 
 /// Returns the id of an event for clients. A duplicate has that of the first event with its `external_id`.
@@ -359,6 +372,27 @@ mod tests {
         assert_ne!(acme.to_id(OrganizationId(2)), id);
         for bad in ["", "co_", "co_1", "id_0000000000000000000000", "co_zzzzzzzzzzzzzzzzzzzzzz"] {
             assert_eq!(PublicCompany::from_id(bad, OrganizationId(1)), Err(IdError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn base62_counts() {
+        let chunk = |digits: u32| 62_u128.pow(digits);
+        for (value, width, expected) in [
+            (0, 0, ""),
+            (0, 3, "000"),
+            (61, 1, "z"),
+            (62, 1, "10"),
+            (62, 4, "0010"),
+            (chunk(10) - 1, 1, "zzzzzzzzzz"),
+            (chunk(10), 1, "10000000000"),
+            (chunk(10) + 1, 13, "0010000000001"),
+            (chunk(20), 1, "100000000000000000000"),
+            (u128::MAX, 22, "7n42DGM5Tflk9n8mt7Fhc7"),
+            (u128::MAX, 40, "0000000000000000007n42DGM5Tflk9n8mt7Fhc7"),
+        ] {
+            assert_eq!(base62(value, width), expected);
+            assert_eq!(from_base62(expected), Some(value));
         }
     }
 
