@@ -32,7 +32,7 @@ struct Folding {
 }
 
 impl Folding {
-    fn new(projects: usize, warm_up: &[Box<Event>]) -> Self {
+    fn new(projects: usize, warm_up: &[Event]) -> Self {
         let projects = (0..projects).map(|_| Project::default()).collect();
         let mut folding = Self { hasher: KeyHasher::new([1; 16]), projects, position: 0 };
         folding.fold(warm_up);
@@ -40,7 +40,7 @@ impl Folding {
     }
 
     /// Folds the events, one after another into each project.
-    fn fold(&mut self, events: &[Box<Event>]) {
+    fn fold(&mut self, events: &[Event]) {
         let count = self.projects.len();
         for (index, event) in events.iter().enumerate() {
             self.position += 1;
@@ -57,9 +57,9 @@ pub(crate) fn run() {
     questions();
 }
 
-fn events(body: impl Fn(usize) -> String) -> Vec<Box<Event>> {
+fn events(body: impl Fn(usize) -> String) -> Vec<Event> {
     let policy = policy();
-    (0..WARM_UP + EVENTS).map(|number| admitted(&body(number), &policy)).collect()
+    (0..WARM_UP + EVENTS).map(|number| *admitted(&body(number), &policy)).collect()
 }
 
 fn intake() {
@@ -77,13 +77,13 @@ fn intake() {
             drop(black_box(admit(&submission, &policy, &client, RECEIVED).unwrap()));
         }
     });
-    let events: Vec<Box<Event>> = bodies.iter().map(|body| admitted(body, &policy)).collect();
+    let events: Vec<Event> = bodies.iter().map(|body| *admitted(body, &policy)).collect();
     measure("encode", EVENTS, || {
         for event in &events {
-            drop(black_box(codec::encode(EVENT_VERSION, &**event).unwrap()));
+            drop(black_box(codec::encode(EVENT_VERSION, event).unwrap()));
         }
     });
-    let encoded: Vec<Vec<u8>> = events.iter().map(|event| codec::encode(EVENT_VERSION, &**event).unwrap()).collect();
+    let encoded: Vec<Vec<u8>> = events.iter().map(|event| codec::encode(EVENT_VERSION, event).unwrap()).collect();
     measure("decode", EVENTS, || {
         for bytes in &encoded {
             drop(black_box(codec::decode::<Event>(EVENT_VERSION, bytes).unwrap()));
