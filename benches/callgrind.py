@@ -39,10 +39,6 @@ class Counts:
                 sites[caller] += count
         return sites
 
-    def within(self, task):
-        """Instructions of the functions that match `task`, with those of what they call."""
-        return sum(below for (caller, callee), below in self.below.items() if task.search(callee) and not task.search(caller))
-
     def inclusive(self):
         """Instructions by function with those of what it calls."""
         cost = Counter(self.own)
