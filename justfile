@@ -89,6 +89,15 @@ bench-crowds:
     cargo build --release -p headcount
     python3 benches/crowds.py
 
+# Compare instructions and allocations of the hot paths with those in benches/guard.txt (requires valgrind).
+guard:
+    python3 benches/guard_tests.py
+    python3 benches/guard.py
+
+# Accept what the hot paths cost now.
+guard-accept:
+    python3 benches/guard.py --accept
+
 # Benchmark ingestion over HTTP.
 bench-http:
     cargo build --release -p headcount -p headcount-bench

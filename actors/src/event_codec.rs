@@ -7,6 +7,9 @@ use headcount_storage::codec::{self, CodecError};
 /// Events on their way: boxed, since an event has some hundred bytes and is handed on five times.
 pub(crate) type Events = Vec<Box<Event>>;
 
+/// The encoded size of a rather large event, so that most take one allocation.
+const EVENT_BYTES: usize = 512;
+
 /// The version byte of a [`FloorMove`]. Events count theirs from 1.
 const FLOOR_VERSION: u8 = 128;
 
@@ -45,7 +48,9 @@ impl LogRecord {
 /// # Errors
 /// They are larger than what a record may hold.
 fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
-    codec::encode(EVENT_VERSION, events)
+    let mut bytes = Vec::with_capacity(events.len() * EVENT_BYTES);
+    codec::encode_into(EVENT_VERSION, events, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Decodes a log record.

@@ -9,37 +9,13 @@ use headcount_actors::domain::agent;
 use headcount_actors::domain::ids::KeyHasher;
 use headcount_actors::domain::intake::admission::admit;
 use headcount_actors::domain::intake::event::{EVENT_VERSION, Event};
-use headcount_actors::domain::intake::policy::Policy;
 use headcount_actors::domain::intake::submission::Submission;
 use headcount_actors::domain::project::Project;
 use headcount_actors::domain::records::NoSource;
-use headcount_actors::domain::time::{Day, Instant, Window};
-use headcount_bench::{client, event, policy};
+use headcount_actors::domain::time::{Day, Window};
+use headcount_bench::sample::{EVENTS, RECEIVED, admitted, body};
+use headcount_bench::{client, policy};
 use headcount_storage::codec;
-
-const EVENTS: usize = 20_000;
-const USERS: usize = 5_000;
-const DAY_MS: i64 = 86_400_000;
-const START_MS: i64 = 1_780_272_000_000;
-
-/// Returns the JSON of an event, about 570 bytes.
-fn body(number: usize) -> String {
-    let user = number * 7919 % USERS;
-    let order = if number.is_multiple_of(50) { format!(r#","value":12.99,"external_id":"ord-{number}""#) } else { String::new() };
-    format!(
-        r#"{{"name":"$pageview","user_id":"u{user}","anonymous_id":"a{user:016}","timestamp":{},"url":"https://app.example.com/docs/section-{}/page-{}?utm_source=newsletter","hostname":"app.example.com","referrer":"https://www.google.com/","language":"en-US","screen":"1920x1080","group_type":"company","group_id":"co{}","metadata":{{"browser":"Chrome","country":"DE","plan":"pro","note":"some more text to make the body as long as the others are, which is about five hundred and seventy bytes in all"}}{order}}}"#,
-        START_MS + (number as i64) * 60 * DAY_MS / EVENTS as i64,
-        number % 20,
-        number % 400,
-        user % 500,
-    )
-}
-
-fn admitted(body: &str, policy: &Policy) -> Box<Event> {
-    let agent =
-        agent::parse("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36");
-    event(body, policy, &agent, Instant(START_MS + 100 * DAY_MS))
-}
 
 fn stages(criterion: &mut Criterion) {
     let policy = policy();
@@ -60,7 +36,7 @@ fn stages(criterion: &mut Criterion) {
     group.bench_function("parse and admit", |bencher| {
         bencher.iter(|| {
             let submission = Submission::parse(bodies[next_index()].as_bytes()).unwrap();
-            black_box(admit(&submission, &policy, &client, Instant(START_MS + 100 * DAY_MS)).unwrap())
+            black_box(admit(&submission, &policy, &client, RECEIVED).unwrap())
         });
     });
     let mut bytes = Vec::new();

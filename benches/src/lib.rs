@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark: a panic is a failure")]
 
+pub mod connection;
+pub mod sample;
+
 use headcount_domain::agent::Agent;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};

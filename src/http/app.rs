@@ -12,7 +12,8 @@ use ipnet::IpNet;
 
 use crate::http::request_metrics::RequestMetrics;
 
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// Made once: a name that is given as text is checked again for each request.
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The state that every handler has.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl AppState {
             warn_of_untrusted(request);
             return Some(peer);
         }
-        let headers = request.headers().get_all(FORWARDED_FOR).filter_map(|value| value.to_str().ok());
+        let headers = request.headers().get_all(&X_FORWARDED_FOR).filter_map(|value| value.to_str().ok());
         let hops: Vec<&str> = headers.flat_map(|list| list.split(',')).map(str::trim).collect();
         let addresses = hops.iter().rev().map_while(|hop| hop.parse::<IpAddr>().ok());
         let hop = addresses.map(|address| address.to_canonical()).find(|hop| !self.is_trusted(hop));
@@ -70,7 +71,9 @@ impl AppState {
 /// Warns once that `X-Forwarded-For` is ignored: all visitors may then have the address of a proxy.
 fn warn_of_untrusted(request: &HttpRequest) {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
-    if !IS_SAID.load(Ordering::Relaxed) && request.headers().contains_key(FORWARDED_FOR) && !IS_SAID.swap(true, Ordering::Relaxed)
+    if !IS_SAID.load(Ordering::Relaxed)
+        && request.headers().contains_key(&X_FORWARDED_FOR)
+        && !IS_SAID.swap(true, Ordering::Relaxed)
     {
         tracing::warn!("X-Forwarded-For is ignored: it came from an address that trusted_proxies doesn't name; said once");
     }

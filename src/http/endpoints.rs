@@ -55,7 +55,7 @@ macro_rules! endpoints {
     };
 }
 
-// The router tries paths in this order, and most requests are events.
+// The router tries paths nearly in this order (`routes.rs`), and most requests are events.
 endpoints! {
     events::track => track_alias;
     events::pixel => pixel;

@@ -59,5 +59,8 @@ impl RequestMetrics {
 
 /// A new request id: 16 hex digits, unlikely to repeat, not secret.
 pub(crate) fn next_request_id() -> HeaderValue {
-    HeaderValue::try_from(format!("{:016x}", fastrand::u64(..))).unwrap_or(HeaderValue::from_static("0"))
+    let random = fastrand::u64(..);
+    let digit = |place: usize| b"0123456789abcdef"[(random >> (4 * place)) as usize % 16];
+    let digits: [u8; 16] = std::array::from_fn(digit);
+    HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("0"))
 }

@@ -1,10 +1,14 @@
 //! Routes: the handlers of each path by method. Other methods of a path are answered with 405.
 
 use actix_web::http::Method;
-use actix_web::{FromRequest, Handler, HttpResponse, Responder, Route, web};
+use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope, web};
 use utoipa::openapi::HttpMethod;
 
 use crate::http::respond::error::ApiError;
+
+/// What the paths of a project begin with. The framework tries one path after another, and those with a parameter by a regular
+/// expression: below this one, most paths have none.
+const PROJECT: &str = "/projects/{project_id}";
 
 /// Paths where GET records an event. HEAD must change nothing, so that it is not answered there.
 const RECORDING_PATHS: [&str; 1] = ["/i"];
@@ -61,16 +65,37 @@ impl Router {
         &mut self.endpoints[index]
     }
 
-    /// Registers the routes, in the order in which their paths were added. Other paths are answered with 404.
+    /// Registers the routes: those of a project below one scope, the others in the order in which their paths were added. Other paths
+    /// are answered with 404.
     pub(crate) fn register(self, config: &mut web::ServiceConfig) {
-        for Endpoint { path, routes, methods } in self.endpoints {
-            let refuse = web::to(move || {
-                let error = ApiError::method_not_allowed(&methods);
-                async move { Err::<HttpResponse, _>(error) }
-            });
-            let resource = routes.into_iter().fold(web::resource(path), |resource, route| resource.route(route));
-            config.service(resource.default_service(refuse));
+        let (mut of_project, others): (Vec<_>, Vec<_>) =
+            self.endpoints.into_iter().partition(|endpoint| endpoint.path.starts_with(PROJECT));
+        for endpoint in &mut of_project {
+            endpoint.path.drain(..PROJECT.len());
         }
+        // Parameters are compared last.
+        of_project.sort_by_key(|endpoint| endpoint.path.contains('{'));
+        let scope = of_project.into_iter().map(Endpoint::resource).fold(web::scope(PROJECT), Scope::service);
+        // Events are not in the scope, and static paths are compared fast.
+        let (fixed, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|endpoint| !endpoint.path.contains('{'));
+        for endpoint in fixed {
+            config.service(endpoint.resource());
+        }
+        config.service(scope);
+        for endpoint in rest {
+            config.service(endpoint.resource());
+        }
+    }
+}
+
+impl Endpoint {
+    fn resource(self) -> Resource {
+        let Self { path, routes, methods } = self;
+        let refuse = web::to(move || {
+            let error = ApiError::method_not_allowed(&methods);
+            async move { Err::<HttpResponse, _>(error) }
+        });
+        routes.into_iter().fold(web::resource(path), Resource::route).default_service(refuse)
     }
 }
 

@@ -20,7 +20,7 @@ use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, H
 use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Bytes};
-use actix_web::{App, Error, ResponseError};
+use actix_web::{App, Error, HttpRequest, ResponseError};
 use headcount_actors::registry::OperatorToken;
 use headcount_actors::{Engine, Progress, thread_name};
 use ipnet::IpNet;
@@ -280,12 +280,12 @@ async fn around<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<EitherBody<B, BoxBody>, BoxBody>>, Error> {
-    // The answer to an event is too small to be compressed, and there are many.
-    let wanted = if request.headers().contains_key(header::ACCEPT_ENCODING) { wanted(&request) } else { None };
     let response = middleware::handle(request, next).await?;
+    // Most answers are those to events, which are too small: then it's no matter what the client accepts.
+    let wanted = if is_worth_it(&response) { wanted(response.request()) } else { None };
     let response = match wanted {
-        Some(encoding) if is_worth_it(&response) => compress(response, encoding).await?,
-        _ => response.map_into_left_body(),
+        Some(encoding) => compress(response, encoding).await?,
+        None => response.map_into_left_body(),
     };
     if !is_file(&response) && LargeAnswers::is_large(response.response().body().size()) {
         in_slices(response).await
@@ -319,7 +319,10 @@ async fn in_slices<L: MessageBody + 'static>(
 }
 
 /// Returns the encoding that the client prefers among the supported ones.
-fn wanted(request: &ServiceRequest) -> Option<ContentEncoding> {
+fn wanted(request: &HttpRequest) -> Option<ContentEncoding> {
+    if !request.headers().contains_key(header::ACCEPT_ENCODING) {
+        return None;
+    }
     let ours = [Encoding::brotli(), Encoding::zstd(), Encoding::gzip(), Encoding::identity()];
     let accepted = AcceptEncoding::parse(request).ok()?;
     match accepted.negotiate(ours.iter())? {

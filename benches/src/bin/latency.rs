@@ -6,48 +6,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark: a panic is a failure")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::BufRead;
 use std::time::{Duration, Instant};
+
+use headcount_bench::connection::{self, Connection, Response};
 
 const WARM_UPS: usize = 200;
 const REQUESTS: usize = 2_000;
 /// Time limit of a measurement; slow queries get fewer requests.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-
-struct Response {
-    status: u16,
-    tag: Option<String>,
-    body: Vec<u8>,
-}
-
-struct Connection {
-    stream: BufReader<TcpStream>,
-}
-
-impl Connection {
-    fn send(&mut self, request: &[u8]) -> Response {
-        self.stream.get_mut().write_all(request).unwrap();
-        let mut line = String::new();
-        self.stream.read_line(&mut line).unwrap();
-        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        let (mut tag, mut length) = (None, 0);
-        loop {
-            line.clear();
-            self.stream.read_line(&mut line).unwrap();
-            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-            match name.to_ascii_lowercase().as_str() {
-                "etag" => tag = Some(value.to_owned()),
-                "content-length" if status != 304 => length = value.parse().unwrap(),
-                "transfer-encoding" => panic!("responses must have Content-Length"),
-                _ => {}
-            }
-        }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).unwrap();
-        Response { status, tag, body }
-    }
-}
 
 /// Repeats a request until the count or the time limit is reached. Returns the number of requests and the percentiles as JSON fields.
 fn measure(connection: &mut Connection, request: &[u8], expected: &Response) -> String {
@@ -73,21 +40,13 @@ fn measure(connection: &mut Connection, request: &[u8], expected: &Response) -> 
 }
 
 fn request(method: &str, path: &str, body: &str, token: &str, extra: &str) -> Vec<u8> {
-    let length = body.len();
-    let text = format!(
-        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n{extra}content-type: application/json\r\n\
-         content-length: {length}\r\n\r\n{body}"
-    );
-    text.into_bytes()
+    connection::request(method, path, &format!("authorization: Bearer {token}\r\n{extra}"), body)
 }
 
 fn main() {
     let address = std::env::args().nth(1).expect("expected an address");
     let token = std::env::var("HEADCOUNT_TOKEN").unwrap_or_default();
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_nodelay(true).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let mut connection = Connection { stream: BufReader::new(stream) };
+    let mut connection = Connection::to(address);
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
         let [method, path, body] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("expected three fields per line") };

@@ -37,9 +37,13 @@ pub(crate) fn check_media(request: &HttpRequest, media: Media) -> Result<(), Api
     let Some(value) = request.headers().get(header::CONTENT_TYPE) else { return Ok(()) };
     let allowed = if media == Media::Json { "application/json" } else { "application/json or text/plain" };
     let readable = |_| ApiError::unsupported_media(format!("the content type must be {allowed}, in ASCII"));
-    let essence = value.to_str().map_err(readable)?.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_json = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
-    if is_json || essence.is_empty() || (media == Media::JsonOrText && essence == "text/plain") {
+    let essence = value.to_str().map_err(readable)?.split(';').next().unwrap_or_default().trim();
+    let is_essence = |media: &str| essence.eq_ignore_ascii_case(media);
+    if is_essence("application/json") || essence.is_empty() || (media == Media::JsonOrText && is_essence("text/plain")) {
+        return Ok(());
+    }
+    let essence = essence.to_ascii_lowercase();
+    if essence.starts_with("application/") && essence.ends_with("+json") {
         return Ok(());
     }
     Err(ApiError::unsupported_media(format!("the content type must be {allowed}, not {essence:?}")))

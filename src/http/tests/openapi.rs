@@ -161,3 +161,18 @@ fn the_codes_of_errors_are_documented() {
         assert!(description.contains(row), "{row} is not in {description}");
     }
 }
+
+#[actix_web::test]
+async fn paths_match_as_a_whole() {
+    let server = TestServer::start();
+    let project = format!("/projects/{}", server.keys.project_id);
+    assert_eq!(server.owner(Method::GET, &project, "").await.status, 200);
+    for rest in ["/", "//", "/keys/", "//keys", "/keys//", "/keys/a/b", "/nothing", "/revenue", "/revenue/metrics/", "keys"] {
+        let answer = server.owner(Method::GET, &format!("{project}{rest}"), "").await;
+        let unknown = answer.refusal();
+        assert_eq!((unknown.0, unknown.1.as_str()), (404, "not_found"), "{rest}");
+    }
+    for path in ["/projects/", "/projects//keys", "/project", "/webhooks/", "/webhooks/a/b"] {
+        assert_eq!(server.owner(Method::GET, path, "").await.status, 404, "{path}");
+    }
+}

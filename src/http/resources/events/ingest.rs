@@ -27,15 +27,14 @@ use crate::http::extract::query::QueryString;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-// As names, so that they are not parsed for each event.
-const SERVICE_KEY: HeaderName = HeaderName::from_static("x-service-pk");
-const SEC_GPC: HeaderName = HeaderName::from_static("sec-gpc");
-
 /// The arguments of a handler that has a body.
 pub(crate) type IngestArguments = (Data<AppState>, Data<Tracker>, HttpRequest, Payload);
 
 /// The largest row of an export: it has an event and what was decided about it.
 pub(crate) const IMPORT_LIMIT_BYTES: usize = 2 * body::EVENT_LIMIT_BYTES;
+
+const PUBLIC_KEY: HeaderName = HeaderName::from_static("x-service-pk");
+const SEC_GPC: HeaderName = HeaderName::from_static("sec-gpc");
 
 /// The kind of a body.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +87,7 @@ fn counted(state: &AppState, project: ProjectId, answer: Result<HttpResponse, Ap
 
 /// Returns the project of the public key in `x-service-pk`, or in `?pk=`, because `sendBeacon` can't set a header.
 fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> Result<PublicKey, ApiError> {
-    let header = request.headers().get(SERVICE_KEY).map(|value| value.to_str().unwrap_or_default());
+    let header = request.headers().get(&PUBLIC_KEY).map(|value| value.to_str().unwrap_or_default());
     let key = header.or_else(|| query.text("pk"));
     let key = key.ok_or_else(|| ApiError::unauthenticated("a public key is required: header `x-service-pk`, or `?pk=`"))?;
     let key = state.engine.registry().public_key(key);
@@ -137,12 +136,12 @@ fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, addres
         address: Some(address.as_str()).filter(|address| !address.is_empty()),
         user_agent: headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()),
         country: state.client_country(request, client),
-        gpc: is_one(headers, SEC_GPC),
-        dnt: is_one(headers, header::DNT),
+        gpc: is_one(headers, &SEC_GPC),
+        dnt: is_one(headers, &header::DNT),
     }
 }
 
-fn is_one(headers: &HeaderMap, name: HeaderName) -> bool {
+fn is_one(headers: &HeaderMap, name: &HeaderName) -> bool {
     headers.get(name).is_some_and(|value| value.as_bytes() == b"1")
 }
 
