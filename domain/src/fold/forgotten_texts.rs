@@ -167,7 +167,7 @@ impl<S: SavedRecords> Fold<'_, S> {
         let Project { accounts, rollups, company_ids, orphans, .. } = &mut *self.project;
         let slot = accounts.get_to_load(key, || source.record(key))?;
         let Some(AccountSlot::Canonical(account)) = slot else { return Ok(false) };
-        if account.facts.len() > 0 {
+        if !account.facts.is_empty() {
             return Ok(false);
         }
         // Empty pages, too.
