@@ -102,7 +102,9 @@ fn disturb(server: &TestServer, rng: &mut Rng, tally: &mut Tally) {
         }
         15..25 => {
             server.stopped(|data| {
-                ["store", "fingerprints"].iter().for_each(|derived| std::fs::remove_dir_all(data.join(derived)).unwrap());
+                // Without an external id there is no index.
+                let derived = ["store", "fingerprints"].map(|derived| data.join(derived)).into_iter().filter(|dir| dir.exists());
+                derived.for_each(|derived| std::fs::remove_dir_all(derived).unwrap());
             });
             tally.rebuilds += 1;
         }

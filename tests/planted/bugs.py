@@ -286,7 +286,6 @@ BUGS = [
     ("forgetting takes texts of others along", "Self::Counts(counts) => counts.iter().for_each(|count| visit(count.what.term())),", "Self::Counts(_) => {}"),
     ("forgetting has frozen rows name what is gone", "rollups.set_floor(None);", ""),
     ("forgetting leaves groups of nobody", "if group.is_void() {\n                void.insert(key);", "if false {\n                void.insert(key);"),
-    ("forgetting takes companies of others along", "groups.difference(&uses.companies).copied()", "groups.iter().copied()"),
     # Filters and aggregates.
     ("an object is set", "found.and_then(Scalar::parse).unwrap_or(Scalar::Null)", "found.map_or(Scalar::Null, |json| Scalar::parse(json).unwrap_or(Scalar::Bool(true)))"),
     ("a filter on a session reads the event", "filter.needs_session() || filter.matches(event, None)", "filter.matches(event, None)"),
