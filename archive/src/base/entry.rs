@@ -60,7 +60,6 @@ impl BaseEntry {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn to_text<S: Serializer>(name: &BaseName, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(name)
 }

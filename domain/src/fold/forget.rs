@@ -44,7 +44,7 @@ impl Forgetting {
             Ok(())
         })?;
         people.sort_unstable_by_key(|key| std::cmp::Reverse(*key));
-        Ok((!keys.is_empty()).then(|| Self { people, keys, void: None }))
+        Ok((!keys.is_empty()).then_some(Self { people, keys, void: None }))
     }
 
     /// Takes a step. What was changed by the one before must be saved. Returns whether there are more.

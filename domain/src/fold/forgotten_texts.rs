@@ -23,27 +23,22 @@ use crate::time::Day;
 /// What frozen rows show in place of a source, a medium or a campaign that only erased people had.
 pub(super) const ERASED: &str = "(erased)";
 
-/// What is used of the dictionary, and of some companies.
-struct Uses {
-    /// A bit for each number of a term.
-    terms: Vec<u64>,
-    /// The companies of identities.
-    companies: BTreeSet<RecordKey>,
-}
+/// The terms of the dictionary that are used: a bit for each number.
+struct Uses(Vec<u64>);
 
 impl Uses {
     fn new(TermCounts { pages, sources }: TermCounts) -> Self {
-        Self { terms: vec![0; (pages as usize + sources as usize).div_ceil(64)], companies: BTreeSet::new() }
+        Self(vec![0; (pages as usize + sources as usize).div_ceil(64)])
     }
 
     fn add(&mut self, TermId(number): TermId) {
-        if let Some(bits) = self.terms.get_mut(number as usize / 64) {
+        if let Some(bits) = self.0.get_mut(number as usize / 64) {
             *bits |= 1 << (number % 64);
         }
     }
 
     fn has(&self, TermId(number): TermId) -> bool {
-        self.terms.get(number as usize / 64).is_some_and(|bits| bits & (1 << (number % 64)) != 0)
+        self.0.get(number as usize / 64).is_some_and(|bits| bits & (1 << (number % 64)) != 0)
     }
 
     fn has_all(&self, touch: Touch) -> bool {
@@ -54,26 +49,24 @@ impl Uses {
 }
 
 impl<S: SavedRecords> Fold<'_, S> {
-    /// Removes the texts that nobody has any more, and those of `groups` of which nothing is left.
-    pub(super) fn forget_texts(&mut self, groups: &BTreeSet<RecordKey>) -> Result<(), Fault> {
+    /// Removes the texts that nobody has any more, and groups of which nothing is left. No identity has a `void` company: the event that reported it counts there.
+    pub(super) fn forget_texts(&mut self, void: &BTreeSet<RecordKey>) -> Result<(), Fault> {
         let mut uses = Uses::new(self.project.dictionary.counts);
-        self.add_used(&mut uses, groups)?;
+        self.add_used(&mut uses)?;
         self.add_shown(&mut uses);
         if let Some(erased) = self.project.dictionary.find(ERASED, self.hasher, self.source)? {
             uses.add(erased);
         }
         self.rename_frozen(&uses)?;
         self.remove_unused(&uses)?;
-        self.remove_void(groups.difference(&uses.companies).copied())
+        self.remove_void(void.iter().copied())
     }
 
     /// Adds what identities and accounts have.
-    fn add_used(&self, uses: &mut Uses, groups: &BTreeSet<RecordKey>) -> Result<(), Fault> {
+    fn add_used(&self, uses: &mut Uses) -> Result<(), Fault> {
         self.source.each_record::<IdentitySlot>(&mut |_, slot| {
             if let IdentitySlot::Canonical(identity) = slot {
                 identity.facts.recent_terms(&mut |term| uses.add(term));
-                let own = identity.company.map(|association| association.company);
-                uses.companies.extend(own.filter(|company| groups.contains(company)));
             }
             Ok(())
         })?;
@@ -167,7 +160,7 @@ impl<S: SavedRecords> Fold<'_, S> {
         let Project { accounts, rollups, company_ids, orphans, .. } = &mut *self.project;
         let slot = accounts.get_to_load(key, || source.record(key))?;
         let Some(AccountSlot::Canonical(account)) = slot else { return Ok(false) };
-        if account.facts.len() > 0 {
+        if !account.facts.is_empty() {
             return Ok(false);
         }
         // Empty pages, too.

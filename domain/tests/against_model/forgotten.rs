@@ -257,7 +257,7 @@ fn live((status, body): (u16, Json)) -> (u16, Json) {
 fn trial(seed: u64) -> (usize, usize) {
     let size = Size { events: 60 + usize::try_from(seed % 3).unwrap() * 60, questions: 30 };
     let history = History::from_seed(seed, NOW_MS, size);
-    let history = if seed % 4 == 0 { history } else { history.with_floors() };
+    let history = if seed.is_multiple_of(4) { history } else { history.with_floors() };
     let logs =
         Folded::of(&history).projects.into_iter().map(|(name, held)| (name, log_of(&held.into_inner().unwrap()))).collect();
     let setup = || {

@@ -132,7 +132,7 @@ impl Saved {
         let records = self.records.iter().map(|((_, key), value)| [&{ key.0 }.to_be_bytes()[..], value].concat());
         let row = |(key, columns): (_, [u128; 4])| {
             let numbers = columns.map(|column| [column.to_le_bytes(), column.to_be_bytes()].concat()).concat();
-            [&AsRef::<[u8]>::as_ref(&key)[..], &numbers].concat()
+            [AsRef::<[u8]>::as_ref(&key), &numbers].concat()
         };
         let rows = self.cells.values().flat_map(move |part| decoded::<Packed>(part).iter().map(row).collect::<Vec<_>>());
         records.chain(rows)
