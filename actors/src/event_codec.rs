@@ -9,6 +9,8 @@ pub(crate) type Events = Vec<Box<Event>>;
 
 /// The encoded size of a rather large event, so that most take one allocation.
 const EVENT_BYTES: usize = 512;
+/// The most that is reserved before anything is encoded: senders choose how many small events a batch has.
+const MAX_RESERVED_BYTES: usize = 64 << 10;
 
 /// The version byte of a [`FloorMove`]. Events count theirs from 1.
 const FLOOR_VERSION: u8 = 128;
@@ -48,7 +50,7 @@ impl LogRecord {
 /// # Errors
 /// They are larger than what a record may hold.
 fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
-    let mut bytes = Vec::with_capacity(events.len() * EVENT_BYTES);
+    let mut bytes = Vec::with_capacity((events.len() * EVENT_BYTES).min(MAX_RESERVED_BYTES));
     codec::encode_into(EVENT_VERSION, events, &mut bytes)?;
     Ok(bytes)
 }

@@ -107,7 +107,7 @@ impl Looker {
         }
     }
 
-    /// How long to wait before the next look. So a project whose events come faster than they can be read does not take a core.
+    /// Returns how long to wait before the next look, so that a project whose events arrive faster than they can be read does not occupy a core.
     pub(super) fn pause(&mut self) -> Duration {
         if self.readings.len() < READINGS {
             return Duration::ZERO;

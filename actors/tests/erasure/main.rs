@@ -331,7 +331,7 @@ async fn operations_on_files_fail_once_and_the_erasure_ends() {
     fails_once(&rig, home.path(), &[("archive", 3), ("store/tables", 1)]).await;
 }
 
-/// Erases a user from copies of the directory `base`, in each of which an operation on a file of an area fails. At least so many of each area must.
+/// Erases a user from copies of the directory `base`, in each of which one operation on a file of an area fails. Each area must see at least the given number of failures.
 async fn fails_once(rig: &Rig, home: &Path, areas: &[(&str, usize)]) {
     for (area, least) in areas {
         let mut failures = 0;

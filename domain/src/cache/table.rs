@@ -195,7 +195,7 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Removes a record from memory, whether or not it is saved. No checkpoint may be under way. Whoever removes it has the next one delete what is saved.
+    /// Removes a record from memory, whether or not it is saved. No checkpoint may be under way. The caller has the next checkpoint delete what is saved.
     pub fn remove(&mut self, key: RecordKey) {
         if let Some(slot) = self.slots.remove(&key) {
             self.resident_bytes = self.resident_bytes.saturating_sub(slot.weight as usize);

@@ -61,7 +61,7 @@ impl Forgetting {
             }
             (None, Some(void)) => fold.forget_texts(void).map(|()| false)?,
         };
-        // Whoever knows versions of this state learns otherwise that it is another one.
+        // Versions need not change: the number of erasures, which is part of every tag, does.
         project.rollups.drain(&mut Touched::default());
         project.touched.clear();
         Ok(more)

@@ -105,7 +105,7 @@ fn show_all(held: &mut Held) {
     }
 }
 
-/// Everything that an event tells of whoever sent it.
+/// Everything that an event says about its sender.
 fn texts_of(event: &Event) -> BTreeSet<String> {
     let (who, details) = (&event.who, &event.details);
     let acquisition = details.acquisition.iter().flat_map(|from| [&from.source, &from.medium, &from.campaign]);
