@@ -26,7 +26,7 @@ fn event(number: u32, day: i32) -> Event {
     let amount = Amount::from_units(10);
     let money = Money { amount, currency: Currency::USD, in_project: Some(amount), in_organization: Some(amount), counted: true };
     let source = Acquisition {
-        source: format!("source {number}"),
+        source: format!("source {number}").into(),
         medium: "cpc".into(),
         campaign: "(none)".into(),
         channel: Channel::PaidSearch,

@@ -131,7 +131,7 @@ pub fn payload<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     if bytes.len() >= MAX_ENCODED_BYTES {
         return Err(CodecError::TooLarge);
     }
-    match bincode::serde::decode_from_slice(bytes, config()) {
+    match bincode::serde::borrow_decode_from_slice(bytes, config()) {
         Ok((value, used)) if used == bytes.len() => Ok(value),
         Ok((_, used)) => Err(CodecError::TrailingBytes { count: bytes.len() - used }),
         Err(DecodeError::UnexpectedEnd { .. }) => Err(CodecError::Truncated),

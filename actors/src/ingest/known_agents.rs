@@ -33,7 +33,7 @@ impl KnownAgents {
     fn learn(&mut self, user_agent: &str) -> &Agent {
         let agent = headcount_domain::agent::parse(user_agent);
         let texts = [&agent.browser, &agent.browser_version, &agent.os].into_iter().flatten();
-        let bytes = size_of::<(Box<str>, Agent)>() + user_agent.len() + texts.map(String::len).sum::<usize>();
+        let bytes = size_of::<(Box<str>, Agent)>() + user_agent.len() + texts.map(|text| text.len()).sum::<usize>();
         if self.bytes + bytes > AGENTS_BYTES {
             *self = Self::default();
         }

@@ -84,14 +84,14 @@ impl LiveNotification {
 
     /// The notification of an event, if it asked for one.
     pub(crate) fn of(position: Position, event: &Event) -> Option<Self> {
-        let text = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);
+        let text = |text: Option<&str>| text.map(str::to_owned);
         event.details.notify.filter(|notify| *notify)?;
         Some(Self {
             position,
             event_id: event_id(event.project, event.external_id.as_deref(), position),
             name: event.name.to_string(),
-            message: text(&event.details.message),
-            channel: text(&event.details.channel),
+            message: text(event.details.message.as_deref()),
+            channel: text(event.details.channel.as_deref()),
             at: event.time,
         })
     }

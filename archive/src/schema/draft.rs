@@ -1,5 +1,6 @@
 //! Assembles a row from the values of its columns.
 
+use compact_str::CompactString;
 use headcount_domain::acquisition::{Acquisition, Channel};
 use headcount_domain::agent::{Agent, Device};
 use headcount_domain::company::CompanyKey;
@@ -17,19 +18,19 @@ pub struct Draft {
     pub(super) time: Instant,
     pub(super) received: Instant,
     pub(super) day: Day,
-    pub(super) name: Box<str>,
+    pub(super) name: CompactString,
     pub(super) consented: bool,
     pub(super) who: SentIds,
-    pub(super) external_id: Option<Box<str>>,
+    pub(super) external_id: Option<CompactString>,
     pub(super) money: MoneyDraft,
     pub(super) company: Option<CompanyKey>,
     pub(super) company_domain: Option<CompanyKey>,
     pub(super) email_company: Option<CompanyKey>,
     pub(super) agent: Agent,
     pub(super) device: Option<Device>,
-    pub(super) source: Option<String>,
-    pub(super) medium: Option<String>,
-    pub(super) campaign: Option<String>,
+    pub(super) source: Option<CompactString>,
+    pub(super) medium: Option<CompactString>,
+    pub(super) campaign: Option<CompactString>,
     pub(super) channel: Option<Channel>,
     /// All details except agent and acquisition.
     pub(super) details: Details,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use compact_str::CompactString;
 use headcount_archive::archive::Archive;
 use headcount_archive::row::{Currencies, Row};
 use headcount_archive::seal::{SealOptions, Sealer};
@@ -177,11 +178,11 @@ pub(crate) fn rows(archive: &Archive) -> Vec<Row> {
     rows
 }
 
-fn text() -> impl Strategy<Value = Box<str>> {
+fn text() -> impl Strategy<Value = CompactString> {
     prop_oneof![Just(String::new()), "[a-z]{1,6}", ".{0,30}", "\\PC{0,300}"].prop_map(Into::into)
 }
 
-fn texts<const N: usize>() -> impl Strategy<Value = [Option<Box<str>>; N]> {
+fn texts<const N: usize>() -> impl Strategy<Value = [Option<CompactString>; N]> {
     vec(option::of(text()), N).prop_map(|texts| texts.try_into().unwrap())
 }
 
@@ -209,18 +210,18 @@ fn money() -> impl Strategy<Value = Money> {
 
 fn agent() -> impl Strategy<Value = Agent> {
     (texts::<3>(), proptest::sample::select(Device::ALL)).prop_map(|([browser, version, os], device)| Agent {
-        browser: browser.map(Into::into),
-        browser_version: version.map(Into::into),
-        os: os.map(Into::into),
+        browser,
+        browser_version: version,
+        os,
         device,
     })
 }
 
 fn acquisition() -> impl Strategy<Value = Acquisition> {
     (text(), text(), text(), proptest::sample::select(Channel::ALL)).prop_map(|(source, medium, campaign, channel)| Acquisition {
-        source: source.into(),
-        medium: medium.into(),
-        campaign: campaign.into(),
+        source,
+        medium,
+        campaign,
         channel,
     })
 }

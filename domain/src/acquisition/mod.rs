@@ -11,6 +11,7 @@ mod sources;
 
 use std::borrow::Cow;
 
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use category::Category;
@@ -29,11 +30,11 @@ pub const MAX_VALUE_CHARS: usize = 255;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Acquisition {
     /// The site or sender, or [`DIRECT`].
-    pub source: String,
+    pub source: CompactString,
     /// The kind of link, or [`NONE`].
-    pub medium: String,
+    pub medium: CompactString,
     /// The campaign, or [`NONE`].
-    pub campaign: String,
+    pub campaign: CompactString,
     /// The channel that follows from the other three.
     pub channel: Channel,
 }
@@ -42,7 +43,7 @@ impl Acquisition {
     /// Returns the acquisition of a visit about which nothing is known.
     #[must_use]
     pub fn direct() -> Acquisition {
-        Acquisition { source: DIRECT.to_owned(), medium: NONE.to_owned(), campaign: NONE.to_owned(), channel: Channel::Direct }
+        Acquisition { source: DIRECT.into(), medium: NONE.into(), campaign: NONE.into(), channel: Channel::Direct }
     }
 
     /// Whether the source is unknown. Attribution ignores such a visit if there is any other.
@@ -59,16 +60,16 @@ impl Default for Acquisition {
 }
 
 /// Values that the sender sets explicitly: the event's `_acOverrides`. Empty values count as absent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Overrides {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Overrides<'a> {
     /// The source.
-    pub source: Option<String>,
+    pub source: Option<&'a str>,
     /// The medium.
-    pub medium: Option<String>,
+    pub medium: Option<&'a str>,
     /// The campaign.
-    pub campaign: Option<String>,
+    pub campaign: Option<&'a str>,
     /// The channel's name, in any case; unknown names are ignored.
-    pub channel: Option<String>,
+    pub channel: Option<&'a str>,
 }
 
 /// The fields of an event from which its acquisition is resolved.
@@ -79,22 +80,22 @@ pub struct Touchpoint<'a> {
     /// The external referrer's host, as returned by [`text::referrer_host`].
     pub referrer_host: Option<&'a str>,
     /// The event's `_acOverrides`.
-    pub overrides: Option<&'a Overrides>,
+    pub overrides: Option<Overrides<'a>>,
 }
 
 /// The campaign parameters of a page's URL, trimmed, lower-cased and truncated; `None` if absent or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Utm {
     /// `utm_source`
-    pub source: Option<String>,
+    pub source: Option<CompactString>,
     /// `utm_medium`
-    pub medium: Option<String>,
+    pub medium: Option<CompactString>,
     /// `utm_campaign`
-    pub campaign: Option<String>,
+    pub campaign: Option<CompactString>,
     /// `utm_term`
-    pub term: Option<String>,
+    pub term: Option<CompactString>,
     /// `utm_content`
-    pub content: Option<String>,
+    pub content: Option<CompactString>,
 }
 
 /// Click-id parameters of advertisers' links, in order of precedence, with the source and medium that they imply.
@@ -122,26 +123,28 @@ pub fn utm(url: &str) -> Utm {
 #[must_use]
 pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
     let query = touchpoint.url.map(UrlQuery::read).unwrap_or_default();
-    let overrides = touchpoint.overrides;
-    let overridden = |pick: fn(&Overrides) -> &Option<String>| overrides.and_then(|o| clean(pick(o).as_deref()?));
+    let overrides = touchpoint.overrides.unwrap_or_default();
     let click = query.click_id.map(|index| CLICK_IDS[index]);
     let referrer = touchpoint.referrer_host.and_then(Referrer::of);
 
-    let source = overridden(|o| &o.source)
+    let source = overrides
+        .source
+        .and_then(clean)
         .or(query.utm.source)
         .or(query.source)
         .or(query.reference)
-        .or_else(|| click.map(|(_, source, _)| source.to_owned()))
+        .or_else(|| click.map(|(_, source, _)| source.into()))
         .or_else(|| referrer.as_ref().map(|referrer| referrer.source.clone()))
-        .unwrap_or_else(|| DIRECT.to_owned());
-    let medium = overridden(|o| &o.medium)
+        .unwrap_or_else(|| DIRECT.into());
+    let medium = overrides
+        .medium
+        .and_then(clean)
         .or(query.utm.medium)
-        .or_else(|| click.map(|(_, _, medium)| medium.to_owned()))
-        .or_else(|| referrer.as_ref().map(|referrer| referrer.medium.to_owned()))
-        .unwrap_or_else(|| NONE.to_owned());
-    let campaign = overridden(|o| &o.campaign).or(query.utm.campaign).unwrap_or_else(|| NONE.to_owned());
-    let channel =
-        overrides.and_then(|o| Channel::parse(o.channel.as_deref()?)).unwrap_or_else(|| Channel::of(&source, &medium, &campaign));
+        .or_else(|| click.map(|(_, _, medium)| medium.into()))
+        .or_else(|| referrer.as_ref().map(|referrer| referrer.medium.into()))
+        .unwrap_or_else(|| NONE.into());
+    let campaign = overrides.campaign.and_then(clean).or(query.utm.campaign).unwrap_or_else(|| NONE.into());
+    let channel = overrides.channel.and_then(Channel::parse).unwrap_or_else(|| Channel::of(&source, &medium, &campaign));
     Acquisition { source, medium, campaign, channel }
 }
 
@@ -149,8 +152,8 @@ pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
 #[derive(Default)]
 struct UrlQuery {
     utm: Utm,
-    source: Option<String>,
-    reference: Option<String>,
+    source: Option<CompactString>,
+    reference: Option<CompactString>,
     /// The index in [`CLICK_IDS`] of the first that is present.
     click_id: Option<usize>,
 }
@@ -189,7 +192,7 @@ impl UrlQuery {
 
 /// The source and medium that an external referrer implies.
 struct Referrer {
-    source: String,
+    source: CompactString,
     medium: &'static str,
 }
 
@@ -203,7 +206,7 @@ impl Referrer {
             Some(Category::Social) => "social",
             Some(Category::Shopping | Category::Video | Category::AiAssistant) | None => "referral",
         };
-        let source = site.and_then(|site| site.brand).unwrap_or(host).to_owned();
+        let source = site.and_then(|site| site.brand).unwrap_or(host).into();
         Some(Referrer { source, medium })
     }
 }
@@ -214,15 +217,18 @@ fn clean_host(host: &str) -> Option<Cow<'_, str>> {
     if (1..=MAX_VALUE_CHARS).contains(&host.len()) && host.bytes().all(is_clean) {
         return Some(Cow::Borrowed(host));
     }
-    clean(host).map(Cow::Owned)
+    clean(host).map(|host| Cow::Owned(host.into()))
 }
 
 /// Normalizes a value for comparison and display: trimmed, lower-cased, truncated to [`MAX_VALUE_CHARS`]; `None` if
 /// empty.
-fn clean(value: &str) -> Option<String> {
-    let mut value = text::non_empty(value)?.to_lowercase();
-    value.truncate(text::cut_chars(&value, MAX_VALUE_CHARS).len());
-    Some(value)
+fn clean(value: &str) -> Option<CompactString> {
+    let value = text::non_empty(value)?;
+    if value.len() <= MAX_VALUE_CHARS && value.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Some(value.into());
+    }
+    let lower = value.to_lowercase();
+    Some(text::cut_chars(&lower, MAX_VALUE_CHARS).into())
 }
 
 #[cfg(test)]

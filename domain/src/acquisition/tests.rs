@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Resolves a page and its referrer's host to `source / medium / campaign / channel`.
-fn of(url: &str, referrer_host: Option<&str>, overrides: &Overrides) -> String {
+fn of(url: &str, referrer_host: Option<&str>, overrides: Overrides<'_>) -> String {
     let touchpoint = Touchpoint { url: Some(url), referrer_host, overrides: Some(overrides) };
     let found = resolve(&touchpoint);
     format!("{} / {} / {} / {}", found.source, found.medium, found.campaign, found.channel)
@@ -46,17 +46,17 @@ fn the_page_tells_before_the_referrer() {
         ("https://a.example/#?utm_source=a", None, "(direct) / (none) / (none) / Direct"),
     ];
     for (url, referrer_host, expected) in table {
-        assert_eq!(of(url, referrer_host, &Overrides::default()), expected, "{url} from {referrer_host:?}");
+        assert_eq!(of(url, referrer_host, Overrides::default()), expected, "{url} from {referrer_host:?}");
     }
 }
 
 #[test]
 fn overrides_tell_before_the_page() {
-    let overrides = |source: &str, medium: &str, campaign: &str, channel: &str| Overrides {
-        source: Some(source.to_owned()),
-        medium: Some(medium.to_owned()),
-        campaign: Some(campaign.to_owned()),
-        channel: Some(channel.to_owned()),
+    let overrides = |source: &'static str, medium: &'static str, campaign: &'static str, channel: &'static str| Overrides {
+        source: Some(source),
+        medium: Some(medium),
+        campaign: Some(campaign),
+        channel: Some(channel),
     };
     let url = "https://a.example/?utm_source=google&utm_medium=cpc&utm_campaign=q2";
     let table = [
@@ -68,14 +68,14 @@ fn overrides_tell_before_the_page() {
         (overrides("crm", "call", "x", "Direct"), "crm / call / x / Direct"),
     ];
     for (overrides, expected) in table {
-        assert_eq!(of(url, None, &overrides), expected, "{overrides:?}");
+        assert_eq!(of(url, None, overrides), expected, "{overrides:?}");
     }
 }
 
 #[test]
 fn campaign_parameters_are_lower_cased_and_cut() {
     let found = utm("/?utm_source=A&utm_medium=B&utm_campaign=C&utm_term=D+E&utm_content=%C3%89");
-    let text = |value: &str| Some(value.to_owned());
+    let text = |value: &str| Some(CompactString::from(value));
     let expected = Utm { source: text("a"), medium: text("b"), campaign: text("c"), term: text("d e"), content: text("é") };
     assert_eq!(found, expected);
     assert_eq!(utm("https://a.example/"), Utm::default());

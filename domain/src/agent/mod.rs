@@ -9,6 +9,7 @@ mod words;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use woothee::parser::{Parser, WootheeResult};
 
@@ -41,11 +42,11 @@ named_values! {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Agent {
     /// The browser's usual name (`Chrome`, `Safari`, `Samsung Internet`), or the name of a well-known bot.
-    pub browser: Option<String>,
+    pub browser: Option<CompactString>,
     /// The browser's full version, as sent: `124.0.2478.51`.
-    pub browser_version: Option<String>,
+    pub browser_version: Option<CompactString>,
     /// The operating system, without its version: `Windows`, `macOS`, `iOS`, `Android`, `Linux`, `ChromeOS` …
-    pub os: Option<String>,
+    pub os: Option<CompactString>,
     /// The kind of device.
     pub device: Device,
 }
@@ -122,9 +123,9 @@ fn names_a_page(user_agent: &str) -> bool {
     addresses.any(|(at, _)| !is_explorer || user_agent[..at].trim_end().ends_with('+'))
 }
 
-fn known(name: &str) -> Option<String> {
+fn known(name: &str) -> Option<CompactString> {
     let is_known = !name.is_empty() && name != "UNKNOWN" && name != "misc crawler";
-    is_known.then(|| name.to_owned())
+    is_known.then(|| name.into())
 }
 
 fn browser_name<'a>(found: &WootheeResult<'a>) -> &'a str {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 fn summary(user_agent: &str) -> String {
     let agent = parse(user_agent);
-    let text = |part: Option<String>| part.unwrap_or_else(|| "-".to_owned());
+    let text = |part: Option<CompactString>| part.unwrap_or_else(|| "-".into());
     format!("{} {} {} {}", text(agent.browser), text(agent.browser_version), text(agent.os), agent.device)
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 /// The maximum length of a DNS name, in characters (RFC 1035 §2.3.4).
@@ -58,7 +59,7 @@ fn reads_as_domain(text: &str) -> bool {
 
 /// The key of a company within an organization: its domain if it has one, else the id as sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct CompanyKey(String);
+pub struct CompanyKey(CompactString);
 
 impl CompanyKey {
     /// Returns the key of a `group_id`: the normalized domain if it is one, else the trimmed id. `None` if nothing
@@ -66,28 +67,28 @@ impl CompanyKey {
     #[must_use]
     pub fn from_group_id(group_id: &str) -> Option<CompanyKey> {
         if let Some(domain) = normalise_domain(group_id) {
-            return Some(CompanyKey(domain));
+            return Some(CompanyKey(domain.into()));
         }
         let id = group_id.trim();
-        (!id.is_empty()).then(|| CompanyKey(id.to_owned()))
+        (!id.is_empty()).then(|| CompanyKey(id.into()))
     }
 
     /// Returns the key of a domain in any spelling; `None` if it is not a domain.
     #[must_use]
     pub fn from_domain(domain: &str) -> Option<CompanyKey> {
-        normalise_domain(domain).map(CompanyKey)
+        normalise_domain(domain).map(|domain| CompanyKey(domain.into()))
     }
 
     /// Returns the key of the company of an e-mail address; `None` for free mail and invalid addresses.
     #[must_use]
     pub fn from_email(email: &str) -> Option<CompanyKey> {
-        domain_of_email(email).filter(|domain| !is_free_mail(domain)).map(CompanyKey)
+        domain_of_email(email).filter(|domain| !is_free_mail(domain)).map(|domain| CompanyKey(domain.into()))
     }
 
     /// The key that was recorded as `key`, without normalising it again.
     #[must_use]
     pub fn from_recorded(key: &str) -> CompanyKey {
-        CompanyKey(key.to_owned())
+        CompanyKey(key.into())
     }
 
     /// Whether the key is a domain.
@@ -112,7 +113,7 @@ impl CompanyKey {
     /// Converts the key to text.
     #[must_use]
     pub fn into_string(self) -> String {
-        self.0
+        self.0.into()
     }
 }
 

@@ -281,7 +281,7 @@ impl Predicate {
     /// Whether everything holds that does not belong to the session.
     #[must_use]
     pub fn matches_event(&self, event: &Event) -> bool {
-        let is_named = self.event_name.as_ref().is_none_or(|name| *name == event.name);
+        let is_named = self.event_name.as_ref().is_none_or(|name| **name == *event.name);
         is_named && self.filters.iter().all(|filter| filter.needs_session() || filter.matches(event, None))
     }
 

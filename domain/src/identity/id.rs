@@ -1,5 +1,6 @@
 //! The ids of identities.
 
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey, public_id};
@@ -8,9 +9,9 @@ use crate::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey, public_id};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum IdentityId {
     /// The `user_id` as sent. Shared by all projects of an organization.
-    User(Box<str>),
+    User(CompactString),
     /// The `anonymous_id` as sent. Local to its project.
-    Anonymous(Box<str>),
+    Anonymous(CompactString),
     /// A cookieless visitor of one UTC day.
     Visitor(u128),
     /// No identity: all events without consent. Never counted as a user or a session.

@@ -1,5 +1,6 @@
 //! Admission: turns a submission into the event to log, or into the reason for not recording it.
 
+use compact_str::CompactString;
 use serde_json::value::RawValue;
 
 use crate::acquisition::{self, Overrides, Touchpoint};
@@ -346,7 +347,7 @@ fn reported_domain(metadata: Option<&str>) -> Option<CompanyKey> {
 }
 
 fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> Details {
-    let keep = |field: &Option<Text<'_>>| text(field.as_ref()).map(Box::from);
+    let keep = |field: &Option<Text<'_>>| text(field.as_ref()).map(CompactString::from);
     let categories = s.privacy_categories.as_ref().or(s.pc.as_ref());
     Details {
         url: keep(&s.url),
@@ -375,12 +376,11 @@ fn without_person(details: &mut Details) {
 fn touchpoint(s: &Submission<'_>, overrides: &RawOverrides<'_>) -> acquisition::Acquisition {
     let url = text(s.url.as_ref());
     let host = page::referrer_host(text(s.referrer.as_ref()), text(s.hostname.as_ref()), url);
-    let owned = |field: &Option<Text<'_>>| text(field.as_ref()).map(str::to_owned);
     let overrides = Overrides {
-        source: owned(&overrides.source),
-        medium: owned(&overrides.medium),
-        campaign: owned(&overrides.campaign),
-        channel: owned(&overrides.channel),
+        source: text(overrides.source.as_ref()),
+        medium: text(overrides.medium.as_ref()),
+        campaign: text(overrides.campaign.as_ref()),
+        channel: text(overrides.channel.as_ref()),
     };
-    acquisition::resolve(&Touchpoint { url, referrer_host: host.as_deref(), overrides: Some(&overrides) })
+    acquisition::resolve(&Touchpoint { url, referrer_host: host.as_deref(), overrides: Some(overrides) })
 }

@@ -41,9 +41,9 @@ fn acquisition() -> impl Strategy<Value = Option<Acquisition>> {
     let parts =
         (text(&["google", "mail", "(direct)"][..]), text(&["cpc", "(none)"][..]), text(&["spring", "fall", "(none)"][..]));
     proptest::option::of(parts.prop_map(|(source, medium, campaign)| Acquisition {
-        source: source.to_owned(),
-        medium: medium.to_owned(),
-        campaign: campaign.to_owned(),
+        source: source.into(),
+        medium: medium.into(),
+        campaign: campaign.into(),
         channel: Channel::Direct,
     }))
 }

@@ -77,7 +77,8 @@ fn order(mut event: Event) -> Event {
 
 fn from(mut event: Event, source: String, campaign: String) -> Event {
     let medium = "cpc".into();
-    event.details.acquisition = Some(Acquisition { source, medium, campaign, channel: Channel::PaidSearch });
+    event.details.acquisition =
+        Some(Acquisition { source: source.into(), medium, campaign: campaign.into(), channel: Channel::PaidSearch });
     event
 }
 

@@ -85,7 +85,7 @@ impl<'e> EventRow<'e> {
     ) -> serde_json::Result<Self> {
         let (details, money) = (&event.details, event.money.as_ref());
         let (agent, from) = (details.agent.as_ref(), details.acquisition.as_ref());
-        let text = |get: fn(&Agent) -> &Option<String>| agent.and_then(|agent| get(agent).as_deref());
+        let text = |get: fn(&Agent) -> Option<&str>| agent.and_then(get);
         Ok(Self {
             event_id: event_id(event.project, event.external_id.as_deref(), position),
             project_id: event.project.to_string(),
@@ -113,9 +113,9 @@ impl<'e> EventRow<'e> {
             value: money.map(|money| Number(money.amount)),
             currency: money.map(|money| money.currency.as_str()),
             metadata: details.metadata.as_deref().map(serde_json::from_str).transpose()?,
-            browser: text(|agent| &agent.browser),
-            browser_version: text(|agent| &agent.browser_version),
-            os: text(|agent| &agent.os),
+            browser: text(|agent| agent.browser.as_deref()),
+            browser_version: text(|agent| agent.browser_version.as_deref()),
+            os: text(|agent| agent.os.as_deref()),
             device: agent.map(|agent| agent.device.name()),
             location_country: details.country.as_ref().map(Country::as_str),
             source: from.map(|from| from.source.as_str()),

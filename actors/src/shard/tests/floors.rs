@@ -94,7 +94,7 @@ fn fill_with_orders(rig: &mut Rig, project: ProjectId) {
         rig.send(project, (0..ORDERS).map(order).collect());
         let source = format!("s{}", user % 3);
         let mut visit = Event { name: "pageview".into(), ..of(user, 18_800) };
-        visit.details.acquisition = Some(Acquisition { source, ..Acquisition::direct() });
+        visit.details.acquisition = Some(Acquisition { source: source.into(), ..Acquisition::direct() });
         rig.send(project, vec![visit]);
     }
 }

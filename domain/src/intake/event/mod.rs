@@ -6,6 +6,7 @@
 
 mod v1;
 
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 pub use v1::EventV1;
@@ -39,11 +40,11 @@ pub struct Event {
     /// The calendar day of `time` in the organization's timezone.
     pub day: Day,
     /// The event's name, 1 to 100 characters.
-    pub name: Box<str>,
+    pub name: CompactString,
     /// The ids in the event.
     pub who: SentIds,
     /// The event's idempotency key, unique in the project.
-    pub external_id: Option<Box<str>>,
+    pub external_id: Option<CompactString>,
     /// The event's money, if it has a `value`.
     pub money: Option<Money>,
     /// The company that the event names directly.
@@ -60,9 +61,9 @@ pub struct Event {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentIds {
     /// The user, as sent.
-    pub user_id: Option<Box<str>>,
+    pub user_id: Option<CompactString>,
     /// The browser or device, as sent.
-    pub anonymous_id: Option<Box<str>>,
+    pub anonymous_id: Option<CompactString>,
     /// The cookieless visitor; only set if no id was sent.
     pub visitor: Option<u128>,
 }
@@ -86,35 +87,35 @@ pub struct Money {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Details {
     /// The page's address.
-    pub url: Option<Box<str>>,
+    pub url: Option<CompactString>,
     /// The page's host.
-    pub hostname: Option<Box<str>>,
+    pub hostname: Option<CompactString>,
     /// The referrer.
-    pub referrer: Option<Box<str>>,
+    pub referrer: Option<CompactString>,
     /// The screen, `1920x1080` or a name.
-    pub screen: Option<Box<str>>,
+    pub screen: Option<CompactString>,
     /// The language tag.
-    pub language: Option<Box<str>>,
+    pub language: Option<CompactString>,
     /// The notification channel.
-    pub channel: Option<Box<str>>,
+    pub channel: Option<CompactString>,
     /// The notification's text.
-    pub message: Option<Box<str>>,
+    pub message: Option<CompactString>,
     /// Whether to notify.
     pub notify: Option<bool>,
     /// The type of the group, if the event names a group.
-    pub group_type: Option<Box<str>>,
+    pub group_type: Option<CompactString>,
     /// The group, as sent.
-    pub group_id: Option<Box<str>>,
+    pub group_id: Option<CompactString>,
     /// The e-mail address that the event reports, normalised.
-    pub email: Option<Box<str>>,
+    pub email: Option<CompactString>,
     /// The granted categories, as sent.
-    pub privacy_categories: Option<Box<str>>,
+    pub privacy_categories: Option<CompactString>,
     /// The privacy signals, as sent in the body and in headers.
-    pub privacy_signals: Option<Box<str>>,
+    pub privacy_signals: Option<CompactString>,
     /// The source of the consent.
-    pub consent_source: Option<Box<str>>,
+    pub consent_source: Option<CompactString>,
     /// Any JSON, as sent.
-    pub metadata: Option<Box<str>>,
+    pub metadata: Option<CompactString>,
     /// The parsed user agent; absent without consent.
     pub agent: Option<Agent>,
     /// The acquisition, resolved with the tables at the time of receipt; absent without consent.
@@ -127,13 +128,13 @@ pub struct Details {
 impl Details {
     /// Returns what an event without consent keeps of the page's address: no query, fragment and userinfo.
     #[must_use]
-    pub fn url_without_person(&self) -> Option<Box<str>> {
+    pub fn url_without_person(&self) -> Option<CompactString> {
         self.url.as_deref().map(|url| text::page_without_userinfo(url).into())
     }
 
     /// Returns what an event without consent keeps of the referrer: the host, if it is another one.
     #[must_use]
-    pub fn referrer_without_person(&self) -> Option<Box<str>> {
+    pub fn referrer_without_person(&self) -> Option<CompactString> {
         let host = text::referrer_host(self.referrer.as_deref(), self.hostname.as_deref(), self.url.as_deref())?;
         Some(text::host_as_referrer(&host).into())
     }

@@ -2,6 +2,7 @@
 //!
 //! Its fields use the current types. Changing the encoding of such a type requires a copy of the old one here.
 
+use compact_str::CompactString;
 use serde::Deserialize;
 
 use crate::acquisition::Acquisition;
@@ -18,9 +19,9 @@ pub struct EventV1 {
     time: Instant,
     received: Instant,
     day: Day,
-    name: Box<str>,
+    name: CompactString,
     who: SentIds,
-    external_id: Option<Box<str>>,
+    external_id: Option<CompactString>,
     money: Option<Money>,
     company: Option<CompanyKey>,
     company_domain: Option<CompanyKey>,
@@ -30,21 +31,21 @@ pub struct EventV1 {
 
 #[derive(Debug, Deserialize)]
 struct DetailsV1 {
-    url: Option<Box<str>>,
-    hostname: Option<Box<str>>,
-    referrer: Option<Box<str>>,
-    screen: Option<Box<str>>,
-    language: Option<Box<str>>,
-    channel: Option<Box<str>>,
-    message: Option<Box<str>>,
+    url: Option<CompactString>,
+    hostname: Option<CompactString>,
+    referrer: Option<CompactString>,
+    screen: Option<CompactString>,
+    language: Option<CompactString>,
+    channel: Option<CompactString>,
+    message: Option<CompactString>,
     notify: Option<bool>,
-    group_type: Option<Box<str>>,
-    group_id: Option<Box<str>>,
-    email: Option<Box<str>>,
-    privacy_categories: Option<Box<str>>,
-    privacy_signals: Option<Box<str>>,
-    consent_source: Option<Box<str>>,
-    metadata: Option<Box<str>>,
+    group_type: Option<CompactString>,
+    group_id: Option<CompactString>,
+    email: Option<CompactString>,
+    privacy_categories: Option<CompactString>,
+    privacy_signals: Option<CompactString>,
+    consent_source: Option<CompactString>,
+    metadata: Option<CompactString>,
     agent: Option<Agent>,
     acquisition: Option<Acquisition>,
 }

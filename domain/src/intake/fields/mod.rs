@@ -8,6 +8,7 @@ mod number;
 use std::borrow::Cow;
 use std::fmt;
 
+use compact_str::CompactString;
 pub(crate) use metadata::metadata_text;
 pub use metadata::{MAX_PATH_BYTES, MetadataPath, PathError, Scalar};
 pub use number::Number;
@@ -229,8 +230,8 @@ fn page(url: &str) -> Option<String> {
     Some(text::page_url(url)).filter(|page| !page.is_empty())
 }
 
-fn utm(url: Option<&str>, pick: fn(Utm) -> Option<String>) -> Option<Cow<'static, str>> {
-    pick(acquisition::utm(url?)).map(Cow::Owned)
+fn utm(url: Option<&str>, pick: fn(Utm) -> Option<CompactString>) -> Option<Cow<'static, str>> {
+    pick(acquisition::utm(url?)).map(|value| Cow::Owned(value.into()))
 }
 
 /// The fields that all events of a session take from its earliest event.
