@@ -152,6 +152,11 @@ pub fn external_ids_of(project: ProjectId) -> [u8; 6] {
 /// The domain separator of the keys of types.
 const TYPE_SPACE: u8 = 10;
 
+/// What is hashed before a text: its space and scope.
+const PREFIX_LEN: usize = size_of::<u8>() + size_of::<u64>();
+/// The bytes up to which space, scope and text are hashed at once.
+const SHORT_MESSAGE: usize = 128;
+
 /// Computes [`RecordKey`]s and fingerprints with a secret key, so that nobody can craft colliding names.
 #[derive(Clone)]
 pub struct KeyHasher {
@@ -261,6 +266,16 @@ impl KeyHasher {
     }
 
     fn hash(&self, space: u8, scope: u64, bytes: &[u8]) -> RecordKey {
+        let (mut message, len) = ([0; SHORT_MESSAGE], PREFIX_LEN + bytes.len());
+        let Some(rest) = message.get_mut(PREFIX_LEN..len) else { return self.hash_in_parts(space, scope, bytes) };
+        rest.copy_from_slice(bytes);
+        message[0] = space;
+        message[1..PREFIX_LEN].copy_from_slice(&scope.to_le_bytes());
+        RecordKey(SipHasher13::new_with_key(&self.key).hash(&message[..len]).as_u128())
+    }
+
+    /// [`KeyHasher::hash`] of a text of any length. Several writes cost more than a copy of a short one.
+    fn hash_in_parts(&self, space: u8, scope: u64, bytes: &[u8]) -> RecordKey {
         let mut hasher = SipHasher13::new_with_key(&self.key);
         hasher.write_u8(space);
         hasher.write_u64(scope);
@@ -361,6 +376,15 @@ mod tests {
             assert!(of(project, "x").starts_with(&external_ids_of(ProjectId(project))) && of(project, "x") != of(project, "y"));
         }
         assert_ne!(external_ids_of(ProjectId(1)), external_ids_of(ProjectId(2)));
+    }
+
+    #[test]
+    fn short_and_long_texts_are_hashed_alike() {
+        let hasher = KeyHasher::new([7; 16]);
+        let text: Vec<u8> = (0..=u8::MAX).collect();
+        for len in 0..text.len() {
+            assert_eq!(hasher.hash(3, 1 << 40, &text[..len]), hasher.hash_in_parts(3, 1 << 40, &text[..len]), "{len} bytes");
+        }
     }
 
     #[test]

@@ -25,7 +25,15 @@ pub fn cut_chars(text: &str, max_chars: usize) -> &str {
 /// Trims the text; `None` if nothing remains, so that empty strings count as absent.
 #[must_use]
 pub fn non_empty(text: &str) -> Option<&str> {
-    Some(text.trim()).filter(|text| !text.is_empty())
+    Some(trimmed(text)).filter(|text| !text.is_empty())
+}
+
+/// As `trim`, with little work for text that is trimmed already and has an ASCII character at each end, as nearly every text.
+fn trimmed(text: &str) -> &str {
+    match text.as_bytes() {
+        [b'!'..=b'~', .., b'!'..=b'~'] => text,
+        _ => text.trim(),
+    }
 }
 
 /// Returns a URL without its query and fragment, trimmed: the form in which pages are counted.
@@ -115,13 +123,13 @@ pub fn decode_param(text: &str) -> Cow<'_, str> {
 }
 
 fn before_query(url: &str) -> &str {
-    let url = url.trim();
-    memchr::memchr2(b'?', b'#', url.as_bytes()).map_or(url, |end| url[..end].trim_end())
+    let url = trimmed(url);
+    memchr::memchr2(b'?', b'#', url.as_bytes()).map_or(url, |end| trimmed(&url[..end]))
 }
 
 /// Splits an absolute URL without query and fragment into authority and path. As in browsers, `\` is equivalent to `/`.
 fn split_authority(page: &str) -> Option<(&str, &str)> {
-    let page = page.trim();
+    let page = trimmed(page);
     let is_slash = |byte: u8| byte == b'/' || byte == b'\\';
     let slashes = memchr::memchr2(b'/', b'\\', page.as_bytes())?;
     let has_two = page.as_bytes().get(slashes + 1).copied().is_some_and(is_slash);

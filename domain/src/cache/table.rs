@@ -177,7 +177,8 @@ impl<T: Record> Table<T> {
     /// Inserts or replaces a record. A former record of the key must have been looked up before.
     pub fn insert(&mut self, key: RecordKey, value: T) {
         if let Entry::Vacant(entry) = self.slots.entry(key) {
-            let slot = Box::new(CachedRecord { changed_in: self.generation, ..*CachedRecord::saved(value) });
+            let mut slot = CachedRecord::saved(value);
+            slot.changed_in = self.generation;
             self.dirty.push(key);
             self.queue.push_back(key);
             self.resident_bytes += slot.weight as usize;

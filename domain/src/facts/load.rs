@@ -134,7 +134,8 @@ impl Facts {
         for orders in [change.orders, change.orders_by_first].into_iter().filter(|orders| !orders.is_empty()) {
             self.orders.load(orders.from.sort_key(), orders.to.sort_key(), &mut page)?;
         }
-        for gap in self.between_runs(change.inline) {
+        let inline = if self.orders.has_pages() { self.between_runs(change.inline) } else { Vec::new() };
+        for gap in inline {
             self.orders.load(gap.from.sort_key(), gap.to.sort_key(), &mut page)?;
         }
         for times in [change.orders, change.inline, change.runs].into_iter().filter(|times| !times.is_empty()) {

@@ -75,7 +75,14 @@ impl Facts {
 
     /// Returns the orders in `times` that are in no run, in order.
     pub fn inline_orders(&self, times: Times) -> impl Iterator<Item = &Order> {
-        self.between_runs(times).into_iter().flat_map(|gap| self.orders(gap))
+        // Most entities have no orders.
+        let gaps = if self.orders.is_empty() { Vec::new() } else { self.between_runs(times) };
+        gaps.into_iter().flat_map(|gap| self.orders(gap))
+    }
+
+    /// Whether there are no runs, and too few orders for one.
+    fn has_few_orders(&self, most: usize) -> bool {
+        self.order_runs.is_none() && self.orders.len() <= most
     }
 
     fn count_orders(&self, times: Times) -> usize {
@@ -86,10 +93,10 @@ impl Facts {
     /// only a few orders outside of runs may change their touch. Requires [`Facts::load_recut`].
     #[must_use]
     pub fn recut(&self, change: DirtyRange, limits: &Limits) -> Option<Recut> {
-        if change.inline.is_empty() {
+        let most = limits.max_inline_run;
+        if change.inline.is_empty() || self.has_few_orders(most) {
             return None;
         }
-        let most = limits.max_inline_run;
         let cut = change.new_touch.and_then(|at| Some((at, self.order_runs.as_ref()?.at(at)?)));
         if let Some((at, run)) = cut.filter(|(at, run)| run.from < *at) {
             return Some(self.cut(run, at, most));
@@ -136,7 +143,7 @@ impl Facts {
     ///
     /// # Errors The error of `page`.
     pub fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
-        if change.inline.is_empty() {
+        if change.inline.is_empty() || self.has_few_orders(0) {
             return Ok(());
         }
         let cut = change.new_touch.and_then(|at| Some((at, self.order_runs.as_ref()?.at(at)?)));

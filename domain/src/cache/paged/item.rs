@@ -122,6 +122,43 @@ pub(crate) fn place_near_end<T>(list: &[T], is_before: impl Fn(&T) -> bool) -> u
     }
 }
 
+/// As `partition_point` of the items with sort keys below `number`, for keys that are spread evenly, as hashes are: where the key lies between the
+/// first and the last one tells where about the item is. A binary search would wait for memory at each step.
+pub(crate) fn place_by_spread<T>(list: &[T], number: SortKey, sort_key: impl Fn(&T) -> SortKey) -> usize {
+    let is_before = |at: usize| list.get(at).is_some_and(|item| sort_key(item) < number);
+    let (Some(first), Some(last)) = (list.first().map(&sort_key), list.last().map(&sort_key)) else { return 0 };
+    if number <= first {
+        return 0;
+    }
+    if last < number {
+        return list.len();
+    }
+    let guess = share_of(list.len(), number.abs_diff(first), last.abs_diff(first));
+    // All items below `from` are before it, and none from `to` on.
+    let (mut from, mut to, mut step) = (guess + 1, list.len(), 1);
+    if is_before(guess) {
+        while from + step < to && is_before(from + step) {
+            (from, step) = (from + step + 1, step * 2);
+        }
+        to = to.min(from + step);
+    } else {
+        to = guess;
+        while step <= to && !is_before(to - step) {
+            (to, step) = (to - step, step * 2);
+        }
+        from = to.saturating_sub(step);
+    }
+    from + list[from..to].partition_point(|item| sort_key(item) < number)
+}
+
+/// Returns about `part / whole` of `len`, and less than `len`. `part` is at most `whole`, which isn't 0.
+fn share_of(len: usize, part: u128, whole: u128) -> usize {
+    let shift = (u128::BITS - whole.leading_zeros()).saturating_sub(32);
+    let (part, whole) = ((part >> shift) as u64, (whole >> shift) as u64);
+    let share = (len as u64).saturating_mul(part) / whole.max(1);
+    usize::try_from(share).unwrap_or(usize::MAX).min(len - 1)
+}
+
 /// Inserts an item with little spare capacity, because most lists are short and there are millions of them.
 pub(crate) fn insert_tight<T>(list: &mut Vec<T>, at: usize, item: T) {
     if list.len() == list.capacity() {

@@ -12,5 +12,5 @@ mod sealed;
 mod tests;
 
 pub use item::{Item, SortKey, day_sort_key, first_in_day, last_in_day, record_sort_key, sort_key_in_day};
-pub(crate) use item::{insert_tight, item_of_page, place_near_end};
+pub(crate) use item::{insert_tight, item_of_page, place_by_spread, place_near_end};
 pub use list::Paged;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::item::{Item, SortKey, place_near_end, within};
+use super::item::{Item, SortKey, place_by_spread, place_near_end, within};
 use crate::fault::Fault;
 
 /// A sealed page.
@@ -112,7 +112,7 @@ impl<T: Item> Sealed<T> {
     }
 
     pub(super) fn after(&self, number: SortKey) -> Option<SortKey> {
-        let end = self.pages.partition_point(|page| page.first <= number);
+        let end = self.begun(number);
         let in_its_page = self.pages[..end].last().filter(|page| page.items > 0 && page.last > number).and_then(|page| {
             let items = page.items();
             items.get(place_near_end(items, |item| item.sort_key() <= number)).map(T::sort_key)
@@ -137,7 +137,17 @@ impl<T: Item> Sealed<T> {
 
     /// Returns the index of the page that `number` belongs to.
     fn place(&self, number: SortKey) -> usize {
-        self.pages.partition_point(|page| page.from() <= number).saturating_sub(1)
+        // The first page begins before all sort keys, and the end of the last one is known.
+        let later = self.pages.get(1..).unwrap_or_default();
+        place_by_spread(later, number.saturating_add(1), Page::from)
+    }
+
+    /// Returns how many pages begin at or before `number`: all of them, if it belongs to the recent part, as it mostly does.
+    fn begun(&self, number: SortKey) -> usize {
+        if number >= self.recent_from {
+            return self.pages.len();
+        }
+        self.pages.partition_point(|page| page.first <= number)
     }
 
     /// Returns the indexes of the pages that may contain sort keys from `first` to `last`.
@@ -147,7 +157,8 @@ impl<T: Item> Sealed<T> {
             return self.pages.len()..self.pages.len();
         }
         let from = self.place(first);
-        let to = self.pages.partition_point(|page| page.from() <= last);
+        let to =
+            if first == last { (from + 1).min(self.pages.len()) } else { self.pages.partition_point(|page| page.from() <= last) };
         from..to.max(from)
     }
 
@@ -174,12 +185,12 @@ impl<T: Item> Sealed<T> {
     }
 
     pub(super) fn digests_until(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
-        let end = self.pages.partition_point(|page| page.first <= number);
+        let end = self.begun(number);
         self.pages[..end].iter().rev().map(|page| &page.digest)
     }
 
     pub(super) fn digests_after(&self, number: SortKey) -> impl Iterator<Item = &T::Digest> {
-        let end = self.pages.partition_point(|page| page.first <= number);
+        let end = self.begun(number);
         self.pages[end..].iter().map(|page| &page.digest)
     }
 

@@ -123,3 +123,25 @@ fn neither_a_page_nor_the_list_of_pages_grows_without_bound() {
         assert_eq!(list.len(), 100_000, "{order}");
     }
 }
+
+#[test]
+fn places_are_found_whatever_the_spread() {
+    let mut seed = 7_u64;
+    let mut below = |most: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % most
+    };
+    for round in 0..2_000_u32 {
+        // Even, uneven, and far apart; with equal ones.
+        let scale = [1, 1 << 50, 1 << 100][round as usize % 3];
+        let mut keys: Vec<SortKey> = (0..below(40)).map(|_| SortKey::from(below(60)).pow(1 + round % 2) * scale).collect();
+        if round % 5 == 0 {
+            keys.extend([SortKey::MIN, SortKey::MAX]);
+        }
+        keys.sort_unstable();
+        for wanted in keys.iter().flat_map(|key| [key.saturating_sub(1), *key, key.saturating_add(1)]).chain([0, 1 << 70]) {
+            let expected = keys.partition_point(|key| *key < wanted);
+            assert_eq!(place_by_spread(&keys, wanted, |key| *key), expected, "{wanted} in {keys:?}");
+        }
+    }
+}

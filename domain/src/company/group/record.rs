@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::pages::{ActiveDay, Alias, DaySums, GroupPage, LoadGroupPage, Membership};
 use super::sums::{GroupSums, MemberDay};
 use crate::cache::paged::{
-    Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end, record_sort_key, sort_key_in_day,
+    Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_by_spread, place_near_end,
+    record_sort_key, sort_key_in_day,
 };
 use crate::contribution::Sign;
 use crate::facts::Moment;
@@ -154,6 +155,13 @@ impl FormerMembers {
     }
 }
 
+/// Returns the place of a member in the visits of a day. Sort keys have most of a member's key, and nearly always tell it from others.
+fn place_of_visit(visits: &[ActiveDay], number: SortKey, member: RecordKey) -> usize {
+    let at = place_by_spread(visits, number, ActiveDay::sort_key);
+    let rest = visits[at..].iter();
+    at + rest.take_while(|visit| visit.sort_key() == number && visit.member < member).count()
+}
+
 /// The maximum number of days, in both directions together, between an event of a day and the start of that day in UTC.
 const DAYS_OVERLAP: i32 = 5;
 
@@ -265,7 +273,7 @@ impl Group {
         let number = sort_key_in_day(day, member);
         self.visits.load(number, number, &mut load)?;
         let is_new = self.visits.change(number, limits, |visits| {
-            let at = place_near_end(visits, |visit| (visit.day, visit.member) < (day, member));
+            let at = place_of_visit(visits, number, member);
             match visits.get_mut(at) {
                 Some(visit) if (visit.day, visit.member) == (day, member) => {
                     visit.did.events += did.events;
@@ -295,7 +303,7 @@ impl Group {
         let number = record_sort_key(member);
         self.roster.load(number, number, load)?;
         let (before, after) = self.roster.change(number, limits, |roster| {
-            let at = roster.partition_point(|other| other.member < member);
+            let at = place_by_spread(roster, number, Membership::sort_key);
             match roster.get_mut(at) {
                 Some(known) if known.member == member => {
                     let before = known.last;
