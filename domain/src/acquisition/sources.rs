@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
 use super::brands::{BRANDS, Brand};
@@ -23,15 +24,38 @@ pub(super) struct Site {
 /// Second-level labels under which countries register domains: `google.co.uk`, `google.com.br`.
 const SECOND_LEVELS: [&str; 6] = ["co", "com", "net", "org", "ne", "or"];
 
+/// FNV-1a, which is quick for the few letters of a host. Nobody chooses what is in the tables, so that it need not withstand anybody.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    }
+
+    fn finish(&self) -> u64 {
+        // The upper bits, by which tables tell entries apart, change little with the last letters.
+        self.0 ^ self.0.rotate_left(32)
+    }
+}
+
+type SiteTable<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
+
+#[derive(Default)]
 struct Index {
     /// Words that identify a site in a `utm_source`.
-    words: HashMap<&'static str, Option<Category>>,
+    words: SiteTable<&'static str, Option<Category>>,
     /// Hosts, `.host` for all subdomains of a host, and `name.` for a name under any country suffix.
-    hosts: HashMap<Cow<'static, str>, Site>,
+    hosts: SiteTable<Cow<'static, str>, Site>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index { words: HashMap::new(), hosts: HashMap::new() };
+    let mut index = Index::default();
     for (list, category) in
         [(SEARCH, Category::Search), (SOCIAL, Category::Social), (SHOPPING, Category::Shopping), (VIDEO, Category::Video)]
     {

@@ -24,6 +24,8 @@ static FREE_MAIL: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 /// Userinfo is only removed after a scheme, so that an e-mail address is not taken for a domain. Idempotent.
 #[must_use]
 pub fn normalise_domain(text: &str) -> Option<String> {
+    // Nearly all ids of companies have none.
+    memchr::memchr(b'.', text.as_bytes())?;
     let text = text.trim();
     let authority = match text.split_once("//") {
         Some((scheme, rest)) if scheme.is_empty() || scheme.ends_with(':') => {
@@ -133,6 +135,8 @@ impl fmt::Display for CompanyKey {
 /// exactly one `@`, text before it, a domain with a dot and no empty label after it, and no white space.
 #[must_use]
 pub fn normalise_email(text: &str) -> Option<String> {
+    // Nearly all ids of users have none.
+    memchr::memchr(b'@', text.as_bytes())?;
     let email = text.trim().to_lowercase();
     let (local, domain) = email.split_once('@')?;
     let is_allowed = |letter: char| match letter {

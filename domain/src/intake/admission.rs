@@ -1,7 +1,6 @@
 //! Admission: turns a submission into the event to log, or into the reason for not recording it.
 
 use compact_str::CompactString;
-use serde_json::value::RawValue;
 
 use crate::acquisition::{self, Overrides, Touchpoint};
 use crate::agent::{Agent, Device};
@@ -10,8 +9,9 @@ use crate::ids::KeyHasher;
 use crate::intake::country::Country;
 use crate::intake::event::{Details, Event, Money, SentIds};
 use crate::intake::fields::metadata_text;
+use crate::intake::metadata_bounds::check_metadata;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
-use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, RawOverrides, Submission, Text, check_metadata, text};
+use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, Raw, RawOverrides, Submission, Text, text};
 use crate::money::{Amount, AmountError, Currency};
 use crate::text as page;
 use crate::time::{Instant, clamp_timestamp};
@@ -188,10 +188,10 @@ fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
 }
 
 /// Returns the time of the event, and whether the time of receipt replaced its timestamp.
-fn time(timestamp: Option<&RawValue>, received: Instant) -> Result<(Instant, bool), Invalid> {
+fn time(timestamp: Option<Raw<'_>>, received: Instant) -> Result<(Instant, bool), Invalid> {
     let wrong =
         || Invalid::parameter("timestamp", "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970");
-    let Some(raw) = timestamp.map(RawValue::get).filter(|raw| *raw != "null" && *raw != "\"\"") else {
+    let Some(raw) = timestamp.map(|raw| raw.0).filter(|raw| *raw != "null" && *raw != "\"\"") else {
         return Ok((received, false));
     };
     let sent = if raw.starts_with('"') {
@@ -217,7 +217,7 @@ fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender) -> Result
         ),
         None => None,
     };
-    let Some(raw) = submission.value.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(None) };
+    let Some(raw) = submission.value.map(|raw| raw.0).filter(|raw| *raw != "null") else { return Ok(None) };
     let amount = Amount::parse(raw).map_err(|error| {
         Invalid::parameter(
             "value",
@@ -259,19 +259,19 @@ pub fn is_group_type(kind: &str) -> bool {
 }
 
 fn metadata<'s>(submission: &'s Submission<'_>) -> Result<Option<&'s str>, Invalid> {
-    let Some(raw) = submission.metadata.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(None) };
+    let Some(raw) = submission.metadata.map(|raw| raw.0).filter(|raw| *raw != "null") else { return Ok(None) };
     check_metadata(raw)?;
     Ok(Some(raw))
 }
 
-fn overrides<'a>(raw: Option<&'a RawValue>) -> Result<RawOverrides<'a>, Invalid> {
-    let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(RawOverrides::default()) };
+fn overrides(raw: Option<Raw<'_>>) -> Result<RawOverrides<'_>, Invalid> {
+    let Some(raw) = raw.map(|raw| raw.0).filter(|raw| *raw != "null") else { return Ok(RawOverrides::default()) };
     let wrong =
         || Invalid::parameter("_acOverrides", "`_acOverrides` must be an object of strings: source, medium, campaign, channel");
     if !raw.starts_with('{') {
         return Err(wrong());
     }
-    let overrides: RawOverrides<'a> = serde_json::from_str(raw).map_err(|_| wrong())?;
+    let overrides: RawOverrides<'_> = serde_json::from_str(raw).map_err(|_| wrong())?;
     for (name, field) in [
         ("_acOverrides.source", &overrides.source),
         ("_acOverrides.medium", &overrides.medium),
@@ -334,7 +334,9 @@ struct Emails {
 /// Returns the e-mail address that the event reports, and the company of its domain.
 fn email(name: &str, who: &SentIds, metadata: Option<&str>) -> Emails {
     let is_trait = name == "identify" || who.user_id.is_some();
-    let trait_email = metadata.filter(|_| is_trait).and_then(|json| metadata_text(json, "email"));
+    // An address has an `@`, which may be escaped.
+    let may_have_email = |json: &&str| is_trait && memchr::memchr2(b'@', b'\\', json.as_bytes()).is_some();
+    let trait_email = metadata.filter(may_have_email).and_then(|json| metadata_text(json, "email"));
     let trait_email = trait_email.as_deref().and_then(company::normalise_email);
     let id_email = who.user_id.as_deref().and_then(company::normalise_email);
     let company = [&trait_email, &id_email].into_iter().flatten().find_map(|email| CompanyKey::from_email(email));

@@ -4,6 +4,8 @@ pub mod admission;
 pub mod country;
 pub mod event;
 pub mod fields;
+mod metadata_bounds;
 pub mod pinned;
+pub mod plain_json;
 pub mod policy;
 pub mod submission;

@@ -2,8 +2,9 @@
 
 use super::admission::is_group_type;
 use super::event::Event;
+use super::metadata_bounds::check_metadata_text;
 use super::policy::Policy;
-use super::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, check_metadata_text};
+use super::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES};
 use crate::acquisition::MAX_VALUE_CHARS;
 use crate::company::CompanyKey;
 use crate::money::{Amount, Currency, MAX_CONVERTED_UNITS, MAX_UNITS};
