@@ -153,7 +153,7 @@ BUGS = [
     ("a company that another project knows, too, is counted as if it were its own", "        self.projects += other.projects;\n", "        self.projects = other.projects;\n"),
     ("nobody is a member", "(Sign::Plus, Some((None, did))) => group.add_nobody(day, did),", "(Sign::Plus, Some((None, did))) => group.add_member(day, RecordKey(0), did, limits, load)?,"),
     ("nobody is never seen", "(Sign::Plus, Some((None, did))) => group.add_nobody(day, did),", "(Sign::Plus, Some((None, _))) => {}"),
-    ("a top list is cut before equals have names", "rank(&mut rows, |(_, named)| named.events, |(_, named)| named.rank());", "rank(&mut rows, |(_, named)| named.events, |_| 0);"),
+    ("a top list is cut before equals have names", "rank(&mut rows, |row| row.figures.sums.events, |row| row.described.rank());", "rank(&mut rows, |row| row.figures.sums.events, |_| 0);"),
     ("lists of users are cut before equals have names", "rows.partition_point(|row| figure(row) >= last)", "limit; let _ = last"),
     ("groups of two types are one", "        hasher.write(group_type.as_bytes());\n", ""),
     ("a company's money is the project's", "fn share_day … money.organization_revenue", "money.revenue"),

@@ -6,15 +6,17 @@
 //! groups whose upper bound reaches the last row are computed exactly.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 use super::aliases;
-use super::parts::{self, Description, Figures, Keys};
+use super::card::{Card, cards};
+use super::parts::{self, Description, Keys};
 use crate::cache::table::KeyHashBuilder;
+use crate::cells::Cells;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
-use crate::indexes::NamePrefix;
-use crate::queries::partial::{Projects, Query, Reader, rank};
+use crate::indexes::{GroupNumber, NamePrefix};
+use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::time::Window;
 use serde::{Deserialize, Serialize};
@@ -59,27 +61,40 @@ impl Query for TopQuery {
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
         let sums = activity.sums(kind, groups, &activity.cover(kind, window));
-        // The groups to report and one more, with the last of them on top.
-        let mut first: BinaryHeap<(Rank, u32)> = BinaryHeap::new();
-        for (number, prefix) in rollups.group_names.of_kind(kind) {
-            let sum = sums.get(number as usize).copied().unwrap_or_default();
-            if sum <= 0 {
-                continue;
-            }
-            let place = ((Reverse(sum), prefix), number);
-            if first.len() <= self.most {
-                first.push(place);
-            } else if let Some(mut last) = first.peek_mut()
-                && place < *last
-            {
-                *last = place;
-            }
-        }
+        let mut first = self.first(kind, &sums, &rollups.group_names);
         let others = if first.len() > self.most { first.pop().map(|(place, _)| place) } else { None };
-        let first = first.into_sorted_vec();
         let keys = rollups.group_numbers.keys(kind, first.iter().map(|(_, number)| *number));
         let reported = keys.into_iter().zip(first).filter_map(|(key, (place, _))| Some((key?, place))).collect();
         Ok(TopPartial { reported, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
+    }
+}
+
+/// The names are read one by one if at least this many groups have fewer events, for each that has enough.
+const FEW: usize = 8;
+
+impl TopQuery {
+    /// Returns the ranks and numbers of the groups to report and one more, in order.
+    fn first(&self, kind: RecordKey, sums: &[i64], names: &Cells<GroupNumber, NamePrefix>) -> Vec<(Rank, u32)> {
+        let mut active: Vec<(i64, u32)> = sums.iter().copied().zip(0..).filter(|(sum, _)| *sum > 0).collect();
+        if active.len() > self.most {
+            let (_, (least, _), _) = active.select_nth_unstable_by_key(self.most, |(sum, _)| Reverse(*sum));
+            let least = *least;
+            active.retain(|(sum, _)| *sum >= least);
+        }
+        let place = |sum: i64, prefix: NamePrefix, number: u32| ((Reverse(sum), prefix), number);
+        let mut first: Vec<(Rank, u32)> = if active.len() < sums.len() / FEW {
+            active.into_iter().filter_map(|(sum, number)| Some(place(sum, names.get((kind, number))?, number))).collect()
+        } else {
+            let least = active.iter().map(|(sum, _)| *sum).min().unwrap_or(i64::MAX);
+            let sum = |number: u32| sums.get(number as usize).copied().filter(|sum| *sum >= least);
+            names.of_kind(kind).filter_map(|(number, prefix)| Some(place(sum(number)?, prefix, number))).collect()
+        };
+        if first.len() > self.most {
+            first.select_nth_unstable(self.most);
+            first.truncate(self.most.saturating_add(1));
+        }
+        first.sort_unstable();
+        first
     }
 }
 
@@ -178,34 +193,97 @@ fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<
     Some(Leading { keys, aliases: aliases > 0, truncated })
 }
 
-/// The number of groups that are named per message, so that a shard can do other work in between.
+/// The number of groups that are looked at per message, so that a shard can do other work in between.
 pub(super) const NAMED_TOGETHER: usize = 256;
 
-/// One row of a top list.
-#[derive(Debug)]
-pub(super) struct TopRow {
-    pub(super) named: Description,
-    pub(super) figures: Figures,
+/// The number of candidates beyond the length of a list up to which all are computed at once: less than another step costs.
+pub(super) const FEW_MORE: usize = 8;
+
+/// Asks for the number of events of companies or groups.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct EventsQuery {
+    kind: Box<str>,
+    groups: Vec<Keys>,
+    window: Window,
+}
+
+impl Query for EventsQuery {
+    type Partial = Vec<i64>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<i64>, Fault> {
+        // The numbers of the groups, and for each the index of the group that it counts for.
+        let (mut places, mut numbers) = (Vec::new(), Vec::new());
+        for (place, key) in self.groups.iter().enumerate().flat_map(|(place, keys)| keys.iter().map(move |key| (place, key))) {
+            if let Some((group, _)) = reader.group(*key)? {
+                places.push(place);
+                numbers.push(group.number);
+            }
+        }
+        let (window, activity) = (reader.kept(self.window), &reader.project.rollups.group_activity);
+        let kind = reader.hasher.group_type(&self.kind);
+        let mut events = vec![0; self.groups.len()];
+        let sums = activity.sums_of(kind, &numbers, &activity.cover(kind, window));
+        places.into_iter().zip(sums).for_each(|(place, sum)| events[place] += sum);
+        Ok(events)
+    }
+}
+
+/// Keeps the companies or groups that may be among the first `limit`, whatever their names.
+async fn most_active<P: Projects>(
+    projects: &P,
+    kind: &str,
+    keys: Vec<Keys>,
+    window: Window,
+    limit: usize,
+) -> Result<Vec<Keys>, P::Error> {
+    let mut active: Vec<(Keys, i64)> = Vec::new();
+    for some in keys.chunks(NAMED_TOGETHER) {
+        let mut total = vec![0; some.len()];
+        for part in projects.scatter(EventsQuery { kind: kind.into(), groups: some.to_vec(), window }).await? {
+            total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+        }
+        active.extend(some.iter().cloned().zip(total).filter(|(_, events)| *events > 0));
+        candidates(&mut active, limit, |(_, events)| *events);
+    }
+    // Those that are certainly in the list, and the many that tie for the rest of it.
+    let last = active.last().map_or(0, |(_, events)| *events);
+    let certain = active.partition_point(|(_, events)| *events > last);
+    let mut list: Vec<Keys> = active.into_iter().map(|(keys, _)| keys).collect();
+    if list.len() > limit.saturating_add(FEW_MORE) {
+        let tied = list.split_off(certain);
+        list.extend(first_by_name(projects, tied, limit.saturating_sub(certain)).await?);
+    }
+    Ok(list)
+}
+
+/// Returns the first `limit` companies or groups by name.
+async fn first_by_name<P: Projects>(projects: &P, keys: Vec<Keys>, limit: usize) -> Result<Vec<Keys>, P::Error> {
+    let mut rows: Vec<(Keys, (String, String))> = Vec::new();
+    for some in keys.chunks(NAMED_TOGETHER) {
+        let named = parts::named(projects, some.to_vec()).await?;
+        rows.extend(some.iter().cloned().zip(named.iter().map(Description::rank)));
+        rows.sort_by(|(_, left), (_, right)| left.cmp(right));
+        rows.truncate(limit);
+    }
+    Ok(rows.into_iter().map(|(keys, _)| keys).collect())
 }
 
 /// Returns the first `limit` of some companies or groups, in order.
 pub(super) async fn rows<P: Projects>(
     projects: &P,
     kind: &str,
-    keys: Vec<Keys>,
+    mut keys: Vec<Keys>,
     window: Window,
     limit: usize,
-) -> Result<Vec<TopRow>, P::Error> {
-    let mut rows: Vec<(Keys, Description)> = Vec::new();
-    for some in keys.chunks(NAMED_TOGETHER) {
-        let named = parts::named(projects, some.to_vec(), Some((kind, window))).await?;
-        rows.extend(some.iter().cloned().zip(named).filter(|(_, named)| named.events > 0));
-        rank(&mut rows, |(_, named)| named.events, |(_, named)| named.rank());
-        rows.truncate(limit);
+) -> Result<Vec<Card>, P::Error> {
+    if keys.len() > limit.saturating_add(FEW_MORE) {
+        keys = most_active(projects, kind, keys, window, limit).await?;
     }
-    let groups = rows.iter().map(|(keys, named)| (keys.clone(), named.projects)).collect();
-    let figures = parts::figures(projects, groups, window).await?;
-    Ok(rows.into_iter().zip(figures).map(|((_, named), figures)| TopRow { named, figures }).collect())
+    let mut rows = cards(projects, keys, window).await?;
+    rows.retain(|row| row.figures.sums.events > 0);
+    rank(&mut rows, |row| row.figures.sums.events, |row| row.described.rank());
+    rows.truncate(limit);
+    Ok(rows)
 }
 
 #[cfg(test)]
