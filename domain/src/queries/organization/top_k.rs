@@ -1,9 +1,9 @@
 //! Top lists of companies and groups, without reading all of them.
 //!
 //! Each project reports its most active groups and an upper bound for the others. If the sum of these bounds is below what the last
-//! row of the list certainly has, every group of the list was reported by some project; else each project reports more. Reported
-//! events are a lower bound of a group's total; with the bounds of the projects that did not report it they are an upper one. Only
-//! groups whose upper bound reaches the last row are computed exactly.
+//! row of the list certainly has, every group of the list was reported by some project; else each project lowers its bound by the
+//! factor that the sum needs, and reports the groups beyond it. Reported events are a lower bound of a group's total; with the bounds
+//! of the projects that did not report it they are an upper one. Only groups whose upper bound reaches the last row are computed exactly.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,10 +12,9 @@ use super::aliases;
 use super::card::{Card, cards};
 use super::parts::{self, Description, Keys};
 use crate::cache::table::KeyHashBuilder;
-use crate::cells::Cells;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
-use crate::indexes::{GroupNumber, NamePrefix};
+use crate::indexes::NamePrefix;
 use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::time::Window;
@@ -26,9 +25,16 @@ use serde::{Deserialize, Serialize};
 struct TopQuery {
     kind: Box<str>,
     window: Window,
+    /// The length of the list.
+    limit: usize,
     /// The number of groups to report.
     most: usize,
+    /// What the bound of the others must be lowered by, if it was too high: below this part of what it is with `most`.
+    below: Option<Part>,
 }
+
+/// A part of a number: the first of these divided by the second.
+type Part = (i64, i64);
 
 /// The rank of a group in its project's list: by activity, descending, then by name prefix.
 type Rank = (Reverse<i64>, NamePrefix);
@@ -61,37 +67,52 @@ impl Query for TopQuery {
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
         let sums = activity.sums(kind, groups, &activity.cover(kind, window));
-        let mut first = self.first(kind, &sums, &rollups.group_names);
-        let others = if first.len() > self.most { first.pop().map(|(place, _)| place) } else { None };
+        let mut active: Vec<(i64, u32)> = sums.iter().copied().zip(0..).filter(|(sum, _)| *sum > 0).collect();
+        let most = self.reported(&mut active);
+        let mut first = self.first(active, most, || {
+            let sum = |number: u32| sums.get(number as usize).copied().unwrap_or_default();
+            rollups.group_names.of_kind(kind).map(move |(number, prefix)| ((Reverse(sum(number)), prefix), number))
+        });
+        let others = if first.len() > most { first.pop().map(|(place, _)| place) } else { None };
         let keys = rollups.group_numbers.keys(kind, first.iter().map(|(_, number)| *number));
         let reported = keys.into_iter().zip(first).filter_map(|(key, (place, _))| Some((key?, place))).collect();
         Ok(TopPartial { reported, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
     }
 }
 
-/// The names are read one by one if at least this many groups have fewer events, for each that has enough.
-const FEW: usize = 8;
+/// Moves the group that has the place `at` by its sum there, with those before it on its left. Returns its sum, if there are so many.
+fn sum_at(active: &mut [(i64, u32)], at: usize) -> Option<i64> {
+    (at < active.len()).then(|| active.select_nth_unstable_by_key(at, |(sum, _)| Reverse(*sum)).1.0)
+}
 
 impl TopQuery {
-    /// Returns the ranks and numbers of the groups to report and one more, in order.
-    fn first(&self, kind: RecordKey, sums: &[i64], names: &Cells<GroupNumber, NamePrefix>) -> Vec<(Rank, u32)> {
-        let mut active: Vec<(i64, u32)> = sums.iter().copied().zip(0..).filter(|(sum, _)| *sum > 0).collect();
-        if active.len() > self.most {
-            let (_, (least, _), _) = active.select_nth_unstable_by_key(self.most, |(sum, _)| Reverse(*sum));
-            let least = *least;
-            active.retain(|(sum, _)| *sum >= least);
-        }
-        let place = |sum: i64, prefix: NamePrefix, number: u32| ((Reverse(sum), prefix), number);
-        let mut first: Vec<(Rank, u32)> = if active.len() < sums.len() / FEW {
-            active.into_iter().filter_map(|(sum, number)| Some(place(sum, names.get((kind, number))?, number))).collect()
-        } else {
-            let least = active.iter().map(|(sum, _)| *sum).min().unwrap_or(i64::MAX);
-            let sum = |number: u32| sums.get(number as usize).copied().filter(|sum| *sum >= least);
-            names.of_kind(kind).filter_map(|(number, prefix)| Some(place(sum(number)?, prefix, number))).collect()
+    /// Returns the number of groups to report.
+    fn reported(&self, active: &mut [(i64, u32)]) -> usize {
+        let bound = self.below.zip(sum_at(active, self.most));
+        let lower = bound.map(|((part, whole), bound)| i128::from(bound) * i128::from(part) / i128::from(whole.max(1)));
+        lower.map_or(self.most, |lower| active.iter().filter(|(sum, _)| i128::from(*sum) > lower).count().max(self.most))
+    }
+
+    /// Returns the ranks and numbers of the first `most` groups and one more, in order. Names, of which `named` returns those of all groups,
+    /// only count where the last row of the list ties with what is not reported.
+    fn first<N: Iterator<Item = (Rank, u32)>>(
+        &self,
+        mut active: Vec<(i64, u32)>,
+        most: usize,
+        named: impl FnOnce() -> N,
+    ) -> Vec<(Rank, u32)> {
+        let others = sum_at(&mut active, most).unwrap_or_default();
+        let last = self.limit.checked_sub(1).and_then(|last| sum_at(&mut active, last));
+        let mut first: Vec<(Rank, u32)> = match others > 0 && last == Some(others) {
+            true => named().filter(|((Reverse(sum), _), _)| *sum >= others).collect(),
+            false => {
+                let place = |(sum, number)| ((Reverse(sum), NamePrefix::default()), number);
+                active.into_iter().filter(|(sum, _)| *sum >= others).map(place).collect()
+            }
         };
-        if first.len() > self.most {
-            first.select_nth_unstable(self.most);
-            first.truncate(self.most.saturating_add(1));
+        if first.len() > most {
+            first.select_nth_unstable(most);
+            first.truncate(most.saturating_add(1));
         }
         first.sort_unstable();
         first
@@ -120,9 +141,9 @@ pub(super) struct Leading {
 
 /// Returns the candidates for the `limit` most active groups of a type.
 pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Window, limit: usize) -> Result<Leading, P::Error> {
-    let mut most = first_asked(limit, projects.limits().top_margin);
+    let (mut most, mut below) = (first_asked(limit, projects.limits().top_margin), None);
     loop {
-        let parts = projects.scatter(TopQuery { kind: kind.into(), window, most }).await?;
+        let parts = projects.scatter(TopQuery { kind: kind.into(), window, limit, most, below }).await?;
         if let Some(leading) = alone(&parts, limit) {
             match leading {
                 Some(leading) => return Ok(leading),
@@ -136,10 +157,12 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
         // A company may have several keys; the projects know the maximum.
         let aliases: i64 = if kind == crate::ids::COMPANY_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
         let means = if aliases > 0 { aliases::resolve(projects, reported).await? } else { reported };
-        if let Some(leading) = cut(&parts, means, aliases, limit) {
-            return Ok(leading);
-        }
-        most = most.saturating_mul(8);
+        // Events that are recorded between the questions can make another round inconclusive, too.
+        (most, below) = match cut(&parts, means, aliases, limit) {
+            Ok(leading) => return Ok(leading),
+            Err(part) if below.is_none() && part.is_some() => (most, part),
+            Err(_) => (most.saturating_mul(8), None),
+        };
     }
 }
 
@@ -166,9 +189,11 @@ fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     Some(Some(Leading { keys: leading.map(|(key, _)| *key).collect(), aliases: false, truncated }))
 }
 
-/// Returns the candidates for the list, if the reports are conclusive. `means` holds the company of each reported key, in
-/// the same order.
-fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
+/// Returns the candidates for the list. `means` holds the company of each reported key, in the same order.
+///
+/// # Errors
+/// The reports are not conclusive: below which part of themselves the bounds must be, if any suffices.
+fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Result<Leading, Option<Part>> {
     let mut means = means.into_iter();
     let mut bounds: HashMap<RecordKey, EventBounds, KeyHashBuilder> = HashMap::default();
     for part in parts {
@@ -186,11 +211,11 @@ fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<
         _ => 0,
     };
     if others > 0 && others >= last {
-        return None;
+        return Err((last > 0).then(|| (last - 1, others)));
     }
     let reaches = |bounds: &EventBounds| bounds.lower + (others - bounds.unreported).max(0) >= last;
     let keys = bounds.into_iter().filter(|(_, bounds)| reaches(bounds)).map(|(key, _)| key).collect();
-    Some(Leading { keys, aliases: aliases > 0, truncated })
+    Ok(Leading { keys, aliases: aliases > 0, truncated })
 }
 
 /// The number of groups that are looked at per message, so that a shard can do other work in between.
@@ -330,7 +355,7 @@ mod tests {
             let parts: Vec<TopPartial> = projects.iter().map(|events| reported(events, most)).collect();
             let mean = |(key, _): &(RecordKey, Rank)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
             let means = parts.iter().flat_map(|part| part.reported.iter().map(mean)).collect();
-            let Some(leading) = cut(&parts, means, i64::from(aliases), limit) else { continue };
+            let Ok(leading) = cut(&parts, means, i64::from(aliases), limit) else { continue };
             decided += 1;
             assert_eq!(leading.truncated, totals.len() > limit);
             let mut ranked: Vec<i64> = totals.values().copied().collect();
