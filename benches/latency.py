@@ -3,7 +3,7 @@
 
 First compares every answer, cell by cell; if one differs, measures nothing and exits with code 1.
 
-usage: latency.py [--n 2000000] [--dir DIR] [--keep] [--only PATTERN] [--bin DIR] [--max-seconds 1800]
+usage: latency.py [--n 2000000] [--dir DIR] [--keep] [--only PATTERN] [--bin DIR] [--max-seconds 1800] [--ingest RATE]
        latency.py --naive [--n 20000]    compare the SQL with the naive model instead, for all projects and many users and
                                          companies: no server, no measurement
 
@@ -12,6 +12,7 @@ Requires numpy, pyarrow and duckdb, and release builds: cargo build --release -p
 Uses loopback only, and stops all processes it started.
 """
 import argparse
+import contextlib
 import datetime
 import itertools
 import json
@@ -94,7 +95,7 @@ class Server:
     def __init__(self, binaries, directory):
         self.binaries, self.data = binaries, directory / "headcount"
         keys = json.loads(self.command("init", "--json"))
-        self.token = keys["api_token"]
+        self.token, self.root_token = keys["api_token"], keys["root_token"]
         arguments = [binaries / "headcount", "serve", "--data-dir", self.data, "--listen", "127.0.0.1:0"]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
@@ -112,9 +113,9 @@ class Server:
             raise SystemExit(f"headcount {arguments[0]} failed: {run.stdout}{run.stderr}")
         return run.stdout
 
-    def ask(self, method, path, query=None, body=None):
+    def ask(self, method, path, query=None, body=None, token=None):
         connection = http.client.HTTPConnection(self.address, timeout=120)
-        headers = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+        headers = {"authorization": f"Bearer {token or self.token}", "content-type": "application/json"}
         connection.request(method, target(path, query), "" if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
         content = answer.read().decode()
@@ -269,27 +270,50 @@ def duckdb_ms(connection, query):
     return statistics.median(took)
 
 
-def bare_handler(binaries):
-    """Measures a request to a handler that does nothing: the cost of the connection and the client."""
+def bare_handler(binaries, use):
+    """Returns what `use` returns for the address of a handler that does nothing: the cost of the connection and the client."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen([binaries / "reference", str(port), "1"])
     try:
         time.sleep(1)
-        timer = Timer(binaries, f"127.0.0.1:{port}")
-        figures = timer.measure("POST", "/none", "{}")
-        timer.close()
-        return figures
+        return use(f"127.0.0.1:{port}")
     finally:
         process.terminate()
         process.wait()
 
 
+def bare_latency(binaries, address):
+    timer = Timer(binaries, address)
+    figures = timer.measure("POST", "/none", "{}")
+    timer.close()
+    return figures
+
+
+def rate(binaries, address, line, token=""):
+    """Returns how often a second the request of a line is answered on 32 connections."""
+    run = subprocess.run([binaries / "latency", address, "32", "5"], input=line + "\n", capture_output=True, text=True, check=True,
+                         env=os.environ | {"HEADCOUNT_TOKEN": token})
+    return int(run.stdout)
+
+
+def unchanged_polls(server, query, ids, binaries):
+    """Prints the rate of unchanged polls beside that of the bare handler, in turns."""
+    poll = "\t".join([method_of(query), target(path_of(query, ids, server), query.parameters), "" if query.body is None else json.dumps(query.body)])
+    shares = []
+    for _ in range(3):
+        bare = bare_handler(binaries, lambda address: rate(binaries, address, "POST\t/none\t" + "x" * 570))
+        unchanged = rate(binaries, server.address, poll, server.token)
+        shares.append(unchanged / bare)
+        print(f"unchanged polls of {query.name}: {unchanged:,}/s, {unchanged / bare:.0%} of the bare handler's {bare:,}/s", flush=True)
+    print(f"median: {statistics.median(shares):.0%}", flush=True)
+
+
 def table(server, connection, queries, ids, binaries):
-    print("\n| query | headcount p50 ms | p99 ms | 304 p50 ms | DuckDB median ms | ratio |\n|---|---|---|---|---|---|")
-    bare = bare_handler(binaries)
-    print(f"| (bare handler, empty response) | {bare['p50_us'] / 1000:.3f} | {bare['p99_us'] / 1000:.3f} | | | |", flush=True)
+    print("\n| query | computed p50 ms | p99 ms | kept p50 ms | 304 p50 ms | DuckDB median ms | ratio |\n|---|---|---|---|---|---|---|")
+    bare = bare_handler(binaries, lambda address: bare_latency(binaries, address))
+    print(f"| (bare handler, empty response) | {bare['p50_us'] / 1000:.3f} | {bare['p99_us'] / 1000:.3f} | | | | |", flush=True)
     timer = Timer(binaries, server.address, server.token)
     for query in queries:
         expected = query.shape(*rows(connection, query))
@@ -302,8 +326,25 @@ def table(server, connection, queries, ids, binaries):
         p50, p99 = (float(figures[figure]) / 1000 for figure in ("p50_us", "p99_us"))
         unchanged = figures["conditional"]
         conditional = f"{float(unchanged['p50_us']) / 1000:.3f}" if unchanged else "no ETag"
-        print(f"| {query.name} | {p50:.3f} | {p99:.3f} | {conditional} | {duckdb_median_ms:.2f} | {duckdb_median_ms / p50:,.0f} |", flush=True)
+        kept = float(figures["kept"]["p50_us"]) / 1000
+        print(f"| {query.name} | {p50:.3f} | {p99:.3f} | {kept:.3f} | {conditional} | {duckdb_median_ms:.2f} | {duckdb_median_ms / p50:,.0f} |", flush=True)
     timer.close()
+
+
+@contextlib.contextmanager
+def ingesting(server, options):
+    """Has single events sent to another organization, if that was asked for."""
+    if not options.ingest:
+        yield
+        return
+    _, other = server.ask("POST", "/organizations", body={"name": "ingesting"}, token=server.root_token)
+    arguments = [options.bin / "headcount", "load", "--url", f"http://{server.address}", "--key", other["public_key"], "--rate", options.ingest]
+    load = subprocess.Popen([*map(str, arguments), "--duration", f"{options.max_seconds}s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        load.terminate()
+        load.wait()
 
 
 def run(options, directory):
@@ -333,7 +374,9 @@ def run(options, directory):
             subject.wait_until_idle()
             threads = connection.execute("select current_setting('threads')").fetchone()[0]
             print(f"server: {subject.memory_mb():.0f} MB; DuckDB: {threads} threads")
-            table(subject, connection, queries, ids, options.bin)
+            with ingesting(subject, options):
+                table(subject, connection, queries, ids, options.bin)
+            unchanged_polls(subject, queries[0], ids, options.bin)
         return 0
     finally:
         subject.close()
@@ -346,6 +389,7 @@ def main():
     parser.add_argument("--only", default="", metavar="PATTERN", help="only queries whose name matches")
     parser.add_argument("--dir", type=Path, help="directory for events and data [default: a temporary directory]")
     parser.add_argument("--keep", action="store_true", help="keep events and data")
+    parser.add_argument("--ingest", type=int, metavar="RATE", help="measure while so many events a second are recorded in another organization")
     parser.add_argument("--start", type=datetime.date.fromisoformat, default=datetime.date(2026, 6, 1), help="first day of the events")
     parser.add_argument("--bin", type=Path, default=TARGET / "release", help="directory of the binaries")
     parser.add_argument("--max-seconds", type=int, default=1800, help="time limit")

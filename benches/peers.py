@@ -176,7 +176,7 @@ def questions(options, directory, server, ducks, projects):
         return False
     server.wait_until_idle()
     timer = latency.Timer(options.bin, server.address, server.token)
-    bare = float(latency.bare_handler(options.bin)["p50_us"]) / 1000
+    bare = float(latency.bare_handler(options.bin, lambda address: latency.bare_latency(options.bin, address))["p50_us"]) / 1000
     for query, statements in asked:
         body = "" if query.body is None else json.dumps(query.body)
         path = latency.target(latency.path_of(query, ids, server), query.parameters)

@@ -16,6 +16,8 @@ pub struct Limits {
     pub short_history: usize,
     /// Groups that each project reports first for a top list, beyond what the list holds.
     pub top_margin: usize,
+    /// Users of a group that a project lists before it is known whether other projects know the group, too.
+    pub listed_users: u64,
     /// Member days that a query goes through in one message.
     pub member_days: usize,
 }
@@ -29,6 +31,7 @@ impl Limits {
         max_inline_run: 256,
         short_history: 64,
         top_margin: 40,
+        listed_users: 1024,
         member_days: 32_768,
     };
 }

@@ -11,6 +11,7 @@ use headcount_domain::intake::country::Country;
 use ipnet::IpNet;
 
 use crate::http::request_metrics::RequestMetrics;
+use crate::http::respond::kept::KeptAnswers;
 
 /// Made once: a name that is given as text is checked again for each request.
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -28,6 +29,8 @@ pub(crate) struct AppState {
     pub(crate) query_origins: Vec<String>,
     /// The operator token; `None` if its file could not be written.
     pub(crate) operator: Option<OperatorToken>,
+    /// Answers that are kept for the next who asks.
+    pub(crate) kept: KeptAnswers,
     /// The counts of answers so far.
     pub(crate) request_metrics: RequestMetrics,
 }

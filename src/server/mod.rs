@@ -32,6 +32,7 @@ use crate::http::middleware;
 use crate::http::middleware::slices::LargeAnswers;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::kept::KeptAnswers;
 use crate::open_files;
 use connection::{BoundedConnection, HeadBytes};
 use starting::StartingServer;
@@ -219,6 +220,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         trusted_proxies,
         geo_header,
         query_origins,
+        kept: KeptAnswers::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
     });

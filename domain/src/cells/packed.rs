@@ -219,6 +219,28 @@ impl Packed {
         columns
     }
 
+    /// Passes the last four bytes of the keys of some rows, as a number, and their first columns to `visit`. Faster than reading whole rows.
+    pub fn visit_numbers(&self, range: Range<usize>, mut visit: impl FnMut(u32, u128)) {
+        let (stride, suffix) = (self.stride(), self.suffix_len());
+        let in_rows = suffix.min(4);
+        let shared = self.prefix().get(usize::from(self.key_len.saturating_sub(4))..).unwrap_or_default();
+        let shared = shared
+            .iter()
+            .fold(0, |number, byte| number << 8 | u32::from(*byte))
+            .checked_shl(u32::try_from(8 * in_rows).unwrap_or(u32::MAX));
+        let [width, ..] = self.widths;
+        for at in range {
+            let row = self.rows.get(at * stride..).unwrap_or_default();
+            let rest = u32::try_from(big_endian(row.get(suffix - in_rows..).unwrap_or_default(), in_rows)).unwrap_or_default();
+            let value = row.get(suffix..).unwrap_or_default();
+            let value = match value.first_chunk::<8>() {
+                Some(bytes) if (1..=8).contains(&width) => u128::from(u64::from_le_bytes(*bytes) & low_bytes(width)),
+                _ => self.columns(at)[0],
+            };
+            visit(shared.unwrap_or_default() | rest, value);
+        }
+    }
+
     /// Returns all rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = (KeyBytes, Columns)> {
         (0..self.count()).map(|at| (self.key(at), self.columns(at)))

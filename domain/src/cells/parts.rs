@@ -230,11 +230,23 @@ impl Parts {
 
     /// Returns the rows from `first` to `last`, both included, in order.
     pub fn range(&self, first: KeyBytes, last: KeyBytes) -> impl DoubleEndedIterator<Item = (KeyBytes, Columns)> {
-        let (from, to) = (place(&first), place(&last));
+        self.parts_between(&first, &last)
+            .flat_map(move |part| part.between(&first, &last).map(move |at| (part.key(at), part.columns(at))))
+    }
+
+    /// [`Packed::visit_numbers`] for the rows from `first` to `last`, both included.
+    pub fn visit_numbers(&self, first: &KeyBytes, last: &KeyBytes, mut visit: impl FnMut(u32, u128)) {
+        for part in self.parts_between(first, last) {
+            part.visit_numbers(part.between(first, last), &mut visit);
+        }
+    }
+
+    /// Returns the parts that may have rows from `first` to `last`.
+    fn parts_between<'s>(&'s self, first: &KeyBytes, last: &KeyBytes) -> impl DoubleEndedIterator<Item = &'s Packed> + use<'s> {
+        let (from, to) = (place(first), place(last));
         let from = self.index.range(..=from).next_back().map_or(from, |(begin, _)| *begin);
         let numbers = (first <= last).then(|| self.index.range(from..=to));
-        let parts = numbers.into_iter().flatten().filter_map(|(_, number)| self.part(*number));
-        parts.flat_map(move |part| part.between(&first, &last).map(move |at| (part.key(at), part.columns(at))))
+        numbers.into_iter().flatten().filter_map(|(_, number)| self.part(*number))
     }
 
     /// Returns all rows, in order.

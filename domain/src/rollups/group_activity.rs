@@ -114,11 +114,11 @@ impl Cells<ActiveGroup, i64> {
     pub fn sums(&self, kind: RecordKey, groups: usize, cover: &Cover) -> Vec<i64> {
         let mut sums = vec![0; groups];
         for (bucket, sign) in &cover.0 {
-            for ((_, _, number), events) in self.under((kind, *bucket)) {
+            self.visit_numbers((kind, *bucket), |number, events| {
                 if let Some(sum) = sums.get_mut(number as usize) {
                     *sum += sign.factor() * events;
                 }
-            }
+            });
         }
         sums
     }

@@ -51,6 +51,7 @@ const TINY: Limits = Limits {
     max_inline_run: 1,
     short_history: 0,
     top_margin: 0,
+    listed_users: 2,
     member_days: 9,
 };
 

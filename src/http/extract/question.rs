@@ -19,7 +19,8 @@ use crate::http::extract::json::JsonBody;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
 use crate::http::respond::answer::Completed;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::etag::{DataVersion, EntityTag};
+use crate::http::respond::etag::{self, DataVersion, EntityTag};
+use crate::http::respond::kept::{self, KeepableQuestion};
 
 /// A question about a project.
 pub(crate) type ProjectQuestion<'r, Q> = Question<'r, ProjectCaller, Q>;
@@ -104,7 +105,7 @@ impl<Q> ProjectQuestion<'_, Q> {
         query: P,
         shape: impl FnOnce(P::Partial) -> A,
     ) -> Result<HttpResponse, ApiError> {
-        self.reply(query.depends(), self.state.engine.ask(self.subject.project, query), shape).await
+        self.reply_kept(query.depends(), self.state.engine.ask(self.subject.project, query), shape).await
     }
 }
 
@@ -180,6 +181,38 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         }
     }
 
+    /// [`Question::reply`] for figures, whose answers are kept.
+    pub(crate) async fn reply_kept<T, A: Serialize>(
+        &self,
+        depends: Depends,
+        answer: impl Future<Output = Result<T, AskError>>,
+        shape: impl FnOnce(T) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        let tag = self.tag(&depends).await?;
+        match tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)) {
+            Some(not_modified) => Ok(not_modified),
+            None => self.kept(&tag, async { Ok(shape(answer.await?)) }).await,
+        }
+    }
+
+    /// Returns 200 with the answer that is kept under a tag, or else with `answer`, which is kept from then on.
+    async fn kept<A: Serialize>(
+        &self,
+        tag: &EntityTag,
+        answer: impl Future<Output = Result<A, ApiError>>,
+    ) -> Result<HttpResponse, ApiError> {
+        if !kept::may_be_kept(self.request) {
+            return tag.json(&answer.await?);
+        }
+        let question = KeepableQuestion::new(tag, self.subject.id(), self.request, &self.body);
+        if let Some(answer) = self.state.kept.get(&question) {
+            return Ok(tag.written(answer));
+        }
+        let written = etag::to_json(&answer.await?)?;
+        self.state.kept.keep(question, &written);
+        Ok(tag.written(written))
+    }
+
     /// Answers about a thing, or with 404 if it does not exist. `If-None-Match: *` needs the answer: it matches only what exists.
     pub(crate) async fn reply_if_found<T, A: Serialize>(
         &self,
@@ -191,8 +224,9 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         if let Some(not_modified) = tag.not_modified(self.request) {
             return Ok(not_modified);
         }
-        let found = answer.await?.ok_or_else(|| ApiError::not_found(thing))?;
-        tag.not_modified_if_any(self.request).map_or_else(|| tag.json(&shape(found)), Ok)
+        let found = async { Ok(shape(answer.await?.ok_or_else(|| ApiError::not_found(thing))?)) };
+        let found = self.kept(&tag, found).await?;
+        Ok(tag.not_modified_if_any(self.request).unwrap_or(found))
     }
 
     /// Returns 304 if the client has the answer, else the tag of the answer, for answers that are streamed.

@@ -192,7 +192,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
-    question.reply(Depends::Everything, companies, question.completed(range_days.0, TopCompaniesAnswer::from)).await
+    question.reply_kept(Depends::Everything, companies, question.completed(range_days.0, TopCompaniesAnswer::from)).await
 }
 
 /// The figures of a company in the last days, over all projects.

@@ -103,7 +103,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
     let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };
-    question.reply(Depends::Everything, groups, question.completed(range_days.0, TopGroupsAnswer::from)).await
+    question.reply_kept(Depends::Everything, groups, question.completed(range_days.0, TopGroupsAnswer::from)).await
 }
 
 #[cfg(test)]

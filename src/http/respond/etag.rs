@@ -17,7 +17,7 @@ const JSON: &str = "application/json";
 const ANY: &str = "*";
 
 /// The tag of an answer: it changes whenever the answer may have changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct EntityTag(String);
 
 /// The state that an answer was computed from.
@@ -54,7 +54,7 @@ impl EntityTag {
     }
 
     /// Returns the tag of a document.
-    fn of_document(bytes: &[u8]) -> Self {
+    pub(crate) fn of_document(bytes: &[u8]) -> Self {
         Self::new(xxh3_128(bytes))
     }
 
@@ -80,7 +80,12 @@ impl EntityTag {
 
     /// Returns 200 with `answer` and this tag.
     pub(crate) fn json(&self, answer: &impl Serialize) -> Result<HttpResponse, ApiError> {
-        Ok(self.ok(JSON, to_json(answer)?))
+        Ok(self.written(to_json(answer)?))
+    }
+
+    /// Returns 200 with an answer that is JSON already, and this tag.
+    pub(crate) fn written(&self, answer: Bytes) -> HttpResponse {
+        self.ok(JSON, answer)
     }
 
     fn ok(&self, content_type: &'static str, body: Bytes) -> HttpResponse {
@@ -109,7 +114,8 @@ pub(crate) fn json(request: &HttpRequest, answer: &impl Serialize) -> Result<Htt
     Ok(document(request, JSON, to_json(answer)?))
 }
 
-fn to_json(answer: &impl Serialize) -> Result<Bytes, ApiError> {
+/// Writes an answer as JSON.
+pub(crate) fn to_json(answer: &impl Serialize) -> Result<Bytes, ApiError> {
     serde_json::to_vec(answer).map(Bytes::from).map_err(|error| {
         tracing::error!(%error, "an answer can't be written as JSON");
         ApiError::internal()

@@ -5,4 +5,5 @@ pub(crate) mod code;
 pub(crate) mod decimal;
 pub(crate) mod error;
 pub(crate) mod etag;
+pub(crate) mod kept;
 pub(crate) mod rate_limit;

@@ -16,6 +16,7 @@ use crate::http::app::AppState;
 use crate::http::endpoints::routes;
 use crate::http::middleware;
 use crate::http::request_metrics::RequestMetrics;
+use crate::http::respond::kept::KeptAnswers;
 
 /// The server.
 pub(crate) struct TestServer {
@@ -51,6 +52,7 @@ impl TestServer {
             geo_header: None,
             query_origins: Vec::new(),
             operator,
+            kept: KeptAnswers::default(),
             request_metrics,
         };
         Self { keys, state: web::Data::new(state), _dir: dir }

@@ -1,44 +1,16 @@
 //! Queries about companies, over all projects of their organization.
 
 use super::aliases::{aliases_of, resolve};
+use super::card::{Card, Of, card};
 use super::parts::{self, Description};
-use super::top_k::{self, Leading, TopRow};
+use super::top_k::{self, Leading};
 use crate::company::{CompanyKey, normalise_domain};
-use crate::fault::Fault;
 use crate::ids::{OrganizationId, PublicCompany, RecordKey};
-use crate::indexes::CompanyLink;
 use crate::queries::answers::{CompanyMetrics, Listed, TopCompany};
-use crate::queries::partial::{Projects, Query, Reader};
-use crate::records::Source;
+use crate::queries::partial::Projects;
 use crate::time::Window;
 
 use crate::ids::COMPANY_TYPE as COMPANY;
-use serde::{Deserialize, Serialize};
-
-/// Asks for the key of a company by its public id, and for its link. A project that knows the link also knows the
-/// company.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct CompanyByIdQuery {
-    company: PublicCompany,
-}
-
-impl Query for CompanyByIdQuery {
-    type Partial = Option<(RecordKey, Option<CompanyLink>)>;
-
-    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
-        let (key, source) = (reader.hasher.public_company(self.company), reader.source);
-        let company = reader.project.company_ids.get(key, || source.record(key))?.map(|company| company.0);
-        Ok(company.map(|company| (company, reader.project.rollups.company_links.of(company))))
-    }
-}
-
-/// Returns the company of a public id. If the company was linked to a domain later, the id refers to the domain.
-pub(super) async fn by_id<P: Projects>(projects: &P, id: &str) -> Result<Option<RecordKey>, P::Error> {
-    let Ok(company) = PublicCompany::from_id(id, projects.organization()) else { return Ok(None) };
-    let found: Vec<_> = projects.scatter(CompanyByIdQuery { company }).await?.into_iter().flatten().collect();
-    let link = found.iter().filter_map(|(_, link)| *link).min();
-    Ok(found.first().map(|(key, _)| link.map_or(*key, |link| link.domain)))
-}
 
 /// Returns the activity in a window of the company of a domain in any spelling; `None` if there is no such company.
 ///
@@ -49,24 +21,20 @@ pub async fn company_by_domain<P: Projects>(
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
     let Some(company) = CompanyKey::from_domain(domain) else { return Ok(None) };
-    metrics(projects, projects.hasher().company(company.as_str()), window).await
+    metrics(projects, Of::Key(projects.hasher().company(company.as_str())), window).await
 }
 
 /// Returns the activity in a window of the company of a public id; `None` if there is no such company.
 ///
 /// # Errors A project did not answer.
 pub async fn company_by_id<P: Projects>(projects: &P, id: &str, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
-    match by_id(projects, id).await? {
-        Some(key) => metrics(projects, key, window).await,
-        None => Ok(None),
-    }
+    let Ok(company) = PublicCompany::from_id(id, projects.organization()) else { return Ok(None) };
+    metrics(projects, Of::Id(company), window).await
 }
 
-async fn metrics<P: Projects>(projects: &P, company: RecordKey, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
-    let keys = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
-    let named = parts::named(projects, vec![keys.clone()], None).await?.pop().unwrap_or_default();
+async fn metrics<P: Projects>(projects: &P, of: Of, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
+    let Some(Card { described: named, figures }) = card(projects, of, window).await? else { return Ok(None) };
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
-    let figures = parts::figures(projects, vec![(keys, named.projects)], window).await?.pop().unwrap_or_default();
     Ok(Some(CompanyMetrics {
         company_id: public(&named, projects.organization()),
         name: named.name(),
@@ -108,7 +76,7 @@ pub struct CompanyNames {
 /// # Errors A project did not answer.
 pub async fn company_names<P: Projects>(projects: &P, companies: Vec<RecordKey>) -> Result<Vec<Option<CompanyNames>>, P::Error> {
     let aliases = aliases_of(projects, resolve(projects, companies).await?).await?;
-    let named = parts::named(projects, aliases, None).await?;
+    let named = parts::named(projects, aliases).await?;
     let names = |named: &Description| {
         let key = named.key.as_deref()?.to_owned();
         Some(CompanyNames { key, company_id: public(named, projects.organization()), name: named.name(), domain: domain(named) })
@@ -126,7 +94,7 @@ pub async fn top_companies<P: Projects>(projects: &P, window: Window, limit: usi
         false => keys.into_iter().map(|key| vec![key]).collect(),
     };
     let rows = top_k::rows(projects, COMPANY, keys, window, limit).await?;
-    let company = |TopRow { named, figures }: &TopRow| {
+    let company = |Card { described: named, figures }: &Card| {
         Some(TopCompany {
             company_id: public(named, projects.organization()),
             name: named.name(),

@@ -1,8 +1,8 @@
 //! The most active identified users of a company.
 
 use super::aliases::aliases_of;
-use super::company::by_id;
 use super::identity::Subject;
+use super::linked::{Linked, Resolved};
 use super::parts::{self, Keys, MemberRef};
 use super::top_k;
 use crate::cache::table::KeyHashBuilder;
@@ -10,7 +10,7 @@ use crate::company::group::MemberDay;
 use crate::facts::{GroupRef, Moment, Span};
 use crate::fault::Fault;
 use crate::identity::{Identity, IdentityId, IdentitySlot};
-use crate::ids::RecordKey;
+use crate::ids::{PublicCompany, RecordKey};
 use crate::queries::answers::{Listed, TopUser};
 use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::{Source, page_key};
@@ -71,23 +71,45 @@ impl Query for MembersQuery {
     }
 }
 
-/// An id, and the most recently reported e-mail address with its time.
-type ReportedEmail = (IdentityId, Option<(Moment, Box<str>)>);
+/// Asks for the identified users who were active at the company of a public id, as if it had one key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct CompanyMembersQuery {
+    company: PublicCompany,
+    window: Window,
+    enough: Option<usize>,
+}
+
+impl Query for CompanyMembersQuery {
+    type Partial = Option<(Linked, MembersPartial)>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
+        let Some(key) = reader.company_of(self.company)? else { return Ok(None) };
+        let members = MembersQuery { keys: vec![key], window: self.window, enough: self.enough, only: None };
+        Ok(Some((reader.linked(key)?, members.answer(reader)?)))
+    }
+}
+
+/// An id, the most recently reported e-mail address with its time, and when the user was last seen, if that was asked for.
+type ReportedUser = (IdentityId, Option<(Moment, Box<str>)>, Option<Instant>);
 
 /// Asks for the ids and the latest e-mail addresses of users.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct UserNamesQuery {
     users: Vec<MemberRef>,
+    /// The company, if the times at which they were last seen there are requested.
+    at: Option<Keys>,
 }
 
 impl Query for UserNamesQuery {
-    type Partial = Vec<Option<ReportedEmail>>;
+    type Partial = Vec<Option<ReportedUser>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
+        let (at, source) = (self.at.as_ref().map(|keys| keys.iter().copied().collect::<HashSet<_>>()), reader.source);
         let user = |who: &MemberRef| {
             let Some(identity) = known(*who, reader)? else { return Ok(None) };
+            let seen = at.as_ref().map_or(Ok(None), |keys| seen_at(identity, keys, source))?;
             let latest = identity.emails.iter().max_by_key(|(_, reported_at)| *reported_at);
-            Ok(Some((identity.id.clone(), latest.map(|(email, reported_at)| (*reported_at, email.clone())))))
+            Ok(Some((identity.id.clone(), latest.map(|(email, reported_at)| (*reported_at, email.clone())), seen)))
         };
         self.users.iter().map(user).collect()
     }
@@ -104,15 +126,8 @@ impl Query for LastSeenAtQuery {
     type Partial = Vec<Option<Instant>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
-        let (keys, source): (HashSet<RecordKey>, _) = (self.keys.iter().copied().collect(), reader.source);
-        let seen = |who: &MemberRef| {
-            let Some(identity) = known(*who, reader)? else { return Ok(None) };
-            let member = identity.history_key;
-            let page = |serial| source.page::<IdentitySlot>(page_key(member, serial));
-            identity.facts.load_days(Span::ALL, page)?;
-            identity.facts.load_named(Span::ALL, page)?;
-            Ok(last_seen(identity, &keys))
-        };
+        let (keys, source) = (self.keys.iter().copied().collect(), reader.source);
+        let seen = |who: &MemberRef| known(*who, reader)?.map_or(Ok(None), |identity| seen_at(identity, &keys, source));
         self.users.iter().map(seen).collect()
     }
 }
@@ -132,23 +147,26 @@ fn known<'r, S: Source>(who: MemberRef, reader: &'r mut Reader<'_, S>) -> Result
     })
 }
 
-fn last_seen(identity: &Identity, keys: &HashSet<RecordKey>) -> Option<Instant> {
+/// Returns when an identity was last seen at a company with these keys.
+fn seen_at<S: Source>(identity: &mut Identity, keys: &HashSet<RecordKey>, source: &S) -> Result<Option<Instant>, Fault> {
+    let member = identity.history_key;
+    let page = |serial| source.page::<IdentitySlot>(page_key(member, serial));
+    identity.facts.load_days(Span::ALL, page)?;
+    identity.facts.load_named(Span::ALL, page)?;
     let own = identity.company.map(|association| association.company);
     let here = |named: Option<GroupRef>| named.and_then(GroupRef::company).or(own).is_some_and(|company| keys.contains(&company));
     let days = identity.facts.named_days(Span::ALL).filter(|(_, named, _)| here(*named));
-    days.filter_map(|(day, _, sums)| sums.seen.at(day)).map(|(_, last)| last).max()
+    Ok(days.filter_map(|(day, _, sums)| sums.seen.at(day)).map(|(_, last)| last).max())
 }
 
-/// Returns the candidates for the first `limit` active users of a company with their events, and whether there are more.
+/// Returns the candidates for the first `limit` active users of a company with their events, and whether there are more. `parts` is what the
+/// projects said to `ask`.
 async fn most_active<P: Projects>(
     projects: &P,
-    keys: &Keys,
-    window: Window,
+    ask: &MembersQuery,
+    parts: Vec<MembersPartial>,
     limit: usize,
 ) -> Result<(Vec<(MemberRef, u64)>, bool), P::Error> {
-    let enough = (projects.count() == 1).then_some(limit);
-    let ask = MembersQuery { keys: keys.clone(), window, enough, only: None };
-    let parts = projects.scatter(ask.clone()).await?;
     let visits = parts.iter().map(|part| if let MembersPartial::TooMany(visits) = part { *visits } else { 0 }).max();
     let mut parts = match visits.filter(|visits| *visits > 0) {
         None => users_of(parts),
@@ -200,22 +218,26 @@ pub async fn company_top_users<P: Projects>(
     window: Window,
     limit: usize,
 ) -> Result<Option<Listed<TopUser>>, P::Error> {
-    let Some(company) = by_id(projects, id).await? else { return Ok(None) };
-    let keys = aliases_of(projects, vec![company]).await?.pop().unwrap_or_default();
-    let (users, truncated) = most_active(projects, &keys, window, limit).await?;
+    let Ok(company) = PublicCompany::from_id(id, projects.organization()) else { return Ok(None) };
+    let enough = (projects.count() == 1).then_some(limit);
+    let of_company = CompanyMembersQuery { company, window, enough };
+    let (linked, mut parts): (Vec<Linked>, Vec<_>) = projects.scatter(of_company).await?.into_iter().flatten().unzip();
+    let Some(company) = Linked::resolve(&linked) else { return Ok(None) };
+    let members = |keys| MembersQuery { keys, window, enough, only: None };
+    let ask = match company {
+        Resolved::Alone(key) => members(vec![key]),
+        Resolved::Linked(company) => {
+            let ask = members(aliases_of(projects, vec![company]).await?.pop().unwrap_or_default());
+            parts = projects.scatter(ask.clone()).await?;
+            ask
+        }
+    };
+    let (users, truncated) = most_active(projects, &ask, parts, limit).await?;
+    let keys = ask.keys;
     if users.is_empty() && !is_seen(projects, &keys).await? {
         return Ok(None);
     }
-    let mut rows: Vec<UserRow> = Vec::new();
-    for some in users.chunks(top_k::NAMED_TOGETHER) {
-        let mut named = named_users(projects, some).await?;
-        let last = limit.checked_sub(1).and_then(|last| rows.get(last));
-        named.retain(|row| last.is_none_or(|last| (Reverse(row.events), &row.name) <= (Reverse(last.events), &last.name)));
-        see_users(projects, &mut named, &keys).await?;
-        rows.append(&mut named);
-        rank(&mut rows, |row| row.events, |row| (row.name.clone(), Reverse(row.last_seen), row.public.clone()));
-        rows.truncate(limit);
-    }
+    let rows = rows(projects, &users, &keys, limit).await?;
     let row = |row: UserRow| {
         let UserRow { name, public, events, last_seen, .. } = row;
         Some(TopUser { resolved_identifier: name, identity_id: public, events, last_seen: last_seen? })
@@ -223,43 +245,68 @@ pub async fn company_top_users<P: Projects>(
     Ok(Some(Listed { rows: rows.into_iter().filter_map(row).collect(), truncated }))
 }
 
+/// Returns the first `limit` of some users, in order.
+async fn rows<P: Projects>(
+    projects: &P,
+    users: &[(MemberRef, u64)],
+    keys: &Keys,
+    limit: usize,
+) -> Result<Vec<UserRow>, P::Error> {
+    let mut rows: Vec<UserRow> = Vec::new();
+    // Few are named and seen in one step.
+    let are_few = users.len() <= limit.saturating_add(top_k::FEW_MORE);
+    for some in users.chunks(top_k::NAMED_TOGETHER) {
+        let mut named = named_users(projects, some, are_few.then_some(keys)).await?;
+        let last = limit.checked_sub(1).and_then(|last| rows.get(last));
+        named.retain(|row| last.is_none_or(|last| (Reverse(row.events), &row.name) <= (Reverse(last.events), &last.name)));
+        if !are_few {
+            see_users(projects, &mut named, keys).await?;
+        }
+        rows.append(&mut named);
+        rank(&mut rows, |row| row.events, |row| (row.name.clone(), Reverse(row.last_seen), row.public.clone()));
+        rows.truncate(limit);
+    }
+    Ok(rows)
+}
+
 /// One row of a list of users.
 struct UserRow {
     who: MemberRef,
-    id: IdentityId,
     name: String,
     events: u64,
-    /// The public id and the time of the last event at the company; filled in later.
+    /// The public id.
     public: String,
+    /// The time of the last event at the company, once it was asked for.
     last_seen: Option<Instant>,
 }
 
-/// Names users.
-async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)]) -> Result<Vec<UserRow>, P::Error> {
-    let answers = projects.scatter(UserNamesQuery { users: users.iter().map(|(who, _)| *who).collect() }).await?;
+/// Names users. `at`: a company, to look up when they were last seen there.
+async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)], at: Option<&Keys>) -> Result<Vec<UserRow>, P::Error> {
+    let query = UserNamesQuery { users: users.iter().map(|(who, _)| *who).collect(), at: at.cloned() };
+    let answers = projects.scatter(query).await?;
     let row = |(at, (who, events)): (usize, &(MemberRef, u64))| {
         let parts = || answers.iter().filter_map(|part| part.get(at)?.as_ref());
-        let (id, _) = parts().next()?;
-        let email = parts().filter_map(|(_, email)| email.as_ref()).max().map(|(_, email)| email.to_string());
-        let name = email.unwrap_or_else(|| id.text());
-        Some(UserRow { who: *who, id: id.clone(), name, events: *events, public: String::new(), last_seen: None })
+        let (id, ..) = parts().next()?;
+        let email = parts().filter_map(|(_, email, _)| email.as_ref()).max().map(|(_, email)| email.to_string());
+        let last_seen = parts().filter_map(|(.., seen)| *seen).max();
+        let project = if let MemberRef::Of(project, _) = who { Some(*project) } else { None };
+        let public = Subject { id: id.clone(), project }.public(projects.organization());
+        Some(UserRow { who: *who, name: email.unwrap_or_else(|| id.text()), events: *events, public, last_seen })
     };
     Ok(users.iter().enumerate().filter_map(row).collect())
 }
 
-/// Looks up the public ids of users, and when they were last seen at a company.
+/// Looks up when users were last seen at a company.
 async fn see_users<P: Projects>(projects: &P, rows: &mut [UserRow], keys: &Keys) -> Result<(), P::Error> {
     let seen = projects.scatter(LastSeenAtQuery { users: rows.iter().map(|row| row.who).collect(), keys: keys.clone() }).await?;
     for (at, row) in rows.iter_mut().enumerate() {
         row.last_seen = seen.iter().filter_map(|part| part.get(at).copied().flatten()).max();
-        let project = if let MemberRef::Of(project, _) = row.who { Some(project) } else { None };
-        row.public = Subject { id: row.id.clone(), project }.public(projects.organization());
     }
     Ok(())
 }
 
 /// Whether a company has any event.
 async fn is_seen<P: Projects>(projects: &P, keys: &Keys) -> Result<bool, P::Error> {
-    let named = parts::named(projects, vec![keys.clone()], None).await?.pop();
+    let named = parts::named(projects, vec![keys.clone()]).await?.pop();
     Ok(named.is_some_and(|named| named.seen.is_some()))
 }

@@ -1,10 +1,12 @@
 //! Queries about an organization: scattered to its projects, and merged.
 
 mod aliases;
+mod card;
 mod company;
 mod company_users;
 mod group;
 mod identity;
+mod linked;
 mod parts;
 mod subject;
 mod top_k;

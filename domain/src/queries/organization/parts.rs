@@ -27,8 +27,6 @@ impl<S: Source> Reader<'_, S> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct DescribeQuery {
     groups: Vec<Keys>,
-    /// Their type and a window, if their number of events in the window is requested.
-    events: Option<(Box<str>, Window)>,
 }
 
 /// The name of a group, and the times of its events.
@@ -40,19 +38,16 @@ pub(super) struct Description {
     pub(super) name: Option<(Moment, Box<str>)>,
     /// The times of the first and the last event ever.
     pub(super) seen: Option<(Instant, Instant)>,
-    /// The number of events in the requested window, if any.
-    pub(super) events: i64,
     /// The number of projects that know the group.
     pub(super) projects: usize,
 }
 
 impl Description {
-    fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         self.key = self.key.take().or(other.key);
         self.name = self.name.take().into_iter().chain(other.name).max();
         let both = self.seen.zip(other.seen).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
         self.seen = both.or(self.seen).or(other.seen);
-        self.events += other.events;
         self.projects += other.projects;
     }
 
@@ -67,45 +62,32 @@ impl Description {
     }
 }
 
+impl<S: Source> Reader<'_, S> {
+    /// Describes a company or group of this project.
+    pub(super) fn description(&mut self, keys: &Keys) -> Result<Description, Fault> {
+        let mut all = Description::default();
+        for (at, key) in keys.iter().enumerate() {
+            let Some((group, load)) = self.group(*key)? else { continue };
+            let key = (at == 0).then(|| group.key.clone());
+            all.merge(Description { key, name: group.name.clone(), seen: group.seen(load)?, projects: 0 });
+            all.projects = 1;
+        }
+        Ok(all)
+    }
+}
+
 impl Query for DescribeQuery {
     type Partial = Vec<Description>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<Description>, Fault> {
-        let mut named = Vec::with_capacity(self.groups.len());
-        // The numbers of the groups, and for each the index of the group that it counts for.
-        let (mut places, mut numbers) = (Vec::new(), Vec::new());
-        for (place, keys) in self.groups.iter().enumerate() {
-            let mut all = Description::default();
-            for (at, key) in keys.iter().enumerate() {
-                let Some((group, load)) = reader.group(*key)? else { continue };
-                let key = (at == 0).then(|| group.key.clone());
-                all.merge(Description { key, name: group.name.clone(), seen: group.seen(load)?, events: 0, projects: 0 });
-                all.projects = 1;
-                places.push(place);
-                numbers.push(group.number);
-            }
-            named.push(all);
-        }
-        if let Some((kind, window)) = &self.events {
-            let (window, activity) = (reader.kept(*window), &reader.project.rollups.group_activity);
-            let kind = reader.hasher.group_type(kind);
-            let events = activity.sums_of(kind, &numbers, &activity.cover(kind, window));
-            places.into_iter().zip(events).for_each(|(place, events)| named[place].events += events);
-        }
-        Ok(named)
+        self.groups.iter().map(|keys| reader.description(keys)).collect()
     }
 }
 
-/// Returns the names of companies or groups in all projects, and the times of their events; and their number of events if
-/// a type and a window are given.
-pub(super) async fn named<P: Projects>(
-    projects: &P,
-    groups: Vec<Keys>,
-    events: Option<(&str, Window)>,
-) -> Result<Vec<Description>, P::Error> {
+/// Returns the names of companies or groups in all projects, and the times of their events.
+pub(super) async fn named<P: Projects>(projects: &P, groups: Vec<Keys>) -> Result<Vec<Description>, P::Error> {
     let mut total = vec![Description::default(); groups.len()];
-    let events = events.map(|(kind, window)| (kind.into(), window));
-    for part in projects.scatter(DescribeQuery { groups, events }).await? {
+    for part in projects.scatter(DescribeQuery { groups }).await? {
         total.iter_mut().zip(part).for_each(|(total, part)| total.merge(part));
     }
     Ok(total)
@@ -143,16 +125,17 @@ impl Query for FiguresQuery {
     type Partial = Vec<FiguresPartial>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<FiguresPartial>, Fault> {
-        self.groups.iter().map(|(keys, shared)| self.figures(keys, *shared, reader)).collect()
+        self.groups.iter().map(|(keys, shared)| reader.figures(keys, *shared, self.window)).collect()
     }
 }
 
-impl FiguresQuery {
-    fn figures<S: Source>(&self, keys: &Keys, shared: bool, reader: &mut Reader<'_, S>) -> Result<FiguresPartial, Fault> {
+impl<S: Source> Reader<'_, S> {
+    /// Returns the figures of a company or group in this project. `shared`: users are listed, since other projects may know them.
+    pub(super) fn figures(&mut self, keys: &Keys, shared: bool, window: Window) -> Result<FiguresPartial, Fault> {
         let mut part = FiguresPartial { sums: GroupSums::default(), own: 0, users: Vec::new() };
-        let (mut lists, window) = (0, reader.kept(self.window));
+        let (mut lists, window) = (0, self.kept(window));
         for key in keys {
-            let Some((group, mut load)) = reader.group(*key)? else { continue };
+            let Some((group, mut load)) = self.group(*key)? else { continue };
             part.sums.add(&group.sums(window, &mut load)?, Sign::Plus);
             match group.count_members(window) {
                 Some(members) if !shared && keys.len() == 1 => part.own = members,
@@ -166,7 +149,7 @@ impl FiguresQuery {
             part.users.dedup();
         }
         if shared {
-            reader.tell_users_apart(&mut part);
+            self.tell_users_apart(&mut part);
         } else {
             part.own += part.users.len() as u64;
             part.users.clear();
@@ -209,6 +192,31 @@ pub(super) struct Figures {
     pub(super) users: u64,
 }
 
+/// The figures of some projects, and their users.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FiguresSum {
+    figures: Figures,
+    users: Vec<RecordKey>,
+}
+
+impl FiguresSum {
+    pub(super) fn add(&mut self, part: FiguresPartial) {
+        self.figures.sums.add(&part.sums, Sign::Plus);
+        self.figures.users += part.own;
+        self.users.extend(part.users);
+    }
+
+    /// Returns the figures, with each user counted once.
+    pub(super) fn total(self) -> Figures {
+        let Self { mut figures, mut users } = self;
+        // The concatenated lists are almost sorted, so this sort merges them.
+        users.sort();
+        users.dedup();
+        figures.users += users.len() as u64;
+        figures
+    }
+}
+
 /// Returns the figures of companies or groups in a window over all projects. For each, the number of projects that know
 /// it is given.
 pub(super) async fn figures<P: Projects>(
@@ -217,20 +225,9 @@ pub(super) async fn figures<P: Projects>(
     window: Window,
 ) -> Result<Vec<Figures>, P::Error> {
     let groups: Vec<(Keys, bool)> = groups.into_iter().map(|(keys, projects)| (keys, projects > 1)).collect();
-    let mut total = vec![Figures::default(); groups.len()];
-    let mut users: Vec<Vec<RecordKey>> = vec![Vec::new(); groups.len()];
+    let mut total = vec![FiguresSum::default(); groups.len()];
     for part in projects.scatter(FiguresQuery { groups, window }).await? {
-        for ((total, users), part) in total.iter_mut().zip(&mut users).zip(part) {
-            total.sums.add(&part.sums, Sign::Plus);
-            total.users += part.own;
-            users.extend(part.users);
-        }
+        total.iter_mut().zip(part).for_each(|(total, part)| total.add(part));
     }
-    for (total, mut users) in total.iter_mut().zip(users) {
-        // The concatenated lists are almost sorted, so this sort merges them.
-        users.sort();
-        users.dedup();
-        total.users += users.len() as u64;
-    }
-    Ok(total)
+    Ok(total.into_iter().map(FiguresSum::total).collect())
 }

@@ -1,20 +1,21 @@
 //! Top lists of companies and groups, without reading all of them.
 //!
 //! Each project reports its most active groups and an upper bound for the others. If the sum of these bounds is below what the last
-//! row of the list certainly has, every group of the list was reported by some project; else each project reports more. Reported
-//! events are a lower bound of a group's total; with the bounds of the projects that did not report it they are an upper one. Only
-//! groups whose upper bound reaches the last row are computed exactly.
+//! row of the list certainly has, every group of the list was reported by some project; else each project lowers its bound by the
+//! factor that the sum needs, and reports the groups beyond it. Reported events are a lower bound of a group's total; with the bounds
+//! of the projects that did not report it they are an upper one. Only groups whose upper bound reaches the last row are computed exactly.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 use super::aliases;
-use super::parts::{self, Description, Figures, Keys};
+use super::card::{Card, cards};
+use super::parts::{self, Description, Keys};
 use crate::cache::table::KeyHashBuilder;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::NamePrefix;
-use crate::queries::partial::{Projects, Query, Reader, rank};
+use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::time::Window;
 use serde::{Deserialize, Serialize};
@@ -24,9 +25,16 @@ use serde::{Deserialize, Serialize};
 struct TopQuery {
     kind: Box<str>,
     window: Window,
+    /// The length of the list.
+    limit: usize,
     /// The number of groups to report.
     most: usize,
+    /// What the bound of the others must be lowered by, if it was too high: below this part of what it is with `most`.
+    below: Option<Part>,
 }
+
+/// A part of a number: the first of these divided by the second.
+type Part = (i64, i64);
 
 /// The rank of a group in its project's list: by activity, descending, then by name prefix.
 type Rank = (Reverse<i64>, NamePrefix);
@@ -59,27 +67,55 @@ impl Query for TopQuery {
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
         let sums = activity.sums(kind, groups, &activity.cover(kind, window));
-        // The groups to report and one more, with the last of them on top.
-        let mut first: BinaryHeap<(Rank, u32)> = BinaryHeap::new();
-        for (number, prefix) in rollups.group_names.of_kind(kind) {
-            let sum = sums.get(number as usize).copied().unwrap_or_default();
-            if sum <= 0 {
-                continue;
-            }
-            let place = ((Reverse(sum), prefix), number);
-            if first.len() <= self.most {
-                first.push(place);
-            } else if let Some(mut last) = first.peek_mut()
-                && place < *last
-            {
-                *last = place;
-            }
-        }
-        let others = if first.len() > self.most { first.pop().map(|(place, _)| place) } else { None };
-        let first = first.into_sorted_vec();
+        let mut active: Vec<(i64, u32)> = sums.iter().copied().zip(0..).filter(|(sum, _)| *sum > 0).collect();
+        let most = self.reported(&mut active);
+        let mut first = self.first(active, most, || {
+            let sum = |number: u32| sums.get(number as usize).copied().unwrap_or_default();
+            rollups.group_names.of_kind(kind).map(move |(number, prefix)| ((Reverse(sum(number)), prefix), number))
+        });
+        let others = if first.len() > most { first.pop().map(|(place, _)| place) } else { None };
         let keys = rollups.group_numbers.keys(kind, first.iter().map(|(_, number)| *number));
         let reported = keys.into_iter().zip(first).filter_map(|(key, (place, _))| Some((key?, place))).collect();
         Ok(TopPartial { reported, others, knows: groups > 0, aliases: rollups.company_links.most().into() })
+    }
+}
+
+/// Moves the group that has the place `at` by its sum there, with those before it on its left. Returns its sum, if there are so many.
+fn sum_at(active: &mut [(i64, u32)], at: usize) -> Option<i64> {
+    (at < active.len()).then(|| active.select_nth_unstable_by_key(at, |(sum, _)| Reverse(*sum)).1.0)
+}
+
+impl TopQuery {
+    /// Returns the number of groups to report.
+    fn reported(&self, active: &mut [(i64, u32)]) -> usize {
+        let bound = self.below.zip(sum_at(active, self.most));
+        let lower = bound.map(|((part, whole), bound)| i128::from(bound) * i128::from(part) / i128::from(whole.max(1)));
+        lower.map_or(self.most, |lower| active.iter().filter(|(sum, _)| i128::from(*sum) > lower).count().max(self.most))
+    }
+
+    /// Returns the ranks and numbers of the first `most` groups and one more, in order. Names, of which `named` returns those of all groups,
+    /// only count where the last row of the list ties with what is not reported.
+    fn first<N: Iterator<Item = (Rank, u32)>>(
+        &self,
+        mut active: Vec<(i64, u32)>,
+        most: usize,
+        named: impl FnOnce() -> N,
+    ) -> Vec<(Rank, u32)> {
+        let others = sum_at(&mut active, most).unwrap_or_default();
+        let last = self.limit.checked_sub(1).and_then(|last| sum_at(&mut active, last));
+        let mut first: Vec<(Rank, u32)> = match others > 0 && last == Some(others) {
+            true => named().filter(|((Reverse(sum), _), _)| *sum >= others).collect(),
+            false => {
+                let place = |(sum, number)| ((Reverse(sum), NamePrefix::default()), number);
+                active.into_iter().filter(|(sum, _)| *sum >= others).map(place).collect()
+            }
+        };
+        if first.len() > most {
+            first.select_nth_unstable(most);
+            first.truncate(most.saturating_add(1));
+        }
+        first.sort_unstable();
+        first
     }
 }
 
@@ -105,9 +141,9 @@ pub(super) struct Leading {
 
 /// Returns the candidates for the `limit` most active groups of a type.
 pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Window, limit: usize) -> Result<Leading, P::Error> {
-    let mut most = first_asked(limit, projects.limits().top_margin);
+    let (mut most, mut below) = (first_asked(limit, projects.limits().top_margin), None);
     loop {
-        let parts = projects.scatter(TopQuery { kind: kind.into(), window, most }).await?;
+        let parts = projects.scatter(TopQuery { kind: kind.into(), window, limit, most, below }).await?;
         if let Some(leading) = alone(&parts, limit) {
             match leading {
                 Some(leading) => return Ok(leading),
@@ -121,10 +157,12 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
         // A company may have several keys; the projects know the maximum.
         let aliases: i64 = if kind == crate::ids::COMPANY_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
         let means = if aliases > 0 { aliases::resolve(projects, reported).await? } else { reported };
-        if let Some(leading) = cut(&parts, means, aliases, limit) {
-            return Ok(leading);
-        }
-        most = most.saturating_mul(8);
+        // Events that are recorded between the questions can make another round inconclusive, too.
+        (most, below) = match cut(&parts, means, aliases, limit) {
+            Ok(leading) => return Ok(leading),
+            Err(part) if below.is_none() && part.is_some() => (most, part),
+            Err(_) => (most.saturating_mul(8), None),
+        };
     }
 }
 
@@ -151,9 +189,11 @@ fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     Some(Some(Leading { keys: leading.map(|(key, _)| *key).collect(), aliases: false, truncated }))
 }
 
-/// Returns the candidates for the list, if the reports are conclusive. `means` holds the company of each reported key, in
-/// the same order.
-fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<Leading> {
+/// Returns the candidates for the list. `means` holds the company of each reported key, in the same order.
+///
+/// # Errors
+/// The reports are not conclusive: below which part of themselves the bounds must be, if any suffices.
+fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Result<Leading, Option<Part>> {
     let mut means = means.into_iter();
     let mut bounds: HashMap<RecordKey, EventBounds, KeyHashBuilder> = HashMap::default();
     for part in parts {
@@ -171,41 +211,104 @@ fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Option<
         _ => 0,
     };
     if others > 0 && others >= last {
-        return None;
+        return Err((last > 0).then(|| (last - 1, others)));
     }
     let reaches = |bounds: &EventBounds| bounds.lower + (others - bounds.unreported).max(0) >= last;
     let keys = bounds.into_iter().filter(|(_, bounds)| reaches(bounds)).map(|(key, _)| key).collect();
-    Some(Leading { keys, aliases: aliases > 0, truncated })
+    Ok(Leading { keys, aliases: aliases > 0, truncated })
 }
 
-/// The number of groups that are named per message, so that a shard can do other work in between.
+/// The number of groups that are looked at per message, so that a shard can do other work in between.
 pub(super) const NAMED_TOGETHER: usize = 256;
 
-/// One row of a top list.
-#[derive(Debug)]
-pub(super) struct TopRow {
-    pub(super) named: Description,
-    pub(super) figures: Figures,
+/// The number of candidates beyond the length of a list up to which all are computed at once: less than another step costs.
+pub(super) const FEW_MORE: usize = 8;
+
+/// Asks for the number of events of companies or groups.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct EventsQuery {
+    kind: Box<str>,
+    groups: Vec<Keys>,
+    window: Window,
+}
+
+impl Query for EventsQuery {
+    type Partial = Vec<i64>;
+
+    fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<i64>, Fault> {
+        // The numbers of the groups, and for each the index of the group that it counts for.
+        let (mut places, mut numbers) = (Vec::new(), Vec::new());
+        for (place, key) in self.groups.iter().enumerate().flat_map(|(place, keys)| keys.iter().map(move |key| (place, key))) {
+            if let Some((group, _)) = reader.group(*key)? {
+                places.push(place);
+                numbers.push(group.number);
+            }
+        }
+        let (window, activity) = (reader.kept(self.window), &reader.project.rollups.group_activity);
+        let kind = reader.hasher.group_type(&self.kind);
+        let mut events = vec![0; self.groups.len()];
+        let sums = activity.sums_of(kind, &numbers, &activity.cover(kind, window));
+        places.into_iter().zip(sums).for_each(|(place, sum)| events[place] += sum);
+        Ok(events)
+    }
+}
+
+/// Keeps the companies or groups that may be among the first `limit`, whatever their names.
+async fn most_active<P: Projects>(
+    projects: &P,
+    kind: &str,
+    keys: Vec<Keys>,
+    window: Window,
+    limit: usize,
+) -> Result<Vec<Keys>, P::Error> {
+    let mut active: Vec<(Keys, i64)> = Vec::new();
+    for some in keys.chunks(NAMED_TOGETHER) {
+        let mut total = vec![0; some.len()];
+        for part in projects.scatter(EventsQuery { kind: kind.into(), groups: some.to_vec(), window }).await? {
+            total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+        }
+        active.extend(some.iter().cloned().zip(total).filter(|(_, events)| *events > 0));
+        candidates(&mut active, limit, |(_, events)| *events);
+    }
+    // Those that are certainly in the list, and the many that tie for the rest of it.
+    let last = active.last().map_or(0, |(_, events)| *events);
+    let certain = active.partition_point(|(_, events)| *events > last);
+    let mut list: Vec<Keys> = active.into_iter().map(|(keys, _)| keys).collect();
+    if list.len() > limit.saturating_add(FEW_MORE) {
+        let tied = list.split_off(certain);
+        list.extend(first_by_name(projects, tied, limit.saturating_sub(certain)).await?);
+    }
+    Ok(list)
+}
+
+/// Returns the first `limit` companies or groups by name.
+async fn first_by_name<P: Projects>(projects: &P, keys: Vec<Keys>, limit: usize) -> Result<Vec<Keys>, P::Error> {
+    let mut rows: Vec<(Keys, (String, String))> = Vec::new();
+    for some in keys.chunks(NAMED_TOGETHER) {
+        let named = parts::named(projects, some.to_vec()).await?;
+        rows.extend(some.iter().cloned().zip(named.iter().map(Description::rank)));
+        rows.sort_by(|(_, left), (_, right)| left.cmp(right));
+        rows.truncate(limit);
+    }
+    Ok(rows.into_iter().map(|(keys, _)| keys).collect())
 }
 
 /// Returns the first `limit` of some companies or groups, in order.
 pub(super) async fn rows<P: Projects>(
     projects: &P,
     kind: &str,
-    keys: Vec<Keys>,
+    mut keys: Vec<Keys>,
     window: Window,
     limit: usize,
-) -> Result<Vec<TopRow>, P::Error> {
-    let mut rows: Vec<(Keys, Description)> = Vec::new();
-    for some in keys.chunks(NAMED_TOGETHER) {
-        let named = parts::named(projects, some.to_vec(), Some((kind, window))).await?;
-        rows.extend(some.iter().cloned().zip(named).filter(|(_, named)| named.events > 0));
-        rank(&mut rows, |(_, named)| named.events, |(_, named)| named.rank());
-        rows.truncate(limit);
+) -> Result<Vec<Card>, P::Error> {
+    if keys.len() > limit.saturating_add(FEW_MORE) {
+        keys = most_active(projects, kind, keys, window, limit).await?;
     }
-    let groups = rows.iter().map(|(keys, named)| (keys.clone(), named.projects)).collect();
-    let figures = parts::figures(projects, groups, window).await?;
-    Ok(rows.into_iter().zip(figures).map(|((_, named), figures)| TopRow { named, figures }).collect())
+    let mut rows = cards(projects, keys, window).await?;
+    rows.retain(|row| row.figures.sums.events > 0);
+    rank(&mut rows, |row| row.figures.sums.events, |row| row.described.rank());
+    rows.truncate(limit);
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -252,7 +355,7 @@ mod tests {
             let parts: Vec<TopPartial> = projects.iter().map(|events| reported(events, most)).collect();
             let mean = |(key, _): &(RecordKey, Rank)| RecordKey(company(usize::try_from(key.0).unwrap()) as u128);
             let means = parts.iter().flat_map(|part| part.reported.iter().map(mean)).collect();
-            let Some(leading) = cut(&parts, means, i64::from(aliases), limit) else { continue };
+            let Ok(leading) = cut(&parts, means, i64::from(aliases), limit) else { continue };
             decided += 1;
             assert_eq!(leading.truncated, totals.len() > limit);
             let mut ranked: Vec<i64> = totals.values().copied().collect();
