@@ -97,7 +97,7 @@ async fn merge<P: Projects>(projects: &P, groups: Vec<(Keys, Vec<CardPartial>)>,
 
 /// What names one company or group.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Of {
+pub(super) enum CardSubject {
     /// The public id of a company; if it was linked to a domain later, it names the domain.
     Id(PublicCompany),
     /// The key of a domain or of a group.
@@ -107,7 +107,7 @@ pub(super) enum Of {
 /// Asks for a company or group, by a name that may not be all of its keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CardQuery {
-    of: Of,
+    of: CardSubject,
     window: Window,
     alone: bool,
 }
@@ -117,8 +117,8 @@ impl Query for CardQuery {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
         let key = match &self.of {
-            Of::Id(company) => reader.company_of(*company)?,
-            Of::Key(key) => Some(*key),
+            CardSubject::Id(company) => reader.company_of(*company)?,
+            CardSubject::Key(key) => Some(*key),
         };
         let Some(key) = key else { return Ok(None) };
         let linked = reader.linked(key)?;
@@ -127,7 +127,7 @@ impl Query for CardQuery {
 }
 
 /// Returns a company or group, with its figures in a window; `None` if no project knows the id.
-pub(super) async fn card<P: Projects>(projects: &P, of: Of, window: Window) -> Result<Option<Card>, P::Error> {
+pub(super) async fn card<P: Projects>(projects: &P, of: CardSubject, window: Window) -> Result<Option<Card>, P::Error> {
     let query = CardQuery { of, window, alone: projects.count() == 1 };
     let (linked, parts): (Vec<Linked>, Vec<CardPartial>) = projects.scatter(query).await?.into_iter().flatten().unzip();
     let mut found = match Linked::resolve(&linked) {

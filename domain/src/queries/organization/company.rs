@@ -1,7 +1,7 @@
 //! Queries about companies, over all projects of their organization.
 
 use super::aliases::{aliases_of, resolve};
-use super::card::{Card, Of, card};
+use super::card::{Card, CardSubject, card};
 use super::parts::{self, Description};
 use super::top_k::{self, Leading};
 use crate::company::{CompanyKey, normalise_domain};
@@ -21,7 +21,7 @@ pub async fn company_by_domain<P: Projects>(
     window: Window,
 ) -> Result<Option<CompanyMetrics>, P::Error> {
     let Some(company) = CompanyKey::from_domain(domain) else { return Ok(None) };
-    metrics(projects, Of::Key(projects.hasher().company(company.as_str())), window).await
+    metrics(projects, CardSubject::Key(projects.hasher().company(company.as_str())), window).await
 }
 
 /// Returns the activity in a window of the company of a public id; `None` if there is no such company.
@@ -29,10 +29,10 @@ pub async fn company_by_domain<P: Projects>(
 /// # Errors A project did not answer.
 pub async fn company_by_id<P: Projects>(projects: &P, id: &str, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
     let Ok(company) = PublicCompany::from_id(id, projects.organization()) else { return Ok(None) };
-    metrics(projects, Of::Id(company), window).await
+    metrics(projects, CardSubject::Id(company), window).await
 }
 
-async fn metrics<P: Projects>(projects: &P, of: Of, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
+async fn metrics<P: Projects>(projects: &P, of: CardSubject, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
     let Some(Card { described: named, figures }) = card(projects, of, window).await? else { return Ok(None) };
     let Some((first_seen, last_seen)) = named.seen else { return Ok(None) };
     Ok(Some(CompanyMetrics {

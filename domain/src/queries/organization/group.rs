@@ -1,6 +1,6 @@
 //! Queries about groups, over all projects of their organization.
 
-use super::card::{Card, Of, card};
+use super::card::{Card, CardSubject, card};
 use super::parts::{self, Description};
 use super::top_k::{self, Leading};
 use crate::queries::answers::{GroupMetrics, Listed};
@@ -17,7 +17,7 @@ pub async fn group_metrics<P: Projects>(
     window: Window,
 ) -> Result<Option<GroupMetrics>, P::Error> {
     let key = projects.hasher().group(group_type, group_key);
-    let card = card(projects, Of::Key(key), window).await?;
+    let card = card(projects, CardSubject::Key(key), window).await?;
     Ok(card.and_then(|card| metrics(group_type, &card)))
 }
 
