@@ -413,3 +413,40 @@ fn tags_of_the_organization_survive_a_restart_and_a_crash() {
     server.kill();
     assert_eq!(tags_of(&tenant, &targets), before, "after a crash");
 }
+
+#[test]
+fn a_repeated_question_has_the_answer_of_now() {
+    away_from_midnight();
+    let tenant = Tenant::new();
+    // In the windows of some questions, and in those that end today.
+    let record = |number: u32| {
+        for timestamp in [json!("2024-01-05T10:00:00Z"), Value::Null] {
+            tenant.recorded(
+                &json!({"name": "order", "user_id": "ada", "value": 5, "url": format!("https://shop.example/{number}"),
+                "referrer": "https://news.example/", "group_type": "team", "group_id": "t1", "timestamp": timestamp,
+                "metadata": {"email": "ada@acme.com"}}),
+            );
+        }
+    };
+    record(0);
+    let calls: Vec<Call> = questions(&tenant)
+        .into_iter()
+        .chain(organization_wide(&tenant).into_iter().map(|target| Call::get(target).bearer(&tenant.token)))
+        .collect();
+    let mut differed = 0;
+    let mut before: Option<Vec<Value>> = None;
+    for number in 1..5 {
+        let mut answers = Vec::new();
+        for call in &calls {
+            let computed = tenant.send(call.clone().header("cache-control", "no-cache")).ok(200);
+            for _ in 0..2 {
+                assert_eq!(tenant.send(call.clone()).ok(200), computed, "{call:?} after {number} events");
+            }
+            answers.push(computed);
+        }
+        differed += before.iter().flatten().zip(&answers).filter(|(before, now)| before != now).count();
+        before = Some(answers);
+        record(number);
+    }
+    assert!(differed >= 3 * 12, "{differed} answers changed");
+}
