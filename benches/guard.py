@@ -185,7 +185,8 @@ def main():
         raise SystemExit("valgrind is missing")
     if options.release and not options.profile:
         parser.error("--release is for --profile")
-    subprocess.run(RELEASE if options.release else BUILD, cwd=ROOT, check=True)
+    # Incremental compilation divides the code otherwise, and so optimizes it otherwise.
+    subprocess.run(RELEASE if options.release else BUILD, cwd=ROOT, check=True, env=dict(os.environ, CARGO_INCREMENTAL="0"))
     program = TARGET / ("release" if options.release else "debug") / "guard"
     if options.profile:
         return profile(count(program), options.profile, options.thread, options.top)
