@@ -174,10 +174,9 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         answer: impl Future<Output = Result<T, AskError>>,
         shape: impl FnOnce(T) -> A,
     ) -> Result<HttpResponse, ApiError> {
-        let tag = self.tag(&depends).await?;
-        match tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)) {
-            Some(not_modified) => Ok(not_modified),
-            None => tag.json(&shape(answer.await?)),
+        match self.not_modified(&depends).await? {
+            Ok(not_modified) => Ok(not_modified),
+            Err(tag) => tag.json(&shape(answer.await?)),
         }
     }
 
@@ -188,10 +187,9 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         answer: impl Future<Output = Result<T, AskError>>,
         shape: impl FnOnce(T) -> A,
     ) -> Result<HttpResponse, ApiError> {
-        let tag = self.tag(&depends).await?;
-        match tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)) {
-            Some(not_modified) => Ok(not_modified),
-            None => self.kept(&tag, async { Ok(shape(answer.await?)) }).await,
+        match self.not_modified(&depends).await? {
+            Ok(not_modified) => Ok(not_modified),
+            Err(tag) => self.kept(&tag, async { Ok(shape(answer.await?)) }).await,
         }
     }
 
@@ -229,7 +227,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         Ok(tag.not_modified_if_any(self.request).unwrap_or(found))
     }
 
-    /// Returns 304 if the client has the answer, else the tag of the answer, for answers that are streamed.
+    /// Returns 304 if the client has the answer, else the tag of the answer.
     pub(crate) async fn not_modified(&self, depends: &Depends) -> Result<Result<HttpResponse, EntityTag>, ApiError> {
         let tag = self.tag(depends).await?;
         Ok(tag.not_modified(self.request).or_else(|| tag.not_modified_if_any(self.request)).ok_or(tag))

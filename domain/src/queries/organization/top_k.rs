@@ -80,7 +80,7 @@ impl Query for TopQuery {
     }
 }
 
-/// Moves the group that has the place `at` by its sum there, with those before it on its left. Returns its sum, if there are so many.
+/// Partitions groups by their sums, largest first, around the one at place `at`. Returns the sum there; `None` if there are no more than `at` groups.
 fn sum_at(active: &mut [(i64, u32)], at: usize) -> Option<i64> {
     (at < active.len()).then(|| active.select_nth_unstable_by_key(at, |(sum, _)| Reverse(*sum)).1.0)
 }
