@@ -122,6 +122,9 @@ test("a page that comes back from memory is counted", async () => {
   await page.evaluate(() => history.back()).catch(() => {});
   const [, again] = await sent(2);
   assert.deepEqual([again.url, again.referrer], [site.origin + "/first", undefined]);
+  // It sends as before, not as a page that is left.
+  let failures = 1;
+  gate.fault = () => (failures-- > 0 ? 503 : undefined);
   await page.evaluate(() => history.pushState({}, "", "/second"));
   await sent(3);
 });
