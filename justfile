@@ -17,6 +17,15 @@ demo:
 ci:
     bash .ci/run
 
+# Build the tracker (requires Node 20).
+tracker:
+    cd tracker && npm ci --ignore-scripts && npm run build
+
+# Test the tracker in a browser (requires Node 20 and chromium).
+browser:
+    cargo build --bin headcount
+    cd tests/browser && npm ci --ignore-scripts && npm test
+
 # Compare the domain with the naive model on 5,000 random histories.
 histories trials="5000":
     HEADCOUNT_TRIALS={{trials}} cargo test --release -p headcount-domain --test against_model -- --nocapture

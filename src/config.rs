@@ -24,11 +24,11 @@ use headcount_outbound::AllowList;
 use headcount_storage::log::LogOptions;
 
 use crate::research::GuardedReader;
-use crate::server::HttpConfig;
+use crate::server::{ExtraPaths, HttpConfig};
 use crate::telemetry::{self, LogFormat};
 use crate::webhooks::GuardedTransport;
 pub(crate) use value::duration;
-use value::{bytes, count, header, listen, networks, origins, size_from};
+use value::{bytes, count, duration_from_1s, header, listen, networks, origins, path, size_from};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
@@ -170,6 +170,8 @@ keys! {
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
     outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Hosts, addresses and networks that webhooks and builds of company profiles may reach although they are not public, as a comma-separated list";
     query_origins "ORIGINS" "--query-origins" "HEADCOUNT_QUERY_ORIGINS" "" "Web origins whose pages may use the API with a token, as a comma-separated list";
+    script_path "PATH" "--script-path" "HEADCOUNT_SCRIPT_PATH" "" "Another path of the tracker /hc.js, such as /app.js";
+    collect_path "PATH" "--collect-path" "HEADCOUNT_COLLECT_PATH" "" "Another path of /i, such as /app";
     question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
     view_memory "SIZE" "--view-memory" "HEADCOUNT_VIEW_MEMORY" "auto" "Memory for kept answers of aggregates and filtered counts, 0 to keep none, or auto for a sixteenth of the memory";
     checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
@@ -220,6 +222,8 @@ pub struct Settings {
     pub geo_header: Option<HeaderName>,
     /// The origins whose pages may ask.
     pub query_origins: Vec<String>,
+    /// Further names of `/hc.js` and `/i`.
+    pub extra_paths: ExtraPaths,
     /// What webhooks and builds of company profiles may reach although it is not public.
     pub outbound_allow: AllowList,
     /// How long a question may take that needs a pass over the events.
@@ -323,6 +327,7 @@ impl Settings {
             query_origins: read.value("query_origins", |text| {
                 origins(text).ok_or("must be origins separated by commas, such as https://dashboard.example")
             })?,
+            extra_paths: read.extra_paths()?,
             question_timeout: read.value("question_timeout", |text| {
                 duration(text)
                     .filter(|it| (Duration::from_secs(1)..=MAX_QUESTION_TIMEOUT).contains(it))
@@ -336,14 +341,10 @@ impl Settings {
                     .ok_or("must be auto, 0 or a size, such as 64MiB"),
             })?,
             checkpoint_interval: read.value("checkpoint_interval", |text| {
-                duration(text)
-                    .filter(|it| *it >= Duration::from_secs(1))
-                    .ok_or("must be a duration of at least 1s, such as 60s or 5m")
+                duration_from_1s(text).ok_or("must be a duration of at least 1s, such as 60s or 5m")
             })?,
             seal_after: read.value("seal_after", |text| {
-                duration(text)
-                    .filter(|it| *it >= Duration::from_secs(1))
-                    .ok_or("must be a duration of at least 1s, such as 24h or 10m")
+                duration_from_1s(text).ok_or("must be a duration of at least 1s, such as 24h or 10m")
             })?,
             seal_events: read.value("seal_events", |text| {
                 text.parse().ok().filter(|events| *events > 0).ok_or("must be a number of at least 1, such as 262144")
@@ -352,9 +353,7 @@ impl Settings {
                 text.parse().ok().filter(|level| (1..=22).contains(level)).ok_or("must be a number from 1 to 22")
             })?,
             export_retention: read.value("export_retention", |text| {
-                duration(text)
-                    .filter(|it| *it >= Duration::from_secs(1))
-                    .ok_or("must be a duration of at least 1s, such as 7d or 12h")
+                duration_from_1s(text).ok_or("must be a duration of at least 1s, such as 7d or 12h")
             })?,
             log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
             log_format: read.value("log_format", |text| match text {
@@ -429,6 +428,7 @@ impl Settings {
             trusted_proxies: self.trusted_proxies.clone(),
             geo_header: self.geo_header.clone(),
             query_origins: self.query_origins.clone(),
+            extra_paths: self.extra_paths.clone(),
         }
     }
 }
@@ -438,6 +438,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn extra_paths(&self) -> Result<ExtraPaths, ConfigError> {
+        let named = |name| self.value(name, |text| path(text).ok_or("must be a path, such as /app.js"));
+        Ok(ExtraPaths { script: named("script_path")?, collect: named("collect_path")? })
+    }
+
     fn value<T, E: ToString>(&self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T, ConfigError> {
         let entry = self.entries.iter().find(|entry| entry.key.name == name);
         let text = entry.map_or("", |entry| entry.text.trim());

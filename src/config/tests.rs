@@ -73,7 +73,7 @@ fn variables_that_mean_nothing_are_named() {
 
 #[test]
 fn what_is_not_allowed_is_refused_with_its_source() {
-    let table: [(&str, &str, bool); 34] = [
+    let table: [(&str, &str, bool); 40] = [
         ("HEADCOUNT_LISTEN", "8080", false),
         ("HEADCOUNT_LISTEN", "127.0.0.1:65536", false),
         ("HEADCOUNT_LISTEN", "[::1]:0", true),
@@ -95,6 +95,12 @@ fn what_is_not_allowed_is_refused_with_its_source() {
         ("HEADCOUNT_GEO_DB", "countries.mmdb", true),
         ("HEADCOUNT_GEO_HEADER", "CF-IPCountry", true),
         ("HEADCOUNT_GEO_HEADER", "CF IPCountry", false),
+        ("HEADCOUNT_SCRIPT_PATH", "", true),
+        ("HEADCOUNT_SCRIPT_PATH", "/stats/app-1.js", true),
+        ("HEADCOUNT_SCRIPT_PATH", "app.js", false),
+        ("HEADCOUNT_COLLECT_PATH", "/", false),
+        ("HEADCOUNT_COLLECT_PATH", "/a//b", false),
+        ("HEADCOUNT_COLLECT_PATH", "/{any}", false),
         ("HEADCOUNT_QUESTION_TIMEOUT", "1h", true),
         ("HEADCOUNT_QUESTION_TIMEOUT", "0s", false),
         ("HEADCOUNT_QUESTION_TIMEOUT", "61m", false),

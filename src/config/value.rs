@@ -57,6 +57,11 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
     number.checked_mul(ms).map(Duration::from_millis)
 }
 
+/// A duration of at least a second.
+pub(super) fn duration_from_1s(text: &str) -> Option<Duration> {
+    duration(text).filter(|it| *it >= Duration::from_secs(1))
+}
+
 /// Networks and addresses, separated by commas.
 pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -69,6 +74,18 @@ pub(super) fn header(text: &str) -> Option<Option<HeaderName>> {
         return Some(None);
     }
     HeaderName::from_str(text).ok().map(Some)
+}
+
+/// A path, or nothing.
+pub(super) fn path(text: &str) -> Option<Option<String>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    let is_fine = |segment: &str| {
+        let is_plain = segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~'));
+        is_plain && !matches!(segment, "" | "." | "..")
+    };
+    text.strip_prefix('/').filter(|rest| rest.split('/').all(is_fine)).map(|_| Some(text.to_owned()))
 }
 
 /// A size of at least `least` bytes.

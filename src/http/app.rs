@@ -10,6 +10,7 @@ use headcount_actors::registry::OperatorToken;
 use headcount_domain::intake::country::Country;
 use ipnet::IpNet;
 
+use crate::http::extra_paths::ExtraPaths;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::kept::KeptAnswers;
 
@@ -27,6 +28,8 @@ pub(crate) struct AppState {
     pub(crate) geo_header: Option<HeaderName>,
     /// The origins whose pages may ask, as browsers spell them.
     pub(crate) query_origins: Vec<String>,
+    /// Further names of the paths of pages.
+    pub(crate) extra_paths: ExtraPaths,
     /// The operator token; `None` if its file could not be written.
     pub(crate) operator: Option<OperatorToken>,
     /// Answers that are kept for the next who asks.

@@ -8,6 +8,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use utoipa::OpenApi;
 
 use crate::http::app::AppState;
+use crate::http::extra_paths::ExtraPaths;
 use crate::http::extract::auth;
 use crate::http::openapi::modifiers::{Closed, Credentials};
 use crate::http::openapi::rate_limits::RateLimits;
@@ -132,17 +133,26 @@ endpoints! {
     health => readyz;
     version => version;
     metrics => metrics;
+    tracker => tracker;
     docs => openapi_json;
     docs => docs;
 }
 
-/// Registers every endpoint.
-pub(crate) fn routes(config: &mut ServiceConfig) {
+/// Registers every endpoint, and the further names of some.
+pub(crate) fn routes(config: &mut ServiceConfig, extra: &ExtraPaths) {
     metrics::start();
     let mut router = Router::default();
     add_operations(&mut router);
-    for path in ["/i", "/track", "/i/batch"] {
+    if let Some(path) = &extra.collect {
+        router.on(path, Method::POST, resources::events::track::track_alias);
+        router.on(path, Method::GET, resources::events::pixel::pixel);
+    }
+    for path in ["/i", "/track", "/i/batch"].into_iter().chain(extra.collect.as_deref()) {
         router.on(path, Method::OPTIONS, cors::preflight);
+    }
+    if let Some(path) = &extra.script {
+        router.on(path, Method::GET, resources::tracker::tracker);
+        router.on(path, Method::HEAD, resources::tracker::tracker);
     }
     docs::add_assets(&mut router);
     router.register(config);
@@ -154,6 +164,16 @@ async fn not_found(state: Data<AppState>, request: HttpRequest) -> Result<HttpRe
         auth::operator(&state, &request)?;
     }
     Err(ApiError::not_found("path"))
+}
+
+/// Returns a path that can't be used, if any: both are the same, or it begins as a path of the interface does, which may have it one day.
+pub(crate) fn taken(extra: &ExtraPaths) -> Option<&str> {
+    // The document takes a while to make, and few servers have further paths.
+    extra.paths().next()?;
+    let interface = Document::openapi().paths.paths;
+    let first_segment = |path: &str| path.split('/').nth(1).unwrap_or_default().to_owned();
+    let is_same = extra.script == extra.collect;
+    extra.paths().find(|path| is_same || interface.keys().any(|known| first_segment(known) == first_segment(path)))
 }
 
 /// Returns the document as JSON, which is made once.

@@ -2,6 +2,7 @@
 
 pub(crate) mod app;
 pub(crate) mod endpoints;
+pub(crate) mod extra_paths;
 pub(crate) mod extract;
 pub(crate) mod middleware;
 pub(crate) mod openapi;

@@ -27,7 +27,8 @@ use ipnet::IpNet;
 use parking_lot::Mutex;
 
 use crate::http::app::AppState;
-use crate::http::endpoints::routes;
+use crate::http::endpoints::{self, routes};
+pub use crate::http::extra_paths::ExtraPaths;
 use crate::http::middleware;
 use crate::http::middleware::slices::LargeAnswers;
 use crate::http::request_metrics::RequestMetrics;
@@ -56,7 +57,7 @@ const COMPRESS_FROM_BYTES: u64 = 1_024;
 /// The maximum size to compress. A larger answer would delay the worker's other requests.
 const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
 
-/// How many encoded documents are cached: two documents in three encodings, and spare ones.
+/// How many encoded documents are cached: two documents in three encodings, and the tracker in two.
 const MAX_ENCODED_DOCUMENTS: usize = 8;
 
 /// How the HTTP server is started.
@@ -72,6 +73,8 @@ pub struct HttpConfig {
     pub geo_header: Option<HeaderName>,
     /// The origins whose pages may ask with a token, as browsers spell them.
     pub query_origins: Vec<String>,
+    /// Further names of `/hc.js` and `/i`.
+    pub extra_paths: ExtraPaths,
 }
 
 impl HttpConfig {
@@ -79,7 +82,14 @@ impl HttpConfig {
     #[must_use]
     pub fn new(listen: impl Into<String>) -> Self {
         let workers = Self::default_workers();
-        Self { listen: listen.into(), workers, trusted_proxies: Vec::new(), geo_header: None, query_origins: Vec::new() }
+        Self {
+            listen: listen.into(),
+            workers,
+            trusted_proxies: Vec::new(),
+            geo_header: None,
+            query_origins: Vec::new(),
+            extra_paths: ExtraPaths::default(),
+        }
     }
 
     /// Half the cores, at least one: the other half is the engine's (the log, the shards).
@@ -101,6 +111,9 @@ pub enum StartError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// `script_path` or `collect_path` is not free.
+    #[error("script_path and collect_path must differ, and begin as no path of the API does: {0} is taken")]
+    Path(String),
     /// Its threads can't be started.
     #[error("the server could not start: {0}")]
     Start(#[from] io::Error),
@@ -173,8 +186,11 @@ impl Listening {
     /// Serves `engine`. `config.listen` does not count any more.
     ///
     /// # Errors
-    /// [`StartError::Start`].
+    /// [`StartError::Start`], [`StartError::Path`].
     pub fn serve(self, engine: Engine, config: HttpConfig) -> Result<RunningServer, StartError> {
+        if let Some(taken) = endpoints::taken(&config.extra_paths) {
+            return Err(StartError::Path(taken.to_owned()));
+        }
         let addresses = self.listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
         let thread = ServerThread::start("http", move || build(engine, config, self.listeners))?;
         Ok(RunningServer { addresses, thread })
@@ -210,7 +226,7 @@ impl RunningServer {
 
 /// Built where it runs: workers become arbiters of the calling thread's actix system.
 fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io::Result<actix_web::dev::Server> {
-    let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins } = config;
+    let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins, extra_paths } = config;
     let workers = workers.max(1);
     if geo_header.is_some() && trusted_proxies.is_empty() {
         tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
@@ -220,6 +236,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         trusted_proxies,
         geo_header,
         query_origins,
+        extra_paths,
         kept: KeptAnswers::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
@@ -241,9 +258,9 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
             }
             // Called on each worker's own thread, so that answers wake that thread only.
             let tracker = web::Data::new(engine.local_tracker());
-            let (state, answers) = (state.clone(), web::Data::new(answers.clone()));
-            let application = App::new().app_data(state).app_data(tracker).app_data(answers);
-            let application = application.wrap(from_fn(around)).configure(routes);
+            let (own_state, answers) = (state.clone(), web::Data::new(answers.clone()));
+            let application = App::new().app_data(own_state).app_data(tracker).app_data(answers);
+            let application = application.wrap(from_fn(around)).configure(|config| routes(config, &state.extra_paths));
             let application = application.into_factory().map_err(|error: Error| error.error_response());
             let (heads, stop) = (heads.clone(), stop.clone());
             let connection = fn_service(move |socket: TcpStream| {

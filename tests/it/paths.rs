@@ -158,7 +158,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 58] = [
+pub(crate) const PATHS: [(&str, &[&str]); 59] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -217,6 +217,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 58] = [
     ("/metrics", &["GET", "HEAD"]),
     ("/openapi.json", &["GET", "HEAD"]),
     ("/docs", &["GET", "HEAD"]),
+    ("/hc.js", &["GET", "HEAD"]),
 ];
 
 /// A path of a tenant.

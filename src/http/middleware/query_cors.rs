@@ -9,7 +9,7 @@ use crate::http::app::AppState;
 use crate::http::respond::error::CORS_EXPOSED_HEADERS;
 
 /// The paths whose answers any page may read, or those that the project allows.
-const INGESTION_PATHS: [&str; 3] = ["/i", "/track", "/i/batch"];
+const INGESTION_PATHS: [&str; 4] = ["/i", "/track", "/i/batch", "/hc.js"];
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE");
 const HEADERS: HeaderValue =
     HeaderValue::from_static("authorization, content-type, content-encoding, if-none-match, x-request-id, last-event-id");
@@ -25,7 +25,11 @@ pub(crate) struct Page {
 impl Page {
     /// The page that sent a query; `None` for events, and where no origins are configured.
     pub(crate) fn of(state: &AppState, request: &ServiceRequest) -> Option<Self> {
-        if state.query_origins.is_empty() || INGESTION_PATHS.contains(&request.path()) {
+        let path = request.path();
+        if state.query_origins.is_empty()
+            || INGESTION_PATHS.contains(&path)
+            || state.extra_paths.paths().any(|extra| extra == path)
+        {
             return None;
         }
         let origin = request.headers().get(header::ORIGIN);

@@ -93,11 +93,9 @@ pub(crate) fn add_assets(router: &mut Router) {
 
 fn asset(request: &HttpRequest, content_type: &'static str, content: Packed) -> Result<HttpResponse, ApiError> {
     NoParameters::check(request)?;
-    let encodings = request.headers().get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    let takes_gzip = encodings.is_some_and(|encodings| encodings.contains("gzip"));
     let mut response = match content {
         Packed::Plain(bytes) => etag::document(request, content_type, Bytes::from_static(bytes)),
-        Packed::Gzip(bytes) if takes_gzip => {
+        Packed::Gzip(bytes) if takes_gzip(request) => {
             let mut response = etag::document(request, content_type, Bytes::from_static(bytes));
             response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             response
@@ -111,6 +109,12 @@ fn asset(request: &HttpRequest, content_type: &'static str, content: Packed) -> 
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
+}
+
+/// Whether a client reads gzip.
+pub(crate) fn takes_gzip(request: &HttpRequest) -> bool {
+    let encodings = request.headers().get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    encodings.is_some_and(|encodings| encodings.contains("gzip"))
 }
 
 #[cfg(test)]

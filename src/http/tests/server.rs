@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::http::app::AppState;
 use crate::http::endpoints::routes;
+use crate::http::extra_paths::ExtraPaths;
 use crate::http::middleware;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::kept::KeptAnswers;
@@ -38,8 +39,17 @@ impl TestServer {
         Self::start_with(Quotas::default())
     }
 
+    /// The same, with further paths.
+    pub(crate) fn start_at(extra_paths: ExtraPaths) -> Self {
+        Self::open(Quotas::default(), extra_paths)
+    }
+
     /// The same, with other quotas.
     pub(crate) fn start_with(quotas: Quotas) -> Self {
+        Self::open(quotas, ExtraPaths::default())
+    }
+
+    fn open(quotas: Quotas, extra_paths: ExtraPaths) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let config = EngineConfig { shards: 1, min_free_bytes: 0, quotas, ..EngineConfig::new(dir.path()) };
         let engine = Engine::open(config).unwrap();
@@ -51,6 +61,7 @@ impl TestServer {
             trusted_proxies: Vec::new(),
             geo_header: None,
             query_origins: Vec::new(),
+            extra_paths,
             operator,
             kept: KeptAnswers::default(),
             request_metrics,
@@ -72,7 +83,8 @@ impl TestServer {
 
     pub(crate) async fn send(&self, request: TestRequest) -> Answer {
         let tracker = web::Data::new(self.engine().tracker());
-        let app = App::new().app_data(self.state.clone()).app_data(tracker).wrap(from_fn(middleware::handle)).configure(routes);
+        let app = App::new().app_data(self.state.clone()).app_data(tracker).wrap(from_fn(middleware::handle));
+        let app = app.configure(|config| routes(config, &self.state.extra_paths));
         let app = test::init_service(app).await;
         let response = test::call_service(&app, request.to_request()).await;
         let (status, headers) = (response.status(), response.headers().clone());
