@@ -46,12 +46,13 @@ struct CachedRecord<T> {
     used: bool,
     /// Whether it had pages when last measured. A page that it got since is not saved, so it can't be evicted anyway.
     has_pages: bool,
-    /// The number of mutable accesses since it was last weighed.
+    /// The number of mutable accesses, which decides when it is weighed; below twice [`CHANGES_A_WEIGHING`].
     changes: u8,
 }
 
-/// The number of changes after which a record is weighed again, because a record that grows all the time is never clean.
-const CHANGES_A_WEIGHING: u8 = 64;
+/// The number of changes after which a record is weighed again, because a record that grows all the time is never clean. A new record, which is
+/// inserted before it has any facts, is weighed earlier as well: each time its changes have doubled.
+const CHANGES_A_WEIGHING: u8 = 32;
 
 impl<T: Record> CachedRecord<T> {
     /// Wraps a record that is unchanged since it was saved.
@@ -64,7 +65,6 @@ impl<T: Record> CachedRecord<T> {
     fn weigh(&mut self) -> (usize, usize) {
         let before = std::mem::replace(&mut self.weight, weigh(&self.value));
         self.has_pages = self.value.has_pages();
-        self.changes = 0;
         (before as usize, self.weight as usize)
     }
 }
@@ -155,7 +155,10 @@ impl<T: Record> Table<T> {
         };
         slot.used = true;
         slot.changes += 1;
-        if slot.changes >= CHANGES_A_WEIGHING {
+        if slot.changes.is_power_of_two() {
+            if slot.changes == 2 * CHANGES_A_WEIGHING {
+                slot.changes = CHANGES_A_WEIGHING;
+            }
             let (before, now) = slot.weigh();
             *resident_bytes = *resident_bytes + now - before;
             if slot.changed_in == *generation {

@@ -1,12 +1,11 @@
 //! The sums over the events of one day.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
+use super::by_currency::ByCurrency;
 use super::group_ref::GroupRef;
 use crate::contribution::Sign;
-use crate::money::{Amount, Currency};
+use crate::money::Amount;
 use crate::time::{Day, Instant, MS_PER_DAY};
 
 /// The money of a set of events.
@@ -20,8 +19,8 @@ pub struct MoneySums {
     pub organization_revenue: Amount,
     /// The number of orders that count in the organization's currency.
     pub organization_orders: i64,
-    /// The money without a rate at the time of receipt: revenue and orders by currency.
-    pub unconverted: BTreeMap<Currency, (Amount, i64)>,
+    /// The money without a rate at the time of receipt.
+    pub unconverted: ByCurrency,
 }
 
 impl MoneySums {
@@ -35,14 +34,16 @@ impl MoneySums {
         amount(&mut self.organization_revenue, other.organization_revenue);
         self.orders += sign.factor() * other.orders;
         self.organization_orders += sign.factor() * other.organization_orders;
-        for (currency, (revenue, orders)) in &other.unconverted {
-            let entry = self.unconverted.entry(*currency).or_default();
-            amount(&mut entry.0, *revenue);
-            entry.1 += sign.factor() * orders;
-            if *entry == (Amount::default(), 0) {
-                self.unconverted.remove(currency);
-            }
+        for (currency, revenue, orders) in other.unconverted.iter() {
+            let mut signed = Amount::ZERO;
+            amount(&mut signed, revenue);
+            self.unconverted.add(currency, signed, sign.factor() * orders);
         }
+    }
+
+    /// Returns the memory of these sums in a box, in bytes.
+    pub(super) fn boxed_weight(&self) -> usize {
+        size_of::<Self>() + self.unconverted.weight()
     }
 
     /// Whether all sums are zero.
@@ -112,6 +113,11 @@ impl Sums {
     #[must_use]
     pub fn of_account(&self) -> Sums {
         Sums { events: self.events, pageviews: 0, seen: SeenOnDay::NEVER, money: self.money.clone() }
+    }
+
+    /// Returns the heap memory, in bytes.
+    pub(super) fn weight(&self) -> usize {
+        self.money.as_ref().map_or(0, |money| money.boxed_weight())
     }
 
     pub(super) fn add(&mut self, other: &Self, sign: Sign) {

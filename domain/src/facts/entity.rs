@@ -11,7 +11,9 @@ use super::order::Order;
 use super::runs::Runs;
 use super::session::{SESSION_GAP_MS, Session};
 use super::touch::{Touch, TouchAt};
-use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end};
+use crate::cache::paged::{
+    Item as _, Paged, Rare, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end,
+};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::indexes::dictionary::TermId;
@@ -24,12 +26,12 @@ use crate::time::{Day, Instant};
 pub struct Facts {
     pub(super) days: Paged<DayEntry>,
     /// Days by group, for days on which several groups were named.
-    pub(super) named: Paged<GroupDay>,
+    pub(super) named: Rare<GroupDay>,
     /// The sessions of an identity, by entry.
     pub(super) sessions: Paged<Session>,
     /// The touches of the sessions of a company.
-    pub(super) touches: Paged<TouchAt>,
-    pub(super) orders: Paged<Order>,
+    pub(super) touches: Rare<TouchAt>,
+    pub(super) orders: Rare<Order>,
     /// Counts by day and term.
     pub(super) daily_counts: Paged<DailyCount>,
     /// The first touch ever.
@@ -354,11 +356,14 @@ impl Facts {
     /// Returns the approximate heap memory, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
-        // Groups and money are boxed; about every second day has one.
-        let boxed = (self.days.recent().len() + self.named.recent().len()) * size_of::<GroupRef>()
-            + (self.sessions.recent().len() + self.orders.recent().len()) * 8;
+        let of_day = |entry: &DayEntry| entry.named.as_ref().map_or(0, |_| size_of::<GroupRef>()) + entry.sums.weight();
+        let of_company = |company: &Option<Box<RecordKey>>| company.as_ref().map_or(0, |_| size_of::<RecordKey>());
+        let boxed = self.days.recent().iter().map(of_day).sum::<usize>()
+            + self.named.recent().iter().map(|entry| entry.sums.weight()).sum::<usize>()
+            + self.sessions.recent().iter().map(|session| of_company(&session.company)).sum::<usize>()
+            + self.orders.recent().iter().map(|order| of_company(&order.company)).sum::<usize>();
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
-        let alone = self.money.as_ref().map_or(0, |_| size_of::<MoneySums>())
+        let alone = self.money.as_ref().map_or(0, |money| money.boxed_weight())
             + self.deferred_key.as_ref().map_or(0, |_| size_of::<RecordKey>())
             + self.order_runs.as_ref().map_or(0, |runs| runs.weight());
         boxed + lists + self.orders.weight() + self.daily_counts.weight() + alone

@@ -3,6 +3,7 @@
 //! Facts grow only by addition: an event adds the smallest facts, and a link of two identities adds theirs up. The order
 //! of arrival therefore doesn't matter. The facts of a company can also be taken out again, item by item.
 
+mod by_currency;
 mod changes;
 mod daily_count;
 mod day;
@@ -18,6 +19,7 @@ mod session;
 mod touch;
 
 pub use crate::moment::Moment;
+pub use by_currency::ByCurrency;
 pub use daily_count::{CountKey, DailyCount};
 pub use day::{DayEntry, GroupDay, MoneySums, SeenOnDay, Sums};
 pub use dirty_range::{DirtyRange, Span, Times};

@@ -46,7 +46,7 @@ impl Record for IdentitySlot {
             Self::Canonical(identity) => identity,
             Self::Alias { .. } => return size_of::<Self>(),
         };
-        let email: usize = identity.emails.iter().map(|(email, _)| email.len() + 16).sum();
+        let email: usize = identity.emails.iter().map(|latest| size_of_val(latest) + latest.0.len()).sum();
         // The allocator's overhead for an identity and its lists.
         size_of::<Self>() + size_of::<Identity>() + 64 + email + identity.facts.weight()
     }
@@ -96,25 +96,25 @@ impl Identity {
 
 /// The most recently reported e-mail address and its time, if any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LatestEmail(Option<(Box<str>, Moment)>);
+pub struct LatestEmail(Option<Box<(Box<str>, Moment)>>);
 
 impl LatestEmail {
     /// Records an address reported at a moment. Returns `false` if it was already the latest one.
     pub fn report(&mut self, email: &str, at: Moment) -> bool {
         match &mut self.0 {
-            Some((known, reported)) if **known == *email => {
-                *reported = at.max(*reported);
+            Some(latest) if *latest.0 == *email => {
+                latest.1 = at.max(latest.1);
                 return false;
             }
-            Some((_, reported)) if at < *reported => {}
-            latest => *latest = Some((email.into(), at)),
+            Some(latest) if at < latest.1 => {}
+            latest => *latest = Some(Box::new((email.into(), at))),
         }
         true
     }
 
     /// Returns the address and the time of its last report, if any.
     pub fn iter(&self) -> impl Iterator<Item = &(Box<str>, Moment)> {
-        self.0.iter()
+        self.0.as_deref().into_iter()
     }
 
     /// Whether no address is known.

@@ -99,9 +99,9 @@ impl Rollup for Revenue {
                 organization_orders: *organization_orders,
             };
             cells.change((day.0, None), |row| row.add(converted, sign));
-            for (currency, (revenue, orders)) in unconverted {
-                let left = MoneyRow { revenue: *revenue, orders: *orders, ..MoneyRow::default() };
-                cells.change((day.0, Some(*currency)), |row| row.add(left, sign));
+            for (currency, revenue, orders) in unconverted.iter() {
+                let left = MoneyRow { revenue, orders, ..MoneyRow::default() };
+                cells.change((day.0, Some(currency)), |row| row.add(left, sign));
             }
         }
     }
@@ -115,11 +115,7 @@ impl Cells<DayAndCurrency, MoneyRow> {
         for ((_, currency), row) in self.between(first.0, last.0) {
             let MoneyRow { revenue, orders, organization_revenue, organization_orders } = row;
             match currency {
-                Some(currency) => {
-                    let sum = sums.unconverted.entry(currency).or_default();
-                    sum.0 += revenue;
-                    sum.1 += orders;
-                }
+                Some(currency) => sums.unconverted.add(currency, revenue, orders),
                 None => {
                     sums.revenue += revenue;
                     sums.orders += orders;
@@ -128,7 +124,6 @@ impl Cells<DayAndCurrency, MoneyRow> {
                 }
             }
         }
-        sums.unconverted.retain(|_, sum| *sum != (Amount::ZERO, 0));
         sums
     }
 }

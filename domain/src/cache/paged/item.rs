@@ -162,7 +162,7 @@ fn share_of(len: usize, part: u128, whole: u128) -> usize {
 /// Inserts an item with little spare capacity, because most lists are short and there are millions of them.
 pub(crate) fn insert_tight<T>(list: &mut Vec<T>, at: usize, item: T) {
     if list.len() == list.capacity() {
-        list.reserve_exact((list.len() / 2).max(1));
+        list.reserve_exact((list.len() / 4).max(1));
     }
     list.insert(at, item);
 }

@@ -18,11 +18,14 @@ pub struct Paged<T: Item> {
 
 impl<T: Item> Default for Paged<T> {
     fn default() -> Self {
-        Self { recent: Vec::new(), sealed: None }
+        Self::EMPTY
     }
 }
 
 impl<T: Item> Paged<T> {
+    /// A list without items.
+    pub(super) const EMPTY: Self = Self { recent: Vec::new(), sealed: None };
+
     /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {

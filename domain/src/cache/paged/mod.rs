@@ -7,6 +7,7 @@
 
 mod item;
 mod list;
+mod rare;
 mod sealed;
 #[cfg(test)]
 mod tests;
@@ -14,3 +15,4 @@ mod tests;
 pub use item::{Item, SortKey, day_sort_key, first_in_day, last_in_day, record_sort_key, sort_key_in_day};
 pub(crate) use item::{insert_tight, item_of_page, place_by_spread, place_near_end};
 pub use list::Paged;
+pub use rare::Rare;

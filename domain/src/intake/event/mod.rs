@@ -176,7 +176,7 @@ fn money_sums(money: &Money) -> Option<Box<MoneySums>> {
     let mut sums = MoneySums::default();
     match money.in_project {
         Some(revenue) => (sums.revenue, sums.orders) = (revenue, orders),
-        None => drop(sums.unconverted.insert(money.currency, (money.amount, orders))),
+        None => sums.unconverted.add(money.currency, money.amount, orders),
     }
     if let Some(revenue) = money.in_organization {
         (sums.organization_revenue, sums.organization_orders) = (revenue, orders);

@@ -61,7 +61,7 @@ impl Query for AttributionQuery {
         rank(&mut touches, |row| row.revenue, |row| row.dimension.clone());
         touches.truncate(self.limit);
         let truncated = total > self.limit;
-        let unconverted = reader.project.rollups.revenue.sums(self.window.start, self.window.end).unconverted;
+        let unconverted = reader.project.rollups.revenue.sums(self.window.start, self.window.end).unconverted.to_map();
         Ok(AttributedRevenue { touches: Listed { rows: touches, truncated }, unconverted })
     }
 }
@@ -130,6 +130,6 @@ impl Query for CohortsQuery {
         };
         let rows = cells.iter().rev().take(self.limit).map(cohort).collect();
         let cohorts = Listed { rows, truncated: cells.len() > self.limit };
-        Ok(LtvCohorts { cohorts, unconverted: rollups.revenue.sums(Day(i32::MIN), Day(i32::MAX)).unconverted })
+        Ok(LtvCohorts { cohorts, unconverted: rollups.revenue.sums(Day(i32::MIN), Day(i32::MAX)).unconverted.to_map() })
     }
 }

@@ -65,7 +65,7 @@ impl Project {
             aov: ratio(total_revenue, count_of(sums.orders)),
             arpa: ratio(total_revenue, distinct::total(&self.rollups.active_accounts, window)),
             arpu: ratio(total_revenue, distinct::total(&self.rollups.unique_users, window)),
-            unconverted: sums.unconverted,
+            unconverted: sums.unconverted.to_map(),
         }
     }
 
@@ -79,6 +79,6 @@ impl Project {
             unconverted.add(&sums, Sign::Plus);
             (day, sums.revenue, sums.orders)
         });
-        RevenueSeries { series: series.collect(), unconverted: unconverted.unconverted }
+        RevenueSeries { series: series.collect(), unconverted: unconverted.unconverted.to_map() }
     }
 }
