@@ -20,7 +20,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 pub(super) struct Resting {
     /// `None`: now.
     next: Option<Stopwatch>,
-    is_merging: bool,
+    /// Whether a merge that was begun here has not ended, as far as is known.
+    has_begun: bool,
     failures: u32,
 }
 
@@ -38,7 +39,8 @@ impl Resting {
 
     /// Merges the tables of all partitions, one after the other. Returns `false` if that failed, or the engine stops.
     pub(super) fn merge_all(&mut self, sources: &Sources) -> bool {
-        self.failures = 0;
+        // What was begun before may have failed before.
+        (self.failures, self.has_begun) = (0, false);
         while self.merge(sources, Duration::ZERO) {
             if sources.is_stopping() {
                 return false;
@@ -52,15 +54,16 @@ impl Resting {
     fn merge(&mut self, sources: &Sources, rest: Duration) -> bool {
         let found = sources.removal.store.merge_at_rest(rest, sources.spare_bytes());
         // A merge that ended without a result has failed, or another one is under way.
-        let has_failed = self.is_merging && found.has_begun && found.merged.is_empty();
-        self.is_merging = found.is_merging;
+        let has_failed = self.has_begun && found.has_begun && found.merged.is_empty();
+        // A merge that ended during the call is reported both as under way and as merged. It has not failed.
+        self.has_begun = found.has_begun || (self.has_begun && found.is_merging && found.merged.is_empty());
         let is_recorded = found.merged.iter().all(|partition| record(sources, *partition));
         if has_failed || !is_recorded {
             self.failures = self.failures.saturating_add(1);
         } else if !found.merged.is_empty() {
             self.failures = 0;
         }
-        self.failures == 0 && (self.is_merging || !found.merged.is_empty())
+        self.failures == 0 && (found.is_merging || !found.merged.is_empty())
     }
 }
 
