@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
-use headcount_storage::files::{File, PRIVATE_DIR, create_private_dir};
+use headcount_storage::files::{PRIVATE_DIR, create_private_dir};
 use headcount_storage::log::LogFile;
 
 use super::audit::trail::Trail;
@@ -32,8 +32,11 @@ const KEPT_SNAPSHOTS: usize = 2;
 /// When snapshots are written and segments end.
 #[derive(Debug, Clone)]
 pub(super) struct JournalOptions {
-    /// Records between two snapshots: the most that a start replays.
+    /// The least number of records between two snapshots.
     pub(super) snapshot_every: u64,
+    /// For each so many bytes of the last snapshot, a record must come before the next one: with a hundred thousand projects, snapshots
+    /// at a fixed distance would cost each change more than all else.
+    pub(super) snapshot_bytes_per_record: u64,
     /// Size of a segment of the log in bytes. Only whole segments are removed.
     pub(super) segment_bytes: u64,
 }
@@ -41,7 +44,7 @@ pub(super) struct JournalOptions {
 impl Default for JournalOptions {
     fn default() -> Self {
         // A record takes some 600 bytes: a segment has about the records between two snapshots.
-        JournalOptions { snapshot_every: 256, segment_bytes: 256 * 1024 }
+        JournalOptions { snapshot_every: 256, snapshot_bytes_per_record: 1024, segment_bytes: 256 * 1024 }
     }
 }
 
@@ -51,9 +54,11 @@ pub(super) struct Journal {
     dir: PathBuf,
     log: Box<dyn ControlLog>,
     trail: Trail,
-    snapshot_every: u64,
+    options: JournalOptions,
     /// The last record that the newest snapshot reflects; 0 without one.
     snapshot_at: u64,
+    /// The size of that snapshot.
+    snapshot_bytes: u64,
 }
 
 impl Journal {
@@ -67,10 +72,11 @@ impl Journal {
         }
         let log = LocalControlLog::open(&log_dir, options.segment_bytes)?;
         let (snapshot_at, mut state) = newest_snapshot(dir, &log)?;
+        let snapshot_bytes = if snapshot_at == 0 { 0 } else { snapshot::bytes(dir, snapshot_at)? };
         replay(&log, snapshot_at, &mut state)?;
         let trail = Trail::open(&dir.join("audit"), &log)?;
         let (dir, log) = (dir.to_path_buf(), Box::new(log));
-        Ok((Journal { dir, log, trail, snapshot_every: options.snapshot_every, snapshot_at }, state))
+        Ok((Journal { dir, log, trail, options, snapshot_at, snapshot_bytes }, state))
     }
 
     /// Appends a record that was checked against the state before `position`, with the entries of the audit log about it; durable on return. After an
@@ -100,7 +106,8 @@ impl Journal {
     /// each record, with the `state` that reflects all of them. A failure is logged, and retried after the next record: the
     /// log has everything.
     pub(super) fn roll(&mut self, state: &State) {
-        if self.log.last_position() - self.snapshot_at >= self.snapshot_every
+        let distance = self.options.snapshot_every.max(self.snapshot_bytes / self.options.snapshot_bytes_per_record);
+        if self.log.last_position() - self.snapshot_at >= distance
             && let Err(error) = self.try_roll(state)
         {
             tracing::warn!(%error, "could not write a snapshot of the control data: will try again");
@@ -112,9 +119,7 @@ impl Journal {
         let mut files = self.log.files()?;
         files.extend(self.trail.files()?);
         for position in snapshot::list(&self.dir)? {
-            let path = snapshot::path(&self.dir, position);
-            let bytes =
-                File::open(&path).and_then(|file| file.len()).map_err(|error| ControlError::io("inspect", &path, error))?;
+            let (path, bytes) = (snapshot::path(&self.dir, position), snapshot::bytes(&self.dir, position)?);
             files.push(LogFile { path, bytes });
         }
         Ok(files)
@@ -122,7 +127,7 @@ impl Journal {
 
     fn try_roll(&mut self, state: &State) -> Result<(), ControlError> {
         let position = self.log.last_position();
-        snapshot::write(&self.dir, position, state)?;
+        self.snapshot_bytes = snapshot::write(&self.dir, position, state)?;
         self.snapshot_at = position;
         let positions = snapshot::list(&self.dir)?;
         let Some(oldest_kept) = positions.get(KEPT_SNAPSHOTS - 1) else { return Ok(()) };

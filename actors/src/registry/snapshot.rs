@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use headcount_storage::files::{PRIVATE_FILE, write_atomically};
+use headcount_storage::files::{File, PRIVATE_FILE, write_atomically};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
@@ -62,14 +62,21 @@ pub(super) fn list(dir: &Path) -> Result<Vec<u64>, ControlError> {
     Ok(positions)
 }
 
-/// Writes the snapshot at `position`, durably.
-pub(super) fn write(dir: &Path, position: u64, state: &State) -> Result<(), ControlError> {
+/// Returns the size of the snapshot at `position` in bytes.
+pub(super) fn bytes(dir: &Path, position: u64) -> Result<u64, ControlError> {
+    let path = path(dir, position);
+    File::open(&path).and_then(|file| file.len()).map_err(|error| ControlError::io("inspect", &path, error))
+}
+
+/// Writes the snapshot at `position`, durably. Returns its size in bytes.
+pub(super) fn write(dir: &Path, position: u64, state: &State) -> Result<u64, ControlError> {
     let state = to_raw_value(&state.contents()).map_err(ControlError::Unencodable)?;
     let mut envelope = SnapshotEnvelope { checksum: String::new(), position, version: SNAPSHOT_VERSION, state };
     envelope.checksum = envelope.expected_checksum();
     let bytes = serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)?;
     let path = path(dir, position);
-    write_atomically(&path, &bytes, PRIVATE_FILE).map_err(|error| ControlError::io("write", &path, error))
+    write_atomically(&path, &bytes, PRIVATE_FILE).map_err(|error| ControlError::io("write", &path, error))?;
+    Ok(bytes.len() as u64)
 }
 
 /// Reads the snapshot at `position`; `None` if it is damaged.

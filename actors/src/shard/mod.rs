@@ -16,6 +16,7 @@ mod partition_context;
 mod partition_memory;
 mod pipeline;
 mod project_state;
+mod projects;
 mod quota_table;
 mod rebuild;
 mod refold;

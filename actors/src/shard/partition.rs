@@ -1,6 +1,6 @@
 //! The state of one partition: its projects, the index of their external ids, and the position that it reflects.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headcount_domain::fault::Fault;
@@ -15,7 +15,8 @@ use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Froz
 use headcount_storage::keyspace::PartitionId;
 
 use super::partition_context::PartitionContext;
-use super::project_state::{ProjectState, state};
+use super::project_state::ProjectState;
+use super::projects::Projects;
 use super::quota_table::QuotaCheck;
 use super::work::Outcome;
 use crate::checkpoint_writer::Entries;
@@ -61,7 +62,7 @@ pub(crate) struct Partition {
     pub(super) unsaved_from: Option<Position>,
     /// The first event of the checkpoint that has begun and is not durable.
     saving_from: Option<Position>,
-    pub(super) projects: HashMap<ProjectId, ProjectState>,
+    pub(super) projects: Projects,
     pub(super) index: Option<ExternalIds>,
     /// The number of different external ids of the applied events.
     pub(super) external_ids: u64,
@@ -99,7 +100,7 @@ impl Partition {
             serial,
             unsaved_from: None,
             saving_from: None,
-            projects: HashMap::new(),
+            projects: Projects::default(),
             index: None,
             external_ids,
             writing_bytes: 0,
@@ -167,7 +168,7 @@ impl Partition {
             return Ok(Outcome::at(position));
         }
         let Self { stored_as, context, projects, .. } = self;
-        if state(projects, context, *stored_as, event.project)?.project.drops(event) {
+        if projects.load(context, *stored_as, event.project)?.project.drops(event) {
             // Its external id is not taken.
             self.pass(position);
             return Ok(Outcome { is_dropped: true, ..Outcome::at(position) });
@@ -183,7 +184,7 @@ impl Partition {
         };
         if first == position {
             let Self { stored_as, context, projects, external_ids, .. } = self;
-            let state = state(projects, context, *stored_as, event.project)?;
+            let state = projects.load(context, *stored_as, event.project)?;
             // During a replay, events come again that the checkpoint reflects beyond its own position.
             if position > state.last {
                 let source = state.source(&*context.store, *stored_as, event.project);
@@ -209,7 +210,7 @@ impl Partition {
     pub(crate) fn step_floor(&mut self, floor: FloorMove, position: Position) -> Result<bool, Fault> {
         if !self.context.deleted.contains(floor.project) {
             let Self { stored_as, context, projects, .. } = self;
-            let state = state(projects, context, *stored_as, floor.project)?;
+            let state = projects.load(context, *stored_as, floor.project)?;
             if !state.step_floor(floor.day, position) {
                 return Ok(false);
             }
@@ -230,7 +231,7 @@ impl Partition {
         if let Some(serial) = self.forgotten.get(&id) {
             return Ok(*serial <= self.durable);
         }
-        let external_ids = match self.projects.remove(&id) {
+        let external_ids = match self.projects.remove(id) {
             Some(state) => state.external_ids,
             None => {
                 read_meta::<ProjectMeta>(&*self.context.store, &meta_key(self.stored_as, id))?.unwrap_or_default().external_ids
@@ -274,7 +275,7 @@ impl Partition {
 
     /// The floor of a project. Does not load it.
     pub(crate) fn floor(&self, id: ProjectId) -> Result<Option<Day>, Fault> {
-        match self.projects.get(&id) {
+        match self.projects.get(id) {
             _ if self.context.deleted.contains(id) => Ok(None),
             Some(state) => Ok(state.project.floor()),
             None => {
@@ -289,12 +290,12 @@ impl Partition {
             return Ok(0);
         }
         let Self { stored_as, context, projects, .. } = self;
-        Ok(state(projects, context, *stored_as, project)?.last)
+        Ok(projects.load(context, *stored_as, project)?.last)
     }
 
     /// The number of events that were folded since the partition was opened, by project.
     pub(crate) fn folded(&self) -> BTreeMap<ProjectId, u64> {
-        self.projects.iter().map(|(project, state)| (*project, state.folded)).collect()
+        self.projects.iter().map(|(project, state)| (project, state.folded)).collect()
     }
 
     /// Answers a query about a project.
@@ -306,7 +307,7 @@ impl Partition {
                 nothing = ProjectState::empty();
                 &mut nothing
             }
-            false => state(projects, context, *stored_as, id)?,
+            false => projects.load(context, *stored_as, id)?,
         };
         let source = state.source(&*context.store, *stored_as, id);
         question.answer(&mut Reader { id, project: &mut state.project, hasher: &context.hasher, source: &source })
@@ -314,7 +315,7 @@ impl Partition {
 
     /// Compares a project with its quotas, which changed, if it is loaded.
     pub(crate) fn recount(&mut self, id: ProjectId) {
-        self.projects.get_mut(&id).into_iter().for_each(|state| state.recount(&self.context, id));
+        self.projects.get_mut(id).into_iter().for_each(|state| state.recount(&self.context, id));
     }
 
     /// The quota that each event would exceed, if any.
@@ -330,7 +331,7 @@ impl Partition {
             };
             let first = first.map_err(|error| self.context.damage.noted(fault::of_index(error)))?;
             let Self { stored_as, context, projects, .. } = self;
-            let state = state(projects, context, *stored_as, id)?;
+            let state = projects.load(context, *stored_as, id)?;
             let source = state.source(&*context.store, *stored_as, id);
             exceeded.push(if first.is_some() { None } else { state.project.would_exceed(mentions, &source)? });
         }
@@ -374,7 +375,7 @@ impl Partition {
     /// is applied already by the position of each project's last event.
     pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
         let is_written = self.replacement.is_some_and(|replacement| self.serial >= replacement.serial);
-        if is_written || self.projects.values().any(ProjectState::has_rising_floor) {
+        if is_written || self.projects.iter().any(|(_, state)| state.has_rising_floor()) {
             return Ok(None);
         }
         let new_ids = match self.freeze_ids() {
@@ -385,13 +386,11 @@ impl Partition {
         self.freezing.clear();
         self.saving_from = self.unsaved_from.take();
         self.writing_bytes = self.bytes().unsaved;
-        for (id, state) in &mut self.projects {
-            if !std::mem::take(&mut state.changed) {
-                continue;
-            }
+        for (id, state) in self.projects.select_mut(|state| state.changed) {
+            state.changed = false;
             state.project.freeze();
-            self.freezing.push(*id);
-            let mut collect = Collect { partition: self.stored_as, project: *id, entries };
+            self.freezing.push(id);
+            let mut collect = Collect { partition: self.stored_as, project: id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
             let (names, external_ids) = (state.project.dictionary.counts, state.external_ids);
             collect.meta(ProjectMeta { last: state.last, names, external_ids, floor: state.project.floor() })?;
@@ -418,7 +417,7 @@ impl Partition {
     /// Collects up to `most` parts of rollups and records of a checkpoint. Returns whether there are more.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
-        let Some(state) = self.projects.get_mut(&id) else { return Ok(false) };
+        let Some(state) = self.projects.get_mut(id) else { return Ok(false) };
         let mut collect = Collect { partition: self.stored_as, project: id, entries };
         let mut records = Records { collect: &mut collect, result: Ok(()) };
         let more = state.project.drain_frozen(most, &mut records);
@@ -446,7 +445,7 @@ impl Partition {
 
     /// Records that the checkpoint is durable.
     pub(crate) fn mark_durable(&mut self) {
-        self.projects.values_mut().for_each(|state| state.project.mark_durable());
+        self.projects.select_mut(|_| true).for_each(|(_, state)| state.project.mark_durable());
         self.writing_bytes = 0;
         self.is_stuck = false;
         self.saving_from = None;

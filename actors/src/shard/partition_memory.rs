@@ -11,25 +11,23 @@ const ID_BYTES: usize = 40;
 impl Partition {
     /// Memory that its projects take.
     pub(crate) fn bytes(&mut self) -> Bytes {
-        let mut total = Bytes::default();
-        self.projects.values_mut().for_each(|state| total += state.project.bytes());
-        total
+        self.projects.weigh().all
     }
 
     /// Memory that its projects' rollups take, which can't be evicted.
-    pub(crate) fn rollup_bytes(&self) -> usize {
-        self.projects.values().map(|state| state.project.rollup_bytes()).sum()
+    pub(crate) fn rollup_bytes(&mut self) -> usize {
+        self.projects.weigh().rollups
     }
 
     /// The largest number of records of one kind that can be evicted.
     pub(crate) fn evictable(&mut self) -> usize {
-        self.projects.values_mut().map(|state| state.project.most_of_a_kind()).max().unwrap_or(0)
+        self.projects.evictable_mut().map(|(_, state)| state.project.most_of_a_kind()).max().unwrap_or(0)
     }
 
     /// Evicts saved records that are not in use. Returns the number of freed bytes.
     pub(crate) fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
-        for state in self.projects.values_mut() {
+        for (_, state) in self.projects.evictable_mut() {
             let here = state.project.evict(enough.saturating_sub(freed), most);
             state.complete &= here == 0;
             freed += here;

@@ -1,7 +1,5 @@
 //! The state of one project, as its partition keeps it.
 
-use std::collections::{HashMap, hash_map};
-
 use headcount_domain::fault::Fault;
 use headcount_domain::floor::RisingFloor;
 use headcount_domain::ids::ProjectId;
@@ -13,6 +11,7 @@ use headcount_domain::time::Day;
 use headcount_storage::store::Store;
 
 use super::partition_context::PartitionContext;
+use super::projects::Weight;
 use crate::checkpoint_writer::{ProjectMeta, StoreSource, load_cells, meta_key, read_meta};
 
 /// A project in memory.
@@ -31,6 +30,10 @@ pub(super) struct ProjectState {
     pub(super) reached: Reached,
     /// The floor that is being raised.
     rising: Option<RisingFloor>,
+    /// What it took of memory when it was last weighed.
+    pub(super) weighed: Weight,
+    /// Whether it may weigh something else now.
+    pub(super) used: bool,
 }
 
 /// How many rows a step in raising a floor looks at: a fraction of a millisecond.
@@ -40,7 +43,20 @@ impl ProjectState {
     /// A project without events.
     pub(super) fn empty() -> Self {
         let (project, counted, reached) = (Project::default(), Default::default(), Reached::default());
-        Self { project, last: 0, external_ids: 0, complete: true, changed: false, folded: 0, counted, reached, rising: None }
+        let (rising, weighed) = (None, Weight::default());
+        Self {
+            project,
+            last: 0,
+            external_ids: 0,
+            complete: true,
+            changed: false,
+            folded: 0,
+            counted,
+            reached,
+            rising,
+            weighed,
+            used: false,
+        }
     }
 
     /// Tells other threads the floor.
@@ -91,20 +107,8 @@ impl ProjectState {
     }
 }
 
-/// The state of a project, loaded if it is not in memory.
-pub(super) fn state<'p>(
-    projects: &'p mut HashMap<ProjectId, ProjectState>,
-    context: &PartitionContext,
-    partition: u16,
-    project: ProjectId,
-) -> Result<&'p mut ProjectState, Fault> {
-    match projects.entry(project) {
-        hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-        hash_map::Entry::Vacant(entry) => Ok(entry.insert(load(context, partition, project)?)),
-    }
-}
-
-fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<ProjectState, Fault> {
+/// Reads the state of a project.
+pub(super) fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<ProjectState, Fault> {
     let meta: Option<ProjectMeta> = read_meta(&*context.store, &meta_key(partition, id))?;
     let mut project = Project::default();
     load_cells(&*context.store, partition, id, &mut project)?;
@@ -117,7 +121,8 @@ fn load(context: &PartitionContext, partition: u16, id: ProjectId) -> Result<Pro
     let counted = (project.rollups.group_numbers.len(), names);
     project.versions.restore_last(last);
     let (complete, changed, folded, rising) = (meta.is_none(), false, 0, None);
-    let state = ProjectState { project, last, external_ids, complete, changed, folded, counted, reached, rising };
+    let (weighed, used) = (Weight::default(), false);
+    let state = ProjectState { project, last, external_ids, complete, changed, folded, counted, reached, rising, weighed, used };
     state.publish_floor(context, id);
     context.versions.insert(id, state.project.versions.clone());
     Ok(state)

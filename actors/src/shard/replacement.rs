@@ -111,7 +111,7 @@ impl Partition {
             // The one in memory is the only one.
             return Some(Ok(()));
         }
-        let before = self.projects.remove(&project).map_or(0, |state| state.external_ids);
+        let before = self.projects.remove(project).map_or(0, |state| state.external_ids);
         self.context.versions.remove(&project);
         let saved = read_meta::<ProjectMeta>(&*self.context.store, &meta_key(self.stored_as, project));
         Some(saved.map(|saved| {

@@ -48,7 +48,7 @@ fn a_change_whose_record_was_not_finished_never_happened() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     // No snapshot in between, so that one segment holds all records.
-    let options = || JournalOptions { snapshot_every: 1000, segment_bytes: 64 * 1024 };
+    let options = || JournalOptions { snapshot_every: 1000, segment_bytes: 64 * 1024, ..small() };
     for change in changes() {
         let registry = Registry::open_with(&data, options()).unwrap();
         let segment = data.join(CONTROL_DIR).join("log").join(&segments(&data)[0]);
@@ -126,6 +126,30 @@ fn snapshots_roll_and_old_segments_go() {
     let expected = everything(&registry);
     drop(registry);
     assert_eq!(everything(&open(dir.path()).unwrap()), expected);
+}
+
+#[test]
+fn large_snapshots_are_far_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || JournalOptions { snapshot_bytes_per_record: 100, ..small() };
+    let id = Registry::open_with(dir.path(), options()).unwrap().initialize(NOW).unwrap().organization_id;
+    let mut changes_until: Vec<u64> = Vec::new();
+    let mut last = (snapshots(dir.path()), 0);
+    for i in 1..=60 {
+        // Opened anew, it knows the size of the last one.
+        let registry = Registry::open_with(dir.path(), options()).unwrap();
+        let patch = OrganizationPatch { name: Some(format!("{i:0>200}")), ..Default::default() };
+        registry.update_organization(id, patch, NOW).unwrap();
+        if snapshots(dir.path()) != last.0 {
+            changes_until.push(i - last.1);
+            last = (snapshots(dir.path()), i);
+        }
+    }
+    let bytes = fs::metadata(dir.path().join(CONTROL_DIR).join(last.0.last().unwrap())).unwrap().len();
+    let expected = bytes / 100;
+    assert!(expected > 6, "{bytes}");
+    assert!(changes_until[2..].iter().all(|changes| changes.abs_diff(expected) <= 1), "{changes_until:?}, {expected} expected");
+    assert!(changes_until.len() > 3, "{changes_until:?}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) const NOW: Instant = Instant(1_700_000_000_000);
 
 /// Options under which a few changes are enough to roll files.
 pub(super) fn small() -> JournalOptions {
-    JournalOptions { snapshot_every: 3, segment_bytes: 8 * 1024 }
+    JournalOptions { snapshot_every: 3, snapshot_bytes_per_record: u64::MAX, segment_bytes: 8 * 1024 }
 }
 
 pub(super) fn open(dir: &Path) -> Result<Registry, RegistryError> {

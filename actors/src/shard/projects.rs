@@ -1,0 +1,134 @@
+//! The projects of a partition in memory, and what they take of it.
+
+use std::collections::{HashMap, hash_map};
+
+use headcount_domain::cache::bytes::Bytes;
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+
+use super::partition_context::PartitionContext;
+use super::project_state::{ProjectState, load};
+
+/// Builds for tests compare the total with a new sum, unless there are more projects.
+const CHECKED: usize = 16;
+
+/// What a project, or all of them, take of memory, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Weight {
+    /// Everything.
+    pub(super) all: Bytes,
+    /// Rollups and versions, which are part of `all` and can't be evicted.
+    pub(super) rollups: usize,
+}
+
+impl Weight {
+    fn of(state: &mut ProjectState) -> Self {
+        Self { all: state.project.bytes(), rollups: state.project.rollup_bytes() }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.all += other.all;
+        self.rollups += other.rollups;
+    }
+
+    fn subtract(&mut self, other: Self) {
+        self.all.resident -= other.all.resident;
+        self.all.unsaved -= other.all.unsaved;
+        self.rollups -= other.rollups;
+    }
+
+    /// Whether some of it can be evicted.
+    fn is_evictable(self) -> bool {
+        self.all.resident > self.rollups + self.all.unsaved
+    }
+}
+
+/// The projects in memory. There may be many of them, of which few are in use: what all of them weigh follows those that were handed
+/// out since it was last asked for.
+#[derive(Default)]
+pub(super) struct Projects {
+    states: HashMap<ProjectId, ProjectState>,
+    /// The sum of what each one weighed when it was last weighed.
+    total: Weight,
+    /// Those that may weigh something else now. Some are no longer there, or are there twice.
+    used: Vec<ProjectId>,
+}
+
+impl Projects {
+    /// The state of a project, loaded from the part `stored_as` of the store if it is not in memory.
+    pub(super) fn load(&mut self, context: &PartitionContext, stored_as: u16, id: ProjectId) -> Result<&mut ProjectState, Fault> {
+        let state = match self.states.entry(id) {
+            hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            hash_map::Entry::Vacant(entry) => entry.insert(load(context, stored_as, id)?),
+        };
+        note(&mut self.used, id, state);
+        Ok(state)
+    }
+
+    /// A project, if it is in memory.
+    pub(super) fn get(&self, id: ProjectId) -> Option<&ProjectState> {
+        self.states.get(&id)
+    }
+
+    /// A project, if it is in memory.
+    pub(super) fn get_mut(&mut self, id: ProjectId) -> Option<&mut ProjectState> {
+        let state = self.states.get_mut(&id)?;
+        note(&mut self.used, id, state);
+        Some(state)
+    }
+
+    /// Drops a project.
+    pub(super) fn remove(&mut self, id: ProjectId) -> Option<ProjectState> {
+        let state = self.states.remove(&id)?;
+        self.total.subtract(state.weighed);
+        Some(state)
+    }
+
+    /// All projects.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ProjectId, &ProjectState)> {
+        self.states.iter().map(|(id, state)| (*id, state))
+    }
+
+    /// The projects that `wanted` selects.
+    pub(super) fn select_mut(
+        &mut self,
+        wanted: impl Fn(&ProjectState) -> bool,
+    ) -> impl Iterator<Item = (ProjectId, &mut ProjectState)> {
+        let Self { states, used, .. } = self;
+        states.iter_mut().filter(move |(_, state)| wanted(state)).map(|(id, state)| {
+            note(used, *id, state);
+            (*id, state)
+        })
+    }
+
+    /// The projects of which something could be evicted when they were last weighed.
+    pub(super) fn evictable_mut(&mut self) -> impl Iterator<Item = (ProjectId, &mut ProjectState)> {
+        self.select_mut(|state| state.weighed.is_evictable())
+    }
+
+    /// What all of them take of memory.
+    pub(super) fn weigh(&mut self) -> Weight {
+        for id in self.used.drain(..) {
+            let Some(state) = self.states.get_mut(&id) else { continue };
+            let now = Weight::of(state);
+            self.total.subtract(std::mem::replace(&mut state.weighed, now));
+            self.total.add(now);
+            state.used = false;
+        }
+        debug_assert!(self.states.len() > CHECKED || self.sum() == self.total, "a project was used and not noted");
+        self.total
+    }
+
+    /// What all of them take, weighed one by one.
+    fn sum(&mut self) -> Weight {
+        let mut sum = Weight::default();
+        self.states.values_mut().for_each(|state| sum.add(Weight::of(state)));
+        sum
+    }
+}
+
+fn note(used: &mut Vec<ProjectId>, id: ProjectId, state: &mut ProjectState) {
+    if !std::mem::replace(&mut state.used, true) {
+        used.push(id);
+    }
+}
