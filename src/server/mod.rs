@@ -34,6 +34,8 @@ use crate::http::middleware::slices::LargeAnswers;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::kept::KeptAnswers;
+use crate::http::share_streams::ShareStreams;
+use crate::http::sign_in_limit::SignInLimit;
 use crate::open_files;
 use connection::{BoundedConnection, HeadBytes};
 use starting::StartingServer;
@@ -242,6 +244,8 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         public_url,
         extra_paths,
         kept: KeptAnswers::default(),
+        share_streams: ShareStreams::default(),
+        sign_ins: SignInLimit::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
     });
