@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
-use crate::live::{Stream, bye};
+use crate::live::Stream;
 use crate::server::TestServer;
 use crate::sign_in::{by_page, cookie, documented};
 use crate::tenant::{Tenant, now_ms, rfc3339};
@@ -161,7 +161,6 @@ fn streams_of_shares_have_no_messages_and_end_with_them() {
     }
     let again = crate::sign_in::sign_in(&tenant, &json!({"share": secret}));
     assert_refused("a revoked share", &again, 401, "invalid_credential", None);
-    let _ = bye(&mut Stream::open(&tenant, &tenant.token, None));
 }
 
 #[test]
@@ -197,4 +196,23 @@ fn shares_are_managed_by_admins_and_audited() {
     assert_eq!(actions, ["share.revoked", "share.created"]);
     assert_eq!(entries["entries"][1]["changes"]["revenue"]["to"], true);
     assert!(!entries.to_string().contains(&secret[3..]));
+}
+
+#[test]
+fn the_command_line_makes_lists_and_revokes_shares() {
+    let server = TestServer::start();
+    let made: Value = serde_json::from_str(
+        &server.run("share", &["create", "Board", "--revenue", "--embed-origins", "https://a.example", "--json"]),
+    )
+    .expect("JSON");
+    let url = made["url"].as_str().expect("a URL");
+    let id = made["share_id"].as_str().expect("an id");
+    let secret = url.strip_prefix(&format!("http://{}/ui/share/{id}#share=", server.address())).expect("the link of the share");
+    let ask = || server.send(&Call::get("/session").bearer(secret));
+    let shown = ask().ok(200);
+    assert_eq!((&shown["share"], &shown["scopes"]), (&json!(true), &json!(["analytics:read", "revenue:read"])));
+    let listed = server.run("share", &["list"]);
+    assert!(listed.contains(id) && listed.contains("Board") && !listed.contains(secret), "{listed}");
+    assert!(server.run("share", &["delete", id]).contains("revoked"));
+    assert_refused("a revoked share", &ask(), 401, "invalid_credential", None);
 }

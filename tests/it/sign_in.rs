@@ -263,7 +263,8 @@ fn a_cookie_beside_a_token_or_another_cookie_is_refused() {
 
 #[test]
 fn a_session_lives_over_restarts_and_ends_with_its_token() {
-    let server = Arc::new(TestServer::start_with(&["--log", "trace"]));
+    let server =
+        Arc::new(TestServer::start_with(&["--log", "info,headcount=trace,headcount_actors=trace,headcount_storage=trace"]));
     let tenant = Tenant::on(&server);
     let made = tenant.post("/api-tokens", &json!({"name": "t", "role": "member", "scopes": ["analytics:read"]})).ok(201);
     let (id, secret) = (made["token_id"].as_str().expect("an id"), made["token"].as_str().expect("a secret"));
