@@ -40,7 +40,7 @@ static STARTED: OnceLock<f64> = OnceLock::new();
         (status = 200, description = "The text format 0.0.4.", body = String, content_type = "text/plain"),
         TokenErrors,
     ),
-    security((), ("api_token" = []))
+    security((), ("api_token" = []), ("session" = []))
 )]
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     if !is_local(&request) {

@@ -107,7 +107,7 @@ pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpRespo
     params(ProjectPath),
     request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
-    security(("api_token" = []))
+    security(("api_token" = []), ("session" = []))
 )]
 pub(crate) async fn import(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
     from_server(arguments, BodyKind::Import).await

@@ -61,7 +61,7 @@ query_parameters! {
         ),
         NotModified, QuestionErrors, NotFoundErrors,
     ),
-    security(("api_token" = []))
+    security(("api_token" = []), ("session" = []))
 )]
 pub(crate) async fn export(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<ExportParameters>::read(&state, &request, Scope::EventsRead, MinRole::Admin)?;

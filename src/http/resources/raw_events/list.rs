@@ -68,7 +68,7 @@ pub(crate) struct EventsAnswer {
         (status = 200, description = "A page.", body = EventsAnswer),
         NotModified, QuestionErrors, NotFoundErrors, GoneErrors,
     ),
-    security(("api_token" = []))
+    security(("api_token" = []), ("session" = []))
 )]
 pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<EventsParameters>::read(&state, &request, Scope::EventsRead, MinRole::Admin)?;
