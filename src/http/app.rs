@@ -28,6 +28,9 @@ pub(crate) struct AppState {
     pub(crate) geo_header: Option<HeaderName>,
     /// The origins whose pages may ask, as browsers spell them.
     pub(crate) query_origins: Vec<String>,
+    /// The server's address for browsers and SDKs, without a slash at its end.
+    #[expect(dead_code, reason = "the endpoints that tell clients the address come with the next change")]
+    pub(crate) public_url: Option<String>,
     /// Further names of the paths of pages.
     pub(crate) extra_paths: ExtraPaths,
     /// The operator token; `None` if its file could not be written.

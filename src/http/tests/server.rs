@@ -61,6 +61,7 @@ impl TestServer {
             trusted_proxies: Vec::new(),
             geo_header: None,
             query_origins: Vec::new(),
+            public_url: None,
             extra_paths,
             operator,
             kept: KeptAnswers::default(),
