@@ -1,0 +1,151 @@
+//! Messages, and batches of them.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::context::Context;
+use super::values::{Field, instant, text};
+use crate::intake::submission::Invalid;
+use crate::time::Instant;
+
+/// The call of an SDK that a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// A user did something.
+    Track,
+    /// A user has these traits.
+    Identify,
+    /// A user saw a page.
+    Page,
+    /// A user saw a screen of an app.
+    Screen,
+    /// A user belongs to a company.
+    Group,
+    /// A user had another id before.
+    Alias,
+}
+
+/// What all messages of a request share.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Envelope<'a> {
+    /// The context of messages without one of their own.
+    pub(super) context: Context<'a>,
+    /// When the sender's clock says that the request was sent.
+    pub(super) sent_at: Option<Instant>,
+}
+
+/// A message as sent. Fields that are not listed are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Message<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Field<'a>,
+    #[serde(borrow)]
+    pub(super) message_id: Field<'a>,
+    #[serde(borrow)]
+    pub(super) user_id: Field<'a>,
+    #[serde(borrow)]
+    pub(super) anonymous_id: Field<'a>,
+    #[serde(borrow)]
+    pub(super) previous_id: Field<'a>,
+    #[serde(borrow)]
+    pub(super) group_id: Field<'a>,
+    #[serde(borrow)]
+    pub(super) event: Field<'a>,
+    #[serde(borrow)]
+    pub(super) name: Field<'a>,
+    #[serde(borrow)]
+    pub(super) category: Field<'a>,
+    #[serde(borrow)]
+    pub(super) properties: Field<'a>,
+    #[serde(borrow)]
+    pub(super) traits: Field<'a>,
+    #[serde(borrow)]
+    pub(super) context: Field<'a>,
+    #[serde(borrow)]
+    pub(super) timestamp: Field<'a>,
+    #[serde(borrow)]
+    pub(super) sent_at: Field<'a>,
+}
+
+/// A batch as sent.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    /// The JSON of its messages.
+    pub messages: Vec<&'a str>,
+    /// What they share.
+    pub envelope: Envelope<'a>,
+}
+
+#[derive(Deserialize)]
+struct RawBatch<'a> {
+    #[serde(borrow)]
+    batch: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    context: Field<'a>,
+    #[serde(borrow, rename = "sentAt")]
+    sent_at: Field<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Keyed<'a> {
+    #[serde(borrow, rename = "writeKey")]
+    write_key: Field<'a>,
+}
+
+impl<'a> Message<'a> {
+    /// Parses the JSON of a message.
+    ///
+    /// # Errors
+    /// It is no JSON object.
+    pub fn parse(json: &'a [u8]) -> Result<Self, Invalid> {
+        object(json, "a message")
+    }
+
+    /// Returns the call that the message says it is.
+    ///
+    /// # Errors
+    /// It names none, or one that is not known.
+    pub fn call(&self) -> Result<Call, Invalid> {
+        let known = "`type` must be track, identify, page, screen, group or alias";
+        let kind = self.kind.ok_or_else(|| Invalid::missing("type"))?;
+        read(kind.get()).ok_or_else(|| Invalid::parameter("type", known))
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// Parses the body of a batch. Its messages are parsed one by one, so that a wrong one concerns nobody else.
+    ///
+    /// # Errors
+    /// It is no JSON object with a list `batch`.
+    pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
+        let batch: RawBatch<'a> = object(body, "a batch")?;
+        let messages = batch.batch.ok_or_else(|| Invalid::missing("batch"))?;
+        let envelope = Envelope { context: Context::read(batch.context), sent_at: instant(batch.sent_at) };
+        Ok(Self { messages: messages.into_iter().map(RawValue::get).collect(), envelope })
+    }
+}
+
+/// Returns the key in the body of a request, if there is one.
+#[must_use]
+pub fn write_key(body: &[u8]) -> Option<Cow<'_, str>> {
+    text(object::<Keyed<'_>>(body, "the body").ok()?.write_key)
+}
+
+/// Reads a JSON object. [`serde_json`] would also take an array as the list of fields.
+fn object<'a, T: Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, Invalid> {
+    let invalid = |problem: String| Invalid { code: "invalid_json", param: None, message: format!("{what} {problem}") };
+    let json = std::str::from_utf8(json).map_err(|_| invalid("must be UTF-8".into()))?;
+    if !json.trim_start().starts_with('{') {
+        return Err(invalid("is a JSON object".into()));
+    }
+    serde_json::from_str(json).map_err(|error| invalid(format!("must be a JSON object as expected: {error}")))
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> Option<T> {
+    serde_json::from_str(json).ok()
+}
