@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::HttpRequest;
-use actix_web::http::header::HeaderName;
+use actix_web::http::header::{self, HeaderName};
 use headcount_actors::Engine;
 use headcount_actors::registry::OperatorToken;
 use headcount_domain::intake::country::Country;
@@ -16,6 +16,7 @@ use crate::http::respond::kept::KeptAnswers;
 
 /// Made once: a name that is given as text is checked again for each request.
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// The state that every handler has.
 #[derive(Debug)]
@@ -29,7 +30,6 @@ pub(crate) struct AppState {
     /// The origins whose pages may ask, as browsers spell them.
     pub(crate) query_origins: Vec<String>,
     /// The server's address for browsers and SDKs, without a slash at its end.
-    #[expect(dead_code, reason = "the endpoints that tell clients the address come with the next change")]
     pub(crate) public_url: Option<String>,
     /// Further names of the paths of pages.
     pub(crate) extra_paths: ExtraPaths,
@@ -55,6 +55,18 @@ impl AppState {
         let addresses = hops.iter().rev().map_while(|hop| hop.parse::<IpAddr>().ok());
         let hop = addresses.map(|address| address.to_canonical()).find(|hop| !self.is_trusted(hop));
         Some(hop.unwrap_or(peer))
+    }
+
+    /// Returns the server's address as clients know it, without a slash at its end: the setting, else as the request was sent.
+    pub(crate) fn own_url(&self, request: &HttpRequest) -> String {
+        if let Some(url) = &self.public_url {
+            return url.clone();
+        }
+        let text = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
+        let is_trusted = peer(request).is_some_and(|peer| self.is_trusted(&peer));
+        let is_secure = is_trusted && text(&X_FORWARDED_PROTO).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
+        let host = text(&header::HOST).unwrap_or(request.app_config().host());
+        format!("{}://{host}", if is_secure { "https" } else { "http" })
     }
 
     /// Returns the country of the client at `address`, as a trusted proxy reports it, or from the engine's database.

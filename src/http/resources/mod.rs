@@ -31,6 +31,7 @@ mod quotas;
 pub(crate) mod raw_events;
 pub(crate) mod revenue;
 mod schemas;
+pub(crate) mod segment;
 pub(crate) mod tracker;
 pub(crate) mod unique_users;
 pub(crate) mod verifications;

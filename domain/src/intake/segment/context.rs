@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::values::{Field, text};
+use super::values::{JsonField, text};
 
 /// The libraries that run on the device of a user, besides those of pages. Their requests come from the user's own address.
 const DEVICE_LIBRARIES: [&str; 7] = [
@@ -23,65 +23,65 @@ const DEVICE_LIBRARIES: [&str; 7] = [
 #[serde(rename_all = "camelCase")]
 pub(super) struct Context<'a> {
     #[serde(borrow)]
-    page: Field<'a>,
+    page: JsonField<'a>,
     #[serde(borrow)]
-    campaign: Field<'a>,
+    campaign: JsonField<'a>,
     #[serde(borrow)]
-    screen: Field<'a>,
+    screen: JsonField<'a>,
     #[serde(borrow)]
-    library: Field<'a>,
+    library: JsonField<'a>,
     #[serde(borrow)]
-    locale: Field<'a>,
+    locale: JsonField<'a>,
     #[serde(borrow)]
-    user_agent: Field<'a>,
+    user_agent: JsonField<'a>,
     #[serde(borrow)]
-    ip: Field<'a>,
+    ip: JsonField<'a>,
     #[serde(borrow)]
-    group_id: Field<'a>,
+    group_id: JsonField<'a>,
 }
 
 /// A page.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-struct Page<'a> {
+struct ContextPage<'a> {
     #[serde(borrow)]
-    url: Field<'a>,
+    url: JsonField<'a>,
     #[serde(borrow)]
-    referrer: Field<'a>,
+    referrer: JsonField<'a>,
 }
 
 #[derive(Default, Deserialize)]
 struct Campaign<'a> {
     #[serde(borrow)]
-    name: Field<'a>,
+    name: JsonField<'a>,
     #[serde(borrow)]
-    source: Field<'a>,
+    source: JsonField<'a>,
     #[serde(borrow)]
-    medium: Field<'a>,
+    medium: JsonField<'a>,
 }
 
 #[derive(Default, Deserialize)]
 struct Screen<'a> {
     #[serde(borrow)]
-    width: Field<'a>,
+    width: JsonField<'a>,
     #[serde(borrow)]
-    height: Field<'a>,
+    height: JsonField<'a>,
 }
 
 #[derive(Default, Deserialize)]
 struct Library<'a> {
     #[serde(borrow)]
-    name: Field<'a>,
+    name: JsonField<'a>,
 }
 
 /// Reads the fields of an object; none if it is no object.
-fn object<'a, T: Default + Deserialize<'a>>(field: Field<'a>) -> T {
+fn object<'a, T: Default + Deserialize<'a>>(field: JsonField<'a>) -> T {
     let json = field.map(|raw| raw.get()).filter(|json| json.starts_with('{'));
     json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }
 
 impl<'a> Context<'a> {
     /// Reads a context.
-    pub(super) fn read(field: Field<'a>) -> Self {
+    pub(super) fn read(field: JsonField<'a>) -> Self {
         object(field)
     }
 
@@ -101,7 +101,7 @@ impl<'a> Context<'a> {
 
     /// Returns the address of the page, and that of the page before.
     pub(super) fn page(self) -> [Option<Cow<'a, str>>; 2] {
-        let page: Page<'a> = object(self.page);
+        let page: ContextPage<'a> = object(self.page);
         [text(page.url), text(page.referrer)]
     }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::context::Context;
 use super::message::{Call, Envelope, Message};
-use super::values::{Field, id, instant, is_empty, text};
+use super::values::{JsonField, id, instant, is_empty, text};
 use super::{metadata, money};
 use crate::intake::submission::{Invalid, Raw, Submission, TextField};
 use crate::time::Instant;
@@ -30,23 +30,23 @@ pub struct Mapped<'a> {
 #[derive(Default, Deserialize)]
 struct Properties<'a> {
     #[serde(borrow)]
-    revenue: Field<'a>,
+    revenue: JsonField<'a>,
     #[serde(borrow)]
-    total: Field<'a>,
+    total: JsonField<'a>,
     #[serde(borrow)]
-    currency: Field<'a>,
+    currency: JsonField<'a>,
     #[serde(borrow)]
-    url: Field<'a>,
+    url: JsonField<'a>,
     #[serde(borrow)]
-    referrer: Field<'a>,
+    referrer: JsonField<'a>,
     #[serde(borrow)]
-    name: Field<'a>,
+    name: JsonField<'a>,
     #[serde(borrow)]
-    category: Field<'a>,
+    category: JsonField<'a>,
 }
 
 impl<'a> Properties<'a> {
-    fn read(field: Field<'a>) -> Result<Self, Invalid> {
+    fn read(field: JsonField<'a>) -> Result<Self, Invalid> {
         let Some(json) = field.map(|raw| raw.get()).filter(|json| json.starts_with('{')) else { return Ok(Self::default()) };
         serde_json::from_str(json)
             .map_err(|error| Invalid::parameter("properties", format!("`properties` can't be read: {error}")))
@@ -196,7 +196,7 @@ fn name<'a>(message: &Message<'a>, call: Call) -> Result<Cow<'a, str>, Invalid> 
 }
 
 fn metadata<'a>(message: &Message<'a>, call: Call, properties: &Properties<'a>) -> Result<Option<Cow<'a, str>>, Invalid> {
-    let unless = |field: Field<'a>, known: Field<'a>| field.filter(|_| known.is_none() && text(field).is_some());
+    let unless = |field: JsonField<'a>, known: JsonField<'a>| field.filter(|_| known.is_none() && text(field).is_some());
     Ok(match call {
         Call::Track => metadata::with_fields(message.properties, &[]),
         Call::Page | Call::Screen => {

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::context::Context;
-use super::values::{Field, instant, text};
+use super::values::{JsonField, instant, text};
 use crate::intake::submission::Invalid;
 use crate::time::Instant;
 
@@ -43,33 +43,33 @@ pub struct Envelope<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct Message<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Field<'a>,
+    kind: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) message_id: Field<'a>,
+    pub(super) message_id: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) user_id: Field<'a>,
+    pub(super) user_id: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) anonymous_id: Field<'a>,
+    pub(super) anonymous_id: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) previous_id: Field<'a>,
+    pub(super) previous_id: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) group_id: Field<'a>,
+    pub(super) group_id: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) event: Field<'a>,
+    pub(super) event: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) name: Field<'a>,
+    pub(super) name: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) category: Field<'a>,
+    pub(super) category: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) properties: Field<'a>,
+    pub(super) properties: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) traits: Field<'a>,
+    pub(super) traits: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) context: Field<'a>,
+    pub(super) context: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) timestamp: Field<'a>,
+    pub(super) timestamp: JsonField<'a>,
     #[serde(borrow)]
-    pub(super) sent_at: Field<'a>,
+    pub(super) sent_at: JsonField<'a>,
 }
 
 /// A batch as sent.
@@ -86,15 +86,15 @@ struct RawBatch<'a> {
     #[serde(borrow)]
     batch: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
-    context: Field<'a>,
+    context: JsonField<'a>,
     #[serde(borrow, rename = "sentAt")]
-    sent_at: Field<'a>,
+    sent_at: JsonField<'a>,
 }
 
 #[derive(Default, Deserialize)]
 struct Keyed<'a> {
     #[serde(borrow, rename = "writeKey")]
-    write_key: Field<'a>,
+    write_key: JsonField<'a>,
 }
 
 impl<'a> Message<'a> {

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::values::Field;
+use super::values::JsonField;
 use crate::intake::submission::Invalid;
 
 /// The key of a group's own e-mail address. `email` is that of the user.
 const GROUP_EMAIL: &str = "group_email";
 
 /// Returns the properties with further fields before them. Properties that are no object stay as they are.
-pub(super) fn with_fields<'a>(properties: Field<'a>, further: &[(&str, Field<'a>)]) -> Option<Cow<'a, str>> {
+pub(super) fn with_fields<'a>(properties: JsonField<'a>, further: &[(&str, JsonField<'a>)]) -> Option<Cow<'a, str>> {
     let json = properties.map(|raw| raw.get());
     let further: Vec<String> =
         further.iter().filter_map(|(name, field)| Some(format!("\"{name}\":{}", (*field)?.get()))).collect();
@@ -30,7 +30,7 @@ pub(super) fn with_fields<'a>(properties: Field<'a>, further: &[(&str, Field<'a>
 ///
 /// # Errors
 /// They are not JSON that can be read.
-pub(super) fn of_group<'a>(traits: Field<'a>) -> Result<Option<Cow<'a, str>>, Invalid> {
+pub(super) fn of_group<'a>(traits: JsonField<'a>) -> Result<Option<Cow<'a, str>>, Invalid> {
     let Some(json) = traits.map(|raw| raw.get()) else { return Ok(None) };
     if !json.starts_with('{') {
         return Ok(Some(json.into()));

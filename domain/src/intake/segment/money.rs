@@ -1,6 +1,6 @@
 //! The money of a message: which events have some, and how much.
 
-use super::values::{Field, is_empty, text};
+use super::values::{JsonField, is_empty, text};
 use crate::intake::submission::Invalid;
 use crate::money::{Amount, AmountError};
 
@@ -38,9 +38,9 @@ impl Kind {
 ///
 /// # Errors
 /// The property that counts is no number, or out of range.
-pub(super) fn money(event: &str, revenue: Field<'_>, total: Field<'_>) -> Result<Option<Amount>, Invalid> {
+pub(super) fn money(event: &str, revenue: JsonField<'_>, total: JsonField<'_>) -> Result<Option<Amount>, Invalid> {
     let kind = Kind::of(event);
-    let given = |field: Field<'_>| field.is_some() && !is_empty(field);
+    let given = |field: JsonField<'_>| field.is_some() && !is_empty(field);
     let (field, name) = match kind {
         Kind::Estimate => return Ok(None),
         Kind::Order | Kind::Refund if !given(revenue) => (total, "properties.total"),
@@ -60,6 +60,6 @@ pub(super) fn money(event: &str, revenue: Field<'_>, total: Field<'_>) -> Result
 }
 
 /// Reads a number, which may be in a string. Sums of floats have more decimals than are kept: they are rounded.
-fn amount(field: Field<'_>) -> Result<Amount, AmountError> {
+fn amount(field: JsonField<'_>) -> Result<Amount, AmountError> {
     Amount::parse_rounded(text(field).as_deref().ok_or(AmountError::NotANumber)?.trim())
 }
