@@ -250,12 +250,18 @@ fn origins_and_limits_of_a_key_hold() {
 
 #[test]
 fn settings_have_the_public_address() {
-    let server = TestServer::start_with(&["--public-url", "https://stats.example/"]);
+    let server = TestServer::start_with(&["--public-url", "https://stats.example/", "--query-origins", "https://board.example"]);
     let key = server.initial("public_key");
     let answer = server.send(&Call::get(format!("/v1/projects/{key}/settings")).header("origin", PAGE));
     let segment = json!({"apiKey": key, "apiHost": "stats.example/v1", "protocol": "https"});
     assert_eq!(answer.ok(200)["integrations"], json!({"Segment.io": segment}), "the only integration");
     assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
+    // Origins that may ask questions are none of the SDK's.
+    let preflight = Call::new("OPTIONS", "/v1/t").header("origin", PAGE).header("access-control-request-method", "POST");
+    let allowed = server.send(&preflight.header("access-control-request-headers", "authorization,x-retry-count"));
+    assert_eq!((allowed.status, allowed.header("access-control-allow-origin")), (204, Some(PAGE)));
+    let headers = allowed.header("access-control-allow-headers").unwrap_or_default();
+    assert!(headers.contains("authorization") && headers.contains("x-retry-count"), "{headers}");
     let behind_a_proxy = TestServer::start_with(&["--trusted-proxies", "127.0.0.1"]);
     let key = behind_a_proxy.initial("public_key");
     let call = Call::get(format!("/v1/projects/{key}/settings")).header("host", "a.example").header("x-forwarded-proto", "https");

@@ -1,15 +1,19 @@
 //! Messages, and batches of them.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::context::Context;
 use super::values::{JsonField, instant, text};
 use crate::intake::submission::Invalid;
 use crate::time::Instant;
+
+/// How many messages one batch may hold.
+const MAX_BATCH_MESSAGES: usize = 5_000;
 
 /// The call of an SDK that a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -81,10 +85,45 @@ pub struct Batch<'a> {
     pub envelope: Envelope<'a>,
 }
 
+/// The messages of a list, unread. Those beyond the limit are counted only.
+struct Messages<'a> {
+    first: Vec<&'a str>,
+    count: usize,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Messages<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(MessagesVisitor)
+    }
+}
+
+struct MessagesVisitor;
+
+impl<'de> Visitor<'de> for MessagesVisitor {
+    type Value = Messages<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut first = Vec::new();
+        while first.len() < MAX_BATCH_MESSAGES {
+            let Some(message) = items.next_element::<&'de RawValue>()? else { break };
+            first.push(message.get());
+        }
+        let mut count = first.len();
+        while first.len() == MAX_BATCH_MESSAGES && items.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Messages { first, count })
+    }
+}
+
 #[derive(Deserialize)]
 struct RawBatch<'a> {
     #[serde(borrow)]
-    batch: Option<Vec<&'a RawValue>>,
+    batch: Option<Messages<'a>>,
     #[serde(borrow)]
     context: JsonField<'a>,
     #[serde(borrow, rename = "sentAt")]
@@ -121,12 +160,16 @@ impl<'a> Batch<'a> {
     /// Parses the body of a batch. Its messages are parsed one by one, so that a wrong one concerns nobody else.
     ///
     /// # Errors
-    /// It is no JSON object with a list `batch`.
+    /// It is no JSON object with a list `batch`, or the list is too long.
     pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
         let batch: RawBatch<'a> = object(body, "a batch")?;
-        let messages = batch.batch.ok_or_else(|| Invalid::missing("batch"))?;
+        let Messages { first: messages, count } = batch.batch.ok_or_else(|| Invalid::missing("batch"))?;
+        if count > MAX_BATCH_MESSAGES {
+            let message = format!("a batch has at most {MAX_BATCH_MESSAGES} messages, not {count}");
+            return Err(Invalid::parameter("batch", message));
+        }
         let envelope = Envelope { context: Context::read(batch.context), sent_at: instant(batch.sent_at) };
-        Ok(Self { messages: messages.into_iter().map(RawValue::get).collect(), envelope })
+        Ok(Self { messages, envelope })
     }
 }
 

@@ -293,6 +293,18 @@ fn what_is_no_message_is_refused() {
 }
 
 #[test]
+fn a_batch_has_5000_messages() {
+    let batch = |messages: usize| format!("{{\"batch\": [{}]}}", vec!["1"; messages].join(","));
+    for (messages, is_fine) in [(4_999, true), (5_000, true), (5_001, false), (1_000_000, false)] {
+        let body = batch(messages);
+        let parsed = Batch::parse(body.as_bytes());
+        assert_eq!(parsed.as_ref().map_or(0, |batch| batch.messages.len()), if is_fine { messages } else { 0 });
+        assert!(parsed.is_ok() || parsed.unwrap_err().message.ends_with(&format!("not {messages}")));
+    }
+    assert!(Batch::parse(batch(5_001).replace("1]", "1").as_bytes()).is_err());
+}
+
+#[test]
 fn the_key_may_be_in_the_body() {
     for (body, key) in [
         (r#"{"batch": [{"a": [1, {}]}], "writeKey": "pk_1"}"#, Some("pk_1")),

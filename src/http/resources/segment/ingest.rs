@@ -4,7 +4,7 @@ use actix_web::http::header;
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Permit;
-use headcount_actors::ingest::{MAX_BATCH_EVENTS, Prepared, Refusal};
+use headcount_actors::ingest::{Prepared, Refusal};
 use headcount_actors::{SegmentRequest, Tracker};
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::policy::Policy;
@@ -92,7 +92,7 @@ async fn record_batch(
     body: &[u8],
     permit: Permit,
 ) -> Result<SegmentAnswer, ApiError> {
-    let batch = read_batch(body);
+    let batch = Batch::parse(body);
     to.allowance.take(state, batch.as_ref().map_or(1, |batch| batch.messages.len().max(1)))?;
     let Batch { messages, envelope } = batch?;
     let mut address = String::new();
@@ -120,14 +120,6 @@ fn carrier<'r>(
 ) -> SegmentRequest<'r> {
     let is_of_page = request.headers().contains_key(header::ORIGIN);
     SegmentRequest { origin: origin(state, request, Sender::Public, address), is_of_page, envelope }
-}
-
-fn read_batch(body: &[u8]) -> Result<Batch<'_>, ApiError> {
-    let batch = Batch::parse(body)?;
-    match batch.messages.len() {
-        0..=MAX_BATCH_EVENTS => Ok(batch),
-        long => Err(ApiError::parameter("batch", format!("a batch has at most {MAX_BATCH_EVENTS} messages, not {long}"))),
-    }
 }
 
 fn check_size(message: &str) -> Result<(), Invalid> {
