@@ -26,6 +26,10 @@ browser:
     cargo build --bin headcount
     cd tests/browser && npm ci --ignore-scripts && npm test
 
+# Test the published SDKs of Segment against the server (requires Node 20, chromium and pip).
+segment: browser
+    cd tests/segment && npm ci --ignore-scripts && npm test
+
 # Compare the domain with the naive model on 5,000 random histories.
 histories trials="5000":
     HEADCOUNT_TRIALS={{trials}} cargo test --release -p headcount-domain --test against_model -- --nocapture

@@ -283,6 +283,17 @@ mod tests {
     }
 
     #[test]
+    fn bytes_of_no_project_are_those_of_their_address() {
+        let gate = Gate::of_bodies(64 * MIB);
+        let address = |number: u8| [None, Some(Holder::of_address(IpAddr::from([192, 0, 2, number])))];
+        let (first, held) = all_it_gets(&gate, address(1));
+        assert_eq!(first, 16 * MIB);
+        assert!(gate.take_for(address(2), 64 << 10).is_ok() && gate.take_for(project(1), 64 << 10).is_ok());
+        drop(held);
+        assert_eq!(gate.used(), 0);
+    }
+
+    #[test]
     fn an_organization_gets_a_quarter_of_the_places_for_questions() {
         let gate = Gate::new(4_096);
         let of = |number| [Some(Holder::Organization(OrganizationId(number))), None];

@@ -44,7 +44,7 @@ mod website;
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
     AskError, Engine, EngineConfig, EventsPage, ExportSink, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent,
-    ProjectIntake, ReindexError, Reindexed, Vitals, reindex, search_erased, verify_directory,
+    ProjectIntake, ReindexError, Reindexed, SegmentRequest, Vitals, reindex, search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;

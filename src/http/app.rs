@@ -64,6 +64,18 @@ impl AppState {
         Some(hop.unwrap_or(peer))
     }
 
+    /// Returns the server's address as clients know it, without a slash at its end: the setting, else as the request was sent.
+    pub(crate) fn own_url(&self, request: &HttpRequest) -> String {
+        if let Some(url) = &self.public_url {
+            return url.clone();
+        }
+        let text = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
+        let is_trusted = peer(request).is_some_and(|peer| self.is_trusted(&peer));
+        let is_secure = is_trusted && text(&X_FORWARDED_PROTO).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
+        let host = text(&header::HOST).unwrap_or(request.app_config().host());
+        format!("{}://{host}", if is_secure { "https" } else { "http" })
+    }
+
     /// Returns the country of the client at `address`, as a trusted proxy reports it, or from the engine's database.
     pub(crate) fn client_country(&self, request: &HttpRequest, address: Option<IpAddr>) -> Option<Country> {
         self.proxied_country(request).or_else(|| self.engine.country_of(address?))

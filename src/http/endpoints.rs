@@ -18,7 +18,7 @@ use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
 use crate::http::resources::{docs, metrics, version};
 use crate::http::respond::code::CodeTable;
-use crate::http::respond::error::{ApiError, ErrorBody};
+use crate::http::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
 use crate::http::routes::Router;
 
 macro_rules! endpoints {
@@ -34,10 +34,11 @@ macro_rules! endpoints {
         #[openapi(
             info(title = "headcount", version = version::API_SEMVER, description = include_str!("openapi/description.md")),
             paths($(resources::$($module)::+::$handler),*),
-            components(schemas(ErrorBody)),
+            components(schemas(ErrorBody, SegmentErrorBody)),
             security(("api_token" = []), ("session" = [])),
             tags(
         (name = "events", description = "Recording what happens."),
+        (name = "segment", description = "Segment's HTTP API, for its SDKs. Their write key is the public key."),
         (name = "analytics", description = "Counting events and users of a project."),
         (name = "data", description = "The recorded events themselves."),
         (name = "revenue", description = "Money of a project."),
@@ -66,6 +67,16 @@ endpoints! {
     events::track => server_track;
     events::track => server_batch;
     events::track => import;
+    segment::calls => track;
+    segment::calls => identify;
+    segment::calls => page;
+    segment::calls => screen;
+    segment::calls => group;
+    segment::calls => alias;
+    segment::calls => batch;
+    segment::calls => import;
+    segment::sdk_metrics => sdk_metrics;
+    segment::settings => settings;
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
     intake => intake;
@@ -146,6 +157,9 @@ endpoints! {
     docs => docs;
 }
 
+/// What paths begin with that the server keeps for itself, besides those of the document.
+const RESERVED: [&str; 4] = ["v1", "ui", "assets", "session"];
+
 /// Registers every endpoint, and the further names of some.
 pub(crate) fn routes(config: &mut ServiceConfig, extra: &ExtraPaths) {
     metrics::start();
@@ -162,6 +176,7 @@ pub(crate) fn routes(config: &mut ServiceConfig, extra: &ExtraPaths) {
         router.on(path, Method::GET, resources::tracker::tracker);
         router.on(path, Method::HEAD, resources::tracker::tracker);
     }
+    resources::segment::add_further_paths(&mut router);
     docs::add_assets(&mut router);
     router.register(config);
     config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));
@@ -181,7 +196,8 @@ pub(crate) fn taken(extra: &ExtraPaths) -> Option<&str> {
     let interface = Document::openapi().paths.paths;
     let first_segment = |path: &str| path.split('/').nth(1).unwrap_or_default().to_owned();
     let is_same = extra.script == extra.collect;
-    extra.paths().find(|path| is_same || interface.keys().any(|known| first_segment(known) == first_segment(path)))
+    let is_known = |first: &str| interface.keys().any(|known| first_segment(known) == first) || RESERVED.contains(&first);
+    extra.paths().find(|path| is_same || is_known(&first_segment(path)))
 }
 
 /// Returns the document as JSON, which is made once.

@@ -34,7 +34,19 @@ mod tests {
         assert_eq!(taken(&ExtraPaths::default()), None);
         assert_eq!(taken(&extra("/a.js", "/a")), None);
         assert_eq!(taken(&extra("/stats/a.js", "/stats/a")), None);
-        for path in ["/i", "/hc.js", "/track", "/projects/new", "/docs/a.js", "/metrics", "/admin"] {
+        for path in [
+            "/i",
+            "/hc.js",
+            "/track",
+            "/projects/new",
+            "/docs/a.js",
+            "/metrics",
+            "/admin",
+            "/v1/a.js",
+            "/ui",
+            "/assets/a.js",
+            "/session",
+        ] {
             assert_eq!(taken(&extra("/a.js", path)), Some(path));
             assert_eq!(taken(&extra(path, "/a")), Some(path));
         }

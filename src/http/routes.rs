@@ -10,6 +10,9 @@ use crate::http::respond::error::ApiError;
 /// expression: below this one, most paths have none.
 const PROJECT: &str = "/projects/{project_id}";
 
+/// What the paths of Segment's API begin with. They are many, and most requests are for others.
+const SEGMENT: &str = "/v1";
+
 /// Paths where GET records an event. HEAD must change nothing, so that it is not answered there.
 const RECORDING_PATHS: [&str; 1] = ["/i"];
 
@@ -65,30 +68,39 @@ impl Router {
         &mut self.endpoints[index]
     }
 
-    /// Registers the routes: those of a project below one scope, the others in the order in which their paths were added. Other paths
+    /// Registers the routes: those of a project and of Segment's API below one scope each, the others in the order in which their paths were added. Other paths
     /// are answered with 404.
     pub(crate) fn register(self, config: &mut web::ServiceConfig) {
-        let (mut of_project, others): (Vec<_>, Vec<_>) =
-            self.endpoints.into_iter().partition(|endpoint| endpoint.path.starts_with(PROJECT));
-        for endpoint in &mut of_project {
-            endpoint.path.drain(..PROJECT.len());
-        }
-        // Parameters are compared last.
-        of_project.sort_by_key(|endpoint| endpoint.path.contains('{'));
-        let scope = of_project.into_iter().map(Endpoint::resource).fold(web::scope(PROJECT), Scope::service);
+        let (of_project, others): (Vec<_>, Vec<_>) = self.endpoints.into_iter().partition(|endpoint| endpoint.is_below(PROJECT));
+        let (of_segment, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|endpoint| endpoint.is_below(SEGMENT));
         // Events are not in the scope, and static paths are compared fast.
         let (fixed, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|endpoint| !endpoint.path.contains('{'));
         for endpoint in fixed {
             config.service(endpoint.resource());
         }
-        config.service(scope);
+        config.service(below(PROJECT, of_project));
+        config.service(below(SEGMENT, of_segment));
         for endpoint in rest {
             config.service(endpoint.resource());
         }
     }
 }
 
+/// Returns the scope of endpoints whose paths begin with `prefix`.
+fn below(prefix: &str, mut endpoints: Vec<Endpoint>) -> Scope {
+    for endpoint in &mut endpoints {
+        endpoint.path.drain(..prefix.len());
+    }
+    // Parameters are compared last.
+    endpoints.sort_by_key(|endpoint| endpoint.path.contains('{'));
+    endpoints.into_iter().map(Endpoint::resource).fold(web::scope(prefix), Scope::service)
+}
+
 impl Endpoint {
+    fn is_below(&self, prefix: &str) -> bool {
+        self.path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     fn resource(self) -> Resource {
         let Self { path, routes, methods } = self;
         let refuse = web::to(move || {

@@ -7,6 +7,7 @@
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
+//! | [`segment`] | Segment's HTTP API |
 //! | [`archive`] | sealing, and who else reads the files |
 //! | [`views`] | kept answers: asked again after everything that can change them |
 //! | [`slow_clients`], [`overload`] | what clients cost that send or read slowly; everything at once |
@@ -74,6 +75,7 @@ mod reindex;
 mod revocation;
 mod scans;
 mod secrets;
+mod segment;
 mod server;
 mod shares;
 mod sign_in;

@@ -161,7 +161,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 63] = [
+pub(crate) const PATHS: [(&str, &[&str]); 73] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -175,6 +175,16 @@ pub(crate) const PATHS: [(&str, &[&str]); 63] = [
     ("/i", &["POST", "GET", "OPTIONS"]),
     ("/track", &["POST", "OPTIONS"]),
     ("/i/batch", &["POST", "OPTIONS"]),
+    ("/v1/track", &["POST", "OPTIONS"]),
+    ("/v1/identify", &["POST", "OPTIONS"]),
+    ("/v1/page", &["POST", "OPTIONS"]),
+    ("/v1/screen", &["POST", "OPTIONS"]),
+    ("/v1/group", &["POST", "OPTIONS"]),
+    ("/v1/alias", &["POST", "OPTIONS"]),
+    ("/v1/batch", &["POST", "OPTIONS"]),
+    ("/v1/import", &["POST", "OPTIONS"]),
+    ("/v1/m", &["POST", "OPTIONS"]),
+    ("/v1/projects/{key}/settings", &["GET", "HEAD", "OPTIONS"]),
     ("/projects/{project}/track", &["POST"]),
     ("/projects/{project}/batch", &["POST"]),
     ("/projects/{project}/import", &["POST"]),

@@ -104,6 +104,8 @@ def is_positive(case):
 def credential(case):
     if case.operation.path in ("/i", "/track", "/i/batch"):
         return "x-service-pk", PROJECT["public_key"]
+    if case.operation.path.startswith("/v1/"):
+        return "Authorization", "Basic " + base64.b64encode((PROJECT["public_key"] + ":").encode()).decode()
     if case.operation.path == "/organizations":
         return "Authorization", "Bearer " + KEYS["root_token"]
     if case.operation.path.startswith("/admin/"):
@@ -133,6 +135,8 @@ def name_known(case):
         if isinstance(case.query, dict):
             # Random ids are in no list.
             case.query.pop("starting_after", None)
+    if case.operation.path.startswith("/v1/") and "public_key" in case.path_parameters:
+        case.path_parameters["public_key"] = PROJECT["public_key"]
     if "request_id" in case.path_parameters:
         case.path_parameters["request_id"] = EXPORT["id"]
 

@@ -49,6 +49,14 @@ impl Admission {
         self.gate.take_for([Some(Holder::Project(project)), address.map(Holder::of_address)], bytes)
     }
 
+    /// Admits bytes whose project is not known yet: they count against the part of the address.
+    pub(super) fn admit_from(&self, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
+        if let Some(why) = self.unavailable() {
+            return Err(Refused::Unavailable(why));
+        }
+        self.gate.take_for([None, address.map(Holder::of_address)], bytes)
+    }
+
     /// Whether events of a project can be taken, as far as its checkpoints are concerned.
     pub(super) fn accepts(&self, project: ProjectId) -> Result<(), &'static str> {
         match self.checkpoints.accepts(partition_of(project)) {

@@ -329,6 +329,14 @@ impl Engine {
         Ok(permit)
     }
 
+    /// Admits `bytes` that came from `address`, and that nobody knows the project of yet.
+    ///
+    /// # Errors
+    /// Nothing of this can be taken now.
+    pub fn admit_from(&self, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
+        self.inner.admission.admit_from(address, bytes)
+    }
+
     /// Takes `bytes` of the admission limit for nobody in particular. `None`: not enough is free.
     #[must_use]
     pub fn admit_bytes(&self, bytes: usize) -> Option<Permit> {

@@ -35,7 +35,13 @@ impl Engine {
         self.prepare_submission(policy, &Submission::parse(body)?, origin)
     }
 
-    fn prepare_submission(&self, policy: &Policy, submission: &Submission<'_>, origin: &Origin<'_>) -> Result<Prepared, Refusal> {
+    /// As [`Engine::prepare`], of an event that was read already.
+    pub(super) fn prepare_submission(
+        &self,
+        policy: &Policy,
+        submission: &Submission<'_>,
+        origin: &Origin<'_>,
+    ) -> Result<Prepared, Refusal> {
         let now = self.clock().now();
         let salt = self.secrets().salt(now).map_err(|error| {
             tracing::error!(%error, "no salt for today's visitors");
@@ -77,7 +83,8 @@ impl Engine {
         Ok(Prepared { verdict: Verdict::Record { event: Box::new(event), clamped: false, warnings: Vec::new() } })
     }
 
-    fn country_of_text(&self, address: Option<&str>) -> Option<Country> {
+    /// Returns the country of an address.
+    pub(super) fn country_of_text(&self, address: Option<&str>) -> Option<Country> {
         let address = address.filter(|_| self.has_geo())?;
         self.country_of(address.trim().parse().ok()?)
     }

@@ -8,4 +8,5 @@ mod metadata_bounds;
 pub mod pinned;
 pub mod plain_json;
 pub mod policy;
+pub mod segment;
 pub mod submission;

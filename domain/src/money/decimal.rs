@@ -49,6 +49,22 @@ pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result
     Ok(if number.negative { -value } else { value })
 }
 
+/// As [`parse_scaled`], but decimals that are not kept are rounded, halves away from zero.
+pub(super) fn parse_rounded(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
+    let exact = parse_scaled(text, decimals, max_units);
+    let (Err(AmountError::TooManyDecimals), Some(number)) = (exact, JsonNumber::parse(text)) else { return exact };
+    let digits = || number.whole.bytes().chain(number.fraction.bytes()).map(|digit| i128::from(digit - b'0'));
+    // How many digits are kept. The range of the value was checked, so that they fit.
+    let kept = number.whole.len() as i64 + number.exponent + i64::from(decimals);
+    let Ok(kept) = usize::try_from(kept) else { return Ok(0) };
+    let value = digits().take(kept).fold(0i128, |value, digit| value * 10 + digit);
+    let value = value + i128::from(digits().nth(kept).is_some_and(|digit| digit >= 5));
+    if value > max_units * 10i128.pow(decimals) {
+        return Err(AmountError::OutOfRange);
+    }
+    Ok(if number.negative { -value } else { value })
+}
+
 /// Writes `value × 10^-decimals` with as few digits as possible.
 pub(super) fn write_scaled(f: &mut fmt::Formatter<'_>, value: i128, decimals: u32) -> fmt::Result {
     let scale = 10u128.pow(decimals);

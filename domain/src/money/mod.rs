@@ -66,6 +66,13 @@ impl Amount {
         Ok(Amount(micros))
     }
 
+    /// Parses the text of a JSON number, and rounds it to 6 decimals, halves away from zero.
+    ///
+    /// # Errors As [`Amount::parse`], but for the number of decimals.
+    pub fn parse_rounded(json_number_text: &str) -> Result<Amount, AmountError> {
+        decimal::parse_rounded(json_number_text, AMOUNT_DECIMALS, MAX_UNITS).map(Amount)
+    }
+
     /// Parses a JSON number as an amount that may be the result of a conversion.
     ///
     /// # Errors As [`Amount::parse`], with the range of conversions.
@@ -250,6 +257,28 @@ mod tests {
     }
 
     #[test]
+    fn more_decimals_can_be_rounded() {
+        for (text, printed) in [
+            ("0.30000000000000004", "0.3"),
+            ("59.970000000000006", "59.97"),
+            ("-0.0000005", "-0.000001"),
+            ("0.00000049", "0"),
+            ("4.9e-7", "0"),
+            ("5e-7", "0.000001"),
+            ("5e-8", "0"),
+            ("1e-999999999999999", "0"),
+            ("0.9999999", "1"),
+            ("999999999999.9999999", "1000000000000"),
+            ("12.5", "12.5"),
+        ] {
+            assert_eq!(Amount::parse_rounded(text).unwrap().to_string(), printed, "{text}");
+        }
+        for text in ["1000000000000.0000005", "1e13", "", "1.", "a"] {
+            assert!(Amount::parse_rounded(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn extremes_print_and_add_without_panicking() {
         assert_eq!(Amount(i128::MIN).to_string(), "-170141183460469231731687303715884.105728");
         assert_eq!(Amount(i128::MAX) + Amount(1) - Amount(1), Amount(i128::MAX));
@@ -276,6 +305,7 @@ mod tests {
         fn no_text_panics(text in ".{0,40}", number in "-?[0-9]{0,30}(\\.[0-9]{0,30})?([eE][+-]?[0-9]{0,25})?") {
             let _ = Amount::parse(&text);
             let _ = Amount::parse(&number);
+            let _ = Amount::parse_rounded(&number);
         }
 
         #[test]

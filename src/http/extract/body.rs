@@ -49,17 +49,27 @@ pub(crate) fn check_media(request: &HttpRequest, media: Media) -> Result<(), Api
     Err(ApiError::unsupported_media(format!("the content type must be {allowed}, not {essence:?}")))
 }
 
-/// Reserves the bytes of an event of `project` in the engine's pool, if the engine accepts events of it from this client now.
-pub(crate) fn admit(state: &AppState, request: &HttpRequest, project: ProjectId, bytes: usize) -> Result<Permit, ApiError> {
-    Ok(state.engine.admit(project, state.client_address(request), bytes)?)
+/// Reserves the bytes of an event of `project` in the engine's pool, if the engine accepts events of it from this client now. Where the
+/// project is not known yet, they are the client's alone.
+pub(crate) fn admit(
+    state: &AppState,
+    request: &HttpRequest,
+    project: Option<ProjectId>,
+    bytes: usize,
+) -> Result<Permit, ApiError> {
+    let address = state.client_address(request);
+    Ok(match project {
+        Some(project) => state.engine.admit(project, address, bytes)?,
+        None => state.engine.admit_from(address, bytes)?,
+    })
 }
 
-/// Reads a body of `project`. Its bytes are reserved in the engine's pool before they are read.
+/// Reads a body of `project`, if it is known. Its bytes are reserved in the engine's pool before they are read.
 pub(crate) async fn read_admitted(
     state: &AppState,
     request: &HttpRequest,
     payload: Payload,
-    project: ProjectId,
+    project: Option<ProjectId>,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
     // Announced bytes must not fill the pool: beyond the size of one event, bytes are reserved as they arrive.

@@ -1,6 +1,7 @@
 //! The middleware of every request: its id, the shape of errors, caught panics, and the counts.
 
 mod query_cors;
+mod segment;
 pub(crate) mod slices;
 
 use std::panic::AssertUnwindSafe;
@@ -15,6 +16,7 @@ use futures_util::FutureExt;
 
 use crate::http::app::AppState;
 use crate::http::middleware::query_cors::Page;
+use crate::http::middleware::segment::ErrorReader;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, REQUEST_ID};
 use crate::http::respond::page_policy;
@@ -52,6 +54,7 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
         state.iter().for_each(|state| state.request_metrics.count(response.status(), began.elapsed()));
         return Ok(request.into_response(response).map_into_right_body());
     }
+    let reader = ErrorReader::of(&request);
     // The request must not be cloned before it is routed, so what has no response goes up as an error that knows its request.
     let response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(Ok(response)) => Ok(response),
@@ -65,12 +68,14 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
     let mut response = match response {
         Ok(response) => match refusal(&response) {
             Some(error) => {
+                let error = reader.readable(error);
                 error.log(id.as_str(), &method, response.request().match_pattern().as_deref());
                 response.into_response(error.respond(id.as_str())).map_into_right_body()
             }
             None => response.map_into_left_body(),
         },
         Err(error) => {
+            let error = reader.readable(error);
             count(error.status());
             error.log(id.as_str(), &method, None);
             return Err(error.of_request(id.as_str()).into());

@@ -6,6 +6,7 @@ use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 
 use crate::http::app::AppState;
+use crate::http::middleware::segment;
 use crate::http::respond::error::CORS_EXPOSED_HEADERS;
 
 /// The paths whose answers any page may read, or those that the project allows.
@@ -28,6 +29,7 @@ impl Page {
         let path = request.path();
         if state.query_origins.is_empty()
             || INGESTION_PATHS.contains(&path)
+            || path.starts_with(segment::PREFIX)
             || state.extra_paths.paths().any(|extra| extra == path)
         {
             return None;

@@ -31,6 +31,10 @@ impl Modify for Credentials {
             .add_security_scheme("root_token", bearer("rk_…", "The root token, which makes organizations and nothing else."));
         let operator = "The operator token, in the file `operator-token` of the data directory. Every start makes a new one.";
         components.add_security_scheme("operator_token", bearer("op_…", operator));
+        let basic = HttpBuilder::new().scheme(HttpAuthScheme::Basic);
+        let basic =
+            basic.description(Some("The public key as the user, without a password, as Segment's SDKs send their write key."));
+        components.add_security_scheme("write_key", SecurityScheme::Http(basic.build()));
         components.add_security_scheme("public_key", SecurityScheme::ApiKey(ApiKey::Header(public_key)));
     }
 }

@@ -89,6 +89,46 @@ groups! {
     ServerEventErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_LARGE, UNSUPPORTED_MEDIA, TOO_MANY, UNAVAILABLE;
 }
 
+/// The errors of Segment's API, by status. SDKs send again what was refused with the last three.
+const OF_SEGMENT: [(&str, &str); 8] = [
+    ("400", "The request is malformed."),
+    ("401", "The write key is missing or unknown."),
+    ("403", "The project accepts no events from pages of this origin: `origin_forbidden`."),
+    ("413", "The body is over its limit, as sent or decompressed."),
+    ("415", "The body has a type or an encoding that is not accepted."),
+    (
+        "429",
+        "A rate limit is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.",
+    ),
+    ("500", "A fault of the server. With the code `outcome_unknown` messages may or may not have been recorded."),
+    ("503", "There is no capacity for it now. Nothing was recorded."),
+];
+
+/// The errors of Segment's API.
+#[derive(Debug)]
+pub(crate) struct SegmentErrors;
+
+/// The errors of Segment's API where a key in the path is not known.
+#[derive(Debug)]
+pub(crate) struct SegmentNotFoundErrors;
+
+impl IntoResponses for SegmentErrors {
+    fn responses() -> Responses {
+        OF_SEGMENT.into_iter().map(of_segment).collect()
+    }
+}
+
+impl IntoResponses for SegmentNotFoundErrors {
+    fn responses() -> Responses {
+        [of_segment(("404", "There is no such public key."))].into()
+    }
+}
+
+fn of_segment((status, cause): (&str, &str)) -> (String, RefOr<Response>) {
+    let body = ContentBuilder::new().schema(Some(SchemaRef::from_schema_name("SegmentErrorBody"))).build();
+    (status.to_owned(), ResponseBuilder::new().description(cause).content("application/json", body).build().into())
+}
+
 /// The answer of operations that support conditional requests.
 #[derive(Debug, IntoResponses)]
 #[response(status = 304, description = "Not changed since the `ETag` that was sent in `If-None-Match`.")]

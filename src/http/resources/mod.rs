@@ -33,6 +33,7 @@ pub(crate) mod revenue;
 mod schemas;
 pub(crate) mod session;
 pub(crate) mod shares;
+pub(crate) mod segment;
 pub(crate) mod tracker;
 pub(crate) mod unique_users;
 pub(crate) mod verifications;

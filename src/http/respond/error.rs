@@ -43,6 +43,8 @@ struct Refused {
     message: String,
     param: Option<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether one of Segment's SDKs reads it.
+    is_for_segment: bool,
     /// Set if the error becomes the answer without the middleware.
     request_id: Option<String>,
 }
@@ -52,6 +54,19 @@ struct Refused {
 pub(crate) struct ErrorBody {
     /// The error.
     pub(crate) error: ErrorDetail,
+}
+
+/// The body of an error of Segment's API: what its SDKs read, beside the error in the shape of all others.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SegmentErrorBody {
+    /// False.
+    success: bool,
+    /// What exactly, for programs.
+    code: &'static str,
+    /// The error and the allowed values, for people.
+    message: String,
+    /// The error.
+    error: ErrorDetail,
 }
 
 /// The error.
@@ -75,7 +90,14 @@ pub(crate) struct ErrorDetail {
 impl ApiError {
     /// An error with this code, which decides its status and type.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self(Box::new(Refused { code, message: message.into(), param: None, headers: Vec::new(), request_id: None }))
+        Self(Box::new(Refused {
+            code,
+            message: message.into(),
+            param: None,
+            headers: Vec::new(),
+            is_for_segment: false,
+            request_id: None,
+        }))
     }
 
     /// 400: a parameter or field has a value that isn't allowed.
@@ -126,6 +148,16 @@ impl ApiError {
             .with_header(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"))
             .with_header(header::ACCESS_CONTROL_EXPOSE_HEADERS, CORS_EXPOSED_HEADERS)
             .with_header(header::VARY, HeaderValue::from_static("Origin"))
+    }
+
+    /// The same error for one of Segment's SDKs, on a page of `origin` if it runs in one.
+    #[must_use]
+    pub(crate) fn for_segment(mut self, origin: Option<HeaderValue>) -> Self {
+        self.0.is_for_segment = true;
+        match origin {
+            Some(origin) => self.readable_from(origin),
+            None => self,
+        }
     }
 
     /// 404: there is no such thing, or none of the caller's. One wording for both.
@@ -243,7 +275,11 @@ impl ApiError {
         for (name, value) in &refused.headers {
             response.insert_header((name.clone(), value.clone()));
         }
-        response.json(self.body(request_id))
+        if !refused.is_for_segment {
+            return response.json(self.body(request_id));
+        }
+        let (code, message) = (refused.code.as_str(), refused.message.clone());
+        response.json(SegmentErrorBody { success: false, code, message, error: self.body(request_id).error })
     }
 
     /// The body of the answer.

@@ -38,7 +38,8 @@ async fn exactly_the_documented_methods_are_routed() {
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let answer = server.send(TestRequest::with_uri(&uri).method(method.clone())).await;
             assert_eq!(answer.status != 405, documented.contains(method.as_str()), "{method} {path}: {}", answer.status);
-            assert_ne!(answer.status, 404, "{method} {path}");
+            let is_unknown = String::from_utf8_lossy(&answer.body).contains("no such path");
+            assert!(!is_unknown, "{method} {path}");
             assert_ne!(answer.status, 500, "{method} {path}");
         }
     }

@@ -8,6 +8,9 @@ use crate::http::respond::error::{ApiError, CORS_EXPOSED_HEADERS};
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET");
 const HEADERS: HeaderValue = HeaderValue::from_static("content-type, content-encoding, x-service-pk, x-request-id");
+/// What Segment's SDK for pages sends.
+const SEGMENT_HEADERS: HeaderValue =
+    HeaderValue::from_static("authorization, content-type, content-encoding, x-retry-count, x-request-id");
 /// `sendBeacon` sends JSON bodies with credentials, and browsers then require this header. The server reads no cookies: the key and the
 /// origin decide.
 const CREDENTIALS: HeaderValue = HeaderValue::from_static("true");
@@ -59,10 +62,19 @@ fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpR
 
 /// Answers a preflight of any origin. A preflight carries no key; the request itself decides by key and origin.
 pub(crate) async fn preflight(request: HttpRequest) -> HttpResponse {
+    allowing(HEADERS, &request)
+}
+
+/// Answers a preflight of one of Segment's SDKs.
+pub(crate) async fn segment_preflight(request: HttpRequest) -> HttpResponse {
+    allowing(SEGMENT_HEADERS, &request)
+}
+
+fn allowing(headers: HeaderValue, request: &HttpRequest) -> HttpResponse {
     let origin = request.headers().get(header::ORIGIN).cloned();
     let response = HttpResponse::NoContent()
         .insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, METHODS))
-        .insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS))
+        .insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, headers))
         .insert_header((header::ACCESS_CONTROL_MAX_AGE, MAX_AGE_SECONDS))
         .finish();
     with_origin(response, origin)

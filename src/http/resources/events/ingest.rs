@@ -57,7 +57,8 @@ pub(crate) async fn from_public(
     (state, tracker, request, payload): IngestArguments,
     kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
-    by_public_key(&state, &request, &QueryString::read_leniently(&request), async |to| {
+    let key = public_key(&state, &request, &QueryString::read_leniently(&request));
+    by_public_key(&state, &request, key, async |to| {
         body::check_media(&request, Media::JsonOrText)?;
         record_body(&state, &tracker, &request, payload, to, Sender::Public, kind).await
     })
@@ -87,10 +88,15 @@ fn counted(state: &AppState, project: ProjectId, answer: Result<HttpResponse, Ap
 }
 
 /// Returns the project of the public key in `x-service-pk`, or in `?pk=`, because `sendBeacon` can't set a header.
-fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> Result<PublicKey, ApiError> {
+pub(crate) fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> Result<PublicKey, ApiError> {
     let header = request.headers().get(&PUBLIC_KEY).map(|value| value.to_str().unwrap_or_default());
     let key = header.or_else(|| query.text("pk"));
     let key = key.ok_or_else(|| ApiError::unauthenticated("a public key is required: header `x-service-pk`, or `?pk=`"))?;
+    known_key(state, key)
+}
+
+/// Returns the project of a public key.
+pub(crate) fn known_key(state: &AppState, key: &str) -> Result<PublicKey, ApiError> {
     let key = state.engine.registry().public_key(key);
     key.ok_or_else(|| ApiError::unauthenticated("the public key is not known"))
 }
@@ -100,10 +106,10 @@ fn public_key(state: &AppState, request: &HttpRequest, query: &QueryString) -> R
 pub(crate) async fn by_public_key(
     state: &AppState,
     request: &HttpRequest,
-    query: &QueryString,
+    key: Result<PublicKey, ApiError>,
     handle: impl AsyncFnOnce(EventDestination<'_>) -> Result<HttpResponse, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
-    let answer = match public_key(state, request, query) {
+    let answer = match key {
         Ok(key) => {
             let allowance = Allowance::of(&key);
             let project = Arc::clone(&key.project);
@@ -123,7 +129,7 @@ pub(crate) async fn by_public_key(
 }
 
 /// Returns the origin of the events: the client's address, agent, country and privacy signals.
-fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, address: &'r mut String) -> Origin<'r> {
+pub(crate) fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, address: &'r mut String) -> Origin<'r> {
     let headers = request.headers();
     if sender == Sender::Server {
         return Origin::SERVER;
@@ -160,7 +166,7 @@ async fn record_body(
         BodyKind::Event => body::EVENT_LIMIT_BYTES,
         BodyKind::Batch | BodyKind::Import => body::BATCH_LIMIT_BYTES,
     };
-    let (body, permit) = body::read_admitted(state, request, payload, project.policy.project, limit_bytes).await?;
+    let (body, permit) = body::read_admitted(state, request, payload, Some(project.policy.project), limit_bytes).await?;
     let mut response = HttpResponse::Accepted();
     match kind {
         BodyKind::Event => {

@@ -8,7 +8,7 @@ use headcount_actors::Tracker;
 use headcount_domain::intake::admission::Sender;
 
 use super::cors;
-use super::ingest::{EventDestination, by_public_key, record_event};
+use super::ingest::{EventDestination, by_public_key, public_key, record_event};
 use crate::http::app::AppState;
 use crate::http::extract::body;
 use crate::http::extract::query::QueryString;
@@ -37,7 +37,7 @@ pub(crate) async fn pixel(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let query = QueryString::read_leniently(&request);
-    by_public_key(&state, &request, &query, async |EventDestination { project, allowance }| {
+    by_public_key(&state, &request, public_key(&state, &request, &query), async |EventDestination { project, allowance }| {
         cors::check_referrer(&project, &request)?;
         let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;
         let decoded = URL_SAFE_NO_PAD.decode(data).or_else(|_| URL_SAFE.decode(data));
@@ -45,7 +45,7 @@ pub(crate) async fn pixel(
         if body.len() > body::EVENT_LIMIT_BYTES {
             return Err(ApiError::too_large(body::EVENT_LIMIT_BYTES));
         }
-        let permit = body::admit(&state, &request, project.policy.project, body.len())?;
+        let permit = body::admit(&state, &request, Some(project.policy.project), body.len())?;
         allowance.take(&state, 1)?;
         record_event(&state, &tracker, &request, project, &body, Sender::Public, permit).await?;
         let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -1,0 +1,51 @@
+//! Segment's messages: from JSON to what is recorded.
+
+use headcount_domain::intake::policy::Policy;
+use headcount_domain::intake::segment::{Call, Envelope, Mapped, Message};
+
+use super::handle::Engine;
+use crate::ingest::{Origin, Prepared, Refusal};
+
+/// The request that carried messages.
+#[derive(Debug, Clone, Copy)]
+pub struct SegmentRequest<'a> {
+    /// Where it came from.
+    pub origin: Origin<'a>,
+    /// Whether a page sent it, so that its address and agent are the visitor's. Those of a server are nobody's.
+    pub is_of_page: bool,
+    /// What its messages share.
+    pub envelope: Envelope<'a>,
+}
+
+impl Engine {
+    /// Parses one of Segment's messages and applies the project's policy, as [`Engine::prepare`] does with an event. Without `call`, the message
+    /// says what it is.
+    ///
+    /// # Errors
+    /// As [`Engine::prepare`]. The error names the message's own fields.
+    pub fn prepare_segment(
+        &self,
+        policy: &Policy,
+        json: &[u8],
+        call: Option<Call>,
+        request: &SegmentRequest<'_>,
+    ) -> Result<Prepared, Refusal> {
+        let message = Message::parse(json)?;
+        let call = call.map_or_else(|| message.call(), Ok)?;
+        let mapped = Mapped::new(&message, call, &request.envelope, self.clock().now())?;
+        let sender = request.origin.sender;
+        let mut origin = request.origin;
+        if !request.is_of_page && !mapped.is_of_device() {
+            origin = Origin { address: None, user_agent: None, country: None, gpc: false, dnt: false, sender };
+        }
+        if let Some(address) = mapped.ip() {
+            origin.country = self.country_of_text(Some(address));
+            origin.address = Some(address);
+        }
+        origin.user_agent = mapped.user_agent().or(origin.user_agent);
+        self.prepare_submission(policy, &mapped.submission(), &origin).map_err(|refusal| match refusal {
+            Refusal::Invalid(invalid) => Refusal::Invalid(mapped.renamed(invalid)),
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Messages, and batches of them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::context::Context;
+use super::values::{JsonField, instant, text};
+use crate::intake::submission::Invalid;
+use crate::time::Instant;
+
+/// How many messages one batch may hold.
+const MAX_BATCH_MESSAGES: usize = 5_000;
+
+/// The call of an SDK that a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// A user did something.
+    Track,
+    /// A user has these traits.
+    Identify,
+    /// A user saw a page.
+    Page,
+    /// A user saw a screen of an app.
+    Screen,
+    /// A user belongs to a company.
+    Group,
+    /// A user had another id before.
+    Alias,
+}
+
+/// What all messages of a request share.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Envelope<'a> {
+    /// The context of messages without one of their own.
+    pub(super) context: Context<'a>,
+    /// When the sender's clock says that the request was sent.
+    pub(super) sent_at: Option<Instant>,
+}
+
+/// A message as sent. Fields that are not listed are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Message<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) message_id: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) user_id: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) anonymous_id: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) previous_id: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) group_id: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) event: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) name: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) category: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) properties: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) traits: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) context: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) timestamp: JsonField<'a>,
+    #[serde(borrow)]
+    pub(super) sent_at: JsonField<'a>,
+}
+
+/// A batch as sent.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    /// The JSON of its messages.
+    pub messages: Vec<&'a str>,
+    /// What they share.
+    pub envelope: Envelope<'a>,
+}
+
+/// The messages of a list, unread. Those beyond the limit are counted only.
+struct Messages<'a> {
+    first: Vec<&'a str>,
+    count: usize,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Messages<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(MessagesVisitor)
+    }
+}
+
+struct MessagesVisitor;
+
+impl<'de> Visitor<'de> for MessagesVisitor {
+    type Value = Messages<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut first = Vec::new();
+        while first.len() < MAX_BATCH_MESSAGES {
+            let Some(message) = items.next_element::<&'de RawValue>()? else { break };
+            first.push(message.get());
+        }
+        let mut count = first.len();
+        while first.len() == MAX_BATCH_MESSAGES && items.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Messages { first, count })
+    }
+}
+
+#[derive(Deserialize)]
+struct RawBatch<'a> {
+    #[serde(borrow)]
+    batch: Option<Messages<'a>>,
+    #[serde(borrow)]
+    context: JsonField<'a>,
+    #[serde(borrow, rename = "sentAt")]
+    sent_at: JsonField<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Keyed<'a> {
+    #[serde(borrow, rename = "writeKey")]
+    write_key: JsonField<'a>,
+}
+
+impl<'a> Message<'a> {
+    /// Parses the JSON of a message.
+    ///
+    /// # Errors
+    /// It is no JSON object.
+    pub fn parse(json: &'a [u8]) -> Result<Self, Invalid> {
+        object(json, "a message")
+    }
+
+    /// Returns the call that the message says it is.
+    ///
+    /// # Errors
+    /// It names none, or one that is not known.
+    pub fn call(&self) -> Result<Call, Invalid> {
+        let known = "`type` must be track, identify, page, screen, group or alias";
+        let kind = self.kind.ok_or_else(|| Invalid::missing("type"))?;
+        read(kind.get()).ok_or_else(|| Invalid::parameter("type", known))
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// Parses the body of a batch. Its messages are parsed one by one, so that a wrong one concerns nobody else.
+    ///
+    /// # Errors
+    /// It is no JSON object with a list `batch`, or the list is too long.
+    pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
+        let batch: RawBatch<'a> = object(body, "a batch")?;
+        let Messages { first: messages, count } = batch.batch.ok_or_else(|| Invalid::missing("batch"))?;
+        if count > MAX_BATCH_MESSAGES {
+            let message = format!("a batch has at most {MAX_BATCH_MESSAGES} messages, not {count}");
+            return Err(Invalid::parameter("batch", message));
+        }
+        let envelope = Envelope { context: Context::read(batch.context), sent_at: instant(batch.sent_at) };
+        Ok(Self { messages, envelope })
+    }
+}
+
+/// Returns the key in the body of a request, if there is one.
+#[must_use]
+pub fn write_key(body: &[u8]) -> Option<Cow<'_, str>> {
+    text(object::<Keyed<'_>>(body, "the body").ok()?.write_key)
+}
+
+/// Reads a JSON object. [`serde_json`] would also take an array as the list of fields.
+fn object<'a, T: Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, Invalid> {
+    let invalid = |problem: String| Invalid { code: "invalid_json", param: None, message: format!("{what} {problem}") };
+    let json = std::str::from_utf8(json).map_err(|_| invalid("must be UTF-8".into()))?;
+    if !json.trim_start().starts_with('{') {
+        return Err(invalid("is a JSON object".into()));
+    }
+    serde_json::from_str(json).map_err(|error| invalid(format!("must be a JSON object as expected: {error}")))
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> Option<T> {
+    serde_json::from_str(json).ok()
+}

@@ -1,0 +1,24 @@
+//! Segment's HTTP API: what its SDKs send and ask. `docs/SEGMENT.md` describes it.
+
+mod answer;
+pub(crate) mod calls;
+mod ingest;
+pub(crate) mod sdk_metrics;
+pub(crate) mod settings;
+#[cfg(test)]
+mod tests;
+mod write_key;
+
+use actix_web::http::Method;
+
+use crate::http::resources::events::cors;
+use crate::http::routes::Router;
+
+/// Adds the paths that are not in the document: the short names of calls, slashes at the end, and the preflights.
+pub(crate) fn add_further_paths(router: &mut Router) {
+    calls::add_further_paths(router);
+    router.on("/v1/m/", Method::POST, sdk_metrics::sdk_metrics);
+    for path in ["/v1/m", "/v1/m/", settings::PATH] {
+        router.on(path, Method::OPTIONS, cors::segment_preflight);
+    }
+}
