@@ -79,6 +79,8 @@ endpoints! {
     segment::settings => settings;
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
+    retention => retention;
+    metadata_fields => fields;
     intake => intake;
     live => live;
     raw_events::list => list;
@@ -90,6 +92,7 @@ endpoints! {
     identities => profile;
     identities => referrers;
     identities => top_pages;
+    identities => top;
     companies => lookup;
     companies => top;
     companies => metrics;

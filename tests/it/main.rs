@@ -14,6 +14,7 @@
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`intake`] | what arrived, and why some of it was not recorded |
+//! | [`retention`], [`top_identities`], [`fields`] | who came back, who is most active, and what metadata has |
 //! | [`live`] | the stream of what happens now |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
@@ -48,6 +49,7 @@ mod erased_histories;
 mod errors;
 mod export;
 mod exported_histories;
+mod fields;
 mod geo;
 mod histories;
 mod ingestion;
@@ -72,6 +74,7 @@ mod questions;
 mod rate_limits;
 mod raw_events;
 mod reindex;
+mod retention;
 mod revocation;
 mod scans;
 mod secrets;
@@ -82,6 +85,7 @@ mod sign_in;
 mod slow_clients;
 mod starting;
 mod tenant;
+mod top_identities;
 mod verify;
 mod views;
 mod webhooks;

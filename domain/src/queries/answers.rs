@@ -167,6 +167,17 @@ pub struct Traffic {
     pub by_channel: Vec<TrafficRow>,
 }
 
+/// The people who were first seen in one interval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetentionCohort {
+    /// The Monday of the week, `YYYY-MM-DD`, or the month, `YYYY-MM`.
+    pub cohort: String,
+    /// The number of identities.
+    pub users: u64,
+    /// How many of them were active, by interval, from that of the cohort to the running one.
+    pub returned: Vec<u64>,
+}
+
 /// The selector of an identity in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentitySelector {
@@ -266,6 +277,25 @@ pub struct TopUser {
     /// The number of events at this company in the range.
     pub events: u64,
     /// The time of the last event ever at this company.
+    pub last_seen: Instant,
+}
+
+/// One of the most active identified identities.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopIdentity {
+    /// `id_…`
+    pub identity_id: String,
+    /// The latest e-mail address, else the `user_id`.
+    pub resolved_identifier: String,
+    /// The `user_id`, as sent.
+    pub user_id: Option<String>,
+    /// The latest e-mail address.
+    pub email: Option<String>,
+    /// The number of events in the range.
+    pub events: u64,
+    /// Orders less refunds of the range, in the organization's currency.
+    pub revenue: Amount,
+    /// The time of the last event ever.
     pub last_seen: Instant,
 }
 

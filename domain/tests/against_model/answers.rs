@@ -6,8 +6,9 @@ use std::task::{Context, Poll, Waker};
 
 use headcount_domain::money::Currency;
 use headcount_domain::queries::{
-    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentitySelector, IntakeQuery, Unconverted,
-    company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
+    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentityRanking, IdentitySelector, IntakeQuery,
+    RetentionQuery, Unconverted, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile,
+    top_companies, top_groups,
 };
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_histories::Step;
@@ -37,6 +38,9 @@ pub(crate) fn is_answered(step: &Step) -> bool {
                 | "group_key"
                 | "event_name"
                 | "filters"
+                | "interval"
+                | "cohorts"
+                | "sort"
                 | "group_by"
                 | "metadata_field"
                 | "sum_metadata_field"
@@ -103,7 +107,7 @@ fn with_complete_from(folded: &Folded, question: &Question, body: Json) -> Json 
     if !question.path.starts_with("/projects/") {
         let any = folded.projects.values().next().unwrap().lock().unwrap().policy.timezone;
         let params = Params(question);
-        let window = match question.path.starts_with("/identities/") {
+        let window = match question.path.starts_with("/identities/") && question.path != "/identities/top" {
             true => Window::resolve(params.text("start_date").as_deref(), params.text("end_date").as_deref(), any, folded.now)
                 .unwrap(),
             false => {
@@ -129,6 +133,7 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
         (params.window(&held, folded.now), params.range(&held, folded.now), held.policy.organization_currency)
     };
     match path[..] {
+        ["identities", "top"] => top_identities(folded, &params, range?, currency),
         ["identities", operation] => of_identity(folded, operation, &params, window?),
         ["companies", "lookup"] => {
             let (range, domain) = (range?, params.text("domain").ok_or(Refused(400))?);
@@ -167,6 +172,29 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
         ["groups", operation] => of_group(folded, operation, &params, range?),
         _ => panic!("{} is not asked here", question.path),
     }
+}
+
+fn top_identities(folded: &Folded, params: &Params<'_>, range: Window, currency: Currency) -> Result<Json, Refused> {
+    let (order, limit) = (params.word("sort")?, params.count("limit", 100, 20)?);
+    let mut ranking = IdentityRanking::new(range, order, limit);
+    block_on(ranking.add(folded, &scanned::active_identities(folded, range))).unwrap();
+    let top = ranking.finish();
+    let row = |row: &headcount_domain::queries::TopIdentity| {
+        Json::object([
+            ("identity_id", text(&row.identity_id)),
+            ("resolved_identifier", text(&row.resolved_identifier)),
+            ("user_id", Json::from(row.user_id.clone())),
+            ("email", Json::from(row.email.clone())),
+            ("events", number(row.events)),
+            ("revenue", number(row.revenue)),
+            ("last_seen", text(&row.last_seen)),
+        ])
+    };
+    let Json::Object(mut body) = list("identities", top.rows.iter().map(row), top.truncated) else {
+        unreachable!("a list is in an object")
+    };
+    body.insert("currency".to_owned(), text(&currency));
+    Ok(Json::Object(body))
 }
 
 fn of_identity(folded: &Folded, operation: &str, params: &Params<'_>, window: Window) -> Result<Json, Refused> {
@@ -293,6 +321,23 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
                 unreachable!("a list is in an object")
             };
             body.extend([("currency".to_owned(), currency), ("unconverted".to_owned(), unconverted(&answer.unconverted))]);
+            Ok(Json::Object(body))
+        }
+        "analytics/retention" => {
+            let (interval, cohorts) = (params.word("interval")?, params.count("cohorts", 60, 12)?);
+            let (today, timezone) = (held.policy.timezone.day_of(now), held.policy.timezone.name());
+            let answer = held.ask(&RetentionQuery { interval, cohorts: u8::try_from(cohorts).unwrap(), today }).unwrap();
+            let row = |row: &headcount_domain::queries::RetentionCohort| {
+                Json::object([
+                    ("cohort", text(&row.cohort)),
+                    ("users", number(row.users)),
+                    ("returned", Json::list(row.returned.iter().map(number))),
+                ])
+            };
+            let Json::Object(mut body) = list("cohorts", answer.rows.iter().map(row), answer.truncated) else {
+                unreachable!("a list is in an object")
+            };
+            body.extend([("interval".to_owned(), text(&interval)), ("timezone".to_owned(), Json::from(timezone))]);
             Ok(Json::Object(body))
         }
         "intake" => {

@@ -98,14 +98,16 @@ pub fn questions(history: &History, rng: &mut Rng, count: usize) -> Vec<Question
     (0..count).map(|_| if is_crowd && rng.chance(70) { crowd::question(rng) } else { question(history, rng) }).collect()
 }
 
-/// Generates `count` questions that need the events themselves: aggregates, and unique users with filters.
+/// Generates `count` questions that need the events themselves: aggregates, unique users with filters, fields, and the most active identities.
 #[must_use]
 pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     let scan = |rng: &mut Rng| {
         let project = rng.pick(&history.projects).name.clone();
         let path = |rest: &str| format!("/projects/{{{project}}}/analytics/{rest}");
-        match rng.below(3) {
+        match rng.below(if history.live { 4 } else { 5 }) {
             0 => unique_users(history, rng, &path("count-unique-users-per-day")),
+            4 => top_identities(rng),
+            1 => limited(dated(history, rng, &path("fields")), rng),
             _ => aggregate(history, rng, &path("aggregate")),
         }
     };
@@ -132,6 +134,9 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
         asked.push(Question::get(&path("intake"), &[("range_days", "365")]));
         asked.push(get("revenue/metrics", None));
         asked.push(get("revenue/timeseries", None));
+        for interval in ["week", "month"] {
+            asked.push(Question::get(&path("analytics/retention"), &[("interval", interval), ("cohorts", "60")]));
+        }
         for level in ["account", "identity"] {
             asked.push(get("revenue/by-attribution", Some(level)));
             asked.push(get("revenue/ltv-cohorts", Some(level)));
@@ -154,6 +159,9 @@ pub(crate) fn all_companies() -> Question {
 
 fn closing_organization(first: &str) -> Vec<Question> {
     let mut asked = vec![all_companies()];
+    for sort in ["events", "revenue", "last_seen"] {
+        asked.push(Question::get("/identities/top", &[("range_days", "365"), ("limit", "100"), ("sort", sort)]));
+    }
     for user in USERS {
         for operation in ["profile", "top-pages"] {
             let path = format!("/identities/{operation}");
@@ -177,7 +185,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
     // Leave out questions that show instants if these can't be compared.
-    let kinds = if history.live { 9 } else { 18 };
+    let kinds = if history.live { 11 } else { 21 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
         2 => dated(history, rng, &path("revenue/metrics")),
@@ -186,11 +194,14 @@ fn question(history: &History, rng: &mut Rng) -> Question {
         5 => cohorts(rng, &path("revenue/ltv-cohorts")),
         6 | 7 => aggregate(history, rng, &path("analytics/aggregate")),
         8 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
-        9 | 10 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
-        11 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
-        12 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
-        13 => of_company(rng),
-        14..17 => events(history, rng, &path("events")),
+        9 => retention(rng, &path("analytics/retention")),
+        10 => limited(dated(history, rng, &path("analytics/fields")), rng),
+        11 | 12 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
+        13 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
+        14 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
+        15 => of_company(rng),
+        16 => top_identities(rng),
+        17..20 => events(history, rng, &path("events")),
         _ => of_groups(rng),
     }
 }
@@ -315,12 +326,34 @@ fn limit(rng: &mut Rng, question: &mut Question, limits: &[&str]) {
     }
 }
 
+fn top_identities(rng: &mut Rng) -> Question {
+    let limits: &[&str] = &["100", "100", "100", "1", "2", "0"];
+    let sorts: &[&str] = &["events", "events", "revenue", "last_seen", "name"];
+    ranged(rng, "/identities/top", &[("limit", limits), ("sort", sorts)])
+}
+
+fn limited(mut question: Question, rng: &mut Rng) -> Question {
+    limit(rng, &mut question, &["1", "2", "1000", "0", "1001"]);
+    question
+}
+
 fn cohorts(rng: &mut Rng, path: &str) -> Question {
     let mut question = Question::get(path, &[]);
     if rng.chance(60) {
         add(&mut question, "level", rng.word(&["account", "identity"]));
     }
     limit(rng, &mut question, &["1", "2", "60", "61"]);
+    question
+}
+
+fn retention(rng: &mut Rng, path: &str) -> Question {
+    let mut question = Question::get(path, &[]);
+    if rng.chance(70) {
+        add(&mut question, "interval", rng.word(&["week", "month", "month", "year"]));
+    }
+    if rng.chance(80) {
+        add(&mut question, "cohorts", rng.word(&["1", "2", "60", "60", "60", "0", "61"]));
+    }
     question
 }
 

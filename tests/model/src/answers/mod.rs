@@ -11,6 +11,7 @@ mod groups;
 mod identities;
 mod intake;
 mod params;
+mod retention;
 mod revenue;
 mod unique_users;
 
@@ -145,6 +146,7 @@ pub(crate) fn answer(model: &Model, now_ms: i64, question: &Question) -> Answer 
         ["identities", "profile"] => identities::profile(&asked, params),
         ["identities", "referrers"] => identities::referrers(&asked, params),
         ["identities", "top-pages"] => identities::top_pages(&asked, params),
+        ["identities", "top"] => identities::top(&asked, params),
         ["companies", "lookup"] => companies::lookup(&asked, params),
         ["companies", "top"] => companies::top(&asked, params),
         ["companies", company, "metrics"] => companies::metrics(&asked, unbraced(company), params),
@@ -169,6 +171,8 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
         "intake" => intake::intake(asked, project, params),
         "aggregate" => aggregate::aggregate(asked, project, params),
         "count-unique-users-per-day" => unique_users::count(asked, project, params),
+        "fields" => fields::list(asked, project, params),
+        "retention" => retention::retention(asked, project, params),
         "metrics" => revenue::metrics(asked, project, params),
         "timeseries" => revenue::timeseries(asked, project, params),
         "by-attribution" => attribution::by_attribution(asked, project, params),
