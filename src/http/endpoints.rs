@@ -67,6 +67,9 @@ endpoints! {
     events::track => import;
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
+    figures::report => report;
+    figures::breakdown => breakdown;
+    traffic => traffic;
     intake => intake;
     live => live;
     raw_events::list => list;

@@ -47,6 +47,7 @@ mod erased_histories;
 mod errors;
 mod export;
 mod exported_histories;
+mod figures;
 mod geo;
 mod histories;
 mod ingestion;

@@ -6,11 +6,13 @@
 mod grouping;
 mod key;
 mod ranking;
+mod top;
 mod total;
 
 pub use grouping::{Grouping, MAX_GROUPS};
 pub use key::GroupKey;
 pub use ranking::{Aggregate, AggregateRow, GroupSum, Ranking};
+pub use top::TopGroups;
 pub use total::{GroupFigures, Summand, Total};
 
 #[cfg(test)]

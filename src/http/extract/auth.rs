@@ -60,6 +60,13 @@ pub(crate) struct ProjectCaller {
     pub(crate) caller: Caller,
 }
 
+impl ProjectCaller {
+    /// Checks that the caller may see money.
+    pub(crate) fn check_money(&self) -> Result<(), ApiError> {
+        allowed(&self.caller.token, Scope::RevenueRead, MinRole::Admin)
+    }
+}
+
 /// Returns the bearer credential of a request.
 pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
     let mut values = request.headers().get_all(header::AUTHORIZATION);

@@ -35,6 +35,7 @@ mod tests;
 mod turns;
 mod unique_users;
 mod views;
+mod visits;
 
 pub use export::ExportSink;
 pub(super) use helpers::ScanHelpers;
