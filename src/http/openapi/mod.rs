@@ -4,3 +4,4 @@ pub(crate) mod event;
 pub(crate) mod modifiers;
 pub(crate) mod rate_limits;
 pub(crate) mod responses;
+pub(crate) mod segment;

@@ -6,6 +6,7 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, ToSchema};
 
 use super::event::EventShape;
+use super::segment::MessageShape;
 
 /// How callers say who they are.
 pub(crate) struct Credentials;
@@ -39,7 +40,7 @@ impl Modify for Credentials {
     }
 }
 
-/// Every object has the properties that it has, and no others. Only events may hold more: older servers meet newer
+/// Every object has the properties that it has, and no others. Only events and messages may hold more: older servers meet newer
 /// trackers.
 pub(crate) struct Closed;
 
@@ -47,7 +48,7 @@ impl Modify for Closed {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let schemas = document.components.iter_mut().flat_map(|components| components.schemas.iter_mut());
         for (name, schema) in schemas {
-            if *name == EventShape::name() {
+            if *name == EventShape::name() || *name == MessageShape::name() {
                 continue;
             }
             if let RefOr::T(Schema::Object(object)) = schema

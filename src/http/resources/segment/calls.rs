@@ -7,18 +7,19 @@ use headcount_domain::intake::segment::Call;
 use super::answer::SegmentAnswer;
 use super::ingest::{CallBody, receive};
 use crate::http::openapi::responses::SegmentErrors;
+use crate::http::openapi::segment::{MessageBatchShape, MessageShape};
 use crate::http::resources::events::cors;
 use crate::http::resources::events::ingest::IngestArguments;
 use crate::http::respond::error::ApiError;
 use crate::http::routes::Router;
 
 macro_rules! calls {
-    ($($name:ident $id:tt $path:tt ($($further:tt)*) $kind:expr, $summary:tt $example:tt;)*) => {
+    ($($name:ident $id:tt $path:tt ($($further:tt)*) $shape:ident $kind:expr, $summary:tt $example:tt;)*) => {
         $(
             #[doc = $summary]
             #[utoipa::path(
                 post, path = $path, tag = "segment", operation_id = $id,
-                request_body(content((Object = "application/json", example = json!($example)), (String = "text/plain"))),
+                request_body(content(($shape = "application/json", example = json!($example)), (String = "text/plain"))),
                 responses(
                     (status = 200, description = "The valid messages are on disk, and every later read counts them.", body = SegmentAnswer),
                     SegmentErrors,
@@ -44,20 +45,20 @@ macro_rules! calls {
 }
 
 calls! {
-    track "segment_track" "/v1/track" ("/v1/t") CallBody::Message(Call::Track),
+    track "segment_track" "/v1/track" ("/v1/t") MessageShape CallBody::Message(Call::Track),
         "Records what a user did. Also `/v1/t`." {"userId": "ada", "event": "Order Completed", "properties": {"revenue": 25}};
-    identify "segment_identify" "/v1/identify" ("/v1/i") CallBody::Message(Call::Identify),
+    identify "segment_identify" "/v1/identify" ("/v1/i") MessageShape CallBody::Message(Call::Identify),
         "Records traits of a user. Also `/v1/i`." {"userId": "ada", "anonymousId": "a-1", "traits": {"email": "ada@acme.com"}};
-    page "segment_page" "/v1/page" ("/v1/p") CallBody::Message(Call::Page),
+    page "segment_page" "/v1/page" ("/v1/p") MessageShape CallBody::Message(Call::Page),
         "Records a pageview. Also `/v1/p`." {"anonymousId": "a-1", "context": {"page": {"url": "https://acme.com/"}}};
-    screen "segment_screen" "/v1/screen" ("/v1/s") CallBody::Message(Call::Screen),
+    screen "segment_screen" "/v1/screen" ("/v1/s") MessageShape CallBody::Message(Call::Screen),
         "Records that a user saw a screen of an app. Also `/v1/s`." {"userId": "ada", "name": "Cart"};
-    group "segment_group" "/v1/group" ("/v1/g") CallBody::Message(Call::Group),
+    group "segment_group" "/v1/group" ("/v1/g") MessageShape CallBody::Message(Call::Group),
         "Records the company of a user. Also `/v1/g`." {"userId": "ada", "groupId": "acme.com", "traits": {"name": "Acme"}};
-    alias "segment_alias" "/v1/alias" ("/v1/a") CallBody::Message(Call::Alias),
+    alias "segment_alias" "/v1/alias" ("/v1/a") MessageShape CallBody::Message(Call::Alias),
         "Links an anonymous id to a user. Also `/v1/a`." {"userId": "ada", "previousId": "a-1"};
-    batch "segment_batch" "/v1/batch" ("/v1/b") CallBody::Batch,
+    batch "segment_batch" "/v1/batch" ("/v1/b") MessageBatchShape CallBody::Batch,
         "Records a batch. Also `/v1/b`." {"batch": [{"type": "track", "userId": "ada", "event": "Signed Up", "messageId": "m-1"}]};
-    import "segment_import" "/v1/import" () CallBody::Batch,
+    import "segment_import" "/v1/import" () MessageBatchShape CallBody::Batch,
         "Records a batch, as `/v1/batch` does." {"batch": [{"type": "track", "userId": "ada", "event": "Signed Up", "timestamp": "2024-05-01T10:00:00Z"}]};
 }

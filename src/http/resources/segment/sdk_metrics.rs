@@ -12,7 +12,7 @@ use crate::http::respond::error::ApiError;
 /// Takes the metrics of an SDK, and drops them.
 #[utoipa::path(
     post, path = "/v1/m", tag = "segment", operation_id = "segment_metrics",
-    request_body(content((Object = "application/json"), (String = "text/plain"))),
+    request_body(content = String, content_type = "text/plain"),
     responses((status = 200, description = "They were read.", body = SegmentAnswer), SegmentErrors),
     security(())
 )]
