@@ -1,6 +1,6 @@
 //! Rows of figures by the values of a property.
 
-use super::{Figures, OrderBy};
+use super::event_figures::{EventFigures, OrderBy};
 use crate::aggregate::{GroupKey, TopGroups};
 use crate::filter::lower_case;
 use crate::intake::fields::Scalar;
@@ -25,9 +25,9 @@ pub struct BreakdownRow {
     /// The value; null for events without the property.
     pub value: Scalar<'static>,
     /// Their figures.
-    pub figures: Figures,
+    pub figures: EventFigures,
     /// The figures of the events with this value in the window that it is compared with.
-    pub previous: Option<Figures>,
+    pub previous: Option<EventFigures>,
 }
 
 /// Selects values whose text contains a part, ignoring case. The empty part selects all.
@@ -66,7 +66,7 @@ impl Search {
 pub struct RankedRows {
     order_by: OrderBy,
     is_compared: bool,
-    top: TopGroups<(Figures, Figures)>,
+    top: TopGroups<(EventFigures, EventFigures)>,
 }
 
 impl RankedRows {
@@ -77,7 +77,7 @@ impl RankedRows {
     }
 
     /// Adds a whole row. Each key must be added once.
-    pub fn add(&mut self, key: GroupKey<'_>, figures: Figures, previous: Figures) {
+    pub fn add(&mut self, key: GroupKey<'_>, figures: EventFigures, previous: EventFigures) {
         self.top.add(Some(self.order_by.of(&figures)), key, (figures, previous));
     }
 
@@ -127,8 +127,8 @@ mod tests {
     fn rows_are_ordered_by_their_figure_then_by_their_text() {
         let mut rows = RankedRows::new(OrderBy::Revenue, 5, true);
         for (json, revenue) in [("null", "2"), (r#""5""#, "2"), ("5", "2"), (r#""a""#, "-1"), ("true", "7"), (r#""b""#, "-2")] {
-            let figures = Figures { revenue: Amount::parse(revenue).unwrap(), ..Figures::default() };
-            rows.add(GroupKey::read(&key(&scalar(json))), figures, Figures::default());
+            let figures = EventFigures { revenue: Amount::parse(revenue).unwrap(), ..EventFigures::default() };
+            rows.add(GroupKey::read(&key(&scalar(json))), figures, EventFigures::default());
         }
         let answer = rows.finish(Unconverted::new());
         let values: Vec<_> = answer.rows.iter().map(|row| row.value.clone()).collect();

@@ -1,12 +1,12 @@
 //! Sessions by where they came from.
 
-use super::Figures;
+use super::event_figures::EventFigures;
 
 /// The sessions that began in a window, by channel, source, medium and campaign of their entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionOrigins {
     /// The figures of all sessions: only those of sessions are counted.
-    pub totals: Figures,
+    pub totals: EventFigures,
     /// By channel. All lists are ordered by sessions, descending.
     pub by_channel: Vec<OriginRow>,
     /// By source.
@@ -25,5 +25,5 @@ pub struct OriginRow {
     /// The channel, source, medium or campaign.
     pub value: String,
     /// The figures of the sessions.
-    pub figures: Figures,
+    pub figures: EventFigures,
 }

@@ -1,6 +1,7 @@
 //! Questions for figures of chosen events and their sessions.
 
-use super::{OrderBy, Search};
+use super::breakdown::Search;
+use super::event_figures::OrderBy;
 use crate::filter::Predicate;
 use crate::intake::fields::Field;
 use crate::time::{Interval, Window};

@@ -2,7 +2,7 @@
 
 use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::figures::{
-    Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, Figures, OriginRow, Report, ReportQuestion, SessionOrigins,
+    Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OriginRow, Report, ReportQuestion, SessionOrigins,
 };
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::event::Position;
@@ -72,7 +72,7 @@ impl KeptAnswer {
             Self::UniqueUsers(users) => users.series.len() * size_of::<(Day, u64)>(),
             Self::Report(Report { current, previous, unconverted }) => {
                 let buckets = current.buckets.len() + previous.as_ref().map_or(0, |previous| previous.buckets.len());
-                buckets * size_of::<Figures>() + unconverted.len() * 128
+                buckets * size_of::<EventFigures>() + unconverted.len() * 128
             }
             Self::Breakdown(Breakdown { rows, unconverted, .. }) => {
                 let texts: usize = rows.iter().map(|row| text_bytes(&row.value)).sum();

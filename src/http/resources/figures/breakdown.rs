@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
-use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, Figures, OrderBy, Search};
+use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, EventFigures, OrderBy, Search};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
 use headcount_domain::names::NamedValues;
@@ -170,7 +170,7 @@ pub(crate) struct PreviousWindow {
 }
 
 impl PreviousRow {
-    fn new(figures: &Figures, has_money: bool) -> Self {
+    fn new(figures: &EventFigures, has_money: bool) -> Self {
         Self {
             unique_users: figures.unique_users,
             sessions: figures.sessions,
@@ -191,7 +191,7 @@ impl FiguresRow {
     }
 }
 
-/// Figures of chosen events and of the sessions that hold them, by the values of a property.
+/// EventFigures of chosen events and of the sessions that hold them, by the values of a property.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/breakdown", tag = "analytics", operation_id = "breakdown",
     params(ProjectPath),

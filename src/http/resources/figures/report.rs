@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
-use headcount_domain::figures::{ComparedWindows, Figures, Report, ReportQuestion, Series};
+use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuestion, Series};
 use headcount_domain::filter::Filter;
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS, Window};
@@ -163,7 +163,7 @@ pub(crate) struct PreviousFigures {
 }
 
 impl TotalFigures {
-    fn new(figures: &Figures, has_money: bool) -> Self {
+    fn new(figures: &EventFigures, has_money: bool) -> Self {
         Self {
             unique_users: figures.unique_users,
             sessions: figures.sessions,
@@ -178,7 +178,7 @@ impl TotalFigures {
 }
 
 impl BucketFigures {
-    fn new(bucket: &Bucket, is_complete: bool, figures: &Figures, has_money: bool) -> Self {
+    fn new(bucket: &Bucket, is_complete: bool, figures: &EventFigures, has_money: bool) -> Self {
         let TotalFigures { unique_users, sessions, pageviews, events, bounce_rate, duration_avg_sec, revenue, orders } =
             TotalFigures::new(figures, has_money);
         let bucket = match bucket.start {
@@ -205,7 +205,7 @@ impl ListedBuckets {
     }
 
     fn shown(&self, series: &Series, has_money: bool) -> Vec<BucketFigures> {
-        let shown = |((bucket, is_complete), figures): (&(Bucket, bool), &Figures)| {
+        let shown = |((bucket, is_complete), figures): (&(Bucket, bool), &EventFigures)| {
             BucketFigures::new(bucket, *is_complete, figures, has_money)
         };
         self.0.iter().zip(&series.buckets).map(shown).collect()
@@ -221,7 +221,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
     Ok(())
 }
 
-/// Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
+/// EventFigures of chosen events and of the sessions that hold them, by hour, day, week or month.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/report", tag = "analytics", operation_id = "report",
     params(ProjectPath),

@@ -10,17 +10,17 @@ use crate::time::Window;
 use std::collections::BTreeMap;
 
 /// A session: the channel, source, medium and campaign of its entry, and whether it is a bounce.
-struct Visit {
+struct Entered {
     names: [String; 4],
     is_bounce: bool,
 }
 
-fn visits(asked: &Asked<'_>, project: &str, window: Window) -> Vec<Visit> {
+fn visits(asked: &Asked<'_>, project: &str, window: Window) -> Vec<Entered> {
     let visit = |session: &Session| {
         let entry = &asked.facts.events[session.entry()];
         let origin = origin(entry);
         let names = [channel(entry), origin.source, origin.medium, origin.campaign];
-        Visit { names, is_bounce: session.events.len() == 1 }
+        Entered { names, is_bounce: session.events.len() == 1 }
     };
     let is_asked =
         |session: &&Session| asked.facts.events[session.entry()].project == project && window.holds(asked.day(session.entry()));
@@ -36,7 +36,7 @@ pub(super) fn traffic(asked: &Asked<'_>, project: &str, mut params: Params) -> R
     let all = Visits::of(visits.iter());
     let mut truncated = false;
     let mut list = |at: usize| {
-        let mut rows: BTreeMap<&str, Vec<&Visit>> = BTreeMap::new();
+        let mut rows: BTreeMap<&str, Vec<&Entered>> = BTreeMap::new();
         visits.iter().for_each(|visit| rows.entry(visit.names[at].as_str()).or_default().push(visit));
         let rows: Vec<_> = rows.into_iter().map(|(value, visits)| (value, Visits::of(visits.into_iter()))).collect();
         let rows = ranked(rows, |(_, visits)| visits.sessions, |(value, _)| *value);
@@ -65,7 +65,7 @@ struct Visits {
 }
 
 impl Visits {
-    fn of<'v>(visits: impl Iterator<Item = &'v Visit> + Clone) -> Visits {
+    fn of<'v>(visits: impl Iterator<Item = &'v Entered> + Clone) -> Visits {
         Visits { sessions: visits.clone().count(), bounces: visits.filter(|visit| visit.is_bounce).count() }
     }
 

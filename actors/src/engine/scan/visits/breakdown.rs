@@ -1,4 +1,4 @@
-//! Figures by the values of a property.
+//! EventFigures by the values of a property.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(in super::super) fn breakdown(
     sort_bytes: usize,
 ) -> Result<Breakdown, ScanError> {
     let BreakdownQuestion { windows, dimension, predicate, search, order_by, limit } = question;
-    // Figures are of whole windows: the buckets are not looked at.
+    // EventFigures are of whole windows: the buckets are not looked at.
     let whole = |window: Window| Buckets::new(window, Interval::Month, scan.timezone);
     let asked = VisitQuestion {
         windows: [Some(whole(windows.window)), windows.previous.map(whole)],

@@ -76,7 +76,7 @@ pub(super) fn values_of(mut key: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Receives what events without ids carry, which are in no session.
-pub(super) type AloneVisitor<'v> = dyn FnMut(&[u8]) -> io::Result<()> + 'v;
+pub(super) type LoneVisitor<'v> = dyn FnMut(&[u8]) -> io::Result<()> + 'v;
 
 /// Adds all events to `sessions`, with what they carry, after their links were recorded there.
 ///
@@ -85,7 +85,7 @@ pub(super) fn add_events<'s>(
     scan: &Scan<'s>,
     question: &VisitQuestion<'_>,
     sessions: &mut Sessions<'s>,
-    alone: &mut AloneVisitor<'_>,
+    alone: &mut LoneVisitor<'_>,
 ) -> Result<(), ScanError> {
     let reader = VisitReader { hasher: scan.engine.hasher(), question };
     let read = |group: &SealedGroup<'_>| reader.read(group);
@@ -243,7 +243,7 @@ impl VisitReader<'_> {
 struct VisitTally<'t, 's> {
     reader: &'t VisitReader<'t>,
     sessions: &'t mut Sessions<'s>,
-    alone: &'t mut AloneVisitor<'t>,
+    alone: &'t mut LoneVisitor<'t>,
     carried: Vec<u8>,
 }
 

@@ -52,13 +52,13 @@ pub(super) fn visit(
         if chooses_alone { counts.event(None, &event, key) } else { Ok(()) }
     })?;
     let buffer = SessionBuffer::new(scan.engine.scratch(), sort_bytes);
-    let mut open = OpenSession::new(question, counts, buffer, all_hold_for_null(SessionEnd::Exit));
+    let mut open = SessionFold::new(question, counts, buffer, all_hold_for_null(SessionEnd::Exit));
     sessions.visit(scan, &mut |event| open.add(&event))?;
     Ok(open.end()?)
 }
 
 /// The session that is being read.
-struct OpenSession<'v> {
+struct SessionFold<'v> {
     question: &'v VisitQuestion<'v>,
     counts: &'v mut dyn VisitCounts,
     identity: Option<RecordKey>,
@@ -77,7 +77,7 @@ struct OpenSession<'v> {
     chosen: SessionBuffer,
 }
 
-impl<'v> OpenSession<'v> {
+impl<'v> SessionFold<'v> {
     fn new(
         question: &'v VisitQuestion<'v>,
         counts: &'v mut dyn VisitCounts,

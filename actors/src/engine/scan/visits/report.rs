@@ -1,8 +1,8 @@
-//! Figures by time.
+//! EventFigures by time.
 
 use std::io;
 
-use headcount_domain::figures::{CountedMoney, Figures, Report, ReportQuestion, Series};
+use headcount_domain::figures::{CountedMoney, EventFigures, Report, ReportQuestion, Series};
 use headcount_domain::money::Amount;
 use headcount_domain::queries::Unconverted;
 use headcount_domain::time::{Buckets, Window};
@@ -42,12 +42,12 @@ struct CountedSeries {
 
 impl CountedSeries {
     fn new(buckets: usize) -> Self {
-        let series = Series { totals: Figures::default(), buckets: vec![Figures::default(); buckets] };
+        let series = Series { totals: EventFigures::default(), buckets: vec![EventFigures::default(); buckets] };
         Self { series, last_of_window: 0, last_of_bucket: vec![0; buckets] }
     }
 
     /// Changes the figures of a bucket and those of the window.
-    fn change(&mut self, bucket: u16, change: impl Fn(&mut Figures)) {
+    fn change(&mut self, bucket: u16, change: impl Fn(&mut EventFigures)) {
         change(&mut self.series.totals);
         self.series.buckets.get_mut(usize::from(bucket)).into_iter().for_each(change);
     }
@@ -93,7 +93,7 @@ impl VisitCounts for SeriesCounts {
 }
 
 /// Adds a chosen event to figures, apart from its identity and its session.
-pub(super) fn add_event(figures: &mut Figures, event: &Carried<'_>) {
+pub(super) fn add_event(figures: &mut EventFigures, event: &Carried<'_>) {
     figures.events += 1;
     figures.pageviews += u64::from(event.is_pageview);
     if let Some(CountedMoney { amount, is_order, unconverted: None }) = event.money {

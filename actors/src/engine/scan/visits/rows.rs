@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::GroupKey;
-use headcount_domain::figures::Figures;
+use headcount_domain::figures::EventFigures;
 use headcount_domain::money::Amount;
 
 use super::super::error::{ScanError, check};
@@ -24,7 +24,7 @@ const CHECK_EVERY: u64 = 4_096;
 /// The figures of a row in one window, with the first and the last identity and session that are counted in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RowFigures {
-    pub(super) figures: Figures,
+    pub(super) figures: EventFigures,
     identities: (u64, u64),
     sessions: (u64, u64),
 }
@@ -73,7 +73,7 @@ impl RowFigures {
     }
 
     fn write(&self, to: &mut Vec<u8>) {
-        let Figures { unique_users, sessions, bounces, duration_ms, pageviews, events, revenue, orders } = self.figures;
+        let EventFigures { unique_users, sessions, bounces, duration_ms, pageviews, events, revenue, orders } = self.figures;
         let counts = [unique_users, sessions, bounces, duration_ms, pageviews, events, orders.cast_unsigned()];
         let ends = [self.identities.0, self.identities.1, self.sessions.0, self.sessions.1];
         counts.iter().chain(&ends).for_each(|count| to.extend_from_slice(&count.to_le_bytes()));
@@ -86,7 +86,7 @@ impl RowFigures {
             word.map_or(0, u64::from_le_bytes)
         };
         let revenue = bytes.get(11 * 8..WINDOW_BYTES).and_then(|micros| micros.try_into().ok()).map_or(0, i128::from_le_bytes);
-        let figures = Figures {
+        let figures = EventFigures {
             unique_users: word(0),
             sessions: word(1),
             bounces: word(2),
@@ -100,7 +100,7 @@ impl RowFigures {
     }
 }
 
-/// Figures of two windows by key. Rows that don't fit into memory are sorted on disk and merged at the end.
+/// EventFigures of two windows by key. Rows that don't fit into memory are sorted on disk and merged at the end.
 pub(super) struct RowTable {
     rows: HashMap<Box<[u8]>, [RowFigures; 2], RandomState>,
     bytes: usize,
@@ -147,7 +147,7 @@ impl RowTable {
     pub(super) fn finish(
         mut self,
         cancelled: &AtomicBool,
-        visit: &mut dyn FnMut(GroupKey<'_>, Figures, Figures),
+        visit: &mut dyn FnMut(GroupKey<'_>, EventFigures, EventFigures),
     ) -> Result<(), ScanError> {
         let mut pass = |key: &[u8], [first, second]: &[RowFigures; 2]| {
             if first.figures.events > 0 || first.figures.sessions > 0 {
@@ -219,7 +219,7 @@ mod tests {
             }
             assert_eq!(table.spills > 0, most == 800, "{most} bytes");
             let mut seen = 0;
-            let visit = &mut |key: GroupKey<'_>, first: Figures, second: Figures| {
+            let visit = &mut |key: GroupKey<'_>, first: EventFigures, second: EventFigures| {
                 let (identities, sessions, events) = &expected[key.as_bytes()];
                 let counts = (first.unique_users, first.sessions, first.events);
                 assert_eq!(counts, (identities.len() as u64, sessions.len() as u64, *events), "{most} bytes");
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn figures_read_back() {
-        let figures = Figures {
+        let figures = EventFigures {
             unique_users: 1,
             sessions: 2,
             bounces: 3,

@@ -3,7 +3,7 @@
 use std::io;
 
 use headcount_domain::aggregate::{GroupKey, TopGroups};
-use headcount_domain::figures::{Figures, OriginRow, SessionOrigins};
+use headcount_domain::figures::{EventFigures, OriginRow, SessionOrigins};
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::fields::{BuiltIn, Field, Scalar, SessionField};
 use headcount_domain::time::{Buckets, Interval, Window};
@@ -37,9 +37,9 @@ pub(in super::super) fn traffic(
         dimensions: &dimensions,
     };
     let rows = RowTable::new(scan.engine.scratch(), sort_bytes);
-    let mut counts = SessionCounts { rows, totals: Figures::default(), key: Vec::new() };
+    let mut counts = SessionCounts { rows, totals: EventFigures::default(), key: Vec::new() };
     visit(scan, &asked, sort_bytes, &mut counts)?;
-    let mut lists: [TopGroups<Figures>; LISTS] = std::array::from_fn(|_| TopGroups::new(limit));
+    let mut lists: [TopGroups<EventFigures>; LISTS] = std::array::from_fn(|_| TopGroups::new(limit));
     counts.rows.finish(scan.cancelled, &mut |key, figures, _| {
         let Some((list, value)) = key.as_bytes().split_first() else { return };
         if let Some(list) = lists.get_mut(usize::from(*list)) {
@@ -51,7 +51,7 @@ pub(in super::super) fn traffic(
     Ok(SessionOrigins { totals: counts.totals, by_channel, by_source, by_medium, by_campaign, truncated })
 }
 
-fn row((value, figures): (Scalar<'static>, Figures)) -> OriginRow {
+fn row((value, figures): (Scalar<'static>, EventFigures)) -> OriginRow {
     let value = if let Scalar::Text(value) = value { value.into_owned() } else { String::new() };
     OriginRow { value, figures }
 }
@@ -59,7 +59,7 @@ fn row((value, figures): (Scalar<'static>, Figures)) -> OriginRow {
 struct SessionCounts {
     /// Sessions by the number of their list and their value in it.
     rows: RowTable,
-    totals: Figures,
+    totals: EventFigures,
     key: Vec<u8>,
 }
 

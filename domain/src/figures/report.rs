@@ -1,0 +1,24 @@
+//! Figures by time.
+
+use super::event_figures::EventFigures;
+use crate::queries::Unconverted;
+
+/// The figures of a window, and of each of its buckets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Series {
+    /// The figures of the window. Its unique users are a union, and not the sum of those of the buckets.
+    pub totals: EventFigures,
+    /// The figures of the buckets, in order.
+    pub buckets: Vec<EventFigures>,
+}
+
+/// The answer to a [`ReportQuestion`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The figures of the window.
+    pub current: Series,
+    /// Those of the window that it is compared with.
+    pub previous: Option<Series>,
+    /// The money of the window that is left out for lack of a rate.
+    pub unconverted: Unconverted,
+}
