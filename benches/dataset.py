@@ -35,6 +35,12 @@ REFERRERS = np.array(["", "https://www.google.com/", "https://news.ycombinator.c
                       "https://duckduckgo.com/", "https://github.com/"])
 REFERRER_SHARES = [.45, .3, .05, .05, .05, .05, .05]
 CURRENCIES = np.array(["", "USD", "EUR", "GBP"])
+# The number of events whose texts are in memory at once: numpy gives each the room of the longest.
+AT_ONCE = 1_000_000
+
+
+def users_of(n):
+    return max(100, n // 10)
 
 
 def zipf(count, exponent):
@@ -82,10 +88,10 @@ def make_sessions(r, n, start_ms, users):
     return user[session], at_ms, session, place, second_device
 
 
-def make(n, start_ms):
-    """Returns the events as a table in the order of recording. `sent_group` has the spelling that the event uses."""
+def draw(n, start_ms):
+    """Returns the numbers that make up the events, by column, in the order of recording. They have no texts, which take far more memory."""
     r = np.random.default_rng(42)
-    users = max(100, n // 10)
+    users = users_of(n)
     companies = max(10, users // 40)
     user, at_ms, session, place, second_device = make_sessions(r, n, start_ms, users)
     sessions, first = session[-1] + 1, place == 0
@@ -100,8 +106,6 @@ def make(n, start_ms):
     signed_in = place >= signs_in_at[session]
     company = of_company[user]
     shared = second_device & (user % 4 == 3)
-    device = joined(np.where(second_device, "b", "a"), np.char.zfill((user * 7919 % 1_000_003).astype(str), 16))
-    device = np.where(shared, joined("c", user % max(5, users // 200)), device)
 
     name = np.where(r.random(n) < 0.02, PURCHASE, r.choice(9, n, p=NAME_SHARES))
     page = r.choice(400, n, p=zipf(400, 0.9))
@@ -121,11 +125,10 @@ def make(n, start_ms):
     is_team = reported & (of_company[user] < 0)
     number = np.where(is_company, company, user % max(5, users // 40))
     is_domain = is_company & (number % 2 == 0)
-    key = np.where(is_company, joined("co", number, np.where(is_domain, ".example", "")), joined("team-", number))
-    spelled = np.where(is_domain & (r.random(n) < 0.1), joined("https://www.Co", number, ".example/"), key)
+    is_spelled = is_domain & (r.random(n) < 0.1)
     names_it = reported & ~bought & (r.random(n) < 0.08)
     name = np.where(names_it, GROUP, name)
-    title = joined(np.where(is_company, "Company ", "Team "), number, " v", r.integers(1, 4, n))
+    version = r.integers(1, 4, n)
 
     # Events whose order of recording matters are late more often.
     late = r.random(n) < np.where(shared | names_it | (user % 5 == 2), 0.3, 0.05)
@@ -135,32 +138,51 @@ def make(n, start_ms):
     delay_ms = np.where(offline, r.exponential(7 * DAY_MS, sessions)[session], delay_ms)
     recorded_ms = at_ms + delay_ms.astype(np.int64)
     order = np.argsort(recorded_ms, kind="stable")
-    host = joined("app", project, ".example.com")
-    path = np.where(page > 0, joined("/docs/section-", page % 20, "/page-", page), "/")
     second = second_device.astype(int)
-    table = pa.table({
-        "project": pa.array(project.astype(np.int32)),
-        "at_ms": pa.array(at_ms),
-        "user_id": texts(signed_in, joined("u", user)),
+    columns = {
+        "project": project, "at_ms": at_ms, "user": user, "signed_in": signed_in, "second_device": second_device, "shared": shared, "name": name,
+        "page": page, "referrer": referrer, "source": source, "campaign": campaign, "browser": browser[second, user], "country": country[user],
+        "reported": reported, "is_company": is_company, "number": number, "is_domain": is_domain, "is_spelled": is_spelled, "names_it": names_it,
+        "version": version, "minor": minor, "bought": bought, "currency": currency,
+    }
+    return {name: column[order] for name, column in columns.items()}
+
+
+def table(columns, begin, end, users):
+    """Returns some events as a table. `sent_group` has the spelling that the event uses."""
+    of = {name: column[begin:end] for name, column in columns.items()}
+    user, number, is_company = of["user"], of["number"], of["is_company"]
+    device = joined(np.where(of["second_device"], "b", "a"), np.char.zfill((user * 7919 % 1_000_003).astype(str), 16))
+    device = np.where(of["shared"], joined("c", user % max(5, users // 200)), device)
+    key = np.where(is_company, joined("co", number, np.where(of["is_domain"], ".example", "")), joined("team-", number))
+    spelled = np.where(of["is_spelled"], joined("https://www.Co", number, ".example/"), key)
+    title = joined(np.where(is_company, "Company ", "Team "), number, " v", of["version"])
+    host = joined("app", of["project"], ".example.com")
+    path = np.where(of["page"] > 0, joined("/docs/section-", of["page"] % 20, "/page-", of["page"]), "/")
+    position = np.arange(begin, end)
+    return pa.table({
+        "position": pa.array(position),
+        "project": pa.array(of["project"].astype(np.int32)),
+        "at_ms": pa.array(of["at_ms"]),
+        "user_id": texts(of["signed_in"], joined("u", user)),
         "anonymous_id": pa.array(device),
-        "name": pa.array(NAMES[name]),
+        "name": pa.array(NAMES[of["name"]]),
         "page": pa.array(joined("https://", host, path)),
         "hostname": pa.array(host),
-        "referrer": texts(referrer > 0, REFERRERS[referrer]),
-        "utm_source": texts(source > 0, SOURCES[source]),
-        "utm_medium": texts(source > 0, MEDIUMS[source]),
-        "utm_campaign": texts(source > 0, joined("camp-", campaign)),
-        "browser": pa.array(BROWSERS[browser[second, user]]),
-        "country": pa.array(COUNTRIES[country[user]]),
-        "group_type": texts(reported, np.where(is_company, "company", "team")),
-        "group_key": texts(reported, key),
-        "sent_group": texts(reported, spelled),
-        "group_name": texts(names_it, title),
-        "minor": pa.array(minor, mask=~bought),
-        "currency": texts(bought, CURRENCIES[currency]),
-    }).take(pa.array(order))
-    orders = texts(bought[order], joined("ord-", np.arange(n)))
-    return table.append_column("external_id", orders).add_column(0, "position", pa.array(np.arange(n)))
+        "referrer": texts(of["referrer"] > 0, REFERRERS[of["referrer"]]),
+        "utm_source": texts(of["source"] > 0, SOURCES[of["source"]]),
+        "utm_medium": texts(of["source"] > 0, MEDIUMS[of["source"]]),
+        "utm_campaign": texts(of["source"] > 0, joined("camp-", of["campaign"])),
+        "browser": pa.array(BROWSERS[of["browser"]]),
+        "country": pa.array(COUNTRIES[of["country"]]),
+        "group_type": texts(of["reported"], np.where(is_company, "company", "team")),
+        "group_key": texts(of["reported"], key),
+        "sent_group": texts(of["reported"], spelled),
+        "group_name": texts(of["names_it"], title),
+        "minor": pa.array(of["minor"], mask=~of["bought"]),
+        "currency": texts(of["bought"], CURRENCIES[of["currency"]]),
+        "external_id": texts(of["bought"], joined("ord-", position)),
+    })
 
 
 def body(event):
@@ -175,16 +197,11 @@ def body(event):
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def write(n, directory, start):
-    """Writes the files. Returns the number of repeated orders."""
-    directory.mkdir(parents=True, exist_ok=True)
-    start_ms = int(datetime.datetime.combine(start, datetime.time(), datetime.timezone.utc).timestamp() * 1000)
-    table = make(n, start_ms)
-    pq.write_table(table.drop_columns(["sent_group"]), directory / "events.parquet", compression="zstd")
-    files = {project: open(directory / f"track-{project}.ndjson", "w", encoding="utf-8") for project in range(1, PROJECTS + 1)}
+def write_bodies(events, files):
+    """Appends the bodies of the events to the files of their projects. Returns the number of repeated orders."""
     repeated = 0
     encode = json.JSONEncoder(separators=(",", ":")).encode
-    for batch in table.to_batches(max_chunksize=50_000):
+    for batch in events.to_batches(max_chunksize=50_000):
         for event in batch.to_pylist():
             fields, file = body(event), files[event["project"]]
             file.write(encode(fields) + "\n")
@@ -192,6 +209,24 @@ def write(n, directory, start):
                 # Repeat the order with another value: it must count as a duplicate.
                 file.write(encode(fields | {"value": (event["minor"] + 100) / 100}) + "\n")
                 repeated += 1
+    return repeated
+
+
+def write(n, directory, start):
+    """Writes the files. Returns the number of repeated orders."""
+    directory.mkdir(parents=True, exist_ok=True)
+    start_ms = int(datetime.datetime.combine(start, datetime.time(), datetime.timezone.utc).timestamp() * 1000)
+    columns = draw(n, start_ms)
+    files = {project: open(directory / f"track-{project}.ndjson", "w", encoding="utf-8") for project in range(1, PROJECTS + 1)}
+    parquet, repeated = None, 0
+    for begin in range(0, n, AT_ONCE):
+        part = table(columns, begin, min(begin + AT_ONCE, n), users_of(n))
+        public = part.drop_columns(["sent_group"])
+        parquet = parquet or pq.ParquetWriter(directory / "events.parquet", public.schema, compression="zstd")
+        parquet.write_table(public)
+        repeated += write_bodies(part, files)
+    if parquet:
+        parquet.close()
     for file in files.values():
         file.close()
     return repeated
