@@ -1,13 +1,13 @@
-//! The registry: organizations, projects, public keys, API tokens.
+//! The registry: organizations, projects, public keys, API tokens, shares, sessions of browsers.
 //!
 //! # Entry points
-//! [`Registry::open`]; for each request [`Registry::authenticate`] or [`Registry::public_key`]; before the
+//! [`Registry::open`]; for each request [`Registry::authenticate`], [`Registry::authenticate_cookie`] or [`Registry::public_key`]; before the
 //! first event of a project [`Registry::pin_calendar`]; everything else is management.
 //!
 //! # Code map
 //! `record` is a change in the control log, `state` the result of all changes; `journal` keeps both on disk (`control_log` and
 //! `snapshot`s); `audit` derives and keeps the entries of the audit log; `cache` serves look-ups; `limiter` counts the events of a key. `organizations`,
-//! `projects`, `members`, `tokens` and `audit_log` are the operations, one file each.
+//! `projects`, `members`, `tokens`, `shares`, `browser_sessions` and `audit_log` are the operations, one file each.
 //!
 //! # Invariants
 //! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.

@@ -119,21 +119,10 @@ impl State {
             | ControlRecord::TokenRevoked { organization, token_id } => {
                 if self.tenant(*organization)?.tokens.contains_key(token_id) { Ok(()) } else { Err("no such token") }
             }
-            ControlRecord::ShareCreated(StoredShare { share, .. }) => self.check_project(share.organization, share.project),
-            ControlRecord::ShareRevoked { organization, share } => {
-                if self.tenant(*organization)?.shares.contains_key(share) {
-                    Ok(())
-                } else {
-                    Err("no such share")
-                }
-            }
-            ControlRecord::SessionBegun(StoredSession { session, .. }) => {
-                let is_there = self.tenant(session.organization)?.tokens.contains_key(&session.token);
-                if is_there { Ok(()) } else { Err("no such token") }
-            }
-            ControlRecord::SessionEnded { organization, session } => {
-                if self.tenant(*organization)?.sessions.contains_key(session) { Ok(()) } else { Err("no such session") }
-            }
+            ControlRecord::ShareCreated(_)
+            | ControlRecord::ShareRevoked { .. }
+            | ControlRecord::SessionBegun(_)
+            | ControlRecord::SessionEnded { .. } => self.check_browser(record),
             ControlRecord::EventsRecorded { organization, project } | ControlRecord::ProjectDeleted { organization, project } => {
                 self.check_project(*organization, *project)
             }
@@ -178,6 +167,67 @@ impl State {
                 let removed_keys = self.tenants.get_mut(&organization)?.put_project(project);
                 Some(Touched::Project(organization, id, removed_keys))
             }
+            record @ (ControlRecord::TokenCreated(_)
+            | ControlRecord::TokenChanged(_)
+            | ControlRecord::TokenRevoked { .. }
+            | ControlRecord::MemberCreated(_)
+            | ControlRecord::MemberChanged(_)
+            | ControlRecord::MemberRemoved { .. }
+            | ControlRecord::ShareCreated(_)
+            | ControlRecord::ShareRevoked { .. }
+            | ControlRecord::SessionBegun(_)
+            | ControlRecord::SessionEnded { .. }) => self.apply_to_credentials(record),
+            ControlRecord::EventsRecorded { organization, project } => {
+                self.tenants.get_mut(&organization)?.mark_events_recorded(project);
+                Some(Touched::Project(organization, project, Vec::new()))
+            }
+            ControlRecord::ProjectDeleted { organization, project } => {
+                let (project, secrets) = self.tenants.get_mut(&organization)?.delete_project(project)?;
+                Some(Touched::RemovedProject(project, secrets))
+            }
+            ControlRecord::DeletionFinished { organization, project } => {
+                self.tenants.get_mut(&organization)?.deletions.remove(&project);
+                Some(Touched::Deletions)
+            }
+            ControlRecord::IdentityErased(erasure) => {
+                self.tenants.get_mut(&erasure.organization)?.erasures.insert(erasure.number, erasure);
+                Some(Touched::Erasures)
+            }
+            ControlRecord::ActionsChanged { organization, entry } => {
+                Some(Touched::Organization(self.tenants.get_mut(&organization.id)?.pay(organization, entry)))
+            }
+            ControlRecord::BuildRunChanged { run, payment } => {
+                Some(self.tenants.get_mut(&run.organization)?.put_build(run, payment))
+            }
+            ControlRecord::CompanyProfileChanging { .. } | ControlRecord::WebhookChanging { .. } => Some(Touched::Nothing),
+        }
+    }
+
+    /// [`Self::check`] of records about shares and sessions.
+    fn check_browser(&self, record: &ControlRecord) -> Result<(), Misfit> {
+        match record {
+            ControlRecord::ShareCreated(StoredShare { share, .. }) => self.check_project(share.organization, share.project),
+            ControlRecord::ShareRevoked { organization, share } => {
+                if self.tenant(*organization)?.shares.contains_key(share) {
+                    Ok(())
+                } else {
+                    Err("no such share")
+                }
+            }
+            ControlRecord::SessionBegun(StoredSession { session, .. }) => {
+                let is_there = self.tenant(session.organization)?.tokens.contains_key(&session.token);
+                if is_there { Ok(()) } else { Err("no such token") }
+            }
+            ControlRecord::SessionEnded { organization, session } => {
+                if self.tenant(*organization)?.sessions.contains_key(session) { Ok(()) } else { Err("no such session") }
+            }
+            _ => Err("not a share and not a session"),
+        }
+    }
+
+    /// [`Self::apply`] for records about tokens and who holds them, shares and sessions.
+    fn apply_to_credentials(&mut self, record: ControlRecord) -> Option<Touched> {
+        match record {
             ControlRecord::TokenCreated(token) => {
                 let tenant = self.tenants.get_mut(&token.token.organization)?;
                 let (token, hash) = tenant.put_token(token);
@@ -220,29 +270,7 @@ impl State {
             ControlRecord::MemberRemoved { organization, member } => {
                 Some(Touched::RemovedSecrets(self.tenants.get_mut(&organization)?.remove_member(&member)?))
             }
-            ControlRecord::EventsRecorded { organization, project } => {
-                self.tenants.get_mut(&organization)?.mark_events_recorded(project);
-                Some(Touched::Project(organization, project, Vec::new()))
-            }
-            ControlRecord::ProjectDeleted { organization, project } => {
-                let (project, secrets) = self.tenants.get_mut(&organization)?.delete_project(project)?;
-                Some(Touched::RemovedProject(project, secrets))
-            }
-            ControlRecord::DeletionFinished { organization, project } => {
-                self.tenants.get_mut(&organization)?.deletions.remove(&project);
-                Some(Touched::Deletions)
-            }
-            ControlRecord::IdentityErased(erasure) => {
-                self.tenants.get_mut(&erasure.organization)?.erasures.insert(erasure.number, erasure);
-                Some(Touched::Erasures)
-            }
-            ControlRecord::ActionsChanged { organization, entry } => {
-                Some(Touched::Organization(self.tenants.get_mut(&organization.id)?.pay(organization, entry)))
-            }
-            ControlRecord::BuildRunChanged { run, payment } => {
-                Some(self.tenants.get_mut(&run.organization)?.put_build(run, payment))
-            }
-            ControlRecord::CompanyProfileChanging { .. } | ControlRecord::WebhookChanging { .. } => Some(Touched::Nothing),
+            _ => None,
         }
     }
 
