@@ -24,13 +24,13 @@ impl Facts {
         let first_day = new_day && self.first_day().is_none_or(|first| day <= first);
         let next = || self.days.after(number).and_then(|next| i32::try_from(next).ok()).map(Day);
         let last = if new_day { next().unwrap_or(day) } else { day };
-        // The first active day becomes `day`, or that after `day`.
-        let other = match sign {
-            _ if !first_day => Some(day),
+        // The other first active day: the former one, or that after `day`.
+        let other = || match sign {
             Sign::Plus => self.first_day(),
             Sign::Minus => next(),
         };
-        let moves = |interval: CohortInterval| other.is_none_or(|other| interval.number_of(other) != interval.number_of(day));
+        let differs = |interval: CohortInterval, other| interval.number_of(other) != interval.number_of(day);
+        let moves = |interval| first_day && other().is_none_or(|other| differs(interval, other));
         let (first_week, first_month) = (moves(CohortInterval::Week), moves(CohortInterval::Month));
         let (days, money) = (Span { first: day, last }, sums.money.is_some());
         DirtyRange { days, new_day, first_day, first_week, first_month, money, ..DirtyRange::NONE }

@@ -175,7 +175,7 @@ impl Engine {
         tokio::time::timeout(most, self.scan_in_turn(project, answer)).await.unwrap_or(Err(AskError::TimedOut(most)))
     }
 
-    pub(super) async fn scan_in_turn<R: Send + 'static>(
+    async fn scan_in_turn<R: Send + 'static>(
         &self,
         project: ProjectId,
         answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,

@@ -4,6 +4,7 @@
 //! those that may be among the first comes from their records.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use headcount_domain::aggregate::GroupFigures;
 use headcount_domain::identity::SentKeys;
@@ -51,14 +52,16 @@ impl Engine {
         window: Window,
         ranking: IdentityRanking,
     ) -> Result<Listed<TopIdentity>, AskError> {
+        // One turn for all projects: what is collected is in memory until the end.
+        let turn = Arc::new(self.inner.scans.take(Some(organization)).await?);
         let (mut active, mut last) = (None, None);
         for project in self.projects_of(organization) {
             let collect = move |scan: Scan<'_>, sort_bytes| scan.collect_identities(window, active, sort_bytes);
-            active = Some(self.scan_in_turn(project, collect).await?);
+            active = Some(self.scan_with(Arc::clone(&turn), project, collect).await?);
             last = Some(project);
         }
         let (Some(active), Some(project)) = (active, last) else { return Ok(ranking.finish()) };
-        self.scan_in_turn(project, move |scan, _| scan.rank(organization, active, ranking)).await
+        self.scan_with(turn, project, move |scan, _| scan.rank(organization, active, ranking)).await
     }
 }
 
