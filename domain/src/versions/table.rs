@@ -55,6 +55,8 @@ const PART_OF_DAY_0: i32 = 1 << 28;
 impl StoredCells for DayVersions {
     const TAG: u8 = 24;
     const NAME: &'static str = "day_versions";
+    /// Since version 2 the days of a session are touched when its end changes.
+    const VERSION: u8 = 2;
     type Key = DayAndFigure;
     type Value = i64;
 }

@@ -107,8 +107,9 @@ pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
         match rng.below(9) {
             0 => unique_users(history, rng, &path("count-unique-users-per-day")),
             1 => traffic(history, rng, &path("traffic")),
-            2..5 => report(history, rng, &path("report")),
-            5..7 => breakdown(history, rng, &path("breakdown")),
+            // Durations are differences of instants.
+            2..5 if !history.live => report(history, rng, &path("report")),
+            2..7 => breakdown(history, rng, &path("breakdown")),
             _ => aggregate(history, rng, &path("aggregate")),
         }
     };
@@ -136,8 +137,10 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
         asked.push(get("analytics/traffic", None));
         let text = |text: &str| Json::from(text);
         let whole = || window.iter().map(|(name, day)| (*name, Json::from(day.clone())));
-        let days = whole().chain([("interval", text("week")), ("compare", text("previous_period"))]);
-        asked.push(Question::post(&path("analytics/report"), object(days.collect())));
+        if !history.live {
+            let weeks = whole().chain([("interval", text("week")), ("compare", text("previous_period"))]);
+            asked.push(Question::post(&path("analytics/report"), object(weeks.collect())));
+        }
         for dimension in ["source", "exit_url"] {
             let body = whole().chain([("dimension", text(dimension)), ("order_by", text("sessions"))]);
             asked.push(Question::post(&path("analytics/breakdown"), object(body.collect())));
@@ -189,7 +192,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
     // Leave out questions that show instants if these can't be compared.
-    let kinds = if history.live { 12 } else { 21 };
+    let kinds = if history.live { 11 } else { 21 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
         2 => dated(history, rng, &path("revenue/metrics")),
@@ -198,9 +201,9 @@ fn question(history: &History, rng: &mut Rng) -> Question {
         5 => cohorts(rng, &path("revenue/ltv-cohorts")),
         6 | 7 => aggregate(history, rng, &path("analytics/aggregate")),
         8 => traffic(history, rng, &path("analytics/traffic")),
-        9 => report(history, rng, &path("analytics/report")),
-        10 => breakdown(history, rng, &path("analytics/breakdown")),
-        11 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
+        9 => breakdown(history, rng, &path("analytics/breakdown")),
+        10 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
+        11 => report(history, rng, &path("analytics/report")),
         12 | 13 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
         14 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
         15 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
