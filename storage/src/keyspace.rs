@@ -132,7 +132,7 @@ spaces! {
     /// By day and source. Value: sessions, users and time.
     Traffic: ROLLUP 10, "traffic" version 1;
     /// By day and kind of figures. Value: the position of the last event that touched them.
-    DayVersions: ROLLUP 24, "day_versions" version 1;
+    DayVersions: ROLLUP 24, "day_versions" version 2;
     /// By quarter of an hour of receipt. Value: recorded events.
     Receipts: ROLLUP 25, "receipts" version 2;
 

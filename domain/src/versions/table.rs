@@ -55,7 +55,7 @@ const PART_OF_DAY_0: i32 = 1 << 28;
 impl StoredCells for DayVersions {
     const TAG: u8 = 24;
     const NAME: &'static str = "day_versions";
-    /// Version 2 has retention.
+    /// Version 2 has retention, and the days of a session are touched when its end changes.
     const VERSION: u8 = 2;
     type Key = DayAndFigure;
     type Value = i64;

@@ -107,8 +107,9 @@ pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
         match rng.below(if history.live { 10 } else { 11 }) {
             0 => unique_users(history, rng, &path("count-unique-users-per-day")),
             1 => traffic(history, rng, &path("traffic")),
-            2..5 => report(history, rng, &path("report")),
-            5..7 => breakdown(history, rng, &path("breakdown")),
+            // Durations are differences of instants.
+            2..5 if !history.live => report(history, rng, &path("report")),
+            2..7 => breakdown(history, rng, &path("breakdown")),
             7 => limited(dated(history, rng, &path("fields")), rng),
             10 => top_identities(rng),
             _ => aggregate(history, rng, &path("aggregate")),
@@ -138,8 +139,10 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
         asked.push(get("analytics/traffic", None));
         let text = |text: &str| Json::from(text);
         let whole = || window.iter().map(|(name, day)| (*name, Json::from(day.clone())));
-        let days = whole().chain([("interval", text("week")), ("compare", text("previous_period"))]);
-        asked.push(Question::post(&path("analytics/report"), object(days.collect())));
+        if !history.live {
+            let weeks = whole().chain([("interval", text("week")), ("compare", text("previous_period"))]);
+            asked.push(Question::post(&path("analytics/report"), object(weeks.collect())));
+        }
         for dimension in ["source", "exit_url"] {
             let body = whole().chain([("dimension", text(dimension)), ("order_by", text("sessions"))]);
             asked.push(Question::post(&path("analytics/breakdown"), object(body.collect())));
@@ -197,7 +200,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
     // Leave out questions that show instants if these can't be compared.
-    let kinds = if history.live { 14 } else { 24 };
+    let kinds = if history.live { 13 } else { 24 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
         2 => dated(history, rng, &path("revenue/metrics")),
@@ -206,11 +209,11 @@ fn question(history: &History, rng: &mut Rng) -> Question {
         5 => cohorts(rng, &path("revenue/ltv-cohorts")),
         6 | 7 => aggregate(history, rng, &path("analytics/aggregate")),
         8 => traffic(history, rng, &path("analytics/traffic")),
-        9 => report(history, rng, &path("analytics/report")),
-        10 => breakdown(history, rng, &path("analytics/breakdown")),
-        11 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
-        12 => retention(rng, &path("analytics/retention")),
-        13 => limited(dated(history, rng, &path("analytics/fields")), rng),
+        9 => breakdown(history, rng, &path("analytics/breakdown")),
+        10 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
+        11 => retention(rng, &path("analytics/retention")),
+        12 => limited(dated(history, rng, &path("analytics/fields")), rng),
+        13 => report(history, rng, &path("analytics/report")),
         14 | 15 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
         16 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
         17 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),

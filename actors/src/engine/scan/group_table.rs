@@ -18,6 +18,9 @@ pub(super) const GROUP: usize = 8 + 8 + 16 + 8 + 1;
 /// The number of groups after which a scan checks whether somebody still waits for it.
 const CHECK_EVERY: u64 = 4_096;
 
+/// Takes the key of a group and its figures.
+pub(super) type VisitGroup<'v> = dyn FnMut(&[u8], GroupFigures) -> Result<(), ScanError> + 'v;
+
 /// Counts and sums by key. Groups that don't fit into memory are sorted on disk and merged at the end.
 pub(super) struct GroupTable {
     groups: HashMap<Box<[u8]>, GroupFigures, RandomState>,
@@ -88,11 +91,7 @@ impl GroupTable {
     }
 
     /// Passes each group to `visit`, once.
-    pub(super) fn visit(
-        mut self,
-        cancelled: &AtomicBool,
-        visit: &mut dyn FnMut(&[u8], GroupFigures) -> Result<(), ScanError>,
-    ) -> Result<(), ScanError> {
+    pub(super) fn visit(mut self, cancelled: &AtomicBool, visit: &mut VisitGroup<'_>) -> Result<(), ScanError> {
         if !self.has_spilled {
             return self.groups.iter().try_for_each(|(key, group)| visit(key, *group));
         }
