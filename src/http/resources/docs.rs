@@ -19,7 +19,7 @@ use crate::http::routes::Router;
 
 const PAGE: &str = include_str!("../docs/index.html");
 /// The page loads scripts from this server and sends requests to it only.
-const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+pub(crate) const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                            base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The files of the page, packed with gzip.

@@ -1,0 +1,16 @@
+/** Round values from 0 (or below) to at least `most`, about `wanted` of them. */
+export function ticks(least: number, most: number, wanted = 4): number[] {
+  const span = Math.max(most - Math.min(0, least), 1e-9);
+  const rough = span / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 2.5 ? 2.5 : rough / power <= 5 ? 5 : 10);
+  const from = Math.floor(Math.min(0, least) / step);
+  const to = Math.max(Math.ceil(most / step - 1e-9), from + 1);
+  return Array.from({ length: to - from + 1 }, (_, index) => Number(((from + index) * step).toPrecision(12)));
+}
+
+/** Which of `length` points have a label, if `room` of them fit: evenly spread, the last one included where that is even. */
+export function labelled(length: number, room: number): number[] {
+  const every = Math.max(1, Math.ceil(length / Math.max(1, room)));
+  return Array.from({ length }, (_, index) => index).filter((index) => index % every === 0);
+}
