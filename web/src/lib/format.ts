@@ -112,14 +112,11 @@ function names(type: "region" | "language"): (code: string) => string {
 const region = names("region");
 const language = names("language");
 
-/** The flag of a country: letters that fonts show as one. */
-const flag = (code: string) => String.fromCodePoint(...[...code].map((letter) => 0x1f1a5 + letter.charCodeAt(0)));
-
 /** A value of a field as people read it. */
 export function valueName(field: string, value: Scalar): string {
   if (value === null) return "(none)";
   const text = String(value);
-  if (field === "location_country" && /^[A-Z]{2}$/.test(text)) return `${flag(text)} ${region(text)}`;
+  if (field === "location_country" && /^[A-Z]{2}$/.test(text)) return region(text);
   if (field === "language") return language(text);
   if (field === "device") return text.charAt(0).toUpperCase() + text.slice(1);
   return /url$/.test(field) ? text.replace(/^https?:\/\/(www\.)?/, "") || text : text;

@@ -42,11 +42,17 @@ export const FIGURE_NAMES: Record<BreakdownFigure, string> = {
 const SHORT = 9;
 const LONG = 250;
 
-export function useBreakdown({ field, figure, event }: Dimension, more: { search?: string; limit: number; order_by?: string; event_name?: string } = { limit: 9 }) {
+interface Asked {
+  limit: number;
+  search?: string;
+  order_by?: string;
+  window?: { start_date: string; end_date: string };
+}
+
+export function useBreakdown({ field, figure, event: event_name }: Dimension, { limit, search, order_by = figure, window }: Asked) {
   const { project, query, today } = useScene();
-  const { start_date, end_date } = windowOf(query, today);
+  const { start_date, end_date } = window ?? windowOf(query, today);
   const filters = filtersOf(query);
-  const { search, limit, order_by = figure, event_name = event } = more;
   const body = { start_date, end_date, filters, dimension: field, order_by, limit, ...(event_name && { event_name }), ...(search && { search }) };
   return useAnswer<Breakdown>(`/projects/${project}/analytics/breakdown`, body, `${field} ${event_name ?? ""}`);
 }
@@ -85,6 +91,19 @@ export function BreakdownCard({ title, dimensions }: BreakdownCardProps) {
   );
 }
 
+/** The first rows of other days than the page's. */
+export function BreakdownRows({ dimension, window }: { dimension: Dimension; window: { start_date: string; end_date: string } }) {
+  const answer = useBreakdown(dimension, { limit: SHORT, window });
+  return (
+    <Answered answer={answer} height={260}>
+      {(data) => {
+        const rows = listed(data, dimension);
+        return rows.length ? <Rows dimension={dimension} rows={rows} data={data} /> : <State title="Nothing yet today" />;
+      }}
+    </Answered>
+  );
+}
+
 /** Events without the field are a row if it has a name, and have the figure. */
 export function listed({ rows }: Breakdown, { none, figure }: Dimension): BreakdownRow[] {
   return rows.filter((row) => row[figure] && (row.value !== null || none));
@@ -94,7 +113,7 @@ export function rowName({ field, none }: Dimension, { value }: BreakdownRow): st
   return value === null && none ? none : valueName(field, value);
 }
 
-export function Rows({ dimension, rows, data, onMore }: { dimension: Dimension; rows: BreakdownRow[]; data: Breakdown; onMore: () => void }) {
+export function Rows({ dimension, rows, data, onMore }: { dimension: Dimension; rows: BreakdownRow[]; data: Breakdown; onMore?: () => void }) {
   const { session } = useScene();
   const { figure, showsMoney } = dimension;
   const hasMoney = showsMoney && readsMoney(session) && rows.some(({ revenue }) => revenue);
@@ -124,7 +143,7 @@ export function Rows({ dimension, rows, data, onMore }: { dimension: Dimension; 
         ))}
       </ul>
       <div class={css.foot}>
-        {(rest > 0 || data.truncated) && (
+        {onMore && (rest > 0 || data.truncated) && (
           <button type="button" class={css.more} onClick={onMore}>
             Show all {count(data.total_rows)}
           </button>
