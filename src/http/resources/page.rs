@@ -28,10 +28,9 @@ const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-p
 
 /// What `npm run build` makes of `web/src`.
 const SHELL: &str = include_str!("../../../web/dist/index.html");
-const ASSETS: [(&str, &str, &[u8]); 3] = [
+const ASSETS: [(&str, &str, &[u8]); 2] = [
     ("app.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/app.js")),
     ("app.css", "text/css; charset=utf-8", include_bytes!("../../../web/dist/app.css")),
-    ("theme.js", "text/javascript; charset=utf-8", include_bytes!("../../../web/dist/theme.js")),
 ];
 
 /// The page with the hash of its files, made once.
@@ -139,7 +138,10 @@ mod tests {
     async fn the_page_is_served_at_all_its_paths_and_restricts_itself() {
         let server = TestServer::start();
         let page = server.send(TestRequest::with_uri("/")).await;
-        assert_eq!((page.status.as_u16(), page.headers.get(header::CONTENT_SECURITY_POLICY).unwrap() == PAGE_POLICY), (200, true));
+        assert_eq!(
+            (page.status.as_u16(), page.headers.get(header::CONTENT_SECURITY_POLICY).unwrap() == PAGE_POLICY),
+            (200, true)
+        );
         assert!(!PAGE_POLICY.contains("unsafe"));
         for path in ["/ui", "/ui/", "/ui/a/companies/co_1?period=7d"] {
             let other = server.send(TestRequest::with_uri(path)).await;

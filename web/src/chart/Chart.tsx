@@ -42,7 +42,7 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
   const lines = ticks(Math.min(0, ...values), Math.max(0, ...values));
   const [least, most] = [lines[0]!, lines.at(-1)!];
   const left = 10 + Math.max(...lines.map((value) => axis(value).length)) * 6.8;
-  const right = 6;
+  const right = 8;
   const inner = Math.max(10, width - left - right);
   const slot = inner / Math.max(1, kind === "bars" ? points.length : points.length - 1);
   const x = (index: number) => left + (kind === "bars" ? (index + 0.5) * slot : points.length === 1 ? inner / 2 : index * slot);
@@ -98,8 +98,8 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
               </text>
             </g>
           ))}
-          {labelled(points.length, Math.floor(inner / 82)).map((index) => (
-            <text key={index} class={css.tick} x={x(index)} y={height - 6} text-anchor={anchor(x(index), width, left)}>
+          {labelled(points.length, Math.floor(inner / 74)).map((index) => (
+            <text key={index} class={css.tick} x={x(index)} y={height - 6} text-anchor="middle">
               {points[index]!.tick}
             </text>
           ))}
@@ -143,8 +143,6 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
     </div>
   );
 }
-
-const anchor = (x: number, width: number, left: number) => (x > width - 24 ? "end" : x < left + 20 ? "start" : "middle");
 
 interface Drawn {
   points: Point[];

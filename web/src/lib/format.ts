@@ -78,7 +78,7 @@ export const clock = (time: string, timezone: string) => at(time, timezone, { ho
 
 /** A bucket as an axis shows it. */
 export function tick(bucket: string, interval: Interval, timezone: string): string {
-  if (interval === "hour") return clock(bucket, timezone);
+  if (interval === "hour") return at(bucket, timezone, { hour: "numeric" });
   return interval === "month" ? shortMonths.format(instant(bucket)) : shortDays.format(instant(bucket));
 }
 

@@ -9,6 +9,16 @@ function stored(): Theme {
   return theme === "light" || theme === "dark" ? theme : "auto";
 }
 
+/** Shows the theme that was chosen on an earlier visit, else the system's. */
+export function restoreTheme(): void {
+  try {
+    const theme = localStorage.getItem(KEY);
+    if (theme) document.documentElement.dataset.theme = theme;
+  } catch {
+    // Without storage, it is the system's.
+  }
+}
+
 /** The theme that was chosen, and a function that chooses the next one. */
 export function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState(stored);

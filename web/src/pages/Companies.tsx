@@ -24,7 +24,7 @@ export function Companies() {
 function List() {
   const { project, query } = useScene();
   const range_days = rangeDaysOf(query);
-  const answer = useAnswer<{ companies: CompanyRow[]; truncated: boolean }>(url("/companies/top", { range_days, limit: 100 }));
+  const answer = useAnswer<{ companies: CompanyRow[]; truncated: boolean }>(url("/companies/top", { range_days, limit: 50 }));
   const organization = useAnswer<CompanyFigures>(answer.data?.companies[0] ? url(`/companies/${answer.data.companies[0].company_id}/metrics`, { range_days: 1 }) : null);
   const currency = organization.data?.currency;
   const columns: Column<CompanyRow>[] = [

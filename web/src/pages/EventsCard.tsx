@@ -17,7 +17,7 @@ interface Fields {
 }
 
 /** The events by name, and beside them the values of one of their properties. */
-export function EventsCard({ class: look }: { class?: string }) {
+export function EventsCard() {
   const [isOpen, setOpen] = useState(false);
   const names = useBreakdown(EVENTS, { limit: SHORT });
   const tools = (
@@ -27,7 +27,7 @@ export function EventsCard({ class: look }: { class?: string }) {
     </>
   );
   return (
-    <Card title="Events" tools={tools} class={look} isStale={names.isStale}>
+    <Card title="Events" tools={tools} isStale={names.isStale}>
       <div class={css.columns}>
         <div>
           <Answered answer={names} height={260}>

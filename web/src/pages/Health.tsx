@@ -67,8 +67,8 @@ export function Health() {
           }}
         </Answered>
       </Card>
-      <Card title="What is not counted, and why" tools={<CsvTool name="Not counted" columns={columns} rows={rows} />}>
-        <Answered answer={answer}>{() => <Table caption="What is not counted, and why" columns={columns} rows={rows!} />}</Answered>
+      <Card title="Not counted, or not as usual" tools={<CsvTool name="Not counted" columns={columns} rows={rows} />}>
+        <Answered answer={answer}>{() => <Table caption="Not counted, or not as usual" columns={columns} rows={rows!} />}</Answered>
       </Card>
       {isAdmin(session) && <Install intake={answer.data} />}
     </div>

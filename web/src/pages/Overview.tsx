@@ -7,9 +7,10 @@ import { brief, briefMoney, bucketName, count, dayRange, duration, money, share,
 import { compareOf, intervalOf, intervals, windowOf } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { Chart, type Point } from "../chart/Chart";
-import { BreakdownCard } from "../parts/BreakdownCard";
+import { BreakdownCard, type Dimension } from "../parts/BreakdownCard";
 import { Answered, Card, Stale, State, Tabs, Tool } from "../parts/Card";
 import { FilterChips } from "../parts/Filters";
+import { Lazy } from "../parts/Lazy";
 import { CsvTool, Table, type Column } from "../parts/Table";
 import { Tiles, type Tile } from "../parts/Tiles";
 import { Unconverted } from "../parts/Unconverted";
@@ -40,6 +41,13 @@ const FIGURES: Record<Figure, Shown> = {
   duration_avg_sec: { name: "Session duration", show: duration, long: duration },
   revenue: { name: "Revenue", show: briefMoney, long: money },
 };
+
+const CARDS: [string, Dimension[]][] = [
+  ["Acquisition", SOURCES],
+  ["Pages", PAGES_OF_SITE],
+  ["Places", PLACES],
+  ["Devices", DEVICES],
+];
 
 const TILES: Figure[] = ["unique_users", "sessions", "pageviews", "bounce_rate", "duration_avg_sec"];
 
@@ -73,11 +81,14 @@ export function Overview() {
       {answer.data?.unconverted && <Unconverted money={answer.data.unconverted} currency={answer.data.currency!} />}
       <Main answer={answer} />
       <div class={css.grid}>
-        <BreakdownCard title="Sources" dimensions={SOURCES} />
-        <BreakdownCard title="Pages" dimensions={PAGES_OF_SITE} />
-        <BreakdownCard title="Places" dimensions={PLACES} />
-        <BreakdownCard title="Devices" dimensions={DEVICES} />
-        <EventsCard class={css.wide} />
+        {CARDS.map(([title, dimensions]) => (
+          <Lazy key={title} height={410} class={css.card}>
+            <BreakdownCard title={title} dimensions={dimensions} />
+          </Lazy>
+        ))}
+        <Lazy height={360} class={css.wide}>
+          <EventsCard />
+        </Lazy>
       </div>
     </>
   );

@@ -26,7 +26,7 @@ function List() {
   const asked = query.get("sort") ?? "";
   const sort = SORTS.includes(asked) ? asked : "events";
   const [text, setText] = useState("");
-  const answer = useAnswer<Answer>(url("/identities/top", { range_days: rangeDaysOf(query), limit: 100, sort }));
+  const answer = useAnswer<Answer>(url("/identities/top", { range_days: rangeDaysOf(query), limit: 50, sort }));
   const currency = answer.data?.currency ?? "USD";
   const find = (event: Event) => {
     event.preventDefault();

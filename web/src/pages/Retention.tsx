@@ -36,7 +36,11 @@ export function RetentionPage() {
     <div class={layout.stack}>
       <Card title="Who comes back" lead={lead} tools={tools} isStale={answer.isStale}>
         <Answered answer={answer} height={420}>
-          {({ cohorts }) => (cohorts.some(({ users }) => users) ? <Grid cohorts={cohorts} interval={interval} /> : <State title="Nobody with an id was seen yet" />)}
+          {({ cohorts }) => {
+            // Before the first cohort that there is, nothing is shown.
+            const seen = cohorts.slice(0, cohorts.findLastIndex(({ users }) => users) + 1);
+            return seen.length ? <Grid cohorts={seen} interval={interval} /> : <State title="Nobody with an id was seen yet" />;
+          }}
         </Answered>
       </Card>
     </div>
@@ -53,7 +57,7 @@ function Grid({ cohorts, interval }: { cohorts: Retention["cohorts"]; interval: 
         <table class={css.grid}>
           <thead>
             <tr>
-              <th scope="col">First seen</th>
+              <th scope="col" class={css.first}>First seen</th>
               <th scope="col">People</th>
               {Array.from({ length: width }, (_, offset) => (
                 <th key={offset} scope="col">

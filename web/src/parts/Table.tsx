@@ -11,6 +11,8 @@ export interface Column<R> {
   value: (row: R) => Cell;
   isNumber?: boolean;
   sort?: string;
+  /** The name is spoken, and not shown. */
+  isUnnamed?: boolean;
 }
 
 interface TableProps<R> {
@@ -29,7 +31,7 @@ export function Table<R>({ caption, columns, rows, sorted, onSort, truncated }: 
         <table class={css.table}>
           <thead>
             <tr>
-              {columns.map(({ name, isNumber, sort }) => (
+              {columns.map(({ name, isNumber, sort, isUnnamed }) => (
                 <th key={name} scope="col" class={isNumber ? css.number : undefined} aria-sort={sort && sort === sorted ? "descending" : undefined}>
                   {sort && onSort ? (
                     <button type="button" class={css.sort} data-on={sort === sorted} onClick={() => onSort(sort)}>
@@ -37,7 +39,7 @@ export function Table<R>({ caption, columns, rows, sorted, onSort, truncated }: 
                       {sort === sorted ? " ↓" : ""}
                     </button>
                   ) : (
-                    name
+                    <span class={isUnnamed ? css.spoken : undefined}>{name}</span>
                   )}
                 </th>
               ))}

@@ -28,6 +28,7 @@ export function Resource<R>({ title, lead, path, list, columns, empty, remove, c
   const action: Column<R> | null = remove
     ? {
         name: "Actions",
+        isUnnamed: true,
         value: () => "",
         show: (row) => (
           <div class={css.actions}>
