@@ -28,7 +28,7 @@ use crate::server::{ExtraPaths, HttpConfig};
 use crate::telemetry::{self, LogFormat};
 use crate::webhooks::GuardedTransport;
 pub(crate) use value::duration;
-use value::{bytes, count, duration_from_1s, header, listen, networks, origins, path, size_from};
+use value::{bytes, count, duration_from_1s, header, listen, networks, origins, path, public_url, size_from};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
@@ -170,6 +170,7 @@ keys! {
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
     outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Hosts, addresses and networks that webhooks and builds of company profiles may reach although they are not public, as a comma-separated list";
     query_origins "ORIGINS" "--query-origins" "HEADCOUNT_QUERY_ORIGINS" "" "Web origins whose pages may use the API with a token, as a comma-separated list";
+    public_url "URL" "--public-url" "HEADCOUNT_PUBLIC_URL" "" "Address of the server for browsers and SDKs, such as https://stats.example; none: that of each request";
     script_path "PATH" "--script-path" "HEADCOUNT_SCRIPT_PATH" "" "Another path of the tracker /hc.js, such as /app.js";
     collect_path "PATH" "--collect-path" "HEADCOUNT_COLLECT_PATH" "" "Another path of /i, such as /app";
     question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
@@ -222,6 +223,8 @@ pub struct Settings {
     pub geo_header: Option<HeaderName>,
     /// The origins whose pages may ask.
     pub query_origins: Vec<String>,
+    /// The server's address for browsers and SDKs, without a slash at its end.
+    pub public_url: Option<String>,
     /// Further names of `/hc.js` and `/i`.
     pub extra_paths: ExtraPaths,
     /// What webhooks and builds of company profiles may reach although it is not public.
@@ -327,6 +330,7 @@ impl Settings {
             query_origins: read.value("query_origins", |text| {
                 origins(text).ok_or("must be origins separated by commas, such as https://dashboard.example")
             })?,
+            public_url: read.value("public_url", |text| public_url(text).ok_or("must be like https://stats.example"))?,
             extra_paths: read.extra_paths()?,
             question_timeout: read.value("question_timeout", |text| {
                 duration(text)
@@ -428,6 +432,7 @@ impl Settings {
             trusted_proxies: self.trusted_proxies.clone(),
             geo_header: self.geo_header.clone(),
             query_origins: self.query_origins.clone(),
+            public_url: self.public_url.clone(),
             extra_paths: self.extra_paths.clone(),
         }
     }

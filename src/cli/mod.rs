@@ -15,6 +15,7 @@ mod flags;
 mod import;
 mod init;
 mod load;
+mod login;
 mod manage;
 mod output;
 mod reindex;
@@ -53,6 +54,8 @@ enum Command {
     Init(init::InitArgs),
     /// Print the settings in force and where each came from
     Config(show::ConfigArgs),
+    /// Print an address that signs a browser in to the running server, once
+    Login(login::LoginArgs),
     /// Run a server with sample events in a temporary directory
     Demo(demo::DemoArgs),
     /// Import events from a file: NDJSON or a web server's access log
@@ -75,6 +78,8 @@ enum Command {
     Project(manage::ManageArgs<manage::ProjectCommand>),
     /// List, create, show, change and delete the public keys of a project
     Key(manage::ManageArgs<manage::KeyCommand>),
+    /// List, make and revoke the shares of a project
+    Share(manage::ManageArgs<manage::ShareCommand>),
     /// List, create, show and revoke API tokens
     Token(manage::ManageArgs<manage::TokenCommand>),
     /// List, create, show, change and delete webhooks, their deliveries and their secrets
@@ -95,6 +100,7 @@ impl Command {
         match self {
             Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) => true,
             Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
+            Self::Share(_) | Self::Login(_) => true,
             Self::Webhook(_) | Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
             Self::Config(_) | Self::Demo(_) | Self::Backup(_) | Self::Restore(_) | Self::Verify(_) | Self::Load(_) => false,
         }
@@ -144,6 +150,8 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Member(args) => manage::run(&settings, &args),
         Command::Project(args) => manage::run(&settings, &args),
         Command::Key(args) => manage::run(&settings, &args),
+        Command::Share(args) => manage::run(&settings, &args),
+        Command::Login(args) => login::run(&settings, &args),
         Command::Token(args) => manage::run(&settings, &args),
         Command::Webhook(args) => manage::run(&settings, &args),
         Command::Privacy(args) => manage::run(&settings, &args),

@@ -10,7 +10,7 @@ use headcount_actors::{Engine, EngineConfig};
 use super::failure::Failure;
 use super::init::{self, FirstArgs};
 use super::runtime::{runtime, stop_signal};
-use super::{client, import};
+use super::{client, import, login};
 use crate::config::Settings;
 use crate::open_files;
 use crate::server::{RunningServer, Server};
@@ -49,13 +49,18 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     };
     import::note_unfinished(&engine);
     // Print them before anything else can fail: they are shown once.
-    if let Some(credentials) = init::first(&engine, first)? {
-        println!("{}", init::describe(&credentials, &settings.data_dir));
+    let credentials = init::first(&engine, first)?;
+    if let Some(credentials) = &credentials {
+        println!("{}", init::describe(credentials, &settings.data_dir));
     }
     let server = listening.serve(engine.clone(), http)?;
     starting.stop().await;
     client::write_address(&settings.data_dir, &server.url());
     announce(&server)?;
+    if let Some(credentials) = credentials {
+        let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
+        println!("{}", login::first(&engine, &credentials.api_token, &base_url)?);
+    }
     tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
     stop.await;
     client::remove_address(&settings.data_dir);

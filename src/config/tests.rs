@@ -73,7 +73,7 @@ fn variables_that_mean_nothing_are_named() {
 
 #[test]
 fn what_is_not_allowed_is_refused_with_its_source() {
-    let table: [(&str, &str, bool); 40] = [
+    let table: [(&str, &str, bool); 45] = [
         ("HEADCOUNT_LISTEN", "8080", false),
         ("HEADCOUNT_LISTEN", "127.0.0.1:65536", false),
         ("HEADCOUNT_LISTEN", "[::1]:0", true),
@@ -95,6 +95,11 @@ fn what_is_not_allowed_is_refused_with_its_source() {
         ("HEADCOUNT_GEO_DB", "countries.mmdb", true),
         ("HEADCOUNT_GEO_HEADER", "CF-IPCountry", true),
         ("HEADCOUNT_GEO_HEADER", "CF IPCountry", false),
+        ("HEADCOUNT_PUBLIC_URL", "", true),
+        ("HEADCOUNT_PUBLIC_URL", "http://localhost:8080", true),
+        ("HEADCOUNT_PUBLIC_URL", "https://stats.example/a", false),
+        ("HEADCOUNT_PUBLIC_URL", "ftp://stats.example", false),
+        ("HEADCOUNT_PUBLIC_URL", "stats.example", false),
         ("HEADCOUNT_SCRIPT_PATH", "", true),
         ("HEADCOUNT_SCRIPT_PATH", "/stats/app-1.js", true),
         ("HEADCOUNT_SCRIPT_PATH", "app.js", false),
@@ -122,5 +127,18 @@ fn what_is_not_allowed_is_refused_with_its_source() {
         if let Err(error) = result {
             assert!(error.to_string().contains(name), "{error}");
         }
+    }
+}
+
+#[test]
+fn the_public_address_is_spelled_in_one_way() {
+    for (given, expected) in [
+        ("https://Stats.Example:443/", Some("https://stats.example")),
+        ("http://[::1]:8080", Some("http://[::1]:8080")),
+        ("", None),
+    ] {
+        let flags = Flags { public_url: Some(given.to_owned()), ..Flags::default() };
+        let settings = Settings::resolve(&flags, none).unwrap();
+        assert_eq!((settings.public_url.as_deref(), settings.http().public_url.as_deref()), (expected, expected), "{given}");
     }
 }

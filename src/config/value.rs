@@ -96,3 +96,12 @@ pub(super) fn size_from(text: &str, least: usize) -> Option<usize> {
 pub(super) fn origins(text: &str) -> Option<Vec<String>> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(normal_origin).collect()
 }
+
+/// The address of a server: scheme, host and port, perhaps with a slash; or nothing.
+pub(super) fn public_url(text: &str) -> Option<Option<String>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    let is_web = |origin: &String| origin.starts_with("https://") || origin.starts_with("http://");
+    normal_origin(text.strip_suffix('/').unwrap_or(text)).filter(is_web).map(Some)
+}

@@ -4,18 +4,22 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::HttpRequest;
-use actix_web::http::header::HeaderName;
+use actix_web::http::header::{self, HeaderName};
 use headcount_actors::Engine;
-use headcount_actors::registry::OperatorToken;
+use headcount_actors::registry::{OperatorToken, normal_origin};
 use headcount_domain::intake::country::Country;
 use ipnet::IpNet;
 
 use crate::http::extra_paths::ExtraPaths;
 use crate::http::request_metrics::RequestMetrics;
+use crate::http::respond::error::ApiError;
 use crate::http::respond::kept::KeptAnswers;
+use crate::http::share_streams::ShareStreams;
+use crate::http::sign_in_limit::SignInLimit;
 
 /// Made once: a name that is given as text is checked again for each request.
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// The state that every handler has.
 #[derive(Debug)]
@@ -28,12 +32,18 @@ pub(crate) struct AppState {
     pub(crate) geo_header: Option<HeaderName>,
     /// The origins whose pages may ask, as browsers spell them.
     pub(crate) query_origins: Vec<String>,
+    /// The server's address for browsers and SDKs, without a slash at its end.
+    pub(crate) public_url: Option<String>,
     /// Further names of the paths of pages.
     pub(crate) extra_paths: ExtraPaths,
     /// The operator token; `None` if its file could not be written.
     pub(crate) operator: Option<OperatorToken>,
     /// Answers that are kept for the next who asks.
     pub(crate) kept: KeptAnswers,
+    /// The streams of readers of shares.
+    pub(crate) share_streams: ShareStreams,
+    /// The sign-ins of the last second.
+    pub(crate) sign_ins: SignInLimit,
     /// The counts of answers so far.
     pub(crate) request_metrics: RequestMetrics,
 }
@@ -67,6 +77,32 @@ impl AppState {
         // Of several, the last is the nearest proxy's.
         let value = request.headers().get_all(name).last()?;
         Country::parse(value.to_str().ok()?)
+    }
+
+    /// Whether the browser speaks https: by the setting `public_url`, else as a trusted proxy reports it.
+    pub(crate) fn is_https(&self, request: &HttpRequest) -> bool {
+        match &self.public_url {
+            Some(url) => url.starts_with("https://"),
+            None => self.is_proxied_https(request),
+        }
+    }
+
+    fn is_proxied_https(&self, request: &HttpRequest) -> bool {
+        // Of several, the last is the nearest proxy's.
+        let Some(value) = request.headers().get_all(&X_FORWARDED_PROTO).last() else { return false };
+        let scheme = value.to_str().unwrap_or_default().rsplit(',').next().unwrap_or_default().trim();
+        scheme.eq_ignore_ascii_case("https") && peer(request).is_some_and(|peer| self.is_trusted(&peer))
+    }
+
+    /// Returns the server's address for browsers, without a slash at its end: the setting `public_url`, else where the request was sent to.
+    pub(crate) fn base_url(&self, request: &HttpRequest) -> Result<String, ApiError> {
+        if let Some(url) = &self.public_url {
+            return Ok(url.clone());
+        }
+        let scheme = if self.is_proxied_https(request) { "https" } else { "http" };
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let url = host.and_then(|host| normal_origin(&format!("{scheme}://{host}")));
+        url.ok_or_else(|| ApiError::parameter("host", "the request has no usable `Host`, and `public_url` is not set"))
     }
 
     fn is_trusted(&self, address: &IpAddr) -> bool {

@@ -35,7 +35,7 @@ macro_rules! endpoints {
             info(title = "headcount", version = version::API_SEMVER, description = include_str!("openapi/description.md")),
             paths($(resources::$($module)::+::$handler),*),
             components(schemas(ErrorBody)),
-            security(("api_token" = [])),
+            security(("api_token" = []), ("session" = [])),
             tags(
         (name = "events", description = "Recording what happens."),
         (name = "analytics", description = "Counting events and users of a project."),
@@ -45,6 +45,7 @@ macro_rules! endpoints {
         (name = "companies", description = "What companies did, over all projects."),
         (name = "groups", description = "What groups of other types did, over all projects."),
         (name = "management", description = "The organization, its members, projects, keys and tokens."),
+        (name = "sign-in", description = "Browsers that sign in, and links that share figures."),
         (name = "profiles", description = "What the organization knows of companies."),
         (name = "webhooks", description = "Where notifications are sent."),
         (name = "privacy", description = "What is recorded of one person, and its removal."),
@@ -110,6 +111,13 @@ endpoints! {
     public_keys => create;
     public_keys => change;
     public_keys => remove;
+    shares => list;
+    shares => create;
+    shares => revoke;
+    session => sign_in;
+    session => show;
+    session => sign_out;
+    session => create_code;
     webhooks => list;
     webhooks => create;
     webhooks => show;

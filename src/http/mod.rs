@@ -10,5 +10,7 @@ pub(crate) mod request_metrics;
 pub(crate) mod resources;
 pub(crate) mod respond;
 pub(crate) mod routes;
+pub(crate) mod share_streams;
+pub(crate) mod sign_in_limit;
 #[cfg(test)]
 pub(crate) mod tests;

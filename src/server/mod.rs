@@ -34,6 +34,8 @@ use crate::http::middleware::slices::LargeAnswers;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::kept::KeptAnswers;
+use crate::http::share_streams::ShareStreams;
+use crate::http::sign_in_limit::SignInLimit;
 use crate::open_files;
 use connection::{BoundedConnection, HeadBytes};
 use starting::StartingServer;
@@ -73,6 +75,8 @@ pub struct HttpConfig {
     pub geo_header: Option<HeaderName>,
     /// The origins whose pages may ask with a token, as browsers spell them.
     pub query_origins: Vec<String>,
+    /// The server's address for browsers and SDKs, without a slash at its end; `None`: what each request has as its host.
+    pub public_url: Option<String>,
     /// Further names of `/hc.js` and `/i`.
     pub extra_paths: ExtraPaths,
 }
@@ -88,6 +92,7 @@ impl HttpConfig {
             trusted_proxies: Vec::new(),
             geo_header: None,
             query_origins: Vec::new(),
+            public_url: None,
             extra_paths: ExtraPaths::default(),
         }
     }
@@ -226,7 +231,7 @@ impl RunningServer {
 
 /// Built where it runs: workers become arbiters of the calling thread's actix system.
 fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io::Result<actix_web::dev::Server> {
-    let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins, extra_paths } = config;
+    let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins, public_url, extra_paths } = config;
     let workers = workers.max(1);
     if geo_header.is_some() && trusted_proxies.is_empty() {
         tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
@@ -236,8 +241,11 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         trusted_proxies,
         geo_header,
         query_origins,
+        public_url,
         extra_paths,
         kept: KeptAnswers::default(),
+        share_streams: ShareStreams::default(),
+        sign_ins: SignInLimit::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
     });

@@ -35,15 +35,16 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn open(tenant: &Tenant, token: &str, last_id: Option<&str>) -> Stream {
+        let resume = last_id.map_or(String::new(), |id| format!("last-event-id: {id}\r\n"));
+        Stream::open_with(tenant, &format!("authorization: Bearer {token}\r\n{resume}"))
+    }
+
+    /// The same with any credential; each header ends its line.
+    pub(crate) fn open_with(tenant: &Tenant, headers: &str) -> Stream {
         let mut socket = TcpStream::connect(tenant.server.address()).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let path = tenant.path("live");
-        let resume = last_id.map_or(String::new(), |id| format!("last-event-id: {id}\r\n"));
-        write!(
-            socket,
-            "GET {path} HTTP/1.1\r\nhost: a\r\naccept-encoding: gzip\r\nauthorization: Bearer {token}\r\n{resume}\r\n"
-        )
-        .unwrap();
+        write!(socket, "GET {path} HTTP/1.1\r\nhost: a\r\naccept-encoding: gzip\r\n{headers}\r\n").unwrap();
         let mut lines = BufReader::new(socket);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {

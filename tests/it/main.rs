@@ -75,6 +75,8 @@ mod revocation;
 mod scans;
 mod secrets;
 mod server;
+mod shares;
+mod sign_in;
 mod slow_clients;
 mod starting;
 mod tenant;

@@ -93,7 +93,7 @@ pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
 ];
 
 /// The operations of management, but for the deletion of a project, which a tenant can do once: `management.rs` has it.
-pub(crate) const MANAGEMENT: [Operation; 21] = [
+pub(crate) const MANAGEMENT: [Operation; 24] = [
     read("/organization/actions", "admin", Role::Admin),
     read("/organization", "admin", Role::Admin),
     send("PATCH", "/organization", "{}", "admin", Role::Admin),
@@ -110,6 +110,9 @@ pub(crate) const MANAGEMENT: [Operation; 21] = [
     send("POST", "/projects/{project}/keys", "{}", "admin", Role::Admin),
     send("PATCH", "/projects/{project}/keys/{key}", "{}", "admin", Role::Admin),
     delete("/projects/{project}/keys/{key}"),
+    read("/projects/{project}/shares", "admin", Role::Admin),
+    send("POST", "/projects/{project}/shares", r#"{"name": "s"}"#, "admin", Role::Admin),
+    delete("/projects/{project}/shares/shr_0000000000000000"),
     read("/audit-log", "admin", Role::Admin),
     read("/api-tokens", "admin", Role::Admin),
     send("POST", "/api-tokens", TOKEN, "admin", Role::Admin),
@@ -158,7 +161,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 59] = [
+pub(crate) const PATHS: [(&str, &[&str]); 63] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -203,6 +206,10 @@ pub(crate) const PATHS: [(&str, &[&str]); 59] = [
     ("/projects/{project}", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/projects/{project}/keys", &["GET", "HEAD", "POST"]),
     ("/projects/{project}/keys/{key}", &["PATCH", "DELETE"]),
+    ("/projects/{project}/shares", &["GET", "HEAD", "POST"]),
+    ("/projects/{project}/shares/shr_0000000000000000", &["DELETE"]),
+    ("/session", &["POST", "GET", "HEAD", "DELETE"]),
+    ("/session/codes", &["POST"]),
     ("/audit-log", &["GET", "HEAD"]),
     ("/privacy-requests", &["GET", "HEAD", "POST"]),
     ("/privacy-requests/pr_0000000000000000", &["GET", "HEAD"]),

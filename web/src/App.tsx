@@ -6,7 +6,7 @@ import { Failure } from "./parts/Card";
 import { Shell } from "./Shell";
 import { SignIn } from "./SignIn";
 
-type Start = { session?: Session; timezone?: string; error?: Refusal; isKnown: boolean; refused?: string };
+type Start = { session?: Session; error?: Refusal; isKnown: boolean; refused?: string };
 
 /** A one-time code or a share comes behind `#`, which is sent to no server and kept in no log. */
 async function takeInvitation(): Promise<string | undefined> {
@@ -25,9 +25,7 @@ async function load(): Promise<Start> {
   const refused = await takeInvitation();
   try {
     const session = await ask<Session>("/session");
-    const first = session.projects[0]?.project_id;
-    const timezone = session.timezone ?? (first ? (await ask<{ timezone: string }>(`/projects/${first}/analytics/traffic?limit=1`)).timezone : "UTC");
-    return { session, timezone, isKnown: true };
+    return { session, isKnown: true };
   } catch (error) {
     const reason = error as Refusal;
     return { isKnown: true, refused, error: reason.status === 401 ? undefined : reason };
@@ -45,7 +43,7 @@ export function App() {
     return () => signedOut.removeEventListener("change", out);
   }, []);
 
-  const { session, timezone } = start;
+  const { session } = start;
   const project = session?.projects.find(({ project_id }) => project_id === place.project)?.project_id ?? session?.projects[0]?.project_id;
   useEffect(() => {
     if (session && project && project !== place.project) go(address(project, place.project ? HOME : place.page, null, place.query), true);
@@ -53,12 +51,12 @@ export function App() {
 
   if (!start.isKnown) return null;
   if (start.error) return <Failure error={start.error} again={again} />;
-  if (!session || !timezone) return <SignIn refused={start.refused} onSignedIn={again} />;
+  if (!session) return <SignIn refused={start.refused} onSignedIn={again} />;
   if (!project || project !== place.project) return null;
   const signOut = async () => {
     await change("DELETE", "/session").catch(() => {});
     forgetAnswers();
     setStart({ isKnown: true });
   };
-  return <Shell session={session} timezone={timezone} project={project} place={place} onSignOut={signOut} />;
+  return <Shell session={session} project={project} place={place} onSignOut={signOut} />;
 }

@@ -19,7 +19,6 @@ import css from "./Shell.module.css";
 
 interface ShellProps {
   session: Session;
-  timezone: string;
   project: string;
   place: Place;
   onSignOut: () => void;
@@ -28,7 +27,8 @@ interface ShellProps {
 /** What of the address goes along to another page. */
 const SHARED = ["period", "from", "to", "compare", "f"];
 
-export function Shell({ session, timezone, project, place, onSignOut }: ShellProps) {
+export function Shell({ session, project, place, onSignOut }: ShellProps) {
+  const { timezone } = session;
   const today = useToday(timezone);
   const [dialog, setDialog] = useState<"keys" | "filter" | null>(null);
   const [isOpen, setOpen] = useState(false);

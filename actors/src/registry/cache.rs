@@ -7,21 +7,37 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::{Policy, Rates};
+use headcount_domain::time::Instant;
 use tokio::sync::watch;
 
+use super::browser_session::BrowserSession;
+use super::ids::ShareId;
 use super::limiter::Limiter;
 use super::model::{ApiToken, OwnQuotas, Project, RateLimit};
 use super::names::ActorKind;
 use super::secret::SecretHash;
-use super::state::{State, Tenant, Touched};
+use super::share::{Share, ShareHolder};
+use super::state::{SessionEntry, State, Tenant, Touched};
 
 /// The holder of a credential.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Principal {
     /// The holder of a root token, which can only create organizations.
     Root(ActorKind),
-    /// The holder of an API token.
+    /// The holder of an API token, or of a session of one.
     Token(TokenHolder),
+    /// A reader of a share.
+    Share(ShareHolder),
+}
+
+/// What a secret stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Credential {
+    Root(ActorKind),
+    Token(TokenHolder),
+    /// A session, and the hash of its token's secret: it is worth what the token is worth at the moment.
+    Session(Arc<BrowserSession>, SecretHash),
+    Share(ShareHolder),
 }
 
 /// The holder of an API token.
@@ -108,7 +124,8 @@ pub struct PublicKey {
 /// The maps. A read locks one of many shards for a single lookup, and allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    credentials: DashMap<SecretHash, Principal>,
+    credentials: DashMap<SecretHash, Credential>,
+    shares: DashMap<ShareId, Arc<Share>>,
     by_key: DashMap<Box<str>, PublicKey>,
     by_project: DashMap<ProjectId, Arc<ProjectConfig>>,
     changed: watch::Sender<()>,
@@ -127,8 +144,36 @@ impl Cache {
         cache
     }
 
-    pub(super) fn principal(&self, hash: &SecretHash) -> Option<Principal> {
+    fn credential(&self, hash: &SecretHash) -> Option<Credential> {
         self.credentials.get(hash).map(|found| found.value().clone())
+    }
+
+    /// Returns the principal of a secret that is valid at `now`.
+    pub(super) fn principal(&self, hash: &SecretHash, now: Instant) -> Option<Principal> {
+        match self.credential(hash)? {
+            Credential::Root(kind) => Some(Principal::Root(kind)),
+            Credential::Token(holder) => Some(holder).filter(|holder| !holder.token.is_expired(now)).map(Principal::Token),
+            Credential::Share(holder) => Some(holder).filter(|holder| !holder.share.is_expired(now)).map(Principal::Share),
+            Credential::Session(session, token) if !session.is_expired(now) => match self.credential(&token)? {
+                Credential::Token(holder) if !holder.token.is_expired(now) => Some(Principal::Token(holder)),
+                _ => None,
+            },
+            Credential::Session(..) => None,
+        }
+    }
+
+    /// Returns the session of a secret, if it is valid at `now`.
+    pub(super) fn session(&self, hash: &SecretHash, now: Instant) -> Option<Arc<BrowserSession>> {
+        self.principal(hash, now)?;
+        match self.credential(hash)? {
+            Credential::Session(session, _) => Some(session),
+            _ => None,
+        }
+    }
+
+    /// Returns the share of this id.
+    pub(super) fn share(&self, id: &ShareId) -> Option<Arc<Share>> {
+        self.shares.get(id).map(|found| Arc::clone(found.value()))
     }
 
     pub(super) fn by_key(&self, key: &str) -> Option<PublicKey> {
@@ -144,12 +189,14 @@ impl Cache {
         self.changed.subscribe()
     }
 
-    /// Inserts an organization's projects, keys and tokens.
+    /// Inserts an organization's projects, keys, tokens, shares and sessions.
     fn put_tenant(&self, tenant: &Tenant) {
         self.put_projects(tenant);
         for (token, hash) in tenant.tokens.values() {
             self.put_token(&tenant.effective(token), *hash);
         }
+        tenant.shares.values().for_each(|(share, hash)| self.put_share(share, *hash));
+        tenant.session_entries().for_each(|entry| self.put_session(entry));
     }
 
     /// Rebuilds all projects of an organization.
@@ -184,7 +231,7 @@ impl Cache {
     }
 
     pub(super) fn put_root_token(&self, hash: SecretHash, kind: ActorKind) {
-        self.credentials.insert(hash, Principal::Root(kind));
+        self.credentials.insert(hash, Credential::Root(kind));
     }
 
     fn put_token(&self, token: &Arc<ApiToken>, hash: SecretHash) {
@@ -192,12 +239,21 @@ impl Cache {
     }
 
     fn put_holder(&self, token: &Arc<ApiToken>, hash: SecretHash, kind: ActorKind) {
-        let former = match self.principal(&hash) {
-            Some(Principal::Token(former)) => former.limiter,
+        let former = match self.credential(&hash) {
+            Some(Credential::Token(former)) => former.limiter,
             _ => None,
         };
         let limiter = token.rate_limit.map(|limit| limiter(former, limit));
-        self.credentials.insert(hash, Principal::Token(TokenHolder { token: Arc::clone(token), kind, limiter }));
+        self.credentials.insert(hash, Credential::Token(TokenHolder { token: Arc::clone(token), kind, limiter }));
+    }
+
+    fn put_share(&self, share: &Arc<Share>, hash: SecretHash) {
+        self.credentials.insert(hash, Credential::Share(ShareHolder::new(share)));
+        self.shares.insert(share.id.clone(), Arc::clone(share));
+    }
+
+    fn put_session(&self, SessionEntry { session, hash, token }: SessionEntry) {
+        self.credentials.insert(hash, Credential::Session(session, token));
     }
 
     /// Inserts the token of a command on the data directory of a stopped server.
@@ -205,9 +261,11 @@ impl Cache {
         self.put_holder(token, hash, ActorKind::Cli);
     }
 
-    fn remove_tokens(&self, tokens: &[SecretHash]) {
-        for hash in tokens {
-            self.credentials.remove(hash);
+    fn remove_secrets(&self, secrets: &[SecretHash]) {
+        for hash in secrets {
+            if let Some((_, Credential::Share(holder))) = self.credentials.remove(hash) {
+                self.shares.remove(&holder.share.id);
+            }
         }
     }
 
@@ -236,12 +294,17 @@ impl Cache {
                 }
             }
             Touched::Tokens(tokens) => tokens.iter().for_each(|(token, hash)| self.put_token(token, *hash)),
-            Touched::RemovedTokens(tokens) => self.remove_tokens(&tokens),
-            Touched::RemovedProject(project, tokens) => {
+            Touched::Share(share, hash) => self.put_share(&share, hash),
+            Touched::Session(entry, ended) => {
+                self.remove_secrets(&ended);
+                self.put_session(entry);
+            }
+            Touched::RemovedSecrets(secrets) => self.remove_secrets(&secrets),
+            Touched::RemovedProject(project, secrets) => {
                 for key in &project.public_keys {
                     self.by_key.remove(key.as_str());
                 }
-                self.remove_tokens(&tokens);
+                self.remove_secrets(&secrets);
                 self.by_project.remove(&project.id);
             }
             Touched::Deletions | Touched::Erasures | Touched::Nothing => return,
@@ -258,7 +321,7 @@ fn limiter(former: Option<Arc<Limiter>>, limit: RateLimit) -> Arc<Limiter> {
 /// All contents of a cache, sorted for comparison.
 #[cfg(test)]
 pub(super) type Listing =
-    (Vec<(SecretHash, Principal)>, Vec<(String, ProjectConfig, Option<RateLimit>)>, Vec<(ProjectId, ProjectConfig)>);
+    (Vec<(SecretHash, Credential)>, Vec<(String, ProjectConfig, Option<RateLimit>)>, Vec<(ProjectId, ProjectConfig)>);
 
 #[cfg(test)]
 impl Cache {

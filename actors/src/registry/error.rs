@@ -61,6 +61,17 @@ pub enum AuthError {
     Unknown,
 }
 
+/// Why a browser was not signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum SignInError {
+    /// The token or code is malformed, unknown, used, revoked or expired; the caller does not learn which.
+    #[error("the token or code is not valid")]
+    Refused,
+    /// The session could not be recorded.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
+
 /// A failure of the control data's files, or of the disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

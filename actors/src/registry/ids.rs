@@ -11,6 +11,13 @@ use super::secret::random_key;
 /// The number of characters after the prefix.
 const CHARACTERS: usize = 16;
 
+impl TokenId {
+    /// The id that stands for a share where rights are those of a token.
+    pub(super) fn of_share(share: &ShareId) -> Self {
+        Self(share.0.replacen(ShareId::PREFIX, Self::PREFIX, 1))
+    }
+}
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident $prefix:literal, $error:ident $message:literal;)+) => {$(
         $(#[$doc])*
@@ -90,6 +97,10 @@ ids! {
     WebhookId "wh_", BadWebhookId "not a valid id of a webhook";
     /// The id of a run that builds a company profile.
     BuildRunId "run_", BadBuildRunId "not a valid id of a build run";
+    /// The id of a share.
+    ShareId "shr_", BadShareId "not a valid id of a share";
+    /// The id of a session of the page.
+    SessionId "ses_", BadSessionId "not a valid id of a session";
     /// The id of an entry of the Actions ledger.
     ActionId "act_", BadActionId "not a valid id of an entry of the ledger";
 }

@@ -22,9 +22,12 @@ mod actions;
 mod audit;
 mod audit_entry;
 mod audit_log;
+mod browser_session;
+mod browser_sessions;
 mod build_run;
 mod builds;
 mod cache;
+mod contents;
 mod control_log;
 mod erasures;
 mod error;
@@ -40,6 +43,9 @@ mod profiles;
 mod projects;
 mod record;
 mod secret;
+mod share;
+mod shares;
+mod sign_in_codes;
 mod snapshot;
 mod state;
 #[cfg(test)]
@@ -59,14 +65,16 @@ use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
+pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub(crate) use build_run::NewBuild;
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
 pub(crate) use erasures::MadeFor;
-pub use error::{AuthError, ControlError, RegistryError};
+pub use error::{AuthError, ControlError, RegistryError, SignInError};
 pub use ids::{
-    ActionId, AuditId, BadActionId, BadAuditId, BadBuildRunId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId, BadTokenId,
-    BadWebhookId, BuildRunId, CompanyProfileId, MemberId, PrivacyRequestId, TokenId, WebhookId,
+    ActionId, AuditId, BadActionId, BadAuditId, BadBuildRunId, BadCompanyProfileId, BadMemberId, BadPrivacyRequestId,
+    BadSessionId, BadShareId, BadTokenId, BadWebhookId, BuildRunId, CompanyProfileId, MemberId, PrivacyRequestId, SessionId,
+    ShareId, TokenId, WebhookId,
 };
 pub use limiter::{LimitUsedUp, Limiter, Standing};
 pub(crate) use model::Erasure;
@@ -76,7 +84,12 @@ pub use model::{
 };
 pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
 pub use operator::{OPERATOR_FILE, OperatorToken};
-pub use secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, Secret, TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX};
+pub use secret::{
+    KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret,
+    TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
+};
+pub use share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share, ShareHolder};
+pub use sign_in_codes::{MAX_SIGN_IN_CODES, SIGN_IN_CODE_SECONDS};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
     MAX_QUOTA, MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS, normal_origin,
@@ -87,6 +100,7 @@ use cache::Cache;
 use journal::{Journal, JournalOptions};
 use record::ControlRecord;
 use secret::SecretHash;
+use sign_in_codes::SignInCodes;
 use state::State;
 
 /// The directory of the control data in a data directory.
@@ -102,6 +116,7 @@ pub struct Registry {
     /// Written only by the holder of `journal`, while it applies a record.
     state: RwLock<State>,
     cache: Cache,
+    codes: parking_lot::Mutex<SignInCodes>,
 }
 
 impl Registry {
@@ -117,7 +132,7 @@ impl Registry {
     fn open_with(data_dir: &Path, options: JournalOptions) -> Result<Self, RegistryError> {
         let (journal, state) = Journal::open(&data_dir.join(CONTROL_DIR), options)?;
         let cache = Cache::of(&state);
-        Ok(Registry { journal: Mutex::new(journal), state: RwLock::new(state), cache })
+        Ok(Registry { journal: Mutex::new(journal), state: RwLock::new(state), cache, codes: parking_lot::Mutex::default() })
     }
 
     /// Whether there is no organization yet.
@@ -131,14 +146,10 @@ impl Registry {
     /// # Errors
     /// [`AuthError::Unknown`], whether it is malformed, was never issued, was revoked or has expired.
     pub fn authenticate(&self, bearer: &str, now: Instant) -> Result<Principal, AuthError> {
-        if !secret::is_key(bearer, TOKEN_PREFIX) && !secret::is_key(bearer, ROOT_TOKEN_PREFIX) {
+        if ![TOKEN_PREFIX, ROOT_TOKEN_PREFIX, SHARE_PREFIX].iter().any(|prefix| secret::is_key(bearer, prefix)) {
             return Err(AuthError::Unknown);
         }
-        match self.cache.principal(&SecretHash::of(bearer)) {
-            Some(Principal::Token(TokenHolder { token, .. })) if token.is_expired(now) => Err(AuthError::Unknown),
-            Some(principal) => Ok(principal),
-            None => Err(AuthError::Unknown),
-        }
+        self.cache.principal(&SecretHash::of(bearer), now).ok_or(AuthError::Unknown)
     }
 
     /// Returns the project of a public key and the key's rate limit, as of now. The caller enforces the limit; the engine does

@@ -113,6 +113,10 @@ names! {
         WebhookSecretRotated = "webhook.secret_rotated",
         /// Notifications that are sent again.
         WebhookReplayed = "webhook.replayed",
+        /// A new share of a project.
+        ShareCreated = "share.created",
+        /// The revocation of a share, or the deletion of its project.
+        ShareRevoked = "share.revoked",
     }
 }
 
@@ -135,6 +139,8 @@ names! {
         CompanyProfile = "company_profile",
         /// A webhook.
         Webhook = "webhook",
+        /// A share of a project.
+        Share = "share",
     }
 }
 

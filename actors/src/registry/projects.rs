@@ -223,7 +223,11 @@ impl NewProject {
             organization,
             name: validate::name(&self.name)?,
             currency: self.currency.unwrap_or(Currency::USD),
-            allowed_origins: validate::origins(&self.allowed_origins.unwrap_or_default())?,
+            allowed_origins: validate::origins(
+                "allowed_origins",
+                validate::MAX_ALLOWED_ORIGINS,
+                &self.allowed_origins.unwrap_or_default(),
+            )?,
             cookieless: self.cookieless.unwrap_or(true),
             bots: self.bots.unwrap_or_default(),
             signals_policy: self.signals_policy.unwrap_or_default(),
@@ -250,7 +254,7 @@ fn patched(current: &Project, patch: ProjectPatch) -> Result<Project, RegistryEr
         changed.name = validate::name(&name)?;
     }
     if let Some(allowed_origins) = allowed_origins {
-        changed.allowed_origins = validate::origins(&allowed_origins)?;
+        changed.allowed_origins = validate::origins("allowed_origins", validate::MAX_ALLOWED_ORIGINS, &allowed_origins)?;
     }
     changed.currency = currency.unwrap_or(changed.currency);
     changed.cookieless = cookieless.unwrap_or(changed.cookieless);

@@ -2,6 +2,8 @@
 //!
 //! A record holds the complete new value, so applying it does not depend on the code that wrote it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -9,16 +11,18 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::action_entry::ActionEntry;
 use super::audit_entry::AuditEntry;
+use super::browser_session::BrowserSession;
 use super::build_run::BuildRun;
 use super::error::ControlError;
-use super::ids::{MemberId, TokenId};
+use super::ids::{MemberId, SessionId, ShareId, TokenId};
 use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::secret::SecretHash;
+use super::share::Share;
 
 /// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
 /// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger, runs that build company
-/// profiles, and changes of company profiles and webhooks.
-pub(super) const RECORD_VERSION: u32 = 7;
+/// profiles, and changes of company profiles and webhooks, version 8 shares and sessions of the page.
+pub(super) const RECORD_VERSION: u32 = 8;
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -110,6 +114,24 @@ pub(super) enum ControlRecord {
         /// The organization whose webhook it is.
         organization: OrganizationId,
     },
+    /// A new share. Since version 8.
+    ShareCreated(StoredShare),
+    /// The revocation of a share. Since version 8.
+    ShareRevoked {
+        /// The organization that owned it.
+        organization: OrganizationId,
+        /// The id of the share.
+        share: ShareId,
+    },
+    /// A browser signed in. Since version 8.
+    SessionBegun(StoredSession),
+    /// A browser signed out. Since version 8.
+    SessionEnded {
+        /// The organization.
+        organization: OrganizationId,
+        /// The id of the session.
+        session: SessionId,
+    },
 }
 
 /// The new value of an organization whose balance of Actions changed, and the entry of the ledger about it.
@@ -130,6 +152,38 @@ pub(super) struct StoredToken {
     pub(super) token: ApiToken,
     /// The hash of its secret.
     pub(super) hash: SecretHash,
+}
+
+/// A share and the hash of its secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredShare {
+    /// The share.
+    pub(super) share: Share,
+    /// The hash of its secret.
+    pub(super) hash: SecretHash,
+}
+
+/// A session and the hash of its secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredSession {
+    /// The session.
+    pub(super) session: BrowserSession,
+    /// The hash of its secret.
+    pub(super) hash: SecretHash,
+}
+
+impl From<&(Arc<Share>, SecretHash)> for StoredShare {
+    fn from((share, hash): &(Arc<Share>, SecretHash)) -> Self {
+        Self { share: Share::clone(share), hash: *hash }
+    }
+}
+
+impl From<&(Arc<BrowserSession>, SecretHash)> for StoredSession {
+    fn from((session, hash): &(Arc<BrowserSession>, SecretHash)) -> Self {
+        Self { session: BrowserSession::clone(session), hash: *hash }
+    }
 }
 
 #[derive(Serialize)]
@@ -165,6 +219,8 @@ impl ControlRecord {
             Self::BuildRunChanged { run, .. } => run.organization,
             Self::TokenCreated(stored) => stored.token.organization,
             Self::TokenChanged(token) => token.organization,
+            Self::ShareCreated(stored) => stored.share.organization,
+            Self::SessionBegun(stored) => stored.session.organization,
             Self::IdentityErased(erasure) => erasure.organization,
             Self::MemberCreated(member) | Self::MemberChanged(member) => member.organization,
             Self::TokenRevoked { organization, .. }
@@ -173,6 +229,8 @@ impl ControlRecord {
             | Self::DeletionFinished { organization, .. }
             | Self::CompanyProfileChanging { organization }
             | Self::WebhookChanging { organization }
+            | Self::ShareRevoked { organization, .. }
+            | Self::SessionEnded { organization, .. }
             | Self::MemberRemoved { organization, .. } => *organization,
         }
     }

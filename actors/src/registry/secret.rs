@@ -16,6 +16,12 @@ pub const PUBLIC_KEY_PREFIX: &str = "pk_";
 pub const ROOT_TOKEN_PREFIX: &str = "rk_";
 /// The prefix of the secrets that webhooks sign with.
 pub const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
+/// The prefix of the secrets of shares.
+pub const SHARE_PREFIX: &str = "sh_";
+/// The prefix of the secrets of sessions, which only cookies hold.
+pub const SESSION_PREFIX: &str = "ss_";
+/// The prefix of the codes that begin a session.
+pub const SIGN_IN_CODE_PREFIX: &str = "lc_";
 /// The prefix of operator tokens.
 pub(super) const OPERATOR_TOKEN_PREFIX: &str = "op_";
 /// The number of random base62 characters after the prefix: 190 bits.

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
-use serde::{Deserialize, Serialize};
 
 use super::action_entry::{ActionEntry, MAX_ACTION_ENTRIES};
+use super::browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN};
 use super::build_run::BuildRun;
-use super::ids::{BuildRunId, MemberId, TokenId};
+use super::ids::{BuildRunId, MemberId, SessionId, ShareId, TokenId};
 use super::model::{ApiToken, Erasure, Member, Organization, Project};
-use super::record::{ActionsPayment, ControlRecord, StoredToken};
+use super::record::{ActionsPayment, ControlRecord, StoredSession, StoredShare, StoredToken};
 use super::secret::SecretHash;
+use super::share::Share;
 
 /// The state that the control log describes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,31 +37,9 @@ pub(super) struct Tenant {
     pub(super) actions: VecDeque<ActionEntry>,
     /// The runs that build company profiles, and those of the last weeks.
     pub(super) builds: BTreeMap<BuildRunId, BuildRun>,
-}
-
-/// The contents of a snapshot of [`State`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Contents {
-    organizations: Vec<Organization>,
-    projects: Vec<Project>,
-    tokens: Vec<StoredToken>,
-    root_tokens: BTreeSet<SecretHash>,
-    /// Since version 3.
-    #[serde(default)]
-    deletions: Vec<(OrganizationId, ProjectId)>,
-    /// Since version 4.
-    #[serde(default)]
-    members: Vec<Member>,
-    /// Since version 5.
-    #[serde(default)]
-    erasures: Vec<Erasure>,
-    /// Since version 7.
-    #[serde(default)]
-    actions: Vec<(OrganizationId, ActionEntry)>,
-    /// Since version 7.
-    #[serde(default)]
-    builds: Vec<BuildRun>,
+    pub(super) shares: BTreeMap<ShareId, (Arc<Share>, SecretHash)>,
+    /// The sessions of tokens that are there.
+    pub(super) sessions: BTreeMap<SessionId, (Arc<BrowserSession>, SecretHash)>,
 }
 
 /// The parts of the state that a record changed, so that derived data can follow.
@@ -74,9 +53,13 @@ pub(super) enum Touched {
     Project(OrganizationId, ProjectId, Vec<String>),
     /// New or changed tokens, as [`Tenant::effective`] shows them.
     Tokens(Vec<(Arc<ApiToken>, SecretHash)>),
-    /// Revoked tokens.
-    RemovedTokens(Vec<SecretHash>),
-    /// A deleted project, and its tokens.
+    /// A new share.
+    Share(Arc<Share>, SecretHash),
+    /// A new session, and those that ended for it.
+    Session(SessionEntry, Vec<SecretHash>),
+    /// Revoked tokens with their sessions, a revoked share, or a session that ended.
+    RemovedSecrets(Vec<SecretHash>),
+    /// A deleted project, and the secrets that ended with it.
     RemovedProject(Arc<Project>, Vec<SecretHash>),
     /// The list of deletions, from which nothing is derived.
     Deletions,
@@ -84,6 +67,14 @@ pub(super) enum Touched {
     Erasures,
     /// Nothing.
     Nothing,
+}
+
+/// A session, the hash of its secret, and that of its token.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SessionEntry {
+    pub(super) session: Arc<BrowserSession>,
+    pub(super) hash: SecretHash,
+    pub(super) token: SecretHash,
 }
 
 /// Why a record contradicts the records before it.
@@ -127,6 +118,21 @@ impl State {
             ControlRecord::TokenChanged(ApiToken { organization, token_id, .. })
             | ControlRecord::TokenRevoked { organization, token_id } => {
                 if self.tenant(*organization)?.tokens.contains_key(token_id) { Ok(()) } else { Err("no such token") }
+            }
+            ControlRecord::ShareCreated(StoredShare { share, .. }) => self.check_project(share.organization, share.project),
+            ControlRecord::ShareRevoked { organization, share } => {
+                if self.tenant(*organization)?.shares.contains_key(share) {
+                    Ok(())
+                } else {
+                    Err("no such share")
+                }
+            }
+            ControlRecord::SessionBegun(StoredSession { session, .. }) => {
+                let is_there = self.tenant(session.organization)?.tokens.contains_key(&session.token);
+                if is_there { Ok(()) } else { Err("no such token") }
+            }
+            ControlRecord::SessionEnded { organization, session } => {
+                if self.tenant(*organization)?.sessions.contains_key(session) { Ok(()) } else { Err("no such session") }
             }
             ControlRecord::EventsRecorded { organization, project } | ControlRecord::ProjectDeleted { organization, project } => {
                 self.check_project(*organization, *project)
@@ -184,8 +190,26 @@ impl State {
                 Some(Touched::Tokens(vec![(tenant.effective(&token), hash)]))
             }
             ControlRecord::TokenRevoked { organization, token_id } => {
-                let (_, hash) = self.tenants.get_mut(&organization)?.tokens.remove(&token_id)?;
-                Some(Touched::RemovedTokens(vec![hash]))
+                let tenant = self.tenants.get_mut(&organization)?;
+                Some(Touched::RemovedSecrets(tenant.take_tokens(|token| token.token_id == token_id)))
+            }
+            ControlRecord::ShareCreated(StoredShare { share, hash }) => {
+                let share = Arc::new(share);
+                let tenant = self.tenants.get_mut(&share.organization)?;
+                tenant.shares.insert(share.id.clone(), (Arc::clone(&share), hash));
+                Some(Touched::Share(share, hash))
+            }
+            ControlRecord::ShareRevoked { organization, share } => {
+                let (_, hash) = self.tenants.get_mut(&organization)?.shares.remove(&share)?;
+                Some(Touched::RemovedSecrets(vec![hash]))
+            }
+            ControlRecord::SessionBegun(stored) => {
+                let (entry, ended) = self.tenants.get_mut(&stored.session.organization)?.put_session(stored)?;
+                Some(Touched::Session(entry, ended))
+            }
+            ControlRecord::SessionEnded { organization, session } => {
+                let (_, hash) = self.tenants.get_mut(&organization)?.sessions.remove(&session)?;
+                Some(Touched::RemovedSecrets(vec![hash]))
             }
             ControlRecord::MemberCreated(member) | ControlRecord::MemberChanged(member) => {
                 let tenant = self.tenants.get_mut(&member.organization)?;
@@ -194,15 +218,15 @@ impl State {
                 Some(Touched::Tokens(tenant.tokens_of(&id)))
             }
             ControlRecord::MemberRemoved { organization, member } => {
-                Some(Touched::RemovedTokens(self.tenants.get_mut(&organization)?.remove_member(&member)?))
+                Some(Touched::RemovedSecrets(self.tenants.get_mut(&organization)?.remove_member(&member)?))
             }
             ControlRecord::EventsRecorded { organization, project } => {
                 self.tenants.get_mut(&organization)?.mark_events_recorded(project);
                 Some(Touched::Project(organization, project, Vec::new()))
             }
             ControlRecord::ProjectDeleted { organization, project } => {
-                let (project, tokens) = self.tenants.get_mut(&organization)?.delete_project(project)?;
-                Some(Touched::RemovedProject(project, tokens))
+                let (project, secrets) = self.tenants.get_mut(&organization)?.delete_project(project)?;
+                Some(Touched::RemovedProject(project, secrets))
             }
             ControlRecord::DeletionFinished { organization, project } => {
                 self.tenants.get_mut(&organization)?.deletions.remove(&project);
@@ -220,57 +244,6 @@ impl State {
             }
             ControlRecord::CompanyProfileChanging { .. } | ControlRecord::WebhookChanging { .. } => Some(Touched::Nothing),
         }
-    }
-
-    /// Returns the contents of a snapshot.
-    pub(super) fn contents(&self) -> Contents {
-        let tenants = self.tenants.values();
-        let stored = |(token, hash): &(Arc<ApiToken>, SecretHash)| StoredToken { token: ApiToken::clone(token), hash: *hash };
-        Contents {
-            organizations: tenants.clone().map(|tenant| Organization::clone(&tenant.organization)).collect(),
-            projects: tenants.clone().flat_map(|t| t.projects.values()).map(|p| Project::clone(p)).collect(),
-            tokens: tenants.flat_map(|tenant| tenant.tokens.values()).map(stored).collect(),
-            root_tokens: self.root_tokens.clone(),
-            deletions: self.deletions().collect(),
-            members: self.tenants.values().flat_map(|t| t.members.values()).map(|m| Member::clone(m)).collect(),
-            erasures: self.erasures().cloned().collect(),
-            actions: self.tenants.iter().flat_map(|(id, t)| t.actions.iter().map(|entry| (*id, entry.clone()))).collect(),
-            builds: self.builds().cloned().collect(),
-        }
-    }
-
-    /// Restores the state from a snapshot.
-    pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
-        let Contents { organizations, projects, tokens, root_tokens, deletions, members, erasures, actions, builds } = contents;
-        let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
-        let mut state = State { tenants: tenants.collect(), root_tokens };
-        for project in projects {
-            let tenant = state.tenants.get_mut(&project.organization).ok_or(NO_ORGANIZATION)?;
-            tenant.put_project(project);
-        }
-        for member in members {
-            let tenant = state.tenants.get_mut(&member.organization).ok_or(NO_ORGANIZATION)?;
-            tenant.members.insert(member.id.clone(), Arc::new(member));
-        }
-        for token in tokens {
-            let tenant = state.tenants.get_mut(&token.token.organization).ok_or(NO_ORGANIZATION)?;
-            tenant.put_token(token);
-        }
-        for (organization, project) in deletions {
-            state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.deletions.insert(project);
-        }
-        for erasure in erasures {
-            let tenant = state.tenants.get_mut(&erasure.organization).ok_or(NO_ORGANIZATION)?;
-            tenant.erasures.insert(erasure.number, erasure);
-        }
-        for (organization, entry) in actions {
-            state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.add_action(entry);
-        }
-        for run in builds {
-            let tenant = state.tenants.get_mut(&run.organization).ok_or(NO_ORGANIZATION)?;
-            tenant.builds.insert(run.id.clone(), run);
-        }
-        Ok(state)
     }
 
     /// Whether any organization has a project with this id, or is deleting one.
@@ -312,11 +285,11 @@ impl State {
     }
 }
 
-const NO_ORGANIZATION: Misfit = "no such organization";
+pub(super) const NO_ORGANIZATION: Misfit = "no such organization";
 const NO_MEMBER: Misfit = "no such member";
 
 impl Tenant {
-    fn new(organization: Organization) -> Self {
+    pub(super) fn new(organization: Organization) -> Self {
         Tenant {
             organization: Arc::new(organization),
             projects: BTreeMap::new(),
@@ -326,6 +299,8 @@ impl Tenant {
             erasures: BTreeMap::new(),
             actions: VecDeque::new(),
             builds: BTreeMap::new(),
+            shares: BTreeMap::new(),
+            sessions: BTreeMap::new(),
         }
     }
 
@@ -349,7 +324,7 @@ impl Tenant {
     }
 
     /// Adds an entry to the ledger, and removes the oldest of more than there can be.
-    fn add_action(&mut self, entry: ActionEntry) {
+    pub(super) fn add_action(&mut self, entry: ActionEntry) {
         self.actions.push_back(entry);
         if self.actions.len() > MAX_ACTION_ENTRIES {
             self.actions.pop_front();
@@ -357,43 +332,75 @@ impl Tenant {
     }
 
     /// Inserts or replaces the project, and returns the public keys that were removed from it.
-    fn put_project(&mut self, project: Project) -> Vec<String> {
+    pub(super) fn put_project(&mut self, project: Project) -> Vec<String> {
         let project = Arc::new(project);
         let Some(former) = self.projects.insert(project.id, Arc::clone(&project)) else { return Vec::new() };
         former.public_keys.iter().filter(|key| !project.public_keys.contains(key)).cloned().collect()
     }
 
-    fn put_token(&mut self, StoredToken { token, hash }: StoredToken) -> (Arc<ApiToken>, SecretHash) {
+    pub(super) fn put_token(&mut self, StoredToken { token, hash }: StoredToken) -> (Arc<ApiToken>, SecretHash) {
         let stored = (Arc::new(token), hash);
         self.tokens.insert(stored.0.token_id.clone(), stored.clone());
         stored
     }
 
-    /// Removes a project and its tokens. Returns the project and the hashes of the tokens.
+    /// Removes a project, its tokens and its shares. Returns the project, and the hashes of the secrets that ended.
     fn delete_project(&mut self, id: ProjectId) -> Option<(Arc<Project>, Vec<SecretHash>)> {
         let project = self.projects.remove(&id)?;
         // A floor may have been recorded, too.
         if project.events_recorded || project.retention_days.is_some() {
             self.deletions.insert(id);
         }
-        Some((project, self.take_tokens(|token| token.project == Some(id))))
+        let mut hashes = self.take_tokens(|token| token.project == Some(id));
+        hashes.extend(take(&mut self.shares, |share| share.project == id));
+        Some((project, hashes))
     }
 
-    /// Removes a member and its tokens. Returns the hashes of the tokens.
+    /// Removes a member and its tokens. Returns the hashes of the secrets that ended.
     fn remove_member(&mut self, member: &MemberId) -> Option<Vec<SecretHash>> {
         self.members.remove(member)?;
         Some(self.take_tokens(|token| token.member.as_ref() == Some(member)))
     }
 
-    /// Removes the tokens that `is_gone` selects, and returns their hashes.
+    /// Removes the tokens that `is_gone` selects, and their sessions. Returns the hashes of all of them.
     fn take_tokens(&mut self, is_gone: impl Fn(&ApiToken) -> bool) -> Vec<SecretHash> {
-        let mut hashes = Vec::new();
-        self.tokens.retain(|_, (token, hash)| {
-            let is_gone = is_gone(token);
-            hashes.extend(is_gone.then_some(*hash));
-            !is_gone
-        });
+        let mut hashes = take(&mut self.tokens, is_gone);
+        let tokens = &self.tokens;
+        hashes.extend(take(&mut self.sessions, |session| !tokens.contains_key(&session.token)));
         hashes
+    }
+
+    /// Adds a session. Those that have expired at its time end, and the oldest ones of more than there can be. Returns it as the cache keeps it, and
+    /// the hashes of those that ended.
+    fn put_session(&mut self, StoredSession { session, hash }: StoredSession) -> Option<(SessionEntry, Vec<SecretHash>)> {
+        let (now, session) = (session.created_at, Arc::new(session));
+        let mut ended = take(&mut self.sessions, |session| session.is_expired(now));
+        let of_token = |other: &BrowserSession| other.token == session.token;
+        let (limit_of_token, limit) = (MAX_SESSIONS_OF_TOKEN - 1, MAX_SESSIONS - 1);
+        let oldest = self.oldest_beyond(limit_of_token, of_token).into_iter().chain(self.oldest_beyond(limit, |_| true));
+        for id in oldest.collect::<BTreeSet<_>>() {
+            ended.extend(self.sessions.remove(&id).map(|(_, hash)| hash));
+        }
+        let entry = SessionEntry { token: self.tokens.get(&session.token)?.1, session: Arc::clone(&session), hash };
+        self.sessions.insert(session.id.clone(), (session, hash));
+        Some((entry, ended))
+    }
+
+    /// The ids of the oldest of the sessions that `counts` selects, as many as are beyond the limit.
+    fn oldest_beyond(&self, limit: usize, counts: impl Fn(&BrowserSession) -> bool) -> Vec<SessionId> {
+        let mut sessions: Vec<_> = self.sessions.values().map(|(session, _)| session).filter(|session| counts(session)).collect();
+        sessions.sort_by_key(|session| (session.created_at, &session.id));
+        let beyond = sessions.len().saturating_sub(limit);
+        sessions.into_iter().take(beyond).map(|session| session.id.clone()).collect()
+    }
+
+    /// The sessions as the cache keeps them.
+    pub(super) fn session_entries(&self) -> impl Iterator<Item = SessionEntry> {
+        let entry = |(session, hash): &(Arc<BrowserSession>, SecretHash)| {
+            let token = self.tokens.get(&session.token)?.1;
+            Some(SessionEntry { session: Arc::clone(session), hash: *hash, token })
+        };
+        self.sessions.values().filter_map(entry)
     }
 
     /// Returns the tokens of a member, as [`Self::effective`] shows them.
@@ -416,4 +423,15 @@ impl Tenant {
             Arc::make_mut(project).events_recorded = true;
         }
     }
+}
+
+/// Removes what `is_gone` selects, and returns the hashes of its secrets.
+fn take<K: Ord, V>(map: &mut BTreeMap<K, (Arc<V>, SecretHash)>, is_gone: impl Fn(&V) -> bool) -> Vec<SecretHash> {
+    let mut hashes = Vec::new();
+    map.retain(|_, (value, hash)| {
+        let is_gone = is_gone(value);
+        hashes.extend(is_gone.then_some(*hash));
+        !is_gone
+    });
+    hashes
 }

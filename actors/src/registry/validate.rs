@@ -59,17 +59,17 @@ pub(super) fn name(text: &str) -> Result<String, RegistryError> {
     Ok(name.to_owned())
 }
 
-/// Normalizes origins to the spelling of browsers; removes duplicates, and keeps the order.
-pub(super) fn origins(list: &[String]) -> Result<Vec<String>, RegistryError> {
-    if list.len() > MAX_ALLOWED_ORIGINS {
-        let message = format!("must list at most {MAX_ALLOWED_ORIGINS} origins, lists {}", list.len());
-        return Err(RegistryError::invalid("allowed_origins", message));
+/// Normalizes the origins in the field `name` to the spelling of browsers; removes duplicates, and keeps the order.
+pub(super) fn origins(name: &str, limit: usize, list: &[String]) -> Result<Vec<String>, RegistryError> {
+    if list.len() > limit {
+        let message = format!("must list at most {limit} origins, lists {}", list.len());
+        return Err(RegistryError::invalid(name, message));
     }
     let mut origins = Vec::with_capacity(list.len());
     for (i, text) in list.iter().enumerate() {
         let origin = normal_origin(text).ok_or_else(|| {
             let message = "must be an origin such as https://example.com or http://localhost:3000, without a path";
-            RegistryError::invalid(format!("allowed_origins[{i}]"), message)
+            RegistryError::invalid(format!("{name}[{i}]"), message)
         })?;
         if !origins.contains(&origin) {
             origins.push(origin);
@@ -237,7 +237,7 @@ mod tests {
             assert_eq!(normal_origin(given).as_deref(), stored, "{given}");
         }
         let twice = ["https://a.example".to_owned(), "https://A.example:443".to_owned()];
-        assert_eq!(origins(&twice).unwrap(), ["https://a.example"]);
+        assert_eq!(origins("allowed_origins", 2, &twice).unwrap(), ["https://a.example"]);
     }
 
     #[test]

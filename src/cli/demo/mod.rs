@@ -16,6 +16,7 @@ use super::credentials::InitialCredentials;
 use super::failure::Failure;
 use super::flags::duration;
 use super::init;
+use super::login;
 use super::runtime::{runtime, stop_signal};
 use super::serve::shut_down;
 use crate::config::Settings;
@@ -56,7 +57,9 @@ async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     set_rates(&engine)?;
     let events = fill(&engine, project).await?;
     let server = start(&engine, settings)?;
+    let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
     println!("{}", welcome(&server, &made, events));
+    println!("{}", login::first(&engine, &made.api_token, &base_url)?);
     io::stdout().flush()?;
     tokio::select! {
         () = stop => {}

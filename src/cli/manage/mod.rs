@@ -1,4 +1,4 @@
-//! The commands of management: `organization`, `member`, `project`, `key`, `token`, `webhook`, `privacy` and `audit-log`.
+//! The commands of management: `organization`, `member`, `project`, `key`, `share`, `token`, `webhook`, `privacy` and `audit-log`.
 //!
 //! Each is one request of the management API, so it checks and answers the same. The request goes to the server that `--url` names, to the one that runs on
 //! the data directory, or, if none does, to a server in this process, which ends with the command.
@@ -11,6 +11,7 @@ mod organizations;
 mod privacy;
 mod projects;
 mod request;
+mod shares;
 mod text;
 mod tokens;
 mod webhooks;
@@ -31,6 +32,7 @@ pub(crate) use organizations::OrganizationCommand;
 pub(crate) use privacy::PrivacyCommand;
 pub(crate) use projects::ProjectCommand;
 use request::Reply;
+pub(crate) use shares::ShareCommand;
 pub(crate) use tokens::TokenCommand;
 pub(crate) use webhooks::WebhookCommand;
 

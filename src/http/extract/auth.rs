@@ -1,4 +1,4 @@
-//! Authentication and authorization of tokens and public keys: decides 401 and 403. Allowed origins are checked in
+//! Authentication and authorization of tokens, cookies, shares and public keys: decides 401 and 403. Allowed origins are checked in
 //! `resources/events/cors.rs`; what a token may grant to another, in `resources/api_tokens.rs`.
 
 use std::sync::Arc;
@@ -6,12 +6,14 @@ use std::sync::Arc;
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
 use headcount_actors::registry::{
-    Actor, ActorKind, ApiToken, Author, Capability, Limiter, Principal, ProjectConfig, Registry, Role, Scope, TokenHolder,
+    Actor, ActorKind, ApiToken, AuthError, Author, Capability, Limiter, Principal, ProjectConfig, Registry, Role, Scope, Share,
+    ShareHolder, TokenHolder,
 };
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 
 use crate::http::app::AppState;
+use crate::http::extract::{cookie, share_rules};
 use crate::http::middleware::RequestId;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -29,8 +31,10 @@ pub(crate) enum MinRole {
 /// An authorized caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// The token.
+    /// The token; of the reader of a share, what the share allows.
     pub(crate) token: Arc<ApiToken>,
+    /// The share, if the caller is a reader of one.
+    pub(crate) share: Option<Arc<Share>>,
     kind: ActorKind,
 }
 
@@ -60,8 +64,40 @@ pub(crate) struct ProjectCaller {
     pub(crate) caller: Caller,
 }
 
-/// Returns the bearer credential of a request.
-pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
+/// How a caller says who it is.
+#[derive(Clone)]
+pub(crate) enum Credential {
+    /// What is after `Authorization: Bearer`.
+    Bearer(Box<str>),
+    /// The cookie of the page, in a request of the page.
+    Cookie(Box<str>),
+}
+
+impl Credential {
+    /// Reads the one credential of a request.
+    pub(crate) fn of(state: &AppState, request: &HttpRequest) -> Result<Self, ApiError> {
+        match cookie::find(state, request)? {
+            Some(cookie) if !request.headers().contains_key(header::AUTHORIZATION) => {
+                if cookie::is_of_page(state, request) {
+                    return Ok(Self::Cookie(cookie.into()));
+                }
+                Err(ApiError::unauthenticated("the cookie counts only in requests that the page itself sends"))
+            }
+            _ => bearer(state, request).map(|bearer| Self::Bearer(bearer.into())),
+        }
+    }
+
+    /// Returns whose credential it is.
+    fn principal(&self, registry: &Registry, now: Instant) -> Result<Principal, AuthError> {
+        match self {
+            Self::Bearer(bearer) => registry.authenticate(bearer, now),
+            Self::Cookie(cookie) => registry.authenticate_cookie(cookie, now),
+        }
+    }
+}
+
+/// Returns the bearer credential of a request, which has no cookie beside it.
+fn bearer<'r>(state: &AppState, request: &'r HttpRequest) -> Result<&'r str, ApiError> {
     let mut values = request.headers().get_all(header::AUTHORIZATION);
     let value = values.next();
     if values.next().is_some() {
@@ -69,6 +105,10 @@ pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
         return Err(ApiError::new(ErrorCode::DuplicateCredentials, message));
     }
     let value = value.ok_or_else(|| ApiError::unauthenticated("an `Authorization: Bearer <token>` header is required"))?;
+    if cookie::find(state, request)?.is_some() {
+        let message = "there are an `Authorization` header and a cookie of the page; a request has one credential";
+        return Err(ApiError::new(ErrorCode::DuplicateCredentials, message));
+    }
     let text = value.to_str().unwrap_or_default();
     match text.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),
@@ -76,16 +116,41 @@ pub(crate) fn bearer(request: &HttpRequest) -> Result<&str, ApiError> {
     }
 }
 
-fn token(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
-    let refused = || ApiError::unauthenticated("the token is unknown, revoked or expired");
-    match state.engine.registry().authenticate(bearer(request)?, state.engine.clock().now()) {
+/// Returns the holder of a token, of a session or of a share, whatever it may do.
+pub(crate) fn anybody(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+    let credential = Credential::of(state, request)?;
+    match credential.principal(state.engine.registry(), state.engine.clock().now()) {
         Ok(Principal::Token(TokenHolder { token, kind, limiter })) => {
             limiter.map_or(Ok(()), |limiter| spend(state, request, limiter))?;
-            Ok(Caller { token, kind })
+            Ok(Caller { token, share: None, kind })
+        }
+        Ok(Principal::Share(ShareHolder { share, rights, limiter })) => {
+            spend(state, request, limiter)?;
+            Ok(Caller { token: rights, share: Some(share), kind: ActorKind::Token })
         }
         // The root token creates organizations, and is unknown to every other operation.
-        Ok(Principal::Root(_)) | Err(_) => Err(refused()),
+        Ok(Principal::Root(_)) | Err(_) => Err(unknown(&credential)),
     }
+}
+
+fn unknown(credential: &Credential) -> ApiError {
+    ApiError::unauthenticated(match credential {
+        Credential::Bearer(_) => "the token is unknown, revoked or expired",
+        Credential::Cookie(_) => "the session has ended, or its token or share is no longer valid",
+    })
+}
+
+/// Returns the caller of an operation that is not `/session`.
+fn token(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+    let caller = anybody(state, request)?;
+    caller.share.as_ref().map_or(Ok(()), |share| share_rules::check_path(request, share))?;
+    Ok(caller)
+}
+
+/// Returns the holder of a token that is in the header `Authorization`, whatever it may do.
+pub(crate) fn token_holder(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+    bearer(state, request)?;
+    token(state, request)
 }
 
 /// Takes a request from the limit of its token, once, however many checks the operation makes.
@@ -165,9 +230,12 @@ pub(crate) fn on_project(
     Ok(ProjectCaller { project, config, caller })
 }
 
-/// Whether a token that has begun to read a project's stream, with or without money, may go on.
-pub(crate) fn may_go_on(state: &Registry, bearer: &str, project: ProjectId, has_money: bool, now: Instant) -> bool {
-    let Ok(Principal::Token(TokenHolder { token, .. })) = state.authenticate(bearer, now) else { return false };
+/// Whether a caller that has begun to read a project's stream, with or without money, may go on.
+pub(crate) fn may_go_on(state: &Registry, credential: &Credential, project: ProjectId, has_money: bool, now: Instant) -> bool {
+    let token = match credential.principal(state, now) {
+        Ok(Principal::Token(TokenHolder { token, .. }) | Principal::Share(ShareHolder { rights: token, .. })) => token,
+        Ok(Principal::Root(_)) | Err(_) => return false,
+    };
     let is_allowed = allowed(&token, Scope::AnalyticsRead, MinRole::Member).is_ok()
         && (!has_money || allowed(&token, Scope::RevenueRead, MinRole::Admin).is_ok());
     is_allowed && token.project.is_none_or(|own| own == project)
@@ -175,7 +243,7 @@ pub(crate) fn may_go_on(state: &Registry, bearer: &str, project: ProjectId, has_
 
 /// Authorizes an operation of `/admin/*`, which is about the whole data directory and needs the operator token.
 pub(crate) fn operator(state: &AppState, request: &HttpRequest) -> Result<(), ApiError> {
-    let bearer = bearer(request)?;
+    let bearer = bearer(state, request)?;
     if state.operator.as_ref().is_some_and(|operator| operator.is(bearer)) {
         return Ok(());
     }
@@ -191,9 +259,11 @@ pub(crate) fn operator(state: &AppState, request: &HttpRequest) -> Result<(), Ap
 /// Authorizes the creation of organizations, which needs the root token.
 pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<Author, ApiError> {
     let now = state.engine.clock().now();
-    match state.engine.registry().authenticate(bearer(request)?, now) {
+    match state.engine.registry().authenticate(bearer(state, request)?, now) {
         Ok(Principal::Root(kind)) => Ok(Author { at: now, actor: Actor::of(kind), request_id: request_id(request) }),
-        Ok(Principal::Token(..)) => Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the root token")),
+        Ok(Principal::Token(_) | Principal::Share(_)) => {
+            Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the root token"))
+        }
         Err(_) => Err(ApiError::unauthenticated("the token is unknown, revoked or expired")),
     }
 }

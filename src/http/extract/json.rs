@@ -94,8 +94,13 @@ pub(crate) trait JsonBody: Sized {
 
 /// Reads the JSON body of a request.
 pub(crate) async fn read<B: JsonBody>(request: &HttpRequest, payload: Payload) -> Result<B, ApiError> {
+    read_within(request, payload, body::BATCH_LIMIT_BYTES).await
+}
+
+/// Reads the JSON body of a request, which is at most so large.
+pub(crate) async fn read_within<B: JsonBody>(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<B, ApiError> {
     body::check_media(request, Media::Json)?;
-    B::from_json(&body::read(request, payload, body::BATCH_LIMIT_BYTES).await?)
+    B::from_json(&body::read(request, payload, limit_bytes).await?)
 }
 
 /// Defines a struct for a JSON body: reading, checks and documentation. Each field is followed by the function of [`Fields`] that reads

@@ -2,9 +2,11 @@
 
 pub(crate) mod auth;
 pub(crate) mod body;
+pub(crate) mod cookie;
 pub(crate) mod filters;
 pub(crate) mod json;
 pub(crate) mod parameters;
 pub(crate) mod path;
 pub(crate) mod query;
 pub(crate) mod question;
+pub(crate) mod share_rules;

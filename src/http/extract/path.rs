@@ -29,6 +29,7 @@ path_parameters! {
     KeyPath "public_key" "^pk_[0-9A-Za-z]{32}$" "The public key.";
     MemberPath "member_id" "^mem_[0-9A-Za-z]{16}$" "The member's id.";
     PrivacyRequestPath "request_id" "^pr_[0-9A-Za-z]{16}$" "The privacy request's id.";
+    SharePath "share_id" "^shr_[0-9A-Za-z]{16}$" "The share's id.";
     TokenPath "token_id" "^tok_[0-9A-Za-z]{16}$" "The token's id.";
     WebhookPath "webhook_id" "^wh_[0-9A-Za-z]{16}$" "The webhook's id.";
 }

@@ -17,6 +17,7 @@ use crate::http::extract::auth::{self, MinRole, ProjectCaller};
 use crate::http::extract::body::{self, Media};
 use crate::http::extract::json::JsonBody;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
+use crate::http::extract::share_rules;
 use crate::http::respond::answer::Completed;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag::{self, DataVersion, EntityTag};
@@ -133,6 +134,9 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         body::check_media(request, Media::Json)?;
         let body = body::read(request, payload, body::EVENT_LIMIT_BYTES).await?;
         let (calendar, parameters) = (Calendar::new(state, subject.timezone()), B::from_json(&body)?);
+        if subject.caller.share.is_some() {
+            share_rules::check_fields(&body)?;
+        }
         Ok(Self { state, request, body, calendar, subject, parameters })
     }
 }

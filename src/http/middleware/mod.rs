@@ -17,6 +17,7 @@ use crate::http::app::AppState;
 use crate::http::middleware::query_cors::Page;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, REQUEST_ID};
+use crate::http::respond::page_policy;
 use crate::http::respond::rate_limit::{TokenLimiter, headers};
 
 const MAX_REQUEST_ID_BYTES: usize = 128;
@@ -84,6 +85,7 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
     if let Some(page) = page {
         page.allow(response.headers_mut());
     }
+    state.iter().for_each(|state| page_policy::apply(state, &mut response));
     response.headers_mut().insert(REQUEST_ID, id.0);
     Ok(response)
 }

@@ -22,6 +22,11 @@ impl Modify for Credentials {
         );
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("api_token", bearer("sk_…", "An API token of the organization. It is a secret."));
+        let cookie = ApiKeyValue::with_description(
+            "headcount",
+            "The cookie of `POST /session`, `__Host-headcount` over https. It counts only in requests of the page itself, and not beside a token.",
+        );
+        components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
         components
             .add_security_scheme("root_token", bearer("rk_…", "The root token, which makes organizations and nothing else."));
         let operator = "The operator token, in the file `operator-token` of the data directory. Every start makes a new one.";

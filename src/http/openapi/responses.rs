@@ -27,9 +27,10 @@ macro_rules! refusals {
 
 refusals! {
     BAD_REQUEST "BadRequest" "400" NO_HEADERS "The request is malformed: not JSON, or a parameter or field that is missing, unknown or out of its range.";
-    UNAUTHORIZED "Unauthorized" "401" CHALLENGE "The token is missing, malformed, unknown, expired or revoked.";
+    UNAUTHORIZED "Unauthorized" "401" CHALLENGE "The token, session or share is missing, malformed, unknown, expired or revoked, or the cookie doesn't count.";
     KEY_UNKNOWN "KeyUnknown" "401" CHALLENGE "The public key is missing or unknown.";
-    FORBIDDEN "Forbidden" "403" NO_HEADERS "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`, `operator_required`.";
+    FORBIDDEN "Forbidden" "403" NO_HEADERS "The token is known and does not allow this: `insufficient_role`, `insufficient_scope`, `project_forbidden`, `share_forbidden`, `operator_required`.";
+    CROSS_SITE "CrossSite" "403" NO_HEADERS "A page of another site sent the request: `cross_site`.";
     ORIGIN_FORBIDDEN "OriginForbidden" "403" NO_HEADERS "The project accepts no events from pages of this origin: `origin_forbidden`.";
     NOT_FOUND "NotFound" "404" NO_HEADERS "There is no such thing, or it is another organization's.";
     CONFLICT "Conflict" "409" NO_HEADERS "It contradicts the current state; the code names the reason.";
@@ -39,6 +40,7 @@ refusals! {
     UNSUPPORTED_MEDIA "UnsupportedMedia" "415" NO_HEADERS "The body has a type or an encoding that is not accepted.";
     TOO_MANY "TooMany" "429" RETRY "The rate limit of the token is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.";
     TOKEN_TOO_MANY "TokenTooMany" "429" RETRY "The rate limit of the token is used up: `rate_limited`. Nothing was recorded or changed.";
+    SIGN_IN_TOO_MANY "SignInTooMany" "429" RETRY "The address has tried to sign in five times within a second: `rate_limited`.";
     KEY_TOO_MANY "KeyTooMany" "429" RETRY "The rate limit of the public key or of its project is used up (`rate_limited`), or the project has reached a quota (`quota_exceeded`). Nothing was recorded.";
     INTERNAL "Internal" "500" NO_HEADERS "A fault of the server. With the code `outcome_unknown` an event may or may not have been recorded; with `archive_damaged` the answer needs a file of the archive that is damaged.";
     UNAVAILABLE "Unavailable" "503" RETRY "There is no capacity for it now. Nothing was recorded or changed.";
@@ -63,6 +65,8 @@ groups! {
     RequestErrors: BAD_REQUEST, INTERNAL;
     /// The errors of operations that need a token.
     TokenErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, FORBIDDEN, TOKEN_TOO_MANY;
+    /// The errors of sign-ins.
+    SignInErrors: BAD_REQUEST, INTERNAL, UNAUTHORIZED, CROSS_SITE, SIGN_IN_TOO_MANY;
     /// The errors of operations on one thing.
     NotFoundErrors: NOT_FOUND;
     /// The errors of questions, besides [`NotFoundErrors`].

@@ -18,10 +18,6 @@ use crate::http::respond::etag;
 use crate::http::routes::Router;
 
 const PAGE: &str = include_str!("../docs/index.html");
-/// The page loads scripts from this server and sends requests to it only.
-pub(crate) const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-                           base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 /// The files of the page, packed with gzip.
 const ASSETS: [(&str, &str, Packed); 3] = [
     ("/docs/start.js", "text/javascript", Packed::Plain(include_bytes!("../docs/start.js"))),
@@ -76,10 +72,7 @@ pub(crate) async fn openapi_json(document: Data<DocumentJson>, request: HttpRequ
 )]
 pub(crate) async fn docs(request: HttpRequest) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    let mut page = etag::document(&request, "text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes()));
-    page.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
-    page.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    Ok(page)
+    Ok(etag::document(&request, "text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes())))
 }
 
 /// Adds the files of the page to the routes. They are not part of the interface.

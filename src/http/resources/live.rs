@@ -20,7 +20,7 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type}
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::app::AppState;
-use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::auth::{self, Credential, MinRole};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{NotFoundErrors, QuestionErrors};
@@ -28,6 +28,7 @@ use crate::http::resources::live_texts::FiguresText;
 use crate::http::respond::answer::Timestamp;
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
+use crate::http::share_streams::ShareStream;
 
 /// How often it is checked that the server goes on and that the token has not expired. A change of the token is seen at once.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
@@ -159,7 +160,8 @@ pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Re
     if state.engine.is_draining() {
         return overloaded("the server is shutting down");
     }
-    let Some(watch) = state.engine.watch(caller.project) else {
+    let place = caller.caller.share.as_ref().map(|_| state.share_streams.begin(caller.project));
+    let Some(watch) = state.engine.watch(caller.project).filter(|_| !matches!(place, Some(None))) else {
         return overloaded("too many streams of this project are open");
     };
     let allowed = state.engine.registry().changes();
@@ -168,7 +170,9 @@ pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Re
     let stream = LiveStream {
         engine: state.engine.clone(),
         project: caller.project,
-        bearer: auth::bearer(&request)?.to_owned(),
+        credential: Credential::of(&state, &request)?,
+        has_notifications: caller.caller.share.is_none(),
+        _place: place.flatten(),
         money: has_money.then_some(caller.config.policy.currency),
         allowed,
         watch,
@@ -216,7 +220,11 @@ enum StreamPhase {
 struct LiveStream {
     engine: Engine,
     project: ProjectId,
-    bearer: String,
+    credential: Credential,
+    /// Not for readers of a share: the messages may name people.
+    has_notifications: bool,
+    /// The place of a reader of a share.
+    _place: Option<ShareStream>,
     money: Option<Currency>,
     /// Sees each change of what callers are allowed.
     allowed: watch::Receiver<()>,
@@ -284,7 +292,7 @@ impl LiveStream {
             (self.money, self.sent) = (money, None);
         }
         let now = self.engine.clock().now();
-        let may_read = auth::may_go_on(registry, &self.bearer, self.project, self.money.is_some(), now);
+        let may_read = auth::may_go_on(registry, &self.credential, self.project, self.money.is_some(), now);
         (!may_read).then_some("unauthorized")
     }
 
@@ -301,7 +309,8 @@ impl LiveStream {
         let mut text = String::new();
         let resumed = self.resume.take().filter(|id| id.incarnation == frame.incarnation);
         let seen = self.sent.as_ref().map(|sent| sent.position).or(resumed.map(|id| id.position));
-        for notification in frame.notifications.iter().filter(|one| seen.is_some_and(|seen| one.position > seen)) {
+        let is_news = |position| self.has_notifications && seen.is_some_and(|seen| position > seen);
+        for notification in frame.notifications.iter().filter(|one| is_news(one.position)) {
             push(&mut text, frame, notification.position, "notification", &NotificationShape::from(&**notification));
         }
         let former = self.sent.as_ref().filter(|sent| (sent.erasures, sent.figures.day) == (frame.erasures, frame.figures.day));

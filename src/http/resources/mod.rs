@@ -32,6 +32,8 @@ mod quotas;
 pub(crate) mod raw_events;
 pub(crate) mod revenue;
 mod schemas;
+pub(crate) mod session;
+pub(crate) mod shares;
 pub(crate) mod tracker;
 pub(crate) mod unique_users;
 pub(crate) mod verifications;

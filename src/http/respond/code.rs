@@ -72,15 +72,17 @@ error_codes! {
     TimezoneMismatch "timezone_mismatch" BAD_REQUEST InvalidRequest "The day of an imported row is that of another timezone; only in the answer to a batch.";
     CurrencyMismatch "currency_mismatch" BAD_REQUEST InvalidRequest "The money of an imported row was converted to other currencies; only in the answer to a batch.";
     UnsupportedCombination "unsupported_combination" BAD_REQUEST InvalidRequest "A field of the session can't be combined with a sum, or with this operation.";
-    DuplicateCredentials "duplicate_credentials" BAD_REQUEST InvalidRequest "The request has several `Authorization` headers.";
+    DuplicateCredentials "duplicate_credentials" BAD_REQUEST InvalidRequest "The request has several `Authorization` headers or cookies of the page, or both.";
     MalformedRequest "malformed_request" BAD_REQUEST InvalidRequest "The request can't be read as HTTP.";
     BodyTimeout "body_timeout" BAD_REQUEST InvalidRequest "The body did not arrive in time.";
     IncompleteBody "incomplete_body" BAD_REQUEST InvalidRequest "The body ended early.";
     InvalidEncoding "invalid_encoding" BAD_REQUEST InvalidRequest "The body does not match its content encoding.";
-    InvalidCredential "invalid_credential" UNAUTHORIZED Authentication "The token or public key is missing, unknown, expired or revoked.";
+    InvalidCredential "invalid_credential" UNAUTHORIZED Authentication "The token, public key, session or share is missing, unknown, expired or revoked, or the cookie doesn't count: the page itself did not send the request.";
     InsufficientRole "insufficient_role" FORBIDDEN Permission "The operation needs another role.";
     InsufficientScope "insufficient_scope" FORBIDDEN Permission "The token lacks the scope of the operation.";
     ProjectForbidden "project_forbidden" FORBIDDEN Permission "The token is for one project, and the operation is not about it.";
+    ShareForbidden "share_forbidden" FORBIDDEN Permission "A share shows figures of its project, and money only if it was made so: no people, no companies, no settings.";
+    CrossSite "cross_site" FORBIDDEN Permission "A page of another site sent the request.";
     OperatorRequired "operator_required" FORBIDDEN Permission "The operation needs the operator token, which only the data directory has.";
     OriginForbidden "origin_forbidden" FORBIDDEN Permission "The project accepts no events from pages of this origin.";
     CapabilityRequired "capability_required" FORBIDDEN Permission "The operation needs a capability that the organization doesn't have.";
@@ -109,7 +111,7 @@ error_codes! {
     EventTooLarge "event_too_large" PAYLOAD_TOO_LARGE InvalidRequest "An event of a batch is over its limit; only in the answer to a batch.";
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE InvalidRequest "The body has a type or an encoding that is not accepted.";
     QuotaExceeded "quota_exceeded" TOO_MANY_REQUESTS RateLimited "The project has reached a quota.";
-    RateLimited "rate_limited" TOO_MANY_REQUESTS RateLimited "The rate limit of the public key, of its project, or of the token is used up.";
+    RateLimited "rate_limited" TOO_MANY_REQUESTS RateLimited "The rate limit of the public key, of its project, of the token, of the share, or of sign-ins is used up.";
     OutcomeUnknown "outcome_unknown" INTERNAL_SERVER_ERROR Internal "The event may or may not have been recorded; resending it with the same `external_id` is safe.";
     ArchiveDamaged "archive_damaged" INTERNAL_SERVER_ERROR Internal "A file of the archive that the answer needs is damaged; the message names it.";
     Internal "internal" INTERNAL_SERVER_ERROR Internal "A fault of the server.";

@@ -6,4 +6,5 @@ pub(crate) mod decimal;
 pub(crate) mod error;
 pub(crate) mod etag;
 pub(crate) mod kept;
+pub(crate) mod page_policy;
 pub(crate) mod rate_limit;

@@ -18,6 +18,8 @@ use crate::http::extra_paths::ExtraPaths;
 use crate::http::middleware;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::kept::KeptAnswers;
+use crate::http::share_streams::ShareStreams;
+use crate::http::sign_in_limit::SignInLimit;
 
 /// The server.
 pub(crate) struct TestServer {
@@ -61,12 +63,19 @@ impl TestServer {
             trusted_proxies: Vec::new(),
             geo_header: None,
             query_origins: Vec::new(),
+            public_url: None,
             extra_paths,
             operator,
             kept: KeptAnswers::default(),
+            share_streams: ShareStreams::default(),
+            sign_ins: SignInLimit::default(),
             request_metrics,
         };
         Self { keys, state: web::Data::new(state), _dir: dir }
+    }
+
+    pub(crate) fn state(&self) -> &AppState {
+        &self.state
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -3,15 +3,16 @@
 export interface Project {
   project_id: string;
   name: string;
+  currency: string;
 }
 
 export interface Session {
   role: "owner" | "admin" | "member";
   scopes: string[];
   projects: Project[];
-  timezone?: string;
+  timezone: string;
   /** A share sees one project, and neither people nor companies. */
-  share?: boolean;
+  share: boolean;
 }
 
 export interface Figures {
@@ -216,7 +217,6 @@ export interface Organization {
 }
 
 export interface ProjectSettings extends Project {
-  currency: string;
   public_key: string;
   public_keys: string[];
   allowed_origins: string[];

@@ -42,15 +42,16 @@ export function EventsCard() {
 }
 
 function Properties({ names }: { names?: Breakdown }) {
-  const { project, query, today } = useScene();
+  const { project, query, today, session } = useScene();
   const { start_date, end_date } = windowOf(query, today);
-  const fields = useAnswer<Fields>(`/projects/${project}/analytics/fields?start_date=${start_date}&end_date=${end_date}&limit=100`, undefined, project);
+  // A share shows no metadata, which may name people.
+  const fields = useAnswer<Fields>(session.share ? null : `/projects/${project}/analytics/fields?start_date=${start_date}&end_date=${end_date}&limit=100`, undefined, project);
   const [field, setField] = useState("");
   const [event, setEvent] = useState("");
   const [isOpen, setOpen] = useState(false);
   const known = fields.data?.fields.map(({ field }) => field) ?? [];
   const chosen = known.includes(field) ? field : known[0];
-  if (!fields.data && fields.error) return null;
+  if (session.share || (!fields.data && fields.error)) return null;
   if (fields.data && !chosen) return <State title="No properties">Events may carry metadata, such as a plan or a category.</State>;
   const dimension: Dimension = { id: "property", name: chosen?.replace(/^metadata\./, "") ?? "", field: chosen ?? "", figure: "events", event: event || undefined };
   return (

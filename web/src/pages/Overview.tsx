@@ -70,10 +70,10 @@ export function useReport(): ReturnType<typeof useAnswer<Report>> {
 }
 
 export function Overview() {
-  const { project, query } = useScene();
+  const { project, query, session } = useScene();
   const answer = useReport();
   const isEmpty = answer.data?.totals.events === 0 && !filtersOf(query).length;
-  const intake = useAnswer<Intake>(isEmpty ? `/projects/${project}/intake` : null);
+  const intake = useAnswer<Intake>(isEmpty && !session.share ? `/projects/${project}/intake` : null);
   if (isEmpty && intake.data && intake.data.last_event_at === null) return <FirstSteps onEvents={answer.again} />;
   return (
     <>

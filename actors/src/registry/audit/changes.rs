@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::registry::audit_entry::{AuditTarget, Audited, FieldChange};
 use crate::registry::model::{ApiToken, Member, Organization, Project, RateLimit};
 use crate::registry::names::{AuditAction, TargetType};
-use crate::registry::record::{ActionsPayment, ControlRecord, StoredToken};
+use crate::registry::record::{ActionsPayment, ControlRecord, StoredShare, StoredToken};
+use crate::registry::share::Share;
 use crate::registry::state::{State, Tenant};
 
 type Fields = BTreeMap<&'static str, Value>;
@@ -46,8 +47,13 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
         (ControlRecord::TokenRevoked { token_id, .. }, Some(tenant)) => revoked(tenant, |token| token.token_id == *token_id),
         (ControlRecord::ProjectDeleted { project: id, .. }, Some(tenant)) => {
             let project = tenant.projects.get(id).map(|project| deleted_project(project));
-            project.into_iter().chain(revoked(tenant, |token| token.project == Some(*id))).collect()
+            let shares = revoked_shares(tenant, |share| share.project == *id);
+            project.into_iter().chain(revoked(tenant, |token| token.project == Some(*id))).chain(shares).collect()
         }
+        (ControlRecord::ShareCreated(StoredShare { share, .. }), _) => {
+            vec![of_share(AuditAction::ShareCreated, None, Some(share))]
+        }
+        (ControlRecord::ShareRevoked { share: id, .. }, Some(tenant)) => revoked_shares(tenant, |share| share.id == *id),
         (ControlRecord::MemberCreated(member), _) => vec![of_member(AuditAction::MemberCreated, None, Some(member))],
         (ControlRecord::MemberChanged(changed), Some(tenant)) => {
             let current = tenant.members.get(&changed.id);
@@ -63,6 +69,8 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
             | ControlRecord::DeletionFinished { .. }
             | ControlRecord::IdentityErased(_)
             | ControlRecord::BuildRunChanged { .. }
+            | ControlRecord::SessionBegun(_)
+            | ControlRecord::SessionEnded { .. }
             | ControlRecord::CompanyProfileChanging { .. }
             | ControlRecord::WebhookChanging { .. },
             _,
@@ -197,6 +205,26 @@ fn token_fields(token: &ApiToken) -> Fields {
         ("member_id", json!(token.member.as_ref().map(ToString::to_string))),
     ]);
     fields
+}
+
+fn revoked_shares(tenant: &Tenant, is_revoked: impl Fn(&Share) -> bool) -> Vec<Audited> {
+    let shares = tenant.shares.values().map(|(share, _)| &**share).filter(|share| is_revoked(share));
+    shares.map(|share| of_share(AuditAction::ShareRevoked, Some(share), None)).collect()
+}
+
+fn of_share(action: AuditAction, before: Option<&Share>, after: Option<&Share>) -> Audited {
+    let id = after.or(before).map(|share| share.id.to_string()).unwrap_or_default();
+    audited(action, (TargetType::Share, id), before.map(share_fields), after.map(share_fields))
+}
+
+fn share_fields(share: &Share) -> Fields {
+    Fields::from([
+        ("name", json!(share.name)),
+        ("project_id", json!(share.project.to_string())),
+        ("revenue", json!(share.revenue)),
+        ("embed_origins", json!(share.embed_origins)),
+        ("expires_at", json!(share.expires_at.map(|at| at.to_string()))),
+    ])
 }
 
 fn of_member(action: AuditAction, before: Option<&Member>, after: Option<&Member>) -> Audited {

@@ -24,7 +24,7 @@ fn change_name(registry: &Registry, name: impl ToString, by: impl Into<Author>) 
 }
 
 /// The entries of [`changes`], for the first organization.
-const OF_CHANGES: [&str; 31] = [
+const OF_CHANGES: [&str; 34] = [
     "organization.created",
     "project.created",
     "api_token.created",
@@ -56,6 +56,9 @@ const OF_CHANGES: [&str; 31] = [
     "organization.updated",
     "organization.updated",
     "organization.updated",
+    "share.created",
+    "share.created",
+    "share.revoked",
 ];
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod audit;
 mod behaviour;
+mod browsers;
 mod damage;
 mod durability;
 mod formats;
@@ -118,7 +119,7 @@ pub(super) fn changes() -> Vec<fn(&Registry)> {
         |r| r.delete_project(first_organization(r), newest_project(r).id, NOW).unwrap(),
         |r| r.finish_deletion(r.deletions()[0]).unwrap(),
     ];
-    others.into_iter().chain(changes_of_members()).chain(changes_of_builds()).collect()
+    others.into_iter().chain(changes_of_members()).chain(changes_of_builds()).chain(changes_of_browsers()).collect()
 }
 
 /// A new run for a profile of its own.
@@ -137,6 +138,31 @@ fn changes_of_builds() -> Vec<fn(&Registry)> {
         let run = r.next_build(|run| (run.price == 1).then_some(())).unwrap();
         let failed = BuildError { code: "dns_failed".into(), message: "no such host".into(), url: None };
         r.end_build(run.organization, &run.id, Err(failed), NOW.plus_ms(1)).unwrap();
+    }]
+}
+
+/// Shares and sessions, some of which end.
+fn changes_of_browsers() -> Vec<fn(&Registry)> {
+    fn share(r: &Registry, name: &str) {
+        let new = NewShare { name: name.into(), embed_origins: vec!["https://acme.com".into()], ..NewShare::default() };
+        r.create_share(first_organization(r), newest_project(r).id, new, NOW).unwrap();
+    }
+    fn session(r: &Registry, at: Instant) {
+        let organization = first_organization(r);
+        let token = r.tokens(organization).unwrap()[0].token_id.clone();
+        let (code, _) = r.create_sign_in_code(organization, &token, at).unwrap();
+        r.begin_session_by_code(code.expose(), at).unwrap();
+    }
+    fn end_session(r: &Registry) {
+        let sessions = r.state().tenants[&first_organization(r)].sessions.clone();
+        let newest = sessions.values().map(|(session, _)| session).max_by_key(|session| session.created_at);
+        r.end_session(newest.unwrap()).unwrap();
+    }
+    vec![|r| share(r, "stays"), |r| share(r, "goes"), |r| session(r, NOW), |r| session(r, NOW.plus_ms(1)), end_session, |r| {
+        let project = newest_project(r);
+        let shares = r.shares(project.organization, project.id).unwrap();
+        let revoked = shares.iter().find(|share| share.name == "goes").unwrap();
+        r.revoke_share(project.organization, project.id, &revoked.id, NOW).unwrap();
     }]
 }
 

@@ -8,7 +8,7 @@ import { Create, Resource, useAction } from "./Resource";
 import { Secret } from "./Secret";
 
 interface Share {
-  id: string;
+  share_id: string;
   name: string;
   revenue: boolean;
   created_at: string;
@@ -34,7 +34,7 @@ export function Shares() {
       remove={{
         verb: "Revoke",
         warning: ({ name }) => `Whoever looks at ${name} now is signed out.`,
-        run: ({ id }) => change("DELETE", `${path}/${id}`),
+        run: ({ share_id }) => change("DELETE", `${path}/${share_id}`),
       }}
     >
       {(again) => <NewShare path={path} again={again} />}

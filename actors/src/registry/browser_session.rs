@@ -1,0 +1,42 @@
+//! A session of the page: a browser that signed in, as stored.
+
+use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{SessionId, TokenId};
+
+/// For how many seconds a session lasts, unless its token ends before.
+pub const SESSION_SECONDS: i64 = 14 * 24 * 60 * 60;
+/// The maximum number of sessions of a token. One more ends the oldest.
+pub const MAX_SESSIONS_OF_TOKEN: usize = 100;
+/// The maximum number of sessions of an organization. One more ends the oldest.
+pub const MAX_SESSIONS: usize = 1_000;
+
+/// A browser that signed in with a token. Only the browser knows the secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrowserSession {
+    /// Its id.
+    pub id: SessionId,
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The token, whose rights it has.
+    pub token: TokenId,
+    /// The time of the sign-in.
+    pub created_at: Instant,
+}
+
+impl BrowserSession {
+    /// The time from which on it is refused.
+    #[must_use]
+    pub fn expires_at(&self) -> Instant {
+        self.created_at.plus_ms(SESSION_SECONDS * 1_000)
+    }
+
+    /// Whether it has expired at `now`.
+    #[must_use]
+    pub fn is_expired(&self, now: Instant) -> bool {
+        now >= self.expires_at()
+    }
+}

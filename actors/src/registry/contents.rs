@@ -1,0 +1,120 @@
+//! The contents of a snapshot: the state as lists.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use serde::{Deserialize, Serialize};
+
+use super::action_entry::ActionEntry;
+use super::build_run::BuildRun;
+use super::model::{ApiToken, Erasure, Member, Organization, Project};
+use super::record::{StoredSession, StoredShare, StoredToken};
+use super::secret::SecretHash;
+use super::state::{Misfit, NO_ORGANIZATION, State, Tenant};
+
+/// The contents of a snapshot of [`State`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Contents {
+    organizations: Vec<Organization>,
+    projects: Vec<Project>,
+    tokens: Vec<StoredToken>,
+    root_tokens: BTreeSet<SecretHash>,
+    /// Since version 3.
+    #[serde(default)]
+    deletions: Vec<(OrganizationId, ProjectId)>,
+    /// Since version 4.
+    #[serde(default)]
+    members: Vec<Member>,
+    /// Since version 5.
+    #[serde(default)]
+    erasures: Vec<Erasure>,
+    /// Since version 7.
+    #[serde(default)]
+    actions: Vec<(OrganizationId, ActionEntry)>,
+    /// Since version 7.
+    #[serde(default)]
+    builds: Vec<BuildRun>,
+    /// Since version 8.
+    #[serde(default)]
+    shares: Vec<StoredShare>,
+    /// Since version 8.
+    #[serde(default)]
+    sessions: Vec<StoredSession>,
+}
+
+impl State {
+    /// Returns the contents of a snapshot.
+    pub(super) fn contents(&self) -> Contents {
+        let tenants = self.tenants.values();
+        let stored = |(token, hash): &(Arc<ApiToken>, SecretHash)| StoredToken { token: ApiToken::clone(token), hash: *hash };
+        Contents {
+            organizations: tenants.clone().map(|tenant| Organization::clone(&tenant.organization)).collect(),
+            projects: tenants.clone().flat_map(|t| t.projects.values()).map(|p| Project::clone(p)).collect(),
+            tokens: tenants.flat_map(|tenant| tenant.tokens.values()).map(stored).collect(),
+            root_tokens: self.root_tokens.clone(),
+            deletions: self.deletions().collect(),
+            members: self.tenants.values().flat_map(|t| t.members.values()).map(|m| Member::clone(m)).collect(),
+            erasures: self.erasures().cloned().collect(),
+            actions: self.tenants.iter().flat_map(|(id, t)| t.actions.iter().map(|entry| (*id, entry.clone()))).collect(),
+            builds: self.builds().cloned().collect(),
+            shares: self.tenants.values().flat_map(|t| t.shares.values()).map(StoredShare::from).collect(),
+            sessions: self.tenants.values().flat_map(|t| t.sessions.values()).map(StoredSession::from).collect(),
+        }
+    }
+
+    /// Restores the state from a snapshot.
+    pub(super) fn from_contents(contents: Contents) -> Result<Self, Misfit> {
+        let Contents {
+            organizations,
+            projects,
+            tokens,
+            root_tokens,
+            deletions,
+            members,
+            erasures,
+            actions,
+            builds,
+            shares,
+            sessions,
+        } = contents;
+        let tenants = organizations.into_iter().map(|organization| (organization.id, Tenant::new(organization)));
+        let mut state = State { tenants: tenants.collect(), root_tokens };
+        for project in projects {
+            let tenant = state.tenants.get_mut(&project.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.put_project(project);
+        }
+        for member in members {
+            let tenant = state.tenants.get_mut(&member.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.members.insert(member.id.clone(), Arc::new(member));
+        }
+        for token in tokens {
+            let tenant = state.tenants.get_mut(&token.token.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.put_token(token);
+        }
+        for (organization, project) in deletions {
+            state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.deletions.insert(project);
+        }
+        for erasure in erasures {
+            let tenant = state.tenants.get_mut(&erasure.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.erasures.insert(erasure.number, erasure);
+        }
+        for (organization, entry) in actions {
+            state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.add_action(entry);
+        }
+        for run in builds {
+            let tenant = state.tenants.get_mut(&run.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.builds.insert(run.id.clone(), run);
+        }
+        for StoredShare { share, hash } in shares {
+            let tenant = state.tenants.get_mut(&share.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.shares.insert(share.id.clone(), (Arc::new(share), hash));
+        }
+        for StoredSession { session, hash } in sessions {
+            let tenant = state.tenants.get_mut(&session.organization).ok_or(NO_ORGANIZATION)?;
+            tenant.sessions.insert(session.id.clone(), (Arc::new(session), hash));
+        }
+        Ok(state)
+    }
+}

@@ -1,0 +1,107 @@
+//! A share: a link that shows the figures of one project to whoever has it, as stored and as checked.
+
+use std::sync::Arc;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::time::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ShareId, TokenId};
+use super::limiter::Limiter;
+use super::model::{ApiToken, RateLimit};
+use super::names::{Role, Scope};
+
+/// The maximum number of shares of a project.
+pub const MAX_SHARES_OF_PROJECT: usize = 100;
+/// The maximum number of shares of an organization.
+pub const MAX_SHARES: usize = 1_000;
+/// The maximum number of origins that may embed a share. All of them stand in a header.
+pub const MAX_EMBED_ORIGINS: usize = 20;
+/// The requests that all readers of a share may send together: what a stranger can cost the organization.
+pub(super) const SHARE_LIMIT: RateLimit = RateLimit { per_second: 100, burst: Some(500) };
+
+/// A share. Only who made it knows its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// The id under which the share is listed and revoked.
+    pub id: ShareId,
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The project that it shows.
+    pub project: ProjectId,
+    /// The name, 1 to [`super::MAX_NAME_CHARACTERS`] characters.
+    pub name: String,
+    /// Whether it shows money.
+    pub revenue: bool,
+    /// The web origins whose pages may embed it, as browsers spell them.
+    pub embed_origins: Vec<String>,
+    /// The time of creation.
+    pub created_at: Instant,
+    /// The time from which on it is refused.
+    pub expires_at: Option<Instant>,
+}
+
+impl Share {
+    /// Whether the share has expired at `now`.
+    #[must_use]
+    pub fn is_expired(&self, now: Instant) -> bool {
+        self.expires_at.is_some_and(|expires_at| now >= expires_at)
+    }
+
+    /// The rights of whoever has the share, in the form in which every right is checked. No token has this id.
+    fn rights(&self) -> ApiToken {
+        // Money is for owners and admins.
+        let role = if self.revenue { Role::Admin } else { Role::Member };
+        let scopes = [Scope::AnalyticsRead].into_iter().chain(self.revenue.then_some(Scope::RevenueRead)).collect();
+        ApiToken {
+            token_id: TokenId::of_share(&self.id),
+            organization: self.organization,
+            project: Some(self.project),
+            name: self.name.clone(),
+            role,
+            scopes,
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+            member: None,
+            rate_limit: None,
+        }
+    }
+}
+
+/// The settings of a new share.
+#[derive(Debug, Clone, Default)]
+pub struct NewShare {
+    /// The name.
+    pub name: String,
+    /// The time from which on it is refused; in the future.
+    pub expires_at: Option<Instant>,
+    /// Whether it shows money.
+    pub revenue: bool,
+    /// The web origins whose pages may embed it, at most [`MAX_EMBED_ORIGINS`].
+    pub embed_origins: Vec<String>,
+}
+
+/// A reader of a share.
+#[derive(Debug, Clone)]
+pub struct ShareHolder {
+    /// The share.
+    pub share: Arc<Share>,
+    /// What it allows: reading figures of its project.
+    pub rights: Arc<ApiToken>,
+    /// The limiter of the requests of all its readers.
+    pub limiter: Arc<Limiter>,
+}
+
+impl ShareHolder {
+    pub(super) fn new(share: &Arc<Share>) -> Self {
+        let (rights, limiter) = (Arc::new(share.rights()), Arc::new(Limiter::new(SHARE_LIMIT)));
+        Self { share: Arc::clone(share), rights, limiter }
+    }
+}
+
+impl PartialEq for ShareHolder {
+    fn eq(&self, other: &Self) -> bool {
+        self.share == other.share
+    }
+}

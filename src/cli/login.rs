@@ -1,0 +1,55 @@
+//! `headcount login`: an address that signs a browser in.
+
+use std::process::ExitCode;
+
+use headcount_actors::Engine;
+use headcount_actors::registry::{Principal, SIGN_IN_CODE_SECONDS};
+use serde::{Deserialize, Serialize};
+
+use super::client::{Client, ServerFlags, is_held};
+use super::failure::Failure;
+use super::output::print;
+use crate::config::Settings;
+
+/// The flags of `login`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LoginArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+/// What `POST /session/codes` answers.
+#[derive(Debug, Serialize, Deserialize)]
+struct SignIn {
+    code: String,
+    url: String,
+    expires_at: String,
+}
+
+/// Runs the command. The code is in the memory of the server, so that one must run.
+pub(crate) fn run(settings: &Settings, args: &LoginArgs) -> Result<ExitCode, Failure> {
+    if args.server.url.is_none() && !is_held(&settings.data_dir)? {
+        return Err(Failure(format!("no server runs on {}: `headcount serve` starts one", settings.data_dir.display())));
+    }
+    let sign_in: SignIn = Client::new(&args.server, settings)?.post_once("/session/codes", b"{}")?;
+    print(args.json, &sign_in, || describe(&sign_in.url))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Formats an address with a code for people.
+pub(crate) fn describe(url: &str) -> String {
+    format!("{url}\nThis signs a browser in, once, within {} minutes.", SIGN_IN_CODE_SECONDS / 60)
+}
+
+/// Makes an address that signs a browser in with an API token of this process's engine, and formats it for people.
+pub(crate) fn first(engine: &Engine, api_token: &str, base_url: &str) -> Result<String, Failure> {
+    let (registry, now) = (engine.registry(), engine.clock().now());
+    let Ok(Principal::Token(holder)) = registry.authenticate(api_token, now) else {
+        return Err(Failure("the first token is not valid".into()));
+    };
+    let (code, _) = registry.create_sign_in_code(holder.token.organization, &holder.token.token_id, now)?;
+    Ok(describe(&format!("{base_url}/#code={}", code.expose())))
+}

@@ -1,0 +1,75 @@
+//! `headcount share`.
+
+use super::ManagementCommand;
+use super::managed_server::ManagedServer;
+use super::request::{Body, Reply};
+use crate::cli::failure::Failure;
+
+/// The project of a command about shares.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShareArgs {
+    /// Project, by id or unique name [default: the only one]
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+}
+
+/// A command about the shares of a project.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ShareCommand {
+    /// List the shares, oldest first
+    List {
+        #[command(flatten)]
+        of: ShareArgs,
+    },
+    /// Make a share: a link that shows figures of the project. The link is printed once
+    Create {
+        /// Name
+        name: String,
+        /// Show money, too
+        #[arg(long)]
+        revenue: bool,
+        /// Time from which on it is refused, such as 2030-01-01T00:00:00Z
+        #[arg(long, value_name = "TIME")]
+        expires_at: Option<String>,
+        /// Web origins whose pages may show it in a frame, as a comma-separated list
+        #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
+        embed_origins: Option<Vec<String>>,
+        #[command(flatten)]
+        of: ShareArgs,
+    },
+    /// Revoke a share: its readers are refused from the next request on
+    Delete {
+        /// Id of the share: shr_…
+        share_id: String,
+        #[command(flatten)]
+        of: ShareArgs,
+    },
+}
+
+impl ManagementCommand for ShareCommand {
+    fn send(&self, server: &ManagedServer) -> Result<Reply, Failure> {
+        let client = &server.client;
+        let (Self::List { of } | Self::Create { of, .. } | Self::Delete { of, .. }) = self;
+        let path = format!("/projects/{}/shares", client.project(of.project.as_deref())?);
+        match self {
+            Self::List { .. } => Ok(Reply::List {
+                answer: client.get(&path)?,
+                list: "shares",
+                columns: &["share_id", "name", "revenue", "expires_at"],
+            }),
+            // Its own server would put its own address into the link.
+            Self::Create { .. } if server.is_own() => {
+                Err(Failure("the link has the address of the server: `headcount serve` first".into()))
+            }
+            Self::Create { name, revenue, expires_at, embed_origins, .. } => {
+                let body = Body::default().set("name", Some(name.as_str())).set("revenue", Some(*revenue));
+                let body = body.set("expires_at", expires_at.as_deref()).list("embed_origins", embed_origins.as_deref());
+                client.post_once(&path, &body.json()?).map(Reply::Object)
+            }
+            Self::Delete { share_id, .. } => {
+                client.delete(&format!("{path}/{share_id}"))?;
+                Ok(Reply::Done(format!("revoked {share_id}")))
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! `/session`: signs browsers in and out. The page holds no token: its cookie stands for one, and no script can read it.
+
+use std::sync::Arc;
+
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::{ApiToken, BrowserSession, Project, Registry, RegistryError, Role, Scope, Secret, SignInError};
+use headcount_domain::time::Instant;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::{self, Caller, Credential};
+use crate::http::extract::cookie;
+use crate::http::extract::json::{self, BodyArguments, EmptyBody, json_body};
+use crate::http::extract::query::NoParameters;
+use crate::http::openapi::responses::{BodyErrors, NotModified, SignInErrors, TokenErrors, UnavailableErrors};
+use crate::http::resources::management;
+use crate::http::resources::schemas;
+use crate::http::respond::answer::Timestamp;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::{etag, rate_limit};
+
+/// The largest body of a sign-in, which anybody may send.
+const SIGN_IN_LIMIT_BYTES: usize = 4 << 10;
+
+json_body! {
+    /// What a browser signs in with. Exactly one is given.
+    #[schema(example = json!({"token": "sk_0123456789abcdefghijklmnopqrstuv"}))]
+    pub(crate) struct SignInShape {
+        /// An API token.
+        #[schema(pattern = "^sk_[0-9A-Za-z]{32}$")]
+        token: Option<String> = optional("a string"),
+        /// A code, as `headcount login` and `POST /session/codes` make them. It is used up.
+        #[schema(pattern = "^lc_[0-9A-Za-z]{32}$")]
+        code: Option<String> = optional("a string"),
+        /// The secret of a share, which is in its URL.
+        #[schema(pattern = "^sh_[0-9A-Za-z]{32}$")]
+        share: Option<String> = optional("a string"),
+    }
+}
+
+/// Who is signed in, and what the page can show.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionAnswer {
+    /// The role in the organization.
+    #[schema(schema_with = schemas::role)]
+    role: Role,
+    /// What may be read and changed.
+    #[schema(schema_with = schemas::scopes)]
+    scopes: Vec<Scope>,
+    /// The projects: all of the organization, or the one that the token or the share is for.
+    projects: Vec<SessionProject>,
+    /// Whether it is a share: figures of one project, of no people and no companies.
+    share: bool,
+    /// The timezone of the days.
+    timezone: String,
+    /// When it ends by itself; null: never.
+    #[schema(required)]
+    expires_at: Option<Timestamp>,
+}
+
+/// A project that can be shown.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionProject {
+    /// Its id.
+    project_id: String,
+    /// Its name.
+    name: String,
+    /// Its currency.
+    currency: String,
+}
+
+impl From<&Project> for SessionProject {
+    fn from(project: &Project) -> Self {
+        let (project_id, currency) = (project.id.to_string(), project.currency.to_string());
+        Self { project_id, name: project.name.clone(), currency }
+    }
+}
+
+/// A code that signs a browser in.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CodeAnswer {
+    /// The code. It works once.
+    code: String,
+    /// The address that signs a browser in with it. What is after `#` is in no log of a server.
+    url: String,
+    /// From when on it is refused.
+    expires_at: Timestamp,
+}
+
+/// Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or until the token ends.
+///
+/// A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The cookie counts wherever an API token does, but only
+/// in requests of the page itself: by `Sec-Fetch-Site: same-origin`, or, where browsers leave that out, by the `Origin` or, in reads, the `Referer`. It is
+/// `__Host-headcount` over https, and `headcount` over plain http.
+#[utoipa::path(
+    post, path = "/session", tag = "sign-in", operation_id = "sign_in",
+    request_body = SignInShape,
+    responses(
+        (status = 204, description = "The browser is signed in.", headers(("set-cookie" = String, description = "The cookie."))),
+        SignInErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(())
+)]
+pub(crate) async fn sign_in((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
+    if cookie::is_of_other_site(&state, &request) {
+        return Err(ApiError::new(ErrorCode::CrossSite, "a page of another site can't sign in here"));
+    }
+    if !state.sign_ins.take(state.client_address(&request), rate_limit::now()) {
+        state.request_metrics.count_rate_limited();
+        return Err(ApiError::rate_limited("too many sign-ins from this address within a second", 1));
+    }
+    let shape = json::read_within(&request, payload, SIGN_IN_LIMIT_BYTES).await?;
+    let secret = begin(&state, shape).await?;
+    if let Some(former) = former(&state, &request) {
+        end(&state, former).await?;
+    }
+    Ok(with_cookie(&cookie::set(state.is_https(&request), &secret)))
+}
+
+/// Checks what a browser signs in with, and returns the value of its cookie.
+async fn begin(state: &AppState, shape: SignInShape) -> Result<String, ApiError> {
+    let now = state.engine.clock().now();
+    match shape {
+        SignInShape { token: Some(token), code: None, share: None } => {
+            begin_session(state, "token", move |registry| registry.begin_session(&token, now)).await
+        }
+        SignInShape { token: None, code: Some(code), share: None } => {
+            begin_session(state, "code", move |registry| registry.begin_session_by_code(&code, now)).await
+        }
+        // Whoever has a share has its link anyway, so that its cookie is the share itself: readers cost no memory and no disk.
+        SignInShape { token: None, code: None, share: Some(share) } => match state.engine.registry().share_of(&share, now) {
+            Ok(_) => Ok(share),
+            Err(_) => Err(refused("share")),
+        },
+        SignInShape { token: None, code: None, share: None } => {
+            Err(ApiError::new(ErrorCode::MissingParameter, "one of `token`, `code` and `share` is required").with_param("token"))
+        }
+        _ => Err(ApiError::parameter("token", "only one of `token`, `code` and `share` may be given")),
+    }
+}
+
+fn refused(what: &str) -> ApiError {
+    ApiError::unauthenticated(format!("the {what} is unknown, used, revoked or expired"))
+}
+
+async fn begin_session(
+    state: &AppState,
+    what: &str,
+    begin: impl FnOnce(&Registry) -> Result<(BrowserSession, Secret), SignInError> + Send + 'static,
+) -> Result<String, ApiError> {
+    let begun = management::on_engine(state, move |engine| match begin(engine.registry()) {
+        Ok((_, secret)) => Ok(Some(secret)),
+        Err(SignInError::Refused) => Ok(None),
+        Err(SignInError::Registry(error)) => Err(error),
+    });
+    Ok(begun.await?.ok_or_else(|| refused(what))?.expose().to_owned())
+}
+
+/// The session of a request's cookie, if it counts.
+fn former(state: &AppState, request: &HttpRequest) -> Option<Arc<BrowserSession>> {
+    match Credential::of(state, request) {
+        Ok(Credential::Cookie(cookie)) => state.engine.registry().session(&cookie, state.engine.clock().now()),
+        Ok(Credential::Bearer(_)) | Err(_) => None,
+    }
+}
+
+async fn end(state: &AppState, session: Arc<BrowserSession>) -> Result<(), ApiError> {
+    management::on_engine(state, move |engine| engine.registry().end_session(&session)).await
+}
+
+fn with_cookie(cookie: &str) -> HttpResponse {
+    let mut response = HttpResponse::NoContent();
+    response.insert_header((header::SET_COOKIE, cookie));
+    response.insert_header((header::CACHE_CONTROL, HeaderValue::from_static("no-store"))).finish()
+}
+
+/// Who is signed in: by the cookie of the page, or by the token or share that is sent.
+#[utoipa::path(
+    get, path = "/session", tag = "sign-in", operation_id = "show_session",
+    responses(
+        (status = 200, description = "The rights, and the projects.", body = SessionAnswer, example = json!({
+            "role": "owner", "scopes": ["analytics:read", "revenue:read"],
+            "projects": [{"project_id": "prj_0123456789A", "name": "Shop", "currency": "EUR"}],
+            "share": false, "timezone": "Europe/Zurich", "expires_at": "2024-03-15T09:30:00.000Z"
+        })),
+        NotModified, TokenErrors,
+    ),
+)]
+pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let Caller { token, share, .. } = auth::anybody(&state, &request)?;
+    NoParameters::check(&request)?;
+    let registry = state.engine.registry();
+    let organization = registry.organization(token.organization)?;
+    let session = former(&state, &request).map(|session| session.expires_at());
+    let answer = SessionAnswer {
+        role: token.role,
+        scopes: token.scopes.clone(),
+        projects: projects(registry, &token)?,
+        share: share.is_some(),
+        timezone: organization.timezone.name().to_owned(),
+        expires_at: earlier(session, token.expires_at).map(Timestamp::from),
+    };
+    etag::json(&request, &answer)
+}
+
+/// The projects that a token can show, oldest first.
+fn projects(registry: &Registry, token: &ApiToken) -> Result<Vec<SessionProject>, RegistryError> {
+    let projects = registry.projects(token.organization)?;
+    let is_shown = |project: &Project| token.project.is_none_or(|own| own == project.id);
+    Ok(projects.iter().filter(|project| is_shown(project)).map(|project| SessionProject::from(&**project)).collect())
+}
+
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(other).min()
+}
+
+/// Signs the browser out: its cookie is worth nothing from the next request on, and its streams end.
+#[utoipa::path(
+    delete, path = "/session", tag = "sign-in", operation_id = "sign_out",
+    responses(
+        (status = 204, description = "The browser is signed out.", headers(("set-cookie" = String, description = "Removes the cookie."))),
+        TokenErrors, UnavailableErrors,
+    ),
+    security(("session" = []))
+)]
+pub(crate) async fn sign_out(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let credential = Credential::of(&state, &request)?;
+    NoParameters::check(&request)?;
+    if let Credential::Bearer(_) = credential {
+        return Err(ApiError::unauthenticated("the request has no cookie, so that there is no session to end"));
+    }
+    if let Some(session) = former(&state, &request) {
+        end(&state, session).await?;
+    }
+    Ok(with_cookie(&cookie::clear(state.is_https(&request))))
+}
+
+/// Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes, and before the server stops. An organization has
+/// 100 such codes; one more ends the oldest.
+#[utoipa::path(
+    post, path = "/session/codes", tag = "sign-in", operation_id = "create_sign_in_code",
+    responses(
+        (status = 201, description = "The code, which is shown this once.", body = CodeAnswer, example = json!({
+            "code": "lc_0123456789abcdefghijklmnopqrstuv",
+            "url": "https://stats.example/#code=lc_0123456789abcdefghijklmnopqrstuv",
+            "expires_at": "2024-03-01T09:35:00.000Z"
+        })),
+        TokenErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("api_token" = []))
+)]
+pub(crate) async fn create_code((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let caller = auth::token_holder(&state, &request)?;
+    NoParameters::check(&request)?;
+    let EmptyBody = json::read_within(&request, payload, SIGN_IN_LIMIT_BYTES).await?;
+    let base = state.base_url(&request)?;
+    let registry = state.engine.registry();
+    let now = state.engine.clock().now();
+    let (code, expires_at) = registry.create_sign_in_code(caller.organization(), &caller.token.token_id, now)?;
+    let code = code.expose().to_owned();
+    let url = format!("{base}/#code={code}");
+    Ok(management::created(&CodeAnswer { code, url, expires_at: expires_at.into() }))
+}

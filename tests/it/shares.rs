@@ -1,0 +1,200 @@
+//! Shares: what their readers see, and that they see nothing else.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::errors::assert_refused;
+use crate::live::{Stream, bye};
+use crate::server::TestServer;
+use crate::sign_in::{by_page, cookie, documented};
+use crate::tenant::{Tenant, now_ms, rfc3339};
+
+/// Makes a share. Returns the answer and the secret.
+fn share(tenant: &Tenant, body: &Value) -> (Value, String) {
+    let made = tenant.post(&tenant.path("shares"), body).ok(201);
+    let url = made["url"].as_str().expect("a URL").to_owned();
+    let id = made["share_id"].as_str().expect("an id");
+    let secret = url.strip_prefix(&format!("http://headcount.test/ui/share/{id}#share=")).expect("the link of the share");
+    (made.clone(), secret.to_owned())
+}
+
+/// What a share may ask for, with a body that it may send.
+const FIGURES: [(&str, &str); 2] = [
+    ("analytics/count-unique-users-per-day", r#"{"filters": [{"field": "url", "operator": "is_set"}]}"#),
+    ("analytics/aggregate", r#"{"start_date": "2024-03-01", "group_by": "browser"}"#),
+];
+const MONEY: [&str; 4] = ["revenue/metrics", "revenue/timeseries", "revenue/by-attribution", "revenue/ltv-cohorts"];
+/// Operations of the page, which other parts of the server may have.
+const MORE_FIGURES: [&str; 5] = ["report", "breakdown", "traffic", "retention", "fields"];
+
+#[test]
+fn a_share_may_read_figures_of_its_project_and_nothing_else() {
+    let tenant = Tenant::new();
+    tenant.peopled();
+    for revenue in [false, true] {
+        let (_, secret) = share(&tenant, &json!({"name": "board", "revenue": revenue}));
+        let cookie = cookie(&tenant, &json!({"share": secret}));
+        let as_reader = |call: Call| [tenant.send(by_page(call.clone(), &cookie)), tenant.send(call.bearer(&secret))];
+        for (path, body) in FIGURES {
+            for answer in as_reader(Call::post(tenant.path(path)).text("application/json", body)) {
+                answer.ok(200);
+            }
+        }
+        for path in MONEY {
+            for answer in as_reader(Call::get(tenant.path(path))) {
+                match revenue {
+                    true => drop(answer.ok(200)),
+                    false => assert_refused(path, &answer, 403, "share_forbidden", None),
+                }
+            }
+        }
+        let shown = as_reader(Call::get("/session"))[0].ok(200);
+        assert_eq!((&shown["share"], &shown["projects"][0]["project_id"]), (&json!(true), &json!(tenant.project)));
+        assert_eq!(shown["projects"].as_array().expect("projects").len(), 1);
+        // Everything else of the document.
+        let is_allowed = |path: &str| {
+            let rest = path.strip_prefix("/projects/{project_id}/").unwrap_or_default();
+            FIGURES.iter().any(|(figures, _)| *figures == rest)
+                || MONEY.contains(&rest)
+                || rest.strip_prefix("analytics/").is_some_and(|name| MORE_FIGURES.contains(&name))
+                || rest == "live"
+        };
+        let mut refused = 0;
+        for (method, name, path, takes_cookie) in documented(&tenant) {
+            if !takes_cookie && name != "/session/codes" || is_allowed(&name) || name == "/session" {
+                continue;
+            }
+            let call = Call::new(method, path);
+            let call = if method == "GET" { call } else { call.json(&json!({})) };
+            for (way, answer) in ["cookie", "bearer"].iter().zip(as_reader(call)) {
+                let what = format!("{method} {name} by {way}");
+                if name == "/session/codes" && *way == "cookie" {
+                    assert_refused(&what, &answer, 401, "invalid_credential", None);
+                } else {
+                    assert_refused(&what, &answer, 403, "share_forbidden", None);
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 100, "{refused}");
+    }
+}
+
+#[test]
+fn a_share_names_no_people_and_no_companies() {
+    let tenant = Tenant::new();
+    tenant.peopled();
+    let (_, secret) = share(&tenant, &json!({"name": "board", "revenue": true}));
+    let ask = |path: &str, body: Value| tenant.send(Call::post(tenant.path(path)).bearer(&secret).json(&body));
+    let aggregate = |more: Value| {
+        let mut body = json!({"start_date": "2024-03-01"});
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        ask("analytics/aggregate", body)
+    };
+    let filter = |field: &str| json!([{"field": "url", "operator": "is_set"}, {"field": field, "operator": "is_set"}]);
+    let table: [(Answer, &str); 8] = [
+        (aggregate(json!({"group_by": "user_id"})), "group_by"),
+        (aggregate(json!({"group_by": "group_id"})), "group_by"),
+        (aggregate(json!({"metadata_field": "email"})), "metadata_field"),
+        (aggregate(json!({"group_by": "browser", "sum_metadata_field": "total"})), "sum_metadata_field"),
+        (aggregate(json!({"group_by": "browser", "filters": filter("user_id")})), "filters[1].field"),
+        (ask("analytics/count-unique-users-per-day", json!({"filters": filter("metadata.email")})), "filters[1].field"),
+        (ask("analytics/count-unique-users-per-day", json!({"filters": filter("user_id")})), "filters[1].field"),
+        (ask("analytics/count-unique-users-per-day", json!({"filters": filter("group_id")})), "filters[1].field"),
+    ];
+    for (answer, param) in table {
+        assert_refused(param, &answer, 403, "share_forbidden", Some(param));
+    }
+    // Another project, known or not.
+    let other = tenant.project(&json!({"name": "other"}));
+    let path = format!("/projects/{}/revenue/metrics", other.id);
+    assert_refused("a sibling", &tenant.send(Call::get(path).bearer(&secret)), 403, "project_forbidden", None);
+    let unknown = tenant.send(Call::get("/projects/prj_00000000000/revenue/metrics").bearer(&secret));
+    assert_refused("no project", &unknown, 404, "not_found", None);
+}
+
+#[test]
+fn streams_of_shares_have_no_messages_and_end_with_them() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let (made, secret) = share(&tenant, &json!({"name": "board"}));
+    let cookie = cookie(&tenant, &json!({"share": secret}));
+    let mut by_cookie = Stream::open_with(&tenant, &format!("cookie: {cookie}\r\nsec-fetch-site: same-origin\r\n"));
+    let mut by_bearer = Stream::open(&tenant, &secret, None);
+    let mut owner = Stream::open(&tenant, &tenant.token, None);
+    for stream in [&mut by_cookie, &mut by_bearer, &mut owner] {
+        stream.read().expect("a snapshot");
+    }
+    tenant.recorded(&json!({"name": "signup", "user_id": "ada", "notify": true, "message": "Ada signed up"}));
+    owner.read_until(|shown| shown["today"]["events"] == 1);
+    server.restart();
+    // Sessions and shares are still there.
+    let mut streams = [
+        Stream::open_with(&tenant, &format!("cookie: {cookie}\r\nsec-fetch-site: same-origin\r\n")),
+        Stream::open(&tenant, &secret, None),
+    ];
+    for stream in &mut streams {
+        let shown = stream.read().expect("a snapshot");
+        assert!(!format!("{shown:?}").contains("revenue"), "{shown:?}");
+    }
+    tenant.recorded(&json!({"name": "signup", "user_id": "bob", "notify": true, "message": "Bob signed up"}));
+    let path = tenant.path(&format!("shares/{}", made["share_id"].as_str().expect("an id")));
+    assert_eq!(tenant.delete(&path).status, 204);
+    let revoked = Instant::now();
+    for mut stream in streams {
+        loop {
+            let sent = stream.read().expect("a reason before the end");
+            let shown = format!("{sent:?}");
+            assert!(!shown.contains("notification") && !shown.contains("Bob"), "{shown}");
+            if shown.contains("bye") {
+                assert!(shown.contains("unauthorized"), "{shown}");
+                break;
+            }
+        }
+    }
+    println!("streams of a share ended {} ms after it was revoked", revoked.elapsed().as_millis());
+    for answer in [tenant.send(by_page(Call::get("/session"), &cookie)), tenant.send(Call::get("/session").bearer(&secret))] {
+        assert_refused("a revoked share", &answer, 401, "invalid_credential", None);
+    }
+    let again = crate::sign_in::sign_in(&tenant, &json!({"share": secret}));
+    assert_refused("a revoked share", &again, 401, "invalid_credential", None);
+    let _ = bye(&mut Stream::open(&tenant, &tenant.token, None));
+}
+
+#[test]
+fn shares_are_managed_by_admins_and_audited() {
+    let tenant = Tenant::new();
+    let expires_at = rfc3339(now_ms() + 3_600_000);
+    let body = json!({"name": "board", "expires_at": expires_at, "embed_origins": ["https://Acme.com"], "revenue": true});
+    let (made, secret) = share(&tenant, &body);
+    assert_eq!(made["embed_origins"], json!(["https://acme.com"]));
+    let id = made["share_id"].as_str().expect("an id");
+    let listed = tenant.get(&tenant.path("shares")).ok(200);
+    assert_eq!(listed["shares"][0]["share_id"], id);
+    assert!(!listed.to_string().contains(&secret) && listed["shares"][0].get("url").is_none());
+    // Who doesn't see money can't share it.
+    let admin = tenant.token("admin", &["admin", "analytics:read"], Some(&tenant.project));
+    let call = |body: &Value| tenant.send(Call::post(tenant.path("shares")).bearer(&admin).json(body));
+    assert_refused("money", &call(&json!({"name": "s", "revenue": true})), 403, "insufficient_scope", None);
+    call(&json!({"name": "s"})).ok(201);
+    for (body, param) in [
+        (json!({}), "name"),
+        (json!({"name": ""}), "name"),
+        (json!({"name": "s", "expires_at": "2001-01-01T00:00:00Z"}), "expires_at"),
+        (json!({"name": "s", "embed_origins": ["https://a.example/b"]}), "embed_origins[0]"),
+        (json!({"name": "s", "revenue": "yes"}), "revenue"),
+    ] {
+        let answer = tenant.post(&tenant.path("shares"), &body);
+        assert_eq!((answer.status, &answer.json()["error"]["param"]), (400, &json!(param)), "{body}");
+    }
+    assert_eq!(tenant.delete(&tenant.path(&format!("shares/{id}"))).status, 204);
+    assert_eq!(tenant.delete(&tenant.path(&format!("shares/{id}"))).status, 404);
+    let entries = tenant.get(&format!("/audit-log?target_id={id}")).ok(200);
+    let actions: Vec<&Value> = entries["entries"].as_array().expect("entries").iter().map(|entry| &entry["action"]).collect();
+    assert_eq!(actions, ["share.revoked", "share.created"]);
+    assert_eq!(entries["entries"][1]["changes"]["revenue"]["to"], true);
+    assert!(!entries.to_string().contains(&secret[3..]));
+}
