@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { Refusal, ask, change, forgetAnswers, signedOut } from "./api/client";
+import { Refusal, ask, change, forgetAnswers, goWithSecret, signedOut } from "./api/client";
 import type { Session } from "./api/types";
 import { HOME, address, go, usePlace } from "./lib/router";
 import { Failure } from "./parts/Card";
@@ -14,6 +14,10 @@ async function takeInvitation(): Promise<string | undefined> {
   const [code, share] = [parts.get("code"), parts.get("share")];
   if (!code && !share) return;
   history.replaceState(null, "", location.pathname + location.search);
+  if (share && self !== top) {
+    goWithSecret(share);
+    return;
+  }
   try {
     await change("POST", "/session", code ? { code } : { share });
   } catch (error) {

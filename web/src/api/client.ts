@@ -27,6 +27,16 @@ interface Kept {
 const MOST_KEPT = 200;
 const kept = new Map<string, Kept>();
 
+/** The secret of a share: pages in frames of other sites have no cookie. */
+let secret: string | null = null;
+
+export function goWithSecret(share: string): void {
+  secret = share;
+}
+
+/** Whether requests that can't have headers, such as streams, are known to the server. */
+export const hasCookie = () => secret === null;
+
 /** Told when the server knows the browser no more. */
 export const signedOut = new EventTarget();
 
@@ -43,8 +53,9 @@ async function refusal(answer: Response): Promise<Refusal> {
 }
 
 async function send(path: string, options: RequestInit): Promise<Response> {
+  const headers = { ...(options.headers as Record<string, string>), ...(secret && { authorization: `Bearer ${secret}` }) };
   try {
-    return await fetch(path, { ...options, credentials: "same-origin", redirect: "error" });
+    return await fetch(path, { ...options, headers, credentials: secret ? "omit" : "same-origin", redirect: "error" });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Refusal(0, "network", "The server can't be reached.");

@@ -1,7 +1,7 @@
 // One stream for all tabs of a browser: browsers open six connections to a server at most. The tab that has the lock reads it, the others listen to that tab.
 
 import { useEffect, useState } from "preact/hooks";
-import { ask } from "./client";
+import { ask, hasCookie } from "./client";
 import type { LiveFrame, LiveNotification, Report } from "./types";
 
 export type LiveStatus = "waiting" | "live" | "polling" | "lost" | "refused";
@@ -61,7 +61,7 @@ class LiveFeed {
 
   private start(): void {
     if (this.stop) return;
-    if (!navigator.locks || !this.channel) {
+    if (!navigator.locks || !this.channel || !hasCookie()) {
       this.stop = this.poll();
       return;
     }
