@@ -141,9 +141,9 @@ const BREAKDOWNS = [
   ["Acquisition", "Channels", "acquisition_channel", "unique_users"],
   ["Acquisition", "Media", "medium", "unique_users"],
   ["Acquisition", "Campaigns", "campaign", "unique_users"],
-  ["Pages", "Top", "path", "pageviews"],
-  ["Pages", "Entries", "entry_url", "sessions"],
-  ["Pages", "Exits", "exit_url", "sessions"],
+  ["Content", "Pages", "path", "pageviews"],
+  ["Content", "Entries", "entry_url", "sessions"],
+  ["Content", "Exits", "exit_url", "sessions"],
   ["Devices", "Browsers", "browser", "unique_users"],
   ["Devices", "Systems", "os", "unique_users"],
 ];

@@ -44,7 +44,7 @@ const FIGURES: Record<Figure, Shown> = {
 
 const CARDS: [string, Dimension[]][] = [
   ["Acquisition", SOURCES],
-  ["Pages", PAGES_OF_SITE],
+  ["Content", PAGES_OF_SITE],
   ["Places", PLACES],
   ["Devices", DEVICES],
 ];

@@ -8,7 +8,7 @@ export const SOURCES: Dimension[] = [
 ];
 
 export const PAGES_OF_SITE: Dimension[] = [
-  { id: "top", name: "Top", field: "path", figure: "pageviews" },
+  { id: "path", name: "Pages", field: "path", figure: "pageviews" },
   { id: "entry", name: "Entries", field: "entry_url", figure: "sessions" },
   { id: "exit", name: "Exits", field: "exit_url", figure: "sessions" },
   { id: "host", name: "Hosts", field: "hostname", figure: "pageviews" },

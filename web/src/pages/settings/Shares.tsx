@@ -29,7 +29,7 @@ export function Shares() {
         { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
         { name: "Revenue", value: ({ revenue }) => revenue, show: ({ revenue }) => (revenue ? "shown" : "hidden") },
         { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
-        { name: "Until", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? longDay(expires_at.slice(0, 10)) : "it is revoked"), isNumber: true },
+        { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? longDay(expires_at.slice(0, 10)) : "never"), isNumber: true },
       ]}
       remove={{
         verb: "Revoke",

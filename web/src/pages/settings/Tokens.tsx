@@ -37,7 +37,7 @@ export function Tokens() {
         { name: "Scopes", value: ({ scopes }) => scopes.join(", "), show: ({ scopes }) => <span class={layout.quiet}>{scopes.length === SCOPES.length ? "all" : scopes.join(", ")}</span> },
         { name: "Of", value: ({ project_id }) => project_id ?? "", show: ({ project_id }) => (project_id ? <code class={layout.mono}>{project_id}</code> : "the organization") },
         { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
-        { name: "Until", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? longDay(expires_at.slice(0, 10)) : "it is revoked"), isNumber: true },
+        { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? longDay(expires_at.slice(0, 10)) : "never"), isNumber: true },
       ]}
       remove={{
         verb: "Revoke",
