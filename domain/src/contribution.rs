@@ -5,6 +5,8 @@
 pub enum EntityKind {
     /// One identity.
     Identity,
+    /// An identity that has an id and so can come back, in addition to [`Self::Identity`]: not a cookieless visitor.
+    WithId,
     /// One account: a company, or an identity that has none.
     Account,
     /// The events of nobody (without consent): money, but never a user and never an account.

@@ -68,6 +68,7 @@ endpoints! {
     events::track => import;
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
+    retention => retention;
     intake => intake;
     live => live;
     raw_events::list => list;

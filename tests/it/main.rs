@@ -13,6 +13,7 @@
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`intake`] | what arrived, and why some of it was not recorded |
+//! | [`retention`] | who came back |
 //! | [`live`] | the stream of what happens now |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
@@ -71,6 +72,7 @@ mod questions;
 mod rate_limits;
 mod raw_events;
 mod reindex;
+mod retention;
 mod revocation;
 mod scans;
 mod secrets;

@@ -64,9 +64,10 @@ const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 12] = [
+pub(crate) const OF_PROJECT: [Operation; 13] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
+    read("/projects/{project}/analytics/retention", "analytics:read", Role::Member),
     read("/projects/{project}/intake", "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/timeseries", "revenue:read", Role::Admin),
@@ -161,7 +162,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 63] = [
+pub(crate) const PATHS: [(&str, &[&str]); 64] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -180,6 +181,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 63] = [
     ("/projects/{project}/import", &["POST"]),
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
     ("/projects/{project}/analytics/aggregate", &["POST"]),
+    ("/projects/{project}/analytics/retention", &["GET", "HEAD"]),
     ("/projects/{project}/intake", &["GET", "HEAD"]),
     ("/projects/{project}/live", &["GET", "HEAD"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),

@@ -8,7 +8,7 @@ use super::touch::TouchAt;
 use crate::cache::paged::day_sort_key;
 use crate::contribution::Sign;
 use crate::moment::Moment;
-use crate::time::{Day, Instant};
+use crate::time::{CohortInterval, Day, Instant};
 
 impl Facts {
     /// Returns the range of adding or taking out `sums` on `day`. A day that becomes active or inactive also changes the
@@ -24,7 +24,16 @@ impl Facts {
         let first_day = new_day && self.first_day().is_none_or(|first| day <= first);
         let next = || self.days.after(number).and_then(|next| i32::try_from(next).ok()).map(Day);
         let last = if new_day { next().unwrap_or(day) } else { day };
-        DirtyRange { days: Span { first: day, last }, new_day, first_day, money: sums.money.is_some(), ..DirtyRange::NONE }
+        // The first active day becomes `day`, or that after `day`.
+        let other = match sign {
+            _ if !first_day => Some(day),
+            Sign::Plus => self.first_day(),
+            Sign::Minus => next(),
+        };
+        let moves = |interval: CohortInterval| other.is_none_or(|other| interval.number_of(other) != interval.number_of(day));
+        let (first_week, first_month) = (moves(CohortInterval::Week), moves(CohortInterval::Month));
+        let (days, money) = (Span { first: day, last }, sums.money.is_some());
+        DirtyRange { days, new_day, first_day, first_week, first_month, money, ..DirtyRange::NONE }
     }
 
     /// Returns the range of replacing the sessions `joined` by `session`, their merge.

@@ -59,6 +59,10 @@ pub struct DirtyRange {
     pub new_day: bool,
     /// Whether the first active day changes.
     pub first_day: bool,
+    /// Whether the week of the first active day changes.
+    pub first_week: bool,
+    /// Whether the month of the first active day changes.
+    pub first_month: bool,
     /// Whether money changes.
     pub money: bool,
     /// The orders that are added or removed, or whose row by last touch changes.
@@ -85,6 +89,8 @@ impl DirtyRange {
         days: Span::ALL,
         new_day: true,
         first_day: true,
+        first_week: true,
+        first_month: true,
         money: true,
         orders: Times::ALL,
         inline: Times::NONE,
@@ -101,6 +107,8 @@ impl DirtyRange {
         days: Span { first: Day(i32::MAX), last: Day(i32::MIN) },
         new_day: false,
         first_day: false,
+        first_week: false,
+        first_month: false,
         money: false,
         orders: Times::NONE,
         inline: Times::NONE,

@@ -9,7 +9,7 @@ use super::session::{SESSION_GAP_MS, Session};
 use crate::cache::paged::{SortKey, day_sort_key, first_in_day, last_in_day};
 use crate::fault::Fault;
 use crate::moment::Moment;
-use crate::time::{Day, Instant};
+use crate::time::{CohortInterval, Day, Instant};
 
 /// Loads a page by its serial number.
 pub trait LoadFactsPage: FnMut(u32) -> Result<FactsPage, Fault> {}
@@ -118,6 +118,20 @@ impl Facts {
     /// # Errors The error of `page`.
     pub fn load_count(&mut self, hit: &DailyCount, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.daily_counts.load(hit.sort_key(), hit.sort_key(), page)
+    }
+
+    /// Loads the days that contributions to cohorts read within `change`, beyond those of [`Facts::load_change`].
+    ///
+    /// # Errors The error of `page`.
+    pub fn load_followed(&mut self, change: DirtyRange, page: impl LoadFactsPage) -> Result<(), Fault> {
+        let Some(first) = self.first_day() else { return Ok(()) };
+        let interval = match (change.first_week, change.first_month) {
+            (_, true) => CohortInterval::Month,
+            (true, false) => CohortInterval::Week,
+            (false, false) => return Ok(()),
+        };
+        // A month's cohort is followed for longer than a week's. If the first day becomes an earlier one, less is followed afterwards.
+        self.load_days(Span { first, last: interval.last_followed(first) }, page)
     }
 
     /// Loads the pages that contributions within `change` read.

@@ -26,6 +26,9 @@ impl<S: Source> Fold<'_, S> {
         identity.facts.load_day(day, named, page)?;
         let change = identity.facts.change_of_day(day, sums, Sign::Plus);
         identity.facts.load_change(change, page)?;
+        if identity.id.is_sent() {
+            identity.facts.load_followed(change, page)?;
+        }
         contribute_own(self.project, identity, &change, Sign::Minus);
         // Days without consent never move to another company, so their group is not kept.
         let kept = named.filter(|_| super::level(identity) != EntityKind::Nobody);

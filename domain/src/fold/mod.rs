@@ -206,4 +206,7 @@ fn contribute_own(project: &mut Project, identity: &Identity, change: &DirtyRang
     if level == EntityKind::Identity && identity.company.is_none() {
         project.rollups.contribute(EntityKind::Account, &identity.facts, sign, change);
     }
+    if change.new_day && identity.id.is_sent() {
+        project.rollups.contribute(EntityKind::WithId, &identity.facts, sign, change);
+    }
 }

@@ -32,6 +32,12 @@ impl KeyHasher {
 }
 
 impl IdentityId {
+    /// Whether events name the identity by an id that they were sent with. Nothing else can come back on another day.
+    #[must_use]
+    pub fn is_sent(&self) -> bool {
+        matches!(self, Self::User(_) | Self::Anonymous(_))
+    }
+
     /// Returns the id as sent; empty for visitors and for events without an identity.
     #[must_use]
     pub fn text(&self) -> String {

@@ -167,6 +167,17 @@ pub struct Traffic {
     pub by_channel: Vec<TrafficRow>,
 }
 
+/// The people who were first seen in one interval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetentionCohort {
+    /// The Monday of the week, `YYYY-MM-DD`, or the month, `YYYY-MM`.
+    pub cohort: String,
+    /// The number of identities.
+    pub users: u64,
+    /// How many of them were active, by interval, from that of the cohort to the running one.
+    pub returned: Vec<u64>,
+}
+
 /// The selector of an identity in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentitySelector {

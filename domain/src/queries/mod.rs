@@ -13,6 +13,6 @@ pub use organization::{
 };
 pub use partial::{Projects, Query, Reader};
 pub use project::{
-    AttributionQuery, CohortsQuery, EventVisit, IntakeQuery, LinkedQuery, RevenueMetricsQuery, RevenueSeriesQuery, TodayQuery,
-    TrafficQuery, UniqueUsersQuery, VisitsQuery,
+    AttributionQuery, CohortsQuery, EventVisit, IntakeQuery, LinkedQuery, RetentionQuery, RevenueMetricsQuery,
+    RevenueSeriesQuery, TodayQuery, TrafficQuery, UniqueUsersQuery, VisitsQuery,
 };

@@ -7,6 +7,7 @@ mod cohorts;
 pub mod distinct;
 mod group_activity;
 mod receipts;
+mod retention;
 mod revenue;
 mod rollup;
 mod traffic;
@@ -21,6 +22,7 @@ pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
 pub(crate) use receipts::quarter_of;
 pub use receipts::{Quarter, Receipts, ReceiptsByQuarter, beginning_of};
+pub use retention::{CohortAndOffset, RetentionByMonth, RetentionByWeek};
 pub use revenue::{DayAndCurrency, MoneyRow, Revenue};
 pub use rollup::Rollup;
 pub use traffic::{DayAndTouch, TrafficByTouch, Visits};
@@ -169,6 +171,8 @@ rollups! {
         traffic: TrafficByTouch,
         deferred_by_identity: DeferredByIdentity,
         deferred_by_account: DeferredByAccount,
+        retention_by_week: RetentionByWeek,
+        retention_by_month: RetentionByMonth,
     }
     // Not sums over entities' facts: folding maintains these rows directly.
     kept: {

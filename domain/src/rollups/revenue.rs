@@ -86,7 +86,7 @@ impl Rollup for Revenue {
     const FIGURE: FigureKind = FigureKind::Money;
 
     fn concerned(level: EntityKind, change: &DirtyRange) -> bool {
-        level != EntityKind::Account && change.money
+        matches!(level, EntityKind::Identity | EntityKind::Nobody) && change.money
     }
 
     fn contribute(_: EntityKind, facts: &Facts, change: &DirtyRange, sign: Sign, cells: &mut Cells<DayAndCurrency, MoneyRow>) {

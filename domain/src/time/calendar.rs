@@ -103,6 +103,13 @@ impl Month {
         self.0.rem_euclid(12) + 1
     }
 
+    /// Returns the first day of the month. Saturates at the last representable day.
+    #[must_use]
+    pub fn first_day(self) -> Day {
+        let days = days_from_civil(self.year(), self.of_year(), 1);
+        Day(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
+    }
+
     /// Returns the next month.
     #[must_use]
     pub const fn next(self) -> Month {

@@ -2,11 +2,13 @@
 //! functions that depend on today take `now`.
 
 mod calendar;
+mod cohort_interval;
 mod instant;
 mod timezone;
 mod window;
 
 pub use calendar::{Day, Month};
+pub use cohort_interval::CohortInterval;
 pub use instant::{ClampedTime, EARLIEST, Instant, MAX_AHEAD_MS, TooEarly, clamp_timestamp};
 pub use timezone::{Timezone, UnknownTimezone};
 pub use window::{BeforeFloor, DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS, Window, WindowError};

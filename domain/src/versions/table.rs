@@ -55,6 +55,8 @@ const PART_OF_DAY_0: i32 = 1 << 28;
 impl StoredCells for DayVersions {
     const TAG: u8 = 24;
     const NAME: &'static str = "day_versions";
+    /// Version 2 has retention.
+    const VERSION: u8 = 2;
     type Key = DayAndFigure;
     type Value = i64;
 }

@@ -19,12 +19,22 @@ pub enum FigureKind {
     Traffic,
     /// Cohorts, which have no days.
     Cohorts,
+    /// People who came back, by cohort; without days, too.
+    Retention,
 }
 
 impl FigureKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 7] =
-        [Self::Events, Self::Users, Self::Accounts, Self::Money, Self::Attribution, Self::Traffic, Self::Cohorts];
+    pub const ALL: [Self; 8] = [
+        Self::Events,
+        Self::Users,
+        Self::Accounts,
+        Self::Money,
+        Self::Attribution,
+        Self::Traffic,
+        Self::Cohorts,
+        Self::Retention,
+    ];
     /// The number of kinds.
     pub const COUNT: usize = Self::ALL.len();
 }

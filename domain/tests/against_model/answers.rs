@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use headcount_domain::money::Currency;
 use headcount_domain::queries::{
-    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentitySelector, IntakeQuery, Unconverted,
-    company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
+    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentitySelector, IntakeQuery, RetentionQuery,
+    Unconverted, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
 };
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_histories::Step;
@@ -37,6 +37,8 @@ pub(crate) fn is_answered(step: &Step) -> bool {
                 | "group_key"
                 | "event_name"
                 | "filters"
+                | "interval"
+                | "cohorts"
                 | "group_by"
                 | "metadata_field"
                 | "sum_metadata_field"
@@ -293,6 +295,23 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
                 unreachable!("a list is in an object")
             };
             body.extend([("currency".to_owned(), currency), ("unconverted".to_owned(), unconverted(&answer.unconverted))]);
+            Ok(Json::Object(body))
+        }
+        "analytics/retention" => {
+            let (interval, cohorts) = (params.word("interval")?, params.count("cohorts", 60, 12)?);
+            let (today, timezone) = (held.policy.timezone.day_of(now), held.policy.timezone.name());
+            let answer = held.ask(&RetentionQuery { interval, cohorts: u8::try_from(cohorts).unwrap(), today }).unwrap();
+            let row = |row: &headcount_domain::queries::RetentionCohort| {
+                Json::object([
+                    ("cohort", text(&row.cohort)),
+                    ("users", number(row.users)),
+                    ("returned", Json::list(row.returned.iter().map(number))),
+                ])
+            };
+            let Json::Object(mut body) = list("cohorts", answer.rows.iter().map(row), answer.truncated) else {
+                unreachable!("a list is in an object")
+            };
+            body.extend([("interval".to_owned(), text(&interval)), ("timezone".to_owned(), Json::from(timezone))]);
             Ok(Json::Object(body))
         }
         "intake" => {

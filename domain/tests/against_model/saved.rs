@@ -167,6 +167,9 @@ impl Saved {
                     if level == EntityKind::Identity && identity.company.is_none() {
                         rollups.contribute(EntityKind::Account, facts, Sign::Plus, &DirtyRange::ANY);
                     }
+                    if identity.id.is_sent() {
+                        rollups.contribute(EntityKind::WithId, facts, Sign::Plus, &DirtyRange::ANY);
+                    }
                 }
                 AccountSlot::SPACE => {
                     let AccountSlot::Canonical(mut account) = decoded(bytes) else { continue };

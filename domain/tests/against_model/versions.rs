@@ -2,10 +2,10 @@
 
 use headcount_domain::intake::event::Event;
 use headcount_domain::queries::{
-    AttributionQuery, CohortsQuery, Dimension, EntityLevel, Query, RevenueMetricsQuery, RevenueSeriesQuery, TouchModel,
-    TrafficQuery, UniqueUsersQuery,
+    AttributionQuery, CohortsQuery, Dimension, EntityLevel, Query, RetentionQuery, RevenueMetricsQuery, RevenueSeriesQuery,
+    TouchModel, TrafficQuery, UniqueUsersQuery,
 };
-use headcount_domain::time::{Day, Window};
+use headcount_domain::time::{CohortInterval, Day, Instant, Timezone, Window};
 use headcount_domain::versions::{Depends, FigureKind};
 use headcount_histories::{History, Rng, Size, Step, Subject, model_of};
 use headcount_model::{Json, Model, Question, Sender};
@@ -77,6 +77,10 @@ fn of_rollups(windows: &[Window]) -> Vec<Probe> {
     }
     for level in [EntityLevel::Identity, EntityLevel::Account] {
         probes.push(Probe::of(CohortsQuery { level, limit: 60 }));
+    }
+    for interval in [CohortInterval::Week, CohortInterval::Month] {
+        let today = Timezone::UTC.day_of(Instant(NOW_MS));
+        probes.push(Probe::of(RetentionQuery { interval, cohorts: CohortInterval::FOLLOWED, today }));
     }
     probes
 }

@@ -279,3 +279,27 @@ fn an_event_costs_the_same_however_many_came_before() {
         assert!(times[5] < 5 * times[0].max(times[1]), "{}: {times:?}", shape.name);
     }
 }
+
+/// Each event is the first one of its user, on the day before the former first one.
+#[test]
+fn a_first_event_that_comes_ever_earlier_moves_few_rows() {
+    const DAYS: u64 = 2_500;
+    let (mut project, mut saved, hasher) = (Project::default(), Sizes::default(), KeyHasher::new([9; 16]));
+    let mut most_reads = 0;
+    for number in 0..DAYS {
+        let reads = saved.reads.get();
+        let event = events::at(-(number * 86_400_000).cast_signed());
+        project.apply(&event, number + 1, &hasher, &saved).unwrap();
+        most_reads = most_reads.max(saved.reads.get() - reads);
+        let rollups = &project.rollups;
+        let rows = [rollups.retention_by_week.len(), rollups.retention_by_month.len()];
+        assert!(rows.iter().all(|rows| (1..=60).contains(rows)), "{rows:?} rows on day {number}");
+        assert_eq!(rollups.retention_by_month.iter().map(|(_, count)| count).max(), Some(1));
+        if number.is_multiple_of(100) {
+            saved.save(&mut project);
+        }
+    }
+    assert_eq!([project.rollups.retention_by_week.len(), project.rollups.retention_by_month.len()], [60, 60]);
+    // The days of 60 months are in some 50 pages.
+    assert!(most_reads <= 100, "{most_reads} records and pages were read for one event");
+}

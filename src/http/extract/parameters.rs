@@ -3,7 +3,7 @@
 use headcount_domain::intake::admission::is_group_type;
 use headcount_domain::names::{NamedValues, UnknownName};
 use headcount_domain::text::cut_chars;
-use headcount_domain::time::Window;
+use headcount_domain::time::{CohortInterval, Day, Window};
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter as Documented, ParameterBuilder, ParameterIn};
@@ -52,6 +52,13 @@ pub(crate) struct Dates(pub(crate) Window);
 /// The parameters `start_date` and `end_date` of an answer about all time: read, and ignored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IgnoredDates;
+
+/// The parameter `interval`: the length of the intervals of cohorts, with the first day of the running one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunningInterval {
+    pub(crate) interval: CohortInterval,
+    pub(crate) first_day: Day,
+}
 
 /// The parameter `range_days`: the last days, today included.
 #[derive(Debug, Clone, Copy)]
@@ -216,6 +223,17 @@ impl Parameter for RangeDays {
 
     fn document(_: &'static str, _: &str) -> Vec<Documented> {
         Integer::<1, 365, 30>::document("range_days", "The number of calendar days up to today, today included.")
+    }
+}
+
+impl Parameter for RunningInterval {
+    fn read(query: &QueryString, name: &'static str, calendar: &Calendar) -> Result<Self, ApiError> {
+        let Choice(interval) = Choice::<CohortInterval>::read(query, name, calendar)?;
+        Ok(Self { interval, first_day: calendar.running(interval) })
+    }
+
+    fn document(name: &'static str, description: &str) -> Vec<Documented> {
+        Choice::<CohortInterval>::document(name, description)
     }
 }
 

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use actix_web::HttpRequest;
-use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::time::{CohortInterval, Day, Instant, Timezone, Window};
 use utoipa::openapi::path;
 
 use crate::http::app::AppState;
@@ -78,7 +78,14 @@ impl Calendar {
         window
     }
 
-    /// Returns the current day, if a window depends on it.
+    /// Returns the first day of the running interval: until it ends, the answer does not depend on the current day.
+    pub(crate) fn running(&self, interval: CohortInterval) -> Day {
+        let first = interval.first_day(interval.number_of(self.timezone.day_of(self.now)));
+        self.today.set(Some(first));
+        first
+    }
+
+    /// Returns the current day, or the first one of the running interval, if the answer depends on it.
     pub(crate) fn today(&self) -> Option<Day> {
         self.today.get()
     }

@@ -30,6 +30,7 @@ pub(crate) mod projects;
 pub(crate) mod public_keys;
 mod quotas;
 pub(crate) mod raw_events;
+pub(crate) mod retention;
 pub(crate) mod revenue;
 mod schemas;
 pub(crate) mod session;

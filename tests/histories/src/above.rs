@@ -15,7 +15,7 @@ pub fn above(mut question: Question, floor_of: impl Fn(&str) -> Option<NaiveDate
         return None;
     }
     let Some(floor) = project.and_then(|project| floor_of(&project)) else { return Some(question) };
-    if question.path.ends_with("/ltv-cohorts") {
+    if ["/ltv-cohorts", "/retention"].iter().any(|operation| question.path.ends_with(operation)) {
         return Some(question);
     }
     let floor = floor.to_string();

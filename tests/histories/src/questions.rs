@@ -132,6 +132,9 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
         asked.push(Question::get(&path("intake"), &[("range_days", "365")]));
         asked.push(get("revenue/metrics", None));
         asked.push(get("revenue/timeseries", None));
+        for interval in ["week", "month"] {
+            asked.push(Question::get(&path("analytics/retention"), &[("interval", interval), ("cohorts", "60")]));
+        }
         for level in ["account", "identity"] {
             asked.push(get("revenue/by-attribution", Some(level)));
             asked.push(get("revenue/ltv-cohorts", Some(level)));
@@ -177,7 +180,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
     // Leave out questions that show instants if these can't be compared.
-    let kinds = if history.live { 9 } else { 18 };
+    let kinds = if history.live { 10 } else { 19 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
         2 => dated(history, rng, &path("revenue/metrics")),
@@ -186,11 +189,12 @@ fn question(history: &History, rng: &mut Rng) -> Question {
         5 => cohorts(rng, &path("revenue/ltv-cohorts")),
         6 | 7 => aggregate(history, rng, &path("analytics/aggregate")),
         8 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
-        9 | 10 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
-        11 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
-        12 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
-        13 => of_company(rng),
-        14..17 => events(history, rng, &path("events")),
+        9 => retention(rng, &path("analytics/retention")),
+        10 | 11 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
+        12 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
+        13 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
+        14 => of_company(rng),
+        15..18 => events(history, rng, &path("events")),
         _ => of_groups(rng),
     }
 }
@@ -321,6 +325,17 @@ fn cohorts(rng: &mut Rng, path: &str) -> Question {
         add(&mut question, "level", rng.word(&["account", "identity"]));
     }
     limit(rng, &mut question, &["1", "2", "60", "61"]);
+    question
+}
+
+fn retention(rng: &mut Rng, path: &str) -> Question {
+    let mut question = Question::get(path, &[]);
+    if rng.chance(70) {
+        add(&mut question, "interval", rng.word(&["week", "month", "month", "year"]));
+    }
+    if rng.chance(80) {
+        add(&mut question, "cohorts", rng.word(&["1", "2", "60", "60", "60", "0", "61"]));
+    }
     question
 }
 

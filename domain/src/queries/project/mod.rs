@@ -3,6 +3,7 @@
 mod attribution;
 mod intake;
 mod live;
+mod retention;
 mod revenue;
 mod traffic;
 mod unique_users;
@@ -11,6 +12,7 @@ mod visits;
 pub use attribution::{AttributionQuery, CohortsQuery};
 pub use intake::IntakeQuery;
 pub use live::TodayQuery;
+pub use retention::RetentionQuery;
 pub use revenue::{RevenueMetricsQuery, RevenueSeriesQuery};
 pub use traffic::TrafficQuery;
 pub use unique_users::UniqueUsersQuery;

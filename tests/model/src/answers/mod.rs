@@ -11,6 +11,7 @@ mod groups;
 mod identities;
 mod intake;
 mod params;
+mod retention;
 mod revenue;
 mod unique_users;
 
@@ -169,6 +170,7 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
         "intake" => intake::intake(asked, project, params),
         "aggregate" => aggregate::aggregate(asked, project, params),
         "count-unique-users-per-day" => unique_users::count(asked, project, params),
+        "retention" => retention::retention(asked, project, params),
         "metrics" => revenue::metrics(asked, project, params),
         "timeseries" => revenue::timeseries(asked, project, params),
         "by-attribution" => attribution::by_attribution(asked, project, params),

@@ -1,0 +1,81 @@
+//! `GET /projects/{project_id}/analytics/retention`
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::Scope;
+use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth::MinRole;
+use crate::http::extract::parameters::{Limit, RunningInterval};
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::query::query_parameters;
+use crate::http::extract::question::ProjectQuestion;
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::answer::answer;
+use crate::http::respond::error::ApiError;
+
+query_parameters! {
+    /// The cohorts to return.
+    pub(crate) struct RetentionParameters {
+        /// The length of the intervals. Weeks begin on Monday; the days are those of the organization's timezone.
+        interval: RunningInterval,
+        /// The number of cohorts: the last so many intervals, the running one included.
+        cohorts: Limit<60, 12>,
+    }
+}
+
+/// Who came back, by the interval of the first event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RetentionAnswer {
+    /// The newest cohort first, also those without anybody.
+    cohorts: Vec<CohortOfUsers>,
+    /// `week` or `month`.
+    interval: String,
+    /// The timezone of the days.
+    timezone: String,
+    /// Whether the first event of somebody is older than these cohorts.
+    truncated: bool,
+}
+
+answer! {
+    /// The users who were first seen in one interval.
+    pub(crate) struct CohortOfUsers from RetentionCohort {
+        /// The Monday of the week, `YYYY-MM-DD`, or the month, `YYYY-MM`.
+        cohort: String,
+        /// How many users: those with a `user_id` or an `anonymous_id`. Cookieless visitors are new every day, and left out.
+        users: u64,
+        /// How many of them were active in each interval, from that of the cohort to the running one, which is not over.
+        returned: Vec<u64>,
+    }
+}
+
+/// Users by the week or month of their first event, and how many of them were active in each later one.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/analytics/retention", tag = "analytics", operation_id = "retention",
+    params(ProjectPath, RetentionParameters),
+    responses(
+        (status = 200, description = "The cohorts.", body = RetentionAnswer, example = json!({
+            "cohorts": [
+                {"cohort": "2026-03-09", "users": 40, "returned": [40]},
+                {"cohort": "2026-03-02", "users": 52, "returned": [52, 17]},
+                {"cohort": "2026-02-23", "users": 38, "returned": [38, 21, 12]},
+            ],
+            "interval": "week", "timezone": "Europe/Berlin", "truncated": true,
+        })),
+        NotModified, QuestionErrors, NotFoundErrors,
+    ),
+)]
+pub(crate) async fn retention(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<RetentionParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+    let RetentionParameters { interval: RunningInterval { interval, first_day }, cohorts } = question.parameters;
+    let answer = |cohorts: Listed<RetentionCohort>| RetentionAnswer {
+        cohorts: cohorts.rows.into_iter().map(CohortOfUsers::from).collect(),
+        interval: interval.to_string(),
+        timezone: question.subject.config.policy.timezone.name().to_owned(),
+        truncated: cohorts.truncated,
+    };
+    let cohorts = u8::try_from(cohorts.0).unwrap_or(u8::MAX);
+    question.reply_to(RetentionQuery { interval, cohorts, today: first_day }, answer).await
+}
