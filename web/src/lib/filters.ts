@@ -42,7 +42,7 @@ const MOST = 20;
 export const fieldName = (field: string) => FIELDS[field] ?? field.replace(/^metadata\./, "");
 
 export function write({ field, operator, value }: Filter): string {
-  const text = value === undefined ? "" : typeof value === "string" ? value : `json:${JSON.stringify(value)}`;
+  const text = value === undefined ? "" : typeof value === "string" && !value.startsWith("json:") ? value : `json:${JSON.stringify(value)}`;
   return [field, operator, text].map((part) => part.replaceAll("%", "%25").replaceAll("~", "%7E")).join("~");
 }
 
