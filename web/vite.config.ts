@@ -19,5 +19,5 @@ export default defineConfig({
       output: { entryFileNames: "app.js", chunkFileNames: "[name].js", assetFileNames: "app[extname]" },
     },
   },
-  css: { modules: { generateScopedName: "[name]_[local]" } },
+  css: { modules: { generateScopedName: (name, file) => `${file.replace(/^.*\/|\.module\.css$/g, "")}_${name}` } },
 });

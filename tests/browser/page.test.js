@@ -127,7 +127,7 @@ test("the overview shows what report and breakdown answer", async () => {
   const shown = await page.locator("[data-figure]").allInnerTexts();
   assert.deepEqual(shown, expected);
   await page.getByRole("button", { name: "Show the table" }).click();
-  const rows = await cells(page.getByRole("region", { name: "Figures" }).last());
+  const rows = await cells(page.getByRole("group", { name: "Figures" }).last());
   assert.equal(rows.length, 28);
   const days = report.series.toReversed();
   const columns = (day) => [whole.format(day.unique_users), whole.format(day.sessions), whole.format(day.pageviews), whole.format(day.events), share(day.bounce_rate), duration(day.duration_avg_sec), money(day.revenue)];
@@ -197,11 +197,11 @@ test("revenue shows what its four questions answer, and what has no rate", async
     }
   }
   const { cohorts } = await (await server.ask("/revenue/ltv-cohorts")).json();
-  const rows = await cells(page.getByRole("region", { name: "Lifetime value" }).last());
+  const rows = await cells(page.getByRole("group", { name: "Lifetime value" }).last());
   assert.deepEqual(rows.map((row) => row.slice(1)), cohorts.map(({ entities, orders, revenue, ltv }) => [whole.format(entities), whole.format(orders), money(revenue), money(ltv)]));
   await page.getByRole("button", { name: "Show the table" }).click();
   const { series } = await (await server.ask(`/revenue/timeseries?${query}`)).json();
-  const days = await cells(page.getByRole("region", { name: "Revenue by day" }));
+  const days = await cells(page.getByRole("group", { name: "Revenue by day" }));
   assert.deepEqual(days.map(([, revenue, orders]) => [revenue, orders]), series.toReversed().map(({ revenue, orders }) => [money(revenue), String(orders)]));
   await close(page);
 });
@@ -209,15 +209,15 @@ test("revenue shows what its four questions answer, and what has no rate", async
 test("companies lead to their people, and those to what they did", async () => {
   const { companies } = await server.get(`/companies/top?range_days=${COMPANY_DAYS}&limit=50`);
   const page = await open(`companies?range_days=${COMPANY_DAYS}`);
-  const rows = await cells(page.getByRole("region", { name: "Companies" }));
+  const rows = await cells(page.getByRole("group", { name: "Companies" }));
   assert.deepEqual(rows.map((row) => row.slice(0, 4)), companies.map(({ domain, events, users, revenue }) => [domain, whole.format(events), whole.format(users), money(revenue)]));
   await page.getByRole("link", { name: "acme.com" }).click();
   await page.getByRole("heading", { name: "acme.com" }).waitFor();
   const acme = await server.get(`/companies/lookup?domain=acme.com&range_days=${COMPANY_DAYS}`);
   for (const id of ["users", "sessions", "events", "orders"]) assert.equal(await figure(page, id), whole.format(acme[id]));
   const { users } = await server.get(`/companies/${acme.company_id}/top-users?range_days=${COMPANY_DAYS}&limit=50`);
-  await page.getByRole("region", { name: "Its people" }).last().waitFor();
-  assert.deepEqual((await cells(page.getByRole("region", { name: "Its people" }).last())).map((row) => row.slice(0, 2)), users.map(({ resolved_identifier, events }) => [resolved_identifier, whole.format(events)]));
+  await page.getByRole("group", { name: "Its people" }).last().waitFor();
+  assert.deepEqual((await cells(page.getByRole("group", { name: "Its people" }).last())).map((row) => row.slice(0, 2)), users.map(({ resolved_identifier, events }) => [resolved_identifier, whole.format(events)]));
   await page.getByRole("link", { name: users[0].resolved_identifier }).click();
   await page.getByRole("heading", { name: users[0].resolved_identifier }).waitFor();
   const query = new URLSearchParams({ email: users[0].resolved_identifier, ...last28() });
@@ -230,7 +230,7 @@ test("companies lead to their people, and those to what they did", async () => {
 test("people and retention show what the server answers", async () => {
   const { identities } = await server.get("/identities/top?limit=50");
   const page = await open("people");
-  const rows = await cells(page.getByRole("region", { name: "People" }));
+  const rows = await cells(page.getByRole("group", { name: "People" }));
   const named = ({ resolved_identifier, user_id }) => (user_id && user_id !== resolved_identifier ? `${resolved_identifier}\n${user_id}` : resolved_identifier);
   assert.deepEqual(rows.map((row) => row.slice(0, 3)), identities.map((row) => [named(row), whole.format(row.events), money(row.revenue)]));
   await close(page);

@@ -38,5 +38,5 @@ function visitOnce(events, number, visit, at) {
     events.push({ name: "order", ...visitor, value: 19.9 + number, currency, external_id: `order-${number}-${visit}`, timestamp: at + 150_000 });
     if (number % 24 === 0) events.push({ name: "refund", ...visitor, value: -5.25, currency, timestamp: at + 160_000 });
   }
-  if (number === 4) events.push({ name: "order", ...visitor, value: 5_000, currency: "JPY", timestamp: at + 170_000 });
+  if (number === 16) events.push({ name: "order", ...visitor, value: 5_000, currency: "JPY", timestamp: at + 170_000 });
 }

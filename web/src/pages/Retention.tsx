@@ -53,7 +53,7 @@ function Grid({ cohorts, interval }: { cohorts: Retention["cohorts"]; interval: 
   const most = Math.max(...cohorts.flatMap(({ users, returned }) => returned.slice(1).map((back) => (users ? back / users : 0))), 0.01);
   return (
     <>
-      <div class={css.scroll} tabIndex={0} role="region" aria-label="Cohorts">
+      <div class={css.scroll} tabIndex={0} role="group" aria-label="Cohorts">
         <table class={css.grid}>
           <thead>
             <tr>

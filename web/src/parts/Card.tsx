@@ -19,7 +19,7 @@ interface CardProps {
 
 export function Card({ title, lead, class: more = "", tabs, tools, isStale, isBare, children }: CardProps) {
   return (
-    <section class={`${css.card} ${more}`} aria-label={title}>
+    <section class={more ? `${css.card} ${more}` : css.card} aria-label={title}>
       {!isBare && (
         <div class={css.head}>
           <h2 class={css.title}>{title}</h2>

@@ -27,7 +27,7 @@ interface TableProps<R> {
 export function Table<R>({ caption, columns, rows, sorted, onSort, truncated }: TableProps<R>) {
   return (
     <>
-      <div class={css.scroll} tabIndex={0} role="region" aria-label={caption}>
+      <div class={css.scroll} tabIndex={0} role="group" aria-label={caption}>
         <table class={css.table}>
           <thead>
             <tr>
