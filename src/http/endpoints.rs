@@ -69,6 +69,7 @@ endpoints! {
     unique_users => count_unique_users_per_day;
     aggregate => aggregate;
     retention => retention;
+    metadata_fields => fields;
     intake => intake;
     live => live;
     raw_events::list => list;
@@ -80,6 +81,7 @@ endpoints! {
     identities => profile;
     identities => referrers;
     identities => top_pages;
+    identities => top;
     companies => lookup;
     companies => top;
     companies => metrics;

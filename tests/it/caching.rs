@@ -37,6 +37,7 @@ fn organization_wide(tenant: &Tenant) -> Vec<String> {
         "/identities/profile?email=ada%40acme.com".to_owned(),
         "/identities/referrers?user_id=ada".to_owned(),
         "/identities/top-pages?user_id=ada".to_owned(),
+        "/identities/top".to_owned(),
         "/companies/lookup?domain=acme.com".to_owned(),
         "/companies/top".to_owned(),
         "/companies/top?range_days=7".to_owned(),

@@ -13,7 +13,7 @@
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
 //! | [`intake`] | what arrived, and why some of it was not recorded |
-//! | [`retention`] | who came back |
+//! | [`retention`], [`top_identities`], [`fields`] | who came back, who is most active, and what metadata has |
 //! | [`live`] | the stream of what happens now |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
@@ -48,6 +48,7 @@ mod erased_histories;
 mod errors;
 mod export;
 mod exported_histories;
+mod fields;
 mod geo;
 mod histories;
 mod ingestion;
@@ -82,6 +83,7 @@ mod sign_in;
 mod slow_clients;
 mod starting;
 mod tenant;
+mod top_identities;
 mod verify;
 mod views;
 mod webhooks;

@@ -64,10 +64,11 @@ const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 13] = [
+pub(crate) const OF_PROJECT: [Operation; 14] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
     read("/projects/{project}/analytics/retention", "analytics:read", Role::Member),
+    read("/projects/{project}/analytics/fields", "analytics:read", Role::Member),
     read("/projects/{project}/intake", "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/timeseries", "revenue:read", Role::Admin),
@@ -81,10 +82,11 @@ pub(crate) const OF_PROJECT: [Operation; 13] = [
 ];
 
 /// The questions about a whole organization. Their subjects are in [`crate::tenant::Tenant::peopled`].
-pub(crate) const OF_ORGANIZATION: [Operation; 9] = [
+pub(crate) const OF_ORGANIZATION: [Operation; 10] = [
     ask("/identities/profile", "user_id=ada", "identities:read"),
     ask("/identities/referrers", "user_id=ada", "identities:read"),
     ask("/identities/top-pages", "email=ada%40acme.com", "identities:read"),
+    ask("/identities/top", "sort=revenue", "identities:read"),
     ask("/companies/lookup", "domain=acme.com", "companies:read"),
     ask("/companies/top", "", "companies:read"),
     ask("/companies/co_0000000000000000000000/metrics", "", "companies:read"),
@@ -162,7 +164,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 64] = [
+pub(crate) const PATHS: [(&str, &[&str]); 66] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -182,6 +184,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 64] = [
     ("/projects/{project}/analytics/count-unique-users-per-day", &["POST"]),
     ("/projects/{project}/analytics/aggregate", &["POST"]),
     ("/projects/{project}/analytics/retention", &["GET", "HEAD"]),
+    ("/projects/{project}/analytics/fields", &["GET", "HEAD"]),
     ("/projects/{project}/intake", &["GET", "HEAD"]),
     ("/projects/{project}/live", &["GET", "HEAD"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),
@@ -193,6 +196,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 64] = [
     ("/identities/profile", &["GET", "HEAD"]),
     ("/identities/referrers", &["GET", "HEAD"]),
     ("/identities/top-pages", &["GET", "HEAD"]),
+    ("/identities/top", &["GET", "HEAD"]),
     ("/companies/lookup", &["GET", "HEAD"]),
     ("/companies/top", &["GET", "HEAD"]),
     ("/companies/co_0000000000000000000000/metrics", &["GET", "HEAD"]),

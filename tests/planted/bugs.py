@@ -139,6 +139,14 @@ BUGS = [
     ("weeks begin on Thursday", "const FIRST_MONDAY: i32 = -3;", "const FIRST_MONDAY: i32 = 0;"),
     ("a cohort is followed for an interval less", "saturating_add(i32::from(Self::FOLLOWED))", "saturating_add(i32::from(Self::FOLLOWED) - 1)"),
     ("the oldest cohort hides that there are older ones", "cells.between(i32::MIN, before).next().is_some()", "cells.between(i32::MIN, before - 1).next().is_some()"),
+    # The most active identities, and the fields of metadata.
+    ("an id is of nobody once it is linked", "Some(IdentitySlot::Alias { user, .. }) => Some(MemberRef::User(*user)),\n                Some(IdentitySlot::Canonical(identity)) => match identity.id {", "Some(IdentitySlot::Alias { .. }) => None,\n                Some(IdentitySlot::Canonical(identity)) => match identity.id {"),
+    ("everybody is identified", "_ if identity.emails.is_empty() => None,\n                    _ => Some(MemberRef::Of(project, *id)),", "_ => Some(MemberRef::Of(project, *id)),"),
+    ("visitors with an address are left out", "let identified = |id: &RecordKey| reader.who(*id).1.then_some(ActiveIdentity(MemberRef::Of(project, *id)));", "let identified = |id: &RecordKey| reader.who(*id).1.then_some(ActiveIdentity(MemberRef::Of(project, *id))).filter(|_| false);"),
+    ("identities are ordered by events whatever was asked", "IdentityOrder::Revenue => rank(&mut self.rows, |row| row.revenue, name),", "IdentityOrder::Revenue => rank(&mut self.rows, |row| row.events, name),"),
+    ("of those with equal events only the first are looked at", "events >= last.events", "events > last.events"),
+    ("a whole key hides nothing", "} else if !top.contains_key(&path) {", "} else {"),
+    ("a list of fields is as long as its limit and says that there are more", "truncated: self.added > rows.len() as u64, rows }", "truncated: self.added >= self.limit as u64, rows }"),
     # Companies and groups.
     ("of projects that disagree the last reported wins", "filter_map(|part| part.get(at).copied().flatten()).min();\n    Ok(companies", "filter_map(|part| part.get(at).copied().flatten()).max();\n    Ok(companies"),
     ("a domain forgets its aliases", "            group.add_alias(company, limits, |serial| source.page::<Group>(page_key(domain, serial)))?;\n", ""),

@@ -106,7 +106,7 @@ impl Engine {
         OrganizationProjects::new(self, organization, self.projects_of(organization))
     }
 
-    fn projects_of(&self, organization: OrganizationId) -> Vec<ProjectId> {
+    pub(super) fn projects_of(&self, organization: OrganizationId) -> Vec<ProjectId> {
         self.registry().projects(organization).unwrap_or_default().iter().map(|project| project.id).collect()
     }
 }

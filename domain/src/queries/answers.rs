@@ -280,6 +280,25 @@ pub struct TopUser {
     pub last_seen: Instant,
 }
 
+/// One of the most active identified identities.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopIdentity {
+    /// `id_…`
+    pub identity_id: String,
+    /// The latest e-mail address, else the `user_id`.
+    pub resolved_identifier: String,
+    /// The `user_id`, as sent.
+    pub user_id: Option<String>,
+    /// The latest e-mail address.
+    pub email: Option<String>,
+    /// The number of events in the range.
+    pub events: u64,
+    /// Orders less refunds of the range, in the organization's currency.
+    pub revenue: Amount,
+    /// The time of the last event ever.
+    pub last_seen: Instant,
+}
+
 /// The activity of a group in a range, over all projects of the organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupMetrics {

@@ -7,9 +7,9 @@ mod project;
 
 pub use answers::*;
 pub use organization::{
-    CompanyNames, CountOf, EmailKeysQuery, KnownIdentitiesQuery, KnownIdentity, LifetimeFigures, SubjectFigures,
-    SubjectFiguresQuery, company_by_domain, company_by_id, company_names, company_top_users, counts, group_metrics, group_names,
-    profile, top_companies, top_groups,
+    ActiveIdentity, CompanyNames, CountOf, EmailKeysQuery, IdentifiedQuery, IdentityOrder, IdentityRanking, KnownIdentitiesQuery,
+    KnownIdentity, LifetimeFigures, SubjectFigures, SubjectFiguresQuery, company_by_domain, company_by_id, company_names,
+    company_top_users, counts, group_metrics, group_names, profile, top_companies, top_groups,
 };
 pub use partial::{Projects, Query, Reader};
 pub use project::{

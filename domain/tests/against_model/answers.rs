@@ -6,8 +6,9 @@ use std::task::{Context, Poll, Waker};
 
 use headcount_domain::money::Currency;
 use headcount_domain::queries::{
-    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentitySelector, IntakeQuery, RetentionQuery,
-    Unconverted, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies, top_groups,
+    AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentityRanking, IdentitySelector, IntakeQuery,
+    RetentionQuery, Unconverted, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile,
+    top_companies, top_groups,
 };
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_histories::Step;
@@ -39,6 +40,7 @@ pub(crate) fn is_answered(step: &Step) -> bool {
                 | "filters"
                 | "interval"
                 | "cohorts"
+                | "sort"
                 | "group_by"
                 | "metadata_field"
                 | "sum_metadata_field"
@@ -105,7 +107,7 @@ fn with_complete_from(folded: &Folded, question: &Question, body: Json) -> Json 
     if !question.path.starts_with("/projects/") {
         let any = folded.projects.values().next().unwrap().lock().unwrap().policy.timezone;
         let params = Params(question);
-        let window = match question.path.starts_with("/identities/") {
+        let window = match question.path.starts_with("/identities/") && question.path != "/identities/top" {
             true => Window::resolve(params.text("start_date").as_deref(), params.text("end_date").as_deref(), any, folded.now)
                 .unwrap(),
             false => {
@@ -131,6 +133,7 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
         (params.window(&held, folded.now), params.range(&held, folded.now), held.policy.organization_currency)
     };
     match path[..] {
+        ["identities", "top"] => top_identities(folded, &params, range?, currency),
         ["identities", operation] => of_identity(folded, operation, &params, window?),
         ["companies", "lookup"] => {
             let (range, domain) = (range?, params.text("domain").ok_or(Refused(400))?);
@@ -169,6 +172,29 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
         ["groups", operation] => of_group(folded, operation, &params, range?),
         _ => panic!("{} is not asked here", question.path),
     }
+}
+
+fn top_identities(folded: &Folded, params: &Params<'_>, range: Window, currency: Currency) -> Result<Json, Refused> {
+    let (order, limit) = (params.word("sort")?, params.count("limit", 100, 20)?);
+    let mut ranking = IdentityRanking::new(range, order, limit);
+    block_on(ranking.add(folded, &scanned::active_identities(folded, range))).unwrap();
+    let top = ranking.finish();
+    let row = |row: &headcount_domain::queries::TopIdentity| {
+        Json::object([
+            ("identity_id", text(&row.identity_id)),
+            ("resolved_identifier", text(&row.resolved_identifier)),
+            ("user_id", Json::from(row.user_id.clone())),
+            ("email", Json::from(row.email.clone())),
+            ("events", number(row.events)),
+            ("revenue", number(row.revenue)),
+            ("last_seen", text(&row.last_seen)),
+        ])
+    };
+    let Json::Object(mut body) = list("identities", top.rows.iter().map(row), top.truncated) else {
+        unreachable!("a list is in an object")
+    };
+    body.insert("currency".to_owned(), text(&currency));
+    Ok(Json::Object(body))
 }
 
 fn of_identity(folded: &Folded, operation: &str, params: &Params<'_>, window: Window) -> Result<Json, Refused> {

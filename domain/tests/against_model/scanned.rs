@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headcount_domain::aggregate::{GroupFigures, GroupKey, Grouping, MAX_GROUPS, Ranking};
+use headcount_domain::aggregate::{
+    FieldRanking, GroupFigures, GroupKey, Grouping, MAX_GROUPS, MetadataField, Ranking, TypeCounts,
+};
 use headcount_domain::facts::{Moment, SESSION_GAP_MS};
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::identity::{SentKeys, SortedLinks};
 use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::event::Event;
-use headcount_domain::intake::fields::{BuiltIn, Entry, Field, MetadataPath, Scalar};
+use headcount_domain::intake::fields::{BuiltIn, Entry, Field, MetadataPath, Scalar, visit_paths};
+use headcount_domain::queries::{ActiveIdentity, IdentifiedQuery};
 use headcount_domain::time::{Day, Window};
 use headcount_model::{Json, Question};
 
 use super::shown::{Refused, number, text};
-use super::{Held, hasher};
+use super::{Folded, Held, hasher};
 
 /// An event with its identity and the entry of its session.
 type Seen<'h> = (&'h Event, Option<RecordKey>, Option<Entry>);
@@ -21,10 +24,13 @@ type Seen<'h> = (&'h Event, Option<RecordKey>, Option<Entry>);
 /// Whether the question has filters, an event name, or groups.
 pub(super) fn needs_events(question: &Question) -> bool {
     let given = |name: &str| question.body.as_ref().is_some_and(|body| *body.field(name) != Json::Null);
-    question.path.ends_with("/aggregate") || given("event_name") || given("filters")
+    question.path.ends_with("/aggregate") || question.path.ends_with("/fields") || given("event_name") || given("filters")
 }
 
 pub(super) fn answer(held: &Held, question: &Question, window: Window) -> Result<Json, Refused> {
+    if question.path.ends_with("/fields") {
+        return fields(held, question, window);
+    }
     let body = question.body.as_ref().unwrap();
     let predicate = predicate(body)?;
     let seen = seen(held);
@@ -38,6 +44,48 @@ pub(super) fn answer(held: &Held, question: &Question, window: Window) -> Result
     answer.insert("end_date".to_owned(), text(&window.end));
     answer.insert("timezone".to_owned(), Json::from(held.policy.timezone.name()));
     Ok(Json::Object(answer))
+}
+
+/// The identified identities with an event in a window, and the number of these events, in any order.
+pub(super) fn active_identities(folded: &Folded, window: Window) -> Vec<(ActiveIdentity, u64)> {
+    let mut active: BTreeMap<ActiveIdentity, u64> = BTreeMap::new();
+    for held in folded.projects.values() {
+        let mut held = held.lock().unwrap();
+        let mut named: BTreeMap<(bool, RecordKey), u64> = BTreeMap::new();
+        for (event, _) in held.log.iter().filter(|(event, _)| window.contains(event.day) && !held.state.drops(event)) {
+            let is_visitor = event.who.user_id.is_none() && event.who.anonymous_id.is_none();
+            let key = SentKeys::of(&event.who, hasher()).named();
+            key.into_iter().for_each(|key| *named.entry((is_visitor, key)).or_default() += 1);
+        }
+        for ((are_visitors, key), events) in named {
+            let identity = held.ask(&IdentifiedQuery { ids: vec![key], are_visitors }).unwrap().remove(0);
+            identity.into_iter().for_each(|identity| *active.entry(identity).or_default() += events);
+        }
+    }
+    active.into_iter().collect()
+}
+
+fn fields(held: &Held, question: &Question, window: Window) -> Result<Json, Refused> {
+    let limit = question.query.iter().find(|(name, _)| name == "limit").map_or(Some(1_000), |(_, limit)| limit.parse().ok());
+    let limit = limit.filter(|limit| (1..=1_000).contains(limit)).ok_or(Refused(400))?;
+    let mut counted: BTreeMap<String, GroupFigures> = BTreeMap::new();
+    for (event, _) in held.log.iter().filter(|(event, _)| window.contains(event.day)) {
+        visit_paths(event.details.metadata.as_deref().unwrap_or("null"), &mut |path, kind| {
+            counted.entry(path.to_owned()).or_default().merge(TypeCounts::of(kind, 1).to_group());
+        });
+    }
+    let mut ranking = FieldRanking::new(limit);
+    counted.iter().for_each(|(path, group)| ranking.add(path, TypeCounts::of_group(*group)));
+    let fields = ranking.finish();
+    let row = |row: &MetadataField| {
+        Json::object([
+            ("field", Json::from(format!("metadata.{}", row.path))),
+            ("types", Json::list(row.types.iter().map(text))),
+            ("events", number(row.events)),
+        ])
+    };
+    let rows = Json::list(fields.rows.iter().map(row));
+    Ok(Json::object([("fields", rows), ("truncated", Json::from(fields.truncated))]))
 }
 
 fn predicate(body: &Json) -> Result<Predicate, Refused> {

@@ -2,12 +2,13 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentitySelector, Profile};
+use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
+use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
-use crate::http::extract::parameters::{Dates, Limit, Text};
+use crate::http::extract::parameters::{Choice, Dates, Limit, ListLimit, RangeDays, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
@@ -19,6 +20,7 @@ use crate::http::respond::error::ApiError;
 type CompletedProfile = Completed<ProfileAnswer>;
 type CompletedReferrers = Completed<ReferrersAnswer>;
 type CompletedTopPages = Completed<TopPagesAnswer>;
+type CompletedTopIdentities = Completed<TopIdentitiesAnswer>;
 
 /// The thing that a 404 names.
 const IDENTITY: &str = "identity";
@@ -46,6 +48,17 @@ query_parameters! {
         email: Option<AnyText>,
         /// The user's id, as it is sent with events. Not together with `email`.
         user_id: Option<AnyText>,
+    }
+}
+
+query_parameters! {
+    /// The days, the order and the length of a list.
+    pub(crate) struct TopIdentitiesParameters {
+        range_days: RangeDays,
+        /// The most rows to return.
+        limit: ListLimit,
+        /// The figure by which the list is ordered, descending.
+        sort: Choice<IdentityOrder>,
     }
 }
 
@@ -115,6 +128,39 @@ pub(crate) struct PageCount {
     url: String,
     /// How many pageviews.
     count: u64,
+}
+
+/// The most active identified identities.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TopIdentitiesAnswer {
+    /// Those with events in the range, in the order of the figure that was asked for.
+    identities: Vec<IdentityRow>,
+    /// The currency of all amounts: the organization's.
+    currency: String,
+    /// Whether there are more.
+    truncated: bool,
+}
+
+answer! {
+    /// One of the most active identities.
+    pub(crate) struct IdentityRow from TopIdentity {
+        /// The identity, `id_…`.
+        identity_id: String,
+        /// The latest e-mail address, else the `user_id`.
+        resolved_identifier: String,
+        /// The `user_id`; null if it has none.
+        #[schema(required)]
+        user_id: Option<String>,
+        /// The latest e-mail address; null if it has none.
+        #[schema(required)]
+        email: Option<String>,
+        /// How many events in the range.
+        events: u64,
+        /// Orders less refunds of the range.
+        revenue: Decimal,
+        /// The last event ever.
+        last_seen: Timestamp,
+    }
 }
 
 impl From<IdentityCounts> for ReferrersAnswer {
@@ -197,10 +243,36 @@ pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) 
     question.reply_if_found(IDENTITY, counts, question.completed(window.0, TopPagesAnswer::from)).await
 }
 
+/// The identities with a `user_id` or an e-mail address that were active in the last days, over all projects. It costs a pass over the events of these days.
+#[utoipa::path(
+    get, path = "/identities/top", tag = "identities", operation_id = "top_identities",
+    params(TopIdentitiesParameters),
+    responses(
+        (status = 200, description = "The identities.", body = CompletedTopIdentities, example = json!({
+            "identities": [{
+                "identity_id": "id_5Yk3bQ8fWcTn2LhRzXv0Ga", "resolved_identifier": "ada@acme.com", "user_id": "ada", "email": "ada@acme.com",
+                "events": 214, "revenue": 129.9, "last_seen": "2026-03-09T14:21:07.412Z",
+            }],
+            "currency": "USD", "truncated": true, "complete_from": null,
+        })),
+        NotModified, QuestionErrors,
+    ),
+)]
+pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+    let TopIdentitiesParameters { range_days: RangeDays(window), limit, sort: Choice(order) } = question.parameters;
+    let identities = state.engine.top_identities(question.subject.id, window, order, limit.rows());
+    let shape = |top: Listed<TopIdentity>| TopIdentitiesAnswer {
+        identities: top.rows.into_iter().map(IdentityRow::from).collect(),
+        currency: question.subject.currency.to_string(),
+        truncated: top.truncated,
+    };
+    question.reply_kept(Depends::Everything, identities, question.completed(window, shape)).await
+}
+
 #[cfg(test)]
 mod tests {
     use headcount_domain::money::Amount;
-    use headcount_domain::queries::Listed;
     use headcount_domain::time::Instant;
 
     use super::*;

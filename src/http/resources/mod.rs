@@ -18,6 +18,7 @@ pub(crate) mod live;
 mod live_texts;
 mod management;
 pub(crate) mod members;
+pub(crate) mod metadata_fields;
 pub(crate) mod metrics;
 pub(crate) mod organization;
 pub(crate) mod organizations;

@@ -98,14 +98,16 @@ pub fn questions(history: &History, rng: &mut Rng, count: usize) -> Vec<Question
     (0..count).map(|_| if is_crowd && rng.chance(70) { crowd::question(rng) } else { question(history, rng) }).collect()
 }
 
-/// Generates `count` questions that need the events themselves: aggregates, and unique users with filters.
+/// Generates `count` questions that need the events themselves: aggregates, unique users with filters, fields, and the most active identities.
 #[must_use]
 pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     let scan = |rng: &mut Rng| {
         let project = rng.pick(&history.projects).name.clone();
         let path = |rest: &str| format!("/projects/{{{project}}}/analytics/{rest}");
-        match rng.below(3) {
+        match rng.below(if history.live { 4 } else { 5 }) {
             0 => unique_users(history, rng, &path("count-unique-users-per-day")),
+            4 => top_identities(rng),
+            1 => limited(dated(history, rng, &path("fields")), rng),
             _ => aggregate(history, rng, &path("aggregate")),
         }
     };
@@ -157,6 +159,9 @@ pub(crate) fn all_companies() -> Question {
 
 fn closing_organization(first: &str) -> Vec<Question> {
     let mut asked = vec![all_companies()];
+    for sort in ["events", "revenue", "last_seen"] {
+        asked.push(Question::get("/identities/top", &[("range_days", "365"), ("limit", "100"), ("sort", sort)]));
+    }
     for user in USERS {
         for operation in ["profile", "top-pages"] {
             let path = format!("/identities/{operation}");
@@ -180,7 +185,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
     // Leave out questions that show instants if these can't be compared.
-    let kinds = if history.live { 10 } else { 19 };
+    let kinds = if history.live { 11 } else { 21 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
         2 => dated(history, rng, &path("revenue/metrics")),
@@ -190,11 +195,13 @@ fn question(history: &History, rng: &mut Rng) -> Question {
         6 | 7 => aggregate(history, rng, &path("analytics/aggregate")),
         8 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
         9 => retention(rng, &path("analytics/retention")),
-        10 | 11 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
-        12 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
-        13 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
-        14 => of_company(rng),
-        15..18 => events(history, rng, &path("events")),
+        10 => limited(dated(history, rng, &path("analytics/fields")), rng),
+        11 | 12 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
+        13 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
+        14 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
+        15 => of_company(rng),
+        16 => top_identities(rng),
+        17..20 => events(history, rng, &path("events")),
         _ => of_groups(rng),
     }
 }
@@ -317,6 +324,17 @@ fn limit(rng: &mut Rng, question: &mut Question, limits: &[&str]) {
         let limit = rng.word(limits);
         add(question, "limit", limit);
     }
+}
+
+fn top_identities(rng: &mut Rng) -> Question {
+    let limits: &[&str] = &["100", "100", "100", "1", "2", "0"];
+    let sorts: &[&str] = &["events", "events", "revenue", "last_seen", "name"];
+    ranged(rng, "/identities/top", &[("limit", limits), ("sort", sorts)])
+}
+
+fn limited(mut question: Question, rng: &mut Rng) -> Question {
+    limit(rng, &mut question, &["1", "2", "1000", "0", "1001"]);
+    question
 }
 
 fn cohorts(rng: &mut Rng, path: &str) -> Question {

@@ -137,7 +137,7 @@ impl Engine {
         tokio::time::timeout(most, self.scan_in_turn(project, answer)).await.unwrap_or(Err(AskError::TimedOut(most)))
     }
 
-    async fn scan_in_turn<R: Send + 'static>(
+    pub(super) async fn scan_in_turn<R: Send + 'static>(
         &self,
         project: ProjectId,
         answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,

@@ -75,11 +75,27 @@ impl GroupTable {
     }
 
     /// Returns the first `limit` groups: by sum if `sums`, else by count.
-    pub(super) fn finish(mut self, sums: bool, limit: usize, cancelled: &AtomicBool) -> Result<Aggregate, ScanError> {
+    pub(super) fn finish(self, sums: bool, limit: usize, cancelled: &AtomicBool) -> Result<Aggregate, ScanError> {
         if let Some(answer) = self.answer(sums, limit) {
             return Ok(answer);
         }
         let mut ranking = Ranking::new(sums, limit);
+        self.visit(cancelled, &mut |key, group| {
+            ranking.add(GroupKey::read(key), group);
+            Ok(())
+        })?;
+        Ok(ranking.finish())
+    }
+
+    /// Passes each group to `visit`, once.
+    pub(super) fn visit(
+        mut self,
+        cancelled: &AtomicBool,
+        visit: &mut dyn FnMut(&[u8], GroupFigures) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
+        if !self.has_spilled {
+            return self.groups.iter().try_for_each(|(key, group)| visit(key, *group));
+        }
         self.spill()?;
         let mut sorted = self.spilled.finish()?;
         let mut open: Option<(Vec<u8>, GroupFigures)> = None;
@@ -95,15 +111,12 @@ impl GroupTable {
                 Some((of, sum)) if of == key => sum.merge(group),
                 other => {
                     if let Some((key, group)) = other.replace((key.to_vec(), group)) {
-                        ranking.add(GroupKey::read(&key), group);
+                        visit(&key, group)?;
                     }
                 }
             }
         }
-        if let Some((key, group)) = open {
-            ranking.add(GroupKey::read(&key), group);
-        }
-        Ok(ranking.finish())
+        open.map_or(Ok(()), |(key, group)| visit(&key, group))
     }
 }
 

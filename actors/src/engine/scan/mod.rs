@@ -22,6 +22,7 @@ mod linked_ids;
 mod links;
 mod live_events;
 mod matching;
+mod metadata_fields;
 mod notifications;
 mod page;
 mod record_sort;
@@ -32,6 +33,7 @@ mod spill_dir;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod top_identities;
 mod turns;
 mod unique_users;
 mod views;

@@ -4,6 +4,7 @@
 
 mod metadata;
 mod number;
+mod paths;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,6 +13,7 @@ use compact_str::CompactString;
 pub(crate) use metadata::metadata_text;
 pub use metadata::{MAX_PATH_BYTES, MetadataPath, PathError, Scalar};
 pub use number::Number;
+pub use paths::{ScalarType, visit_paths};
 
 use crate::acquisition::{self, Channel, Utm};
 use crate::agent::Agent;

@@ -133,7 +133,7 @@ impl Query for LastSeenAtQuery {
 }
 
 /// Returns the record of an identity in this project, if any.
-fn known<'r, S: Source>(who: MemberRef, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
+pub(super) fn known<'r, S: Source>(who: MemberRef, reader: &'r mut Reader<'_, S>) -> Result<Option<&'r mut Identity>, Fault> {
     let key = match who {
         MemberRef::User(user) => user,
         // An identity that is not a user has the same key in all lists.

@@ -9,6 +9,7 @@ mod identity;
 mod linked;
 mod parts;
 mod subject;
+mod top_identities;
 mod top_k;
 
 pub use company::{CompanyNames, company_by_domain, company_by_id, company_names, top_companies};
@@ -16,3 +17,4 @@ pub use company_users::company_top_users;
 pub use group::{group_metrics, group_names, top_groups};
 pub use identity::{CountOf, counts, profile};
 pub use subject::{EmailKeysQuery, KnownIdentitiesQuery, KnownIdentity, LifetimeFigures, SubjectFigures, SubjectFiguresQuery};
+pub use top_identities::{ActiveIdentity, IdentifiedQuery, IdentityOrder, IdentityRanking};

@@ -1,10 +1,11 @@
 //! Properties of events by name, and filters on them.
 
 use super::params::Params;
-use super::{Asked, Wrong};
+use super::{Asked, Wrong, ranked};
 use crate::acquisition::{channel, value};
 use crate::event::Event;
 use crate::json::Json;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the property with this name: built-in, or `metadata.<path>`. `None` for unknown names.
 fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
@@ -29,6 +30,54 @@ pub(super) fn metadata(event: &Event, path: &str) -> Json {
     };
     let whole = fields.get(path);
     whole.or_else(|| path.split('.').try_fold(&event.metadata, nested)).cloned().unwrap_or(Json::Null)
+}
+
+/// Lists the properties in the metadata of the events of a window.
+pub(super) fn list(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
+    let window = params.event_window(asked, project)?;
+    let limit = params.count("limit", 1..=1_000, 1_000)?;
+    params.done()?;
+
+    let mut fields: BTreeMap<String, (usize, BTreeSet<&str>)> = BTreeMap::new();
+    for index in asked.facts.of_project(project).filter(|&index| window.holds(asked.day(index))) {
+        let event = &asked.facts.events[index];
+        let mut paths = BTreeSet::new();
+        leaves(&event.metadata, None, &mut paths);
+        for path in paths.into_iter().filter(|path| !path.is_empty()) {
+            let kind = match scalar(metadata(event, &path)) {
+                Json::Bool(_) => "boolean",
+                Json::Number(_) => "number",
+                Json::Text(_) => "text",
+                _ => continue,
+            };
+            let (events, types) = fields.entry(path).or_default();
+            *events += 1;
+            types.insert(kind);
+        }
+    }
+    let rows = ranked(fields.into_iter().collect(), |(_, (events, _))| *events, |(path, _)| path.clone());
+    // The types are in the order of the alphabet.
+    let row = |(path, (events, types)): &(String, (usize, BTreeSet<&str>))| {
+        Json::object([
+            ("field", Json::from(format!("metadata.{path}"))),
+            ("types", Json::list(types.iter().map(|kind| Json::from(*kind)))),
+            ("events", Json::from(*events)),
+        ])
+    };
+    Ok(Json::object([("fields", Json::list(rows.iter().take(limit).map(row))), ("truncated", Json::from(rows.len() > limit))]))
+}
+
+/// Collects the paths of everything that is no object, joined with dots.
+fn leaves(at: &Json, path: Option<&str>, found: &mut BTreeSet<String>) {
+    match (at, path) {
+        (Json::Object(fields), _) => {
+            for (key, value) in fields {
+                leaves(value, Some(&path.map_or_else(|| key.clone(), |path| format!("{path}.{key}"))), found);
+            }
+        }
+        (_, Some(path)) => drop(found.insert(path.to_owned())),
+        (_, None) => {}
+    }
 }
 
 fn nested<'a>(at: &'a Json, step: &str) -> Option<&'a Json> {

@@ -8,6 +8,7 @@ use crate::facts::{Facts, Identity, Session};
 use crate::json::Json;
 use crate::text::email;
 use crate::time::shown;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the identifier of an identity in answers.
@@ -105,6 +106,50 @@ pub(super) fn top_pages(asked: &Asked<'_>, params: Params) -> Result<Json, Wrong
         let event = &asked.facts.events[index];
         event.url.as_ref().filter(|_| event.is_pageview()).map(|url| url.page.clone())
     })
+}
+
+/// Lists who is identified (by a `user_id` or an e-mail address) and was active in the range.
+pub(super) fn top(asked: &Asked<'_>, mut params: Params) -> Result<Json, Wrong> {
+    let range = params.range(asked)?;
+    let limit = params.count("limit", 1..=100, 20)?;
+    let sort = params.word("sort", &["events", "revenue", "last_seen"])?;
+    params.done()?;
+
+    let facts = &asked.facts;
+    let all: BTreeSet<&Identity> = facts.all().filter_map(|index| facts.identities[index].as_ref()).collect();
+    let mut rows = Vec::new();
+    for identity in all {
+        let user_id = if let Identity::User(user) = identity { Some(user.clone()) } else { None };
+        let email = facts.emails(identity).0;
+        let Some(name) = email.clone().or_else(|| user_id.clone()) else { continue };
+        let ever = events_of(asked, identity);
+        let active: Vec<usize> = ever.iter().copied().filter(|&index| asked.is_kept_in(index, range)).collect();
+        let Some(last_ms) = ever.last().map(|&index| facts.events[index].at_ms).filter(|_| !active.is_empty()) else { continue };
+        let mut till = Till::default();
+        active.iter().for_each(|&index| till.add_in_organization(&facts.events[index]));
+        let figure = match sort {
+            "events" => active.len() as Micros,
+            "revenue" => till.revenue,
+            _ => last_ms.into(),
+        };
+        let row = Json::object([
+            ("identity_id", id(identity)),
+            ("resolved_identifier", Json::from(name.as_str())),
+            ("user_id", Json::from(user_id)),
+            ("email", Json::from(email)),
+            ("events", Json::from(active.len())),
+            ("revenue", till.revenue_json()),
+            ("last_seen", shown(last_ms)),
+        ]);
+        rows.push((figure, (name, Reverse(last_ms), identity), row));
+    }
+    let rows = ranked(rows, |(figure, ..)| *figure, |(_, name, _)| name.clone());
+    Ok(Json::object([
+        ("identities", Json::list(rows.iter().take(limit).map(|(.., row)| row.clone()))),
+        ("currency", Json::from(asked.model.organization.currency.as_str())),
+        ("truncated", Json::from(rows.len() > limit)),
+        ("complete_from", asked.complete_from(range)),
+    ]))
 }
 
 /// Counts the events of an identity in a window by a property.

@@ -1,0 +1,81 @@
+//! `GET /projects/{project_id}/analytics/fields`
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::registry::Scope;
+use headcount_domain::aggregate::{MetadataField, MetadataFields};
+use headcount_domain::versions::Depends;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::raw_events::parameters::SentDates;
+use crate::http::app::AppState;
+use crate::http::extract::auth::MinRole;
+use crate::http::extract::parameters::Limit;
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::query::query_parameters;
+use crate::http::extract::question::ProjectQuestion;
+use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::error::ApiError;
+
+query_parameters! {
+    /// The days, and the length of the list.
+    pub(crate) struct FieldsParameters {
+        /// Default: 30 days before today.
+        dates: SentDates,
+        /// The most fields to return.
+        limit: Limit<1_000, 1_000>,
+    }
+}
+
+/// The fields in the metadata of events.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FieldsAnswer {
+    /// Those of the most events first.
+    fields: Vec<FieldRow>,
+    /// Whether there are more.
+    truncated: bool,
+}
+
+/// A field in the metadata of events.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FieldRow {
+    /// Its name in filters: `metadata.` and its path.
+    field: String,
+    /// The types of its values: those of `boolean`, `number` and `text` that occur, in this order.
+    types: Vec<String>,
+    /// How many events have it.
+    events: u64,
+}
+
+impl From<MetadataField> for FieldRow {
+    fn from(MetadataField { path, types, events }: MetadataField) -> Self {
+        Self { field: format!("metadata.{path}"), types: types.iter().map(ToString::to_string).collect(), events }
+    }
+}
+
+/// The fields in the metadata of a window's events, which filters and groups can name.
+#[utoipa::path(
+    get, path = "/projects/{project_id}/analytics/fields", tag = "analytics", operation_id = "fields",
+    params(ProjectPath, FieldsParameters),
+    responses(
+        (status = 200, description = "The fields.", body = FieldsAnswer, example = json!({
+            "fields": [
+                {"field": "metadata.plan", "types": ["text"], "events": 1280},
+                {"field": "metadata.cart.items", "types": ["number", "text"], "events": 77},
+            ],
+            "truncated": false,
+        })),
+        NotModified, QuestionErrors, NotFoundErrors,
+    ),
+)]
+pub(crate) async fn fields(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+    let FieldsParameters { dates, limit } = &question.parameters;
+    let window = question.event_window(dates.start.as_deref(), dates.end.as_deref()).await?;
+    let fields = state.engine.metadata_fields(question.subject.project, window, limit.rows());
+    let answer = |MetadataFields { rows, truncated }: MetadataFields| FieldsAnswer {
+        fields: rows.into_iter().map(FieldRow::from).collect(),
+        truncated,
+    };
+    question.reply(Depends::on_events(window), fields, answer).await
+}
