@@ -348,3 +348,79 @@ test("what a token may not see names the scope, and an outage keeps the figures"
   assert.equal(await figure(page, "unique_users"), users);
   await context.close();
 });
+
+test("a one-time code signs in once, and is in no address after that", async () => {
+  const { code } = await server.manage("POST", "/session/codes", {});
+  const context = await newContext();
+  const page = await context.newPage();
+  await page.goto(`${server.url}/#code=${code}`);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "");
+  const other = await (await newContext()).newPage();
+  await other.goto(`${server.url}/#code=${code}`);
+  await other.getByRole("alert").waitFor();
+  for (const one of [page, other]) await one.context().close();
+});
+
+test("a share shows its project, without people and money", async () => {
+  const { url } = await server.manage("POST", `/projects/${server.initial.project_id}/shares`, { name: "press" });
+  const context = await newContext({ viewport: { width: 1280, height: 2_400 } });
+  const page = await context.newPage();
+  const answers = [];
+  page.on("response", (response) => answers.push([response.status(), new URL(response.url()).pathname]));
+  await page.goto(url.replace(/^https?:\/\/[^/]+/, server.url));
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await settled(page);
+  const links = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
+  assert.deepEqual(links.map((link) => link.trim()), ["Overview", "Live", "Retention"]);
+  assert.equal(await page.locator("[data-figure=revenue]").count(), 0);
+  // The page asks for nothing that a share may not see.
+  assert.deepEqual(answers.filter(([status]) => status >= 400), []);
+  await context.close();
+});
+
+test("groups and data health show what the server answers", async () => {
+  const { groups } = await server.get("/groups/top?group_type=team&limit=50");
+  const page = await open("groups");
+  const rows = await cells(page.getByRole("group", { name: "Groups" }));
+  assert.deepEqual(rows.map((row) => row.slice(0, 3)), groups.map(({ group_key, events, users }) => [group_key, whole.format(events), whole.format(users)]));
+  await (await server.ask("/batch", { events: [{ name: "twice", external_id: "twice" }, { name: "twice", external_id: "twice" }, { name: "" }] })).json();
+  const intake = await (await server.ask("/intake")).json();
+  await page.goto(`${server.url}/ui/${server.initial.project_id}/health`);
+  await settled(page);
+  const dropped = Object.values(intake.dropped).reduce((sum, events) => sum + events, 0);
+  assert.deepEqual([intake.duplicates, intake.invalid], [1, 1]);
+  for (const [id, events] of Object.entries({ recorded: intake.recorded, duplicates: intake.duplicates, dropped, invalid: intake.invalid })) assert.equal(await figure(page, id), whole.format(events));
+  await close(page);
+});
+
+test("a project without events says what to do, and shows the first one at once", async () => {
+  const { project_id, public_key } = await server.manage("POST", "/projects", { name: "new one" });
+  const page = await open("overview");
+  await page.goto(`${server.url}/ui/${project_id}/overview`);
+  await page.getByText("Waiting for the first event").waitFor();
+  assert.ok((await page.locator("code").first().innerText()).includes(public_key));
+  const event = { method: "POST", headers: { "content-type": "application/json", "x-service-pk": public_key }, body: JSON.stringify({ name: "pageview", user_id: "first", url: "https://a.example/" }) };
+  assert.equal((await fetch(`${server.url}/track`, event)).status, 202);
+  await page.locator("[data-figure=unique_users]").waitFor();
+  assert.equal(await figure(page, "unique_users"), "1");
+  await close(page);
+  await server.manage("DELETE", `/projects/${project_id}`);
+});
+
+test("settings make tokens that are shown once, and revoke them", async () => {
+  const page = await open("settings/tokens");
+  await page.getByLabel("Name", { exact: true }).fill("robot");
+  await page.getByRole("button", { name: "Make the token" }).click();
+  const token = (await page.getByRole("status").filter({ hasText: "not shown again" }).locator("code").innerText()).trim();
+  const ask = () => fetch(`${server.url}/projects/${server.initial.project_id}/analytics/count-unique-users-per-day`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: "{}" });
+  assert.equal((await ask()).status, 200);
+  await page.reload();
+  const row = page.getByRole("row").filter({ hasText: "robot" });
+  await row.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+  await row.waitFor({ state: "detached" });
+  assert.equal(await page.getByText(token).count(), 0);
+  assert.equal((await ask()).status, 401);
+  await close(page);
+});
