@@ -19,6 +19,7 @@ pub mod contribution;
 pub mod erasure;
 pub mod facts;
 pub mod fault;
+pub mod figures;
 pub mod filter;
 pub mod floor;
 pub mod fold;

@@ -70,6 +70,9 @@ endpoints! {
     aggregate => aggregate;
     retention => retention;
     metadata_fields => fields;
+    figures::report => report;
+    figures::breakdown => breakdown;
+    traffic => traffic;
     intake => intake;
     live => live;
     raw_events::list => list;

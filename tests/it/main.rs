@@ -49,6 +49,7 @@ mod errors;
 mod export;
 mod exported_histories;
 mod fields;
+mod figures;
 mod geo;
 mod histories;
 mod ingestion;

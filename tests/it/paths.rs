@@ -64,11 +64,14 @@ const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 14] = [
+pub(crate) const OF_PROJECT: [Operation; 17] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
     read("/projects/{project}/analytics/retention", "analytics:read", Role::Member),
     read("/projects/{project}/analytics/fields", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/analytics/report", "{}", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/analytics/breakdown", r#"{"dimension": "name"}"#, "analytics:read", Role::Member),
+    read("/projects/{project}/analytics/traffic", "analytics:read", Role::Member),
     read("/projects/{project}/intake", "analytics:read", Role::Member),
     read("/projects/{project}/revenue/metrics", "revenue:read", Role::Admin),
     read("/projects/{project}/revenue/timeseries", "revenue:read", Role::Admin),
@@ -164,7 +167,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 66] = [
+pub(crate) const PATHS: [(&str, &[&str]); 69] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -185,6 +188,9 @@ pub(crate) const PATHS: [(&str, &[&str]); 66] = [
     ("/projects/{project}/analytics/aggregate", &["POST"]),
     ("/projects/{project}/analytics/retention", &["GET", "HEAD"]),
     ("/projects/{project}/analytics/fields", &["GET", "HEAD"]),
+    ("/projects/{project}/analytics/report", &["POST"]),
+    ("/projects/{project}/analytics/breakdown", &["POST"]),
+    ("/projects/{project}/analytics/traffic", &["GET", "HEAD"]),
     ("/projects/{project}/intake", &["GET", "HEAD"]),
     ("/projects/{project}/live", &["GET", "HEAD"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),

@@ -5,9 +5,10 @@
 use std::ops::{ControlFlow, RangeInclusive};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, ArrayRef, StringArray};
 use headcount_domain::intake::event::Position;
+use headcount_domain::money::Amount;
 use headcount_domain::time::{Day, Instant};
 use parquet::basic::Encoding;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -35,6 +36,12 @@ pub struct TextColumn {
 }
 
 impl TextColumn {
+    /// A column of so many rows without a value.
+    #[must_use]
+    pub fn empty(rows: usize) -> Self {
+        Self { codes: vec![0; rows], values: None, is_coded: true }
+    }
+
     /// The codes of the rows. [`TextColumn::null`] stands for no value.
     #[must_use]
     pub fn codes(&self) -> &[u32] {
@@ -178,6 +185,34 @@ impl GroupReader<'_> {
         let value =
             |row: usize| values.is_valid(row).then(|| values.value(row).try_into().map(u128::from_be_bytes).ok()).flatten();
         Ok((0..values.len()).map(value).collect())
+    }
+
+    /// Reads a column of decimals; `None` if no row has a value.
+    ///
+    /// # Errors
+    /// As [`GroupReader::texts`].
+    pub fn decimals(&self, name: &str) -> Result<Option<Vec<Option<Amount>>>, ArchiveError> {
+        let (column, chunk) = self.chunk(name)?;
+        if chunk.statistics().and_then(Statistics::null_count_opt) == Some(self.rows() as u64) {
+            return Ok(None);
+        }
+        let array = self.read(name, column)?;
+        let values = array.as_primitive_opt::<Decimal128Type>().ok_or_else(|| self.wrong(name))?;
+        Ok(Some(values.iter().map(|value| value.map(Amount::from_micros)).collect()))
+    }
+
+    /// Reads which rows have true in a column; none if no row has a value.
+    ///
+    /// # Errors
+    /// As [`GroupReader::texts`].
+    pub fn booleans(&self, name: &str) -> Result<Vec<bool>, ArchiveError> {
+        let (column, chunk) = self.chunk(name)?;
+        if chunk.statistics().and_then(Statistics::null_count_opt) == Some(self.rows() as u64) {
+            return Ok(vec![false; self.rows()]);
+        }
+        let array = self.read(name, column)?;
+        let values = array.as_boolean_opt().ok_or_else(|| self.wrong(name))?;
+        Ok(values.iter().map(|value| value == Some(true)).collect())
     }
 
     /// Reads the positions.

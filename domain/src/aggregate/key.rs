@@ -59,7 +59,9 @@ impl<'b> GroupKey<'b> {
         (kind == NULL, self.text(), kind == TEXT)
     }
 
-    pub(super) fn as_bytes(self) -> &'b [u8] {
+    /// Returns the bytes.
+    #[must_use]
+    pub const fn as_bytes(self) -> &'b [u8] {
         self.0
     }
 

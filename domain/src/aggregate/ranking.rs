@@ -1,9 +1,7 @@
 //! The groups with the largest figures.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
 use super::key::GroupKey;
+use super::top::TopGroups;
 use super::total::GroupFigures;
 use crate::intake::fields::Scalar;
 use crate::money::Amount;
@@ -43,84 +41,34 @@ pub struct GroupSum {
 #[derive(Debug)]
 pub struct Ranking {
     sums: bool,
-    limit: usize,
-    groups: u64,
-    /// The best groups so far, the worst of them on top.
-    best: BinaryHeap<Ranked>,
-}
-
-#[derive(Debug)]
-struct Ranked {
-    figure: RankFigure,
-    key: Box<[u8]>,
-    group: GroupFigures,
-}
-
-/// The figure by which groups are ordered. Larger is better; a sum that is too large comes last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct RankFigure(Option<i128>);
-
-impl Ranked {
-    /// Orders by figure, descending, then by value.
-    fn place(&self) -> (Reverse<RankFigure>, (bool, &[u8], bool)) {
-        (Reverse(self.figure), GroupKey::read(&self.key).rank())
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Ranked {}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.place().cmp(&other.place())
-    }
+    top: TopGroups<GroupFigures>,
 }
 
 impl Ranking {
     /// Selects `limit` groups, by their sums if `sums`, else by their counts.
     #[must_use]
     pub fn new(sums: bool, limit: usize) -> Self {
-        Self { sums, limit, groups: 0, best: BinaryHeap::new() }
+        Self { sums, top: TopGroups::new(limit) }
     }
 
     /// Adds a whole group. Each key must be added once.
     pub fn add(&mut self, key: GroupKey<'_>, group: GroupFigures) {
-        self.groups += 1;
         let figure = if self.sums { group.total.amount().map(Amount::micros) } else { Some(group.count.into()) };
-        let figure = RankFigure(figure);
-        let is_full = self.best.len() >= self.limit;
-        let is_better = |worst: &Ranked| (Reverse(figure), key.rank()) < worst.place();
-        if is_full && !self.best.peek().is_some_and(is_better) {
-            return;
-        }
-        self.best.push(Ranked { figure, key: key.as_bytes().into(), group });
-        if self.best.len() > self.limit {
-            self.best.pop();
-        }
+        self.top.add(figure, key, group);
     }
 
     /// Returns the answer.
     #[must_use]
     pub fn finish(self) -> Aggregate {
-        let sums = self.sums;
-        let row = |ranked: Ranked| AggregateRow {
-            value: GroupKey::read(&ranked.key).value().into_owned(),
-            count: ranked.group.count,
-            sum: sums.then(|| GroupSum { total: ranked.group.total.amount(), summed: ranked.group.summed }),
+        let Self { sums, top } = self;
+        let total_groups = top.count();
+        let row = |(value, group): (_, GroupFigures)| AggregateRow {
+            value,
+            count: group.count,
+            sum: sums.then(|| GroupSum { total: group.total.amount(), summed: group.summed }),
         };
-        let rows: Vec<AggregateRow> = self.best.into_sorted_vec().into_iter().map(row).collect();
-        let truncated = self.groups > rows.len() as u64;
-        Aggregate { rows, total_groups: self.groups, truncated }
+        let rows: Vec<AggregateRow> = top.finish().map(row).collect();
+        let truncated = total_groups > rows.len() as u64;
+        Aggregate { rows, total_groups, truncated }
     }
 }

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use serde_json::value::RawValue;
 
 use crate::intake::event::Event;
-use crate::intake::fields::{Entry, Field, Number, Scalar};
+use crate::intake::fields::{Entry, Field, FieldError, Number, Scalar, SessionEnd};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
 use crate::named_values;
 use crate::names::UnknownName;
@@ -107,7 +107,18 @@ impl Filter {
     ///
     /// # Errors [`Invalid`] if one of the three is not allowed; its `param` is `field`, `operator` or `value`.
     pub fn new(field: &str, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
-        let field = Field::parse(field).map_err(|error| Invalid::parameter("field", format!("`field` {error}")))?;
+        Filter::on(Field::parse(field), operator, value)
+    }
+
+    /// Creates a filter of a question about sessions, as [`Filter::new`] does.
+    ///
+    /// # Errors As [`Filter::new`].
+    pub fn in_sessions(field: &str, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
+        Filter::on(Field::parse_in_sessions(field), operator, value)
+    }
+
+    fn on(field: Result<Field, FieldError>, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
+        let field = field.map_err(|error| Invalid::parameter("field", format!("`field` {error}")))?;
         let operator: Operator = operator.parse().map_err(|UnknownName { allowed }| {
             let given = text::cut_chars(operator, MAX_SHOWN_CHARS);
             Invalid::parameter("operator", format!("`operator` must be one of {allowed}, not {given:?}"))
@@ -220,7 +231,7 @@ fn read_scalars(json: &str) -> Option<HashSet<Scalar<'static>>> {
 
 /// Lower-cases each letter on its own (unlike `str::to_lowercase`, which considers word ends), so that a substring of a
 /// text is also a substring of its lower-case form.
-fn lower_case(text: &str) -> String {
+pub(crate) fn lower_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
@@ -264,6 +275,11 @@ impl Predicate {
     #[must_use]
     pub fn filters(&self) -> &[Filter] {
         &self.filters
+    }
+
+    /// The filters on properties of the session that the event at this end of it decides.
+    pub fn of_session_end(&self, end: SessionEnd) -> impl Iterator<Item = &Filter> {
+        self.filters.iter().filter(move |filter| filter.field.session_end() == Some(end))
     }
 
     /// The approximate memory of its operands, in bytes.

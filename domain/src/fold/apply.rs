@@ -45,6 +45,7 @@ impl<S: Source> Fold<'_, S> {
         let met = identity.facts.met_by(&session);
         let joined = met.iter().cloned().fold(session, Session::join);
         self.touch_entries(&met, &joined);
+        self.touch_ends(&joined);
         let change = identity.facts.change_of_sessions(&met, &joined);
         self.recut(identity, change)?;
         identity.facts.load_change(change, self.pages_of(identity))?;
@@ -58,13 +59,25 @@ impl<S: Source> Fold<'_, S> {
     /// Touches the days of the sessions that have another entry once they are `joined`.
     fn touch_entries(&mut self, met: &[Session], joined: &Session) {
         for session in met.iter().filter(|session| session.at != joined.at) {
-            // Its last event is on one of these days in any timezone.
-            let days = session.last.0.saturating_sub(session.at.time.0) / MS_PER_DAY + 1;
-            match i32::try_from(days) {
-                Ok(days) if days <= MAX_SESSION_DAYS => (0..=days)
-                    .for_each(|after| self.project.touched.day(FigureKind::Events, Day(session.day.0.saturating_add(after)))),
-                _ => self.project.touched.all_days(FigureKind::Events),
+            self.touch_days(FigureKind::Events, session);
+        }
+    }
+
+    /// Touches the days of a session, whose last events or whose end changed, unless it is that of the event alone: that day is touched.
+    fn touch_ends(&mut self, session: &Session) {
+        if session.events > 1 {
+            self.touch_days(FigureKind::Traffic, session);
+        }
+    }
+
+    fn touch_days(&mut self, figure: FigureKind, session: &Session) {
+        // Its last event is on one of these days in any timezone.
+        let days = session.last.0.saturating_sub(session.at.time.0) / MS_PER_DAY + 1;
+        match i32::try_from(days) {
+            Ok(days) if days <= MAX_SESSION_DAYS => {
+                (0..=days).for_each(|after| self.project.touched.day(figure, Day(session.day.0.saturating_add(after))));
             }
+            _ => self.project.touched.all_days(figure),
         }
     }
 
@@ -82,11 +95,14 @@ impl<S: Source> Fold<'_, S> {
     }
 
     /// Extends the last session by an event at `time`. The entry and the touch stay the same; a bounce ends.
-    pub(super) fn extend_last_session(&mut self, identity: &mut Identity, time: Instant) {
+    pub(super) fn extend_last_session(&mut self, identity: &mut Identity, day: Day, time: Instant) {
         let change = match identity.facts.last_session() {
             Some(last) if last.events == 1 => DirtyRange::of_session(last.at),
             _ => DirtyRange::NONE,
         };
+        if let Some(last) = identity.facts.last_session().filter(|last| last.day != day).cloned() {
+            self.touch_ends(&Session { last: time, events: last.events + 1, ..last });
+        }
         contribute_own(self.project, identity, &change, Sign::Minus);
         identity.facts.extend_last_session(time, &self.project.limits);
         contribute_own(self.project, identity, &change, Sign::Plus);

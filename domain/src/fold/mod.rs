@@ -88,7 +88,7 @@ impl<S: Source> Fold<'_, S> {
         self.add_day(&mut identity, event.day, named, &event.sums())?;
         match session {
             Some(session) => self.add_session(&mut identity, session)?,
-            None if extends => self.extend_last_session(&mut identity, event.time),
+            None if extends => self.extend_last_session(&mut identity, event.day, event.time),
             None => {}
         }
         if is_identity {

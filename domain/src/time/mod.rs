@@ -1,12 +1,14 @@
 //! Instants, calendar days of an organization's timezone, months, and windows of days. This module reads no clock:
 //! functions that depend on today take `now`.
 
+mod buckets;
 mod calendar;
 mod cohort_interval;
 mod instant;
 mod timezone;
 mod window;
 
+pub use buckets::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS};
 pub use calendar::{Day, Month};
 pub use cohort_interval::CohortInterval;
 pub use instant::{ClampedTime, EARLIEST, Instant, MAX_AHEAD_MS, TooEarly, clamp_timestamp};

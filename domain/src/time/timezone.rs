@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, NaiveDateTime, Offset, TimeZone as _};
+use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeZone as _};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -42,6 +42,33 @@ impl Timezone {
         let days = local_ms.div_euclid(MS_PER_DAY);
         // Days outside the calendar's range saturate.
         Day(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
+    }
+
+    /// Returns the first instant of a day. Of a day that the timezone left out: that of the day after.
+    #[must_use]
+    pub fn start_of(self, day: Day) -> Instant {
+        self.midnight(day, LocalResult::earliest)
+    }
+
+    /// Returns the instant after the last one of a day. Where clocks are set back over midnight, it is later than the start of the next day.
+    #[must_use]
+    pub fn end_of(self, day: Day) -> Instant {
+        self.midnight(day.next(), LocalResult::latest)
+    }
+
+    /// Returns one of the instants at which a day begins; if clocks jump over its midnight, the first instant after the jump.
+    fn midnight(self, day: Day, pick: fn(LocalResult<DateTime<chrono_tz::Tz>>) -> Option<DateTime<chrono_tz::Tz>>) -> Instant {
+        let local_ms = i64::from(day.0) * MS_PER_DAY;
+        if let Some(at) = naive(local_ms).and_then(|local| pick(self.0.from_local_datetime(&local))) {
+            return Instant(at.timestamp_millis());
+        }
+        // Local time is at most a day from UTC, and only rises around a jump forward.
+        let (mut before, mut after) = (local_ms - 2 * MS_PER_DAY, local_ms + 2 * MS_PER_DAY);
+        while after - before > 1 {
+            let middle = before + (after - before) / 2;
+            if self.day_of(Instant(middle)) < day { before = middle } else { after = middle }
+        }
+        Instant(after)
     }
 
     /// Milliseconds by which local time is ahead of UTC.
@@ -144,6 +171,30 @@ mod tests {
             let (day, start) = (Day::parse(day).unwrap(), Instant::parse_rfc3339(start).unwrap());
             assert_eq!(zone(name).day_of(start), day, "{name}");
             assert!(zone(name).day_of(start.plus_ms(-1)) < day, "{name} {day}");
+            assert_eq!(zone(name).start_of(day), start, "{name} {day}");
+        }
+    }
+
+    #[test]
+    fn days_have_the_hours_of_their_clocks() {
+        let table = [
+            // zone, day, minutes
+            ("UTC", "2024-04-12", 1_440),
+            ("Europe/Berlin", "2024-03-31", 1_380),
+            ("Europe/Berlin", "2024-10-27", 1_500),
+            ("Australia/Lord_Howe", "2024-04-07", 1_470),
+            ("America/Sao_Paulo", "2018-11-04", 1_380),
+            ("America/Sao_Paulo", "2018-02-17", 1_500),
+            ("Africa/Cairo", "2024-04-26", 1_380),
+            ("America/Havana", "2024-11-03", 1_500),
+            // At 00:01 the clocks were set back to 23:01 of the day before.
+            ("America/St_Johns", "2010-11-06", 1_500),
+            ("Pacific/Apia", "2011-12-30", 0),
+        ];
+        for (name, day, minutes) in table {
+            let day = Day::parse(day).unwrap();
+            let (start, end) = (zone(name).start_of(day), zone(name).end_of(day));
+            assert_eq!(end.0 - start.0, minutes * 60_000, "{name} {day}");
         }
     }
 

@@ -117,6 +117,23 @@ impl Window {
         Window { start: today.plus(-before), end: today }
     }
 
+    /// Returns as many days, ending the day before the window.
+    #[must_use]
+    pub fn previous_period(self) -> Window {
+        let days = i32::try_from(self.len()).unwrap_or(i32::MAX);
+        Window { start: self.start.plus(-days), end: self.start.plus(-1) }
+    }
+
+    /// Returns the window between the same dates a year earlier. 29 February becomes the 28th.
+    #[must_use]
+    pub fn previous_year(self) -> Window {
+        let year_before = |day: Day| {
+            let (year, month, of_month) = day.ymd();
+            Day::from_ymd(year - 1, month, of_month).or_else(|| Day::from_ymd(year - 1, month, 28)).unwrap_or(day)
+        };
+        Window { start: year_before(self.start), end: year_before(self.end) }
+    }
+
     /// Iterates over the days in order.
     pub fn days(self) -> impl DoubleEndedIterator<Item = Day> + Clone {
         (self.start.0..=self.end.0).map(Day)
@@ -196,6 +213,21 @@ mod tests {
             let error = resolve(start, end, "UTC").unwrap_err();
             assert_eq!(error.param(), param, "{start:?} {end:?}");
             assert!(error.to_string().contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn windows_are_compared_with_earlier_ones() {
+        let window = |start, end| Window { start: Day::parse(start).unwrap(), end: Day::parse(end).unwrap() };
+        let table = [
+            // window, previous period, previous year
+            (("2024-03-01", "2024-03-31"), ("2024-01-30", "2024-02-29"), ("2023-03-01", "2023-03-31")),
+            (("2024-02-29", "2024-02-29"), ("2024-02-28", "2024-02-28"), ("2023-02-28", "2023-02-28")),
+            (("2024-02-01", "2024-03-01"), ("2024-01-02", "2024-01-31"), ("2023-02-01", "2023-03-01")),
+        ];
+        for ((start, end), period, year) in table {
+            assert_eq!(window(start, end).previous_period(), window(period.0, period.1), "{start}");
+            assert_eq!(window(start, end).previous_year(), window(year.0, year.1), "{start}");
         }
     }
 

@@ -12,6 +12,8 @@ pub enum Depends {
     AllDays(&'static [FigureKind]),
     /// On some figures of the days of a window.
     Days(&'static [FigureKind], Window),
+    /// On some figures of the days of one window or two.
+    TwoWindows(&'static [FigureKind], Window, Option<Window>),
 }
 
 impl Depends {

@@ -190,6 +190,10 @@ impl DayVersions {
             Depends::Everything => table.last,
             Depends::AllDays(figures) => figures.iter().map(|figure| table.latest[*figure as usize]).max().unwrap_or_default(),
             Depends::Days(figures, window) => table.of_window(figures, *window),
+            Depends::TwoWindows(figures, window, other) => {
+                let windows = [Some(*window), *other].into_iter().flatten();
+                windows.map(|window| table.of_window(figures, window)).max().unwrap_or_default()
+            }
         }
     }
 

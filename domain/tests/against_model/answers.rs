@@ -50,7 +50,8 @@ pub(crate) fn is_answered(step: &Step) -> bool {
         Some(Json::Object(fields)) => fields.keys().all(|name| known(name)),
         _ => true,
     };
-    fields && question.query.iter().all(|(name, _)| known(name)) && !question.path.ends_with("/events")
+    let by_engine = ["/events", "/traffic", "/report", "/breakdown"].iter().any(|operation| question.path.ends_with(operation));
+    fields && question.query.iter().all(|(name, _)| known(name)) && !by_engine
 }
 
 /// Runs what never waits.

@@ -1,5 +1,6 @@
 //! Versions of days: no answer changes without its version, and an event leaves the versions alone that it can't concern.
 
+use headcount_domain::figures::ComparedWindows;
 use headcount_domain::intake::event::Event;
 use headcount_domain::queries::{
     AttributionQuery, CohortsQuery, Dimension, EntityLevel, Query, RetentionQuery, RevenueMetricsQuery, RevenueSeriesQuery,
@@ -43,7 +44,7 @@ impl Probe {
     fn window(&self) -> Option<Window> {
         match self.depends {
             Depends::Days(_, window) => Some(window),
-            Depends::AllDays(_) | Depends::Everything => None,
+            Depends::AllDays(_) | Depends::Everything | Depends::TwoWindows(..) => None,
         }
     }
 }
@@ -94,6 +95,23 @@ fn of_scans(windows: &[Window], project: &str) -> Vec<Probe> {
         probes.push(users(&filter(r#"[{"field": "name", "operator": "is_not", "value": "order"}]"#)));
         for field in ["entry_url", "name"] {
             probes.push(Probe::of_events(window, project, "aggregate", &[("group_by", Json::from(field))]));
+        }
+    }
+    probes
+}
+
+/// Questions about whole sessions, which may go on after the window.
+fn of_visits(windows: &[Window], project: &str) -> Vec<Probe> {
+    let mut probes = Vec::new();
+    for window in windows.iter().copied() {
+        let mut push = |operation: &str, fields: &[(&str, Json)]| {
+            let probe = Probe::of_events(window, project, operation, fields);
+            probes.push(Probe { depends: ComparedWindows { window, previous: None }.depends(), ..probe });
+        };
+        push("traffic", &[]);
+        push("report", &[]);
+        for field in ["exit_url", "entry_url", "name"] {
+            push("breakdown", &[("dimension", Json::from(field))]);
         }
     }
     probes
@@ -220,6 +238,12 @@ fn no_answer_changes_without_its_version() {
 #[test]
 fn no_scan_changes_without_its_version() {
     let all = run(trials(20), Size { events: 80, questions: 0 }, of_scans);
+    assert!(all.answers > 0, "{all:?}");
+}
+
+#[test]
+fn no_question_about_sessions_changes_without_its_version() {
+    let all = run(trials(20), Size { events: 80, questions: 0 }, of_visits);
     assert!(all.answers > 0, "{all:?}");
 }
 

@@ -64,6 +64,13 @@ pub(crate) struct ProjectCaller {
     pub(crate) caller: Caller,
 }
 
+impl ProjectCaller {
+    /// Checks that the caller may see money.
+    pub(crate) fn check_money(&self) -> Result<(), ApiError> {
+        allowed(&self.caller.token, Scope::RevenueRead, MinRole::Admin)
+    }
+}
+
 /// How a caller says who it is.
 #[derive(Clone)]
 pub(crate) enum Credential {

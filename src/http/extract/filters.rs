@@ -59,11 +59,23 @@ pub(crate) fn read(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>, ApiEr
     fields.raw(name).map_or(Ok(Vec::new()), |json| parse(json, name))
 }
 
+/// Reads a list of filters of a question about sessions.
+pub(crate) fn read_in_sessions(fields: &Fields<'_>, name: &str) -> Result<Vec<Filter>, ApiError> {
+    fields.raw(name).map_or(Ok(Vec::new()), |json| parse_with(json, name, Filter::in_sessions))
+}
+
 /// Parses a list of filters.
 pub(crate) fn parse(json: &str, name: &str) -> Result<Vec<Filter>, ApiError> {
+    parse_with(json, name, Filter::new)
+}
+
+/// Makes a filter of a field, an operator and an operand.
+type NewFilter = fn(&str, &str, Option<&str>) -> Result<Filter, Invalid>;
+
+fn parse_with(json: &str, name: &str, new: NewFilter) -> Result<Vec<Filter>, ApiError> {
     let items: Vec<&RawValue> = serde_json::from_str(json)
         .map_err(|_| ApiError::parameter(name, format!("`{name}` must be a list of at most {MAX_FILTERS} filters")))?;
-    items.into_iter().enumerate().map(|(index, item)| read_one(&format!("{name}[{index}]"), item.get())).collect()
+    items.into_iter().enumerate().map(|(index, item)| read_one(&format!("{name}[{index}]"), item.get(), new)).collect()
 }
 
 /// Returns the predicate of the events that a question is about, or `None` if it is about all of them.
@@ -74,7 +86,7 @@ pub(crate) fn predicate(event_name: Option<&str>, filters: Vec<Filter>) -> Resul
     Ok(Some(Predicate::new(event_name, filters)?))
 }
 
-fn read_one(param: &str, json: &str) -> Result<Filter, ApiError> {
+fn read_one(param: &str, json: &str, new: NewFilter) -> Result<Filter, ApiError> {
     let parts: BTreeMap<String, &RawValue> = serde_json::from_str(json)
         .map_err(|_| ApiError::parameter(param, format!("`{param}` must be an object of {}", PARTS.join(", "))))?;
     if let Some(unknown) = parts.keys().find(|part| !PARTS.contains(&part.as_str())) {
@@ -85,7 +97,7 @@ fn read_one(param: &str, json: &str) -> Result<Filter, ApiError> {
         let raw = parts.get(part).ok_or_else(|| ApiError::missing(&param))?;
         serde_json::from_str(raw.get()).map_err(|_| ApiError::parameter(&param, format!("`{param}` must be a string")))
     };
-    let filter = Filter::new(&text("field")?, &text("operator")?, parts.get("value").map(|raw| raw.get()));
+    let filter = new(&text("field")?, &text("operator")?, parts.get("value").map(|raw| raw.get()));
     filter.map_err(|invalid| at(param, invalid))
 }
 

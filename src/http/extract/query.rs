@@ -55,11 +55,12 @@ pub(crate) struct Calendar {
     timezone: Timezone,
     now: Instant,
     today: Cell<Option<Day>>,
+    variant: Cell<u64>,
 }
 
 impl Calendar {
     pub(crate) fn new(state: &AppState, timezone: Timezone) -> Self {
-        Self { timezone, now: state.engine.clock().now(), today: Cell::new(None) }
+        Self { timezone, now: state.engine.clock().now(), today: Cell::new(None), variant: Cell::new(0) }
     }
 
     /// Returns the window between two dates, each of which has a default.
@@ -83,6 +84,21 @@ impl Calendar {
         let first = interval.first_day(interval.number_of(self.timezone.day_of(self.now)));
         self.today.set(Some(first));
         first
+    }
+
+    /// Returns the instant at which the question was asked.
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Records a number of all that the answer depends on besides the events, the day and the request: the time, and who asks.
+    pub(crate) fn set_variant(&self, variant: u64) {
+        self.variant.set(variant);
+    }
+
+    /// Returns the number that was recorded.
+    pub(crate) fn variant(&self) -> u64 {
+        self.variant.get()
     }
 
     /// Returns the current day, or the first one of the running interval, if the answer depends on it.

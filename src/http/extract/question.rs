@@ -35,7 +35,7 @@ pub(crate) struct Question<'r, S, Q> {
     state: &'r AppState,
     request: &'r HttpRequest,
     body: Bytes,
-    calendar: Calendar,
+    pub(crate) calendar: Calendar,
     /// The project or organization.
     pub(crate) subject: S,
     /// The parameters.
@@ -117,6 +117,12 @@ impl<Q> ProjectQuestion<'_, Q> {
         let window = self.window(start, end)?;
         let floor = self.state.engine.floor(self.subject.project).await?;
         Ok(window.above(floor, start.is_some())?)
+    }
+
+    /// Returns a window whose start was chosen, for an answer that reads events.
+    pub(crate) async fn chosen_window(&self, window: Window) -> Result<Window, ApiError> {
+        let floor = self.state.engine.floor(self.subject.project).await?;
+        Ok(window.above(floor, true)?)
     }
 }
 
@@ -241,7 +247,8 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         let subject = &self.subject;
         let (incarnation, version) = subject.version(self.state, depends).await?;
         let (timezone, currency) = (subject.timezone(), subject.currency());
-        let data = DataVersion { incarnation, version, id: subject.id(), timezone, currency, today: self.calendar.today() };
+        let (today, variant) = (self.calendar.today(), self.calendar.variant());
+        let data = DataVersion { incarnation, version, id: subject.id(), timezone, currency, today, variant };
         Ok(EntityTag::of_answer(&data, self.request, &self.body))
     }
 }

@@ -91,7 +91,7 @@ fn read_path(fields: &Fields<'_>, name: &str) -> Result<Option<MetadataPath>, Ap
     MetadataPath::parse(&text).map(Some).map_err(|error| ApiError::parameter(name, format!("`{name}` {error}")))
 }
 
-fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
+pub(crate) fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
     let expected = format!("an integer from 1 to {MAX_GROUPS}");
     match fields.optional::<usize>(name, &expected)? {
         None => Ok(DEFAULT_GROUPS),
@@ -146,7 +146,7 @@ pub(crate) struct GroupRow {
 
 /// A scalar, with its JSON type.
 #[derive(Debug)]
-pub(crate) struct GroupValue(Scalar<'static>);
+pub(crate) struct GroupValue(pub(crate) Scalar<'static>);
 
 impl Serialize for GroupValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -34,6 +34,8 @@ pub(crate) struct DataVersion {
     pub(crate) currency: Currency,
     /// The current day, if the question is relative to it.
     pub(crate) today: Option<Day>,
+    /// A number of what else the answer depends on.
+    pub(crate) variant: u64,
 }
 
 impl EntityTag {
@@ -44,6 +46,7 @@ impl EntityTag {
         hash.write_u128(data.version);
         hash.write_u64(data.id);
         hash.write_i32(data.today.map_or(i32::MIN, |day| day.0));
+        hash.write_u64(data.variant);
         hash.write(data.timezone.name().as_bytes());
         hash.write(data.currency.as_str().as_bytes());
         for part in [request.path().as_bytes(), request.query_string().as_bytes(), body] {

@@ -104,10 +104,13 @@ pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     let scan = |rng: &mut Rng| {
         let project = rng.pick(&history.projects).name.clone();
         let path = |rest: &str| format!("/projects/{{{project}}}/analytics/{rest}");
-        match rng.below(if history.live { 4 } else { 5 }) {
+        match rng.below(if history.live { 10 } else { 11 }) {
             0 => unique_users(history, rng, &path("count-unique-users-per-day")),
-            4 => top_identities(rng),
-            1 => limited(dated(history, rng, &path("fields")), rng),
+            1 => traffic(history, rng, &path("traffic")),
+            2..5 => report(history, rng, &path("report")),
+            5..7 => breakdown(history, rng, &path("breakdown")),
+            7 => limited(dated(history, rng, &path("fields")), rng),
+            10 => top_identities(rng),
             _ => aggregate(history, rng, &path("aggregate")),
         }
     };
@@ -132,6 +135,15 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
         let body = Json::object([("start_date", Json::from(first.to_string()))]);
         asked.push(Question::post(&path("analytics/count-unique-users-per-day"), body));
         asked.push(Question::get(&path("intake"), &[("range_days", "365")]));
+        asked.push(get("analytics/traffic", None));
+        let text = |text: &str| Json::from(text);
+        let whole = || window.iter().map(|(name, day)| (*name, Json::from(day.clone())));
+        let days = whole().chain([("interval", text("week")), ("compare", text("previous_period"))]);
+        asked.push(Question::post(&path("analytics/report"), object(days.collect())));
+        for dimension in ["source", "exit_url"] {
+            let body = whole().chain([("dimension", text(dimension)), ("order_by", text("sessions"))]);
+            asked.push(Question::post(&path("analytics/breakdown"), object(body.collect())));
+        }
         asked.push(get("revenue/metrics", None));
         asked.push(get("revenue/timeseries", None));
         for interval in ["week", "month"] {
@@ -185,7 +197,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
     // Leave out questions that show instants if these can't be compared.
-    let kinds = if history.live { 11 } else { 21 };
+    let kinds = if history.live { 14 } else { 24 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
         2 => dated(history, rng, &path("revenue/metrics")),
@@ -193,15 +205,18 @@ fn question(history: &History, rng: &mut Rng) -> Question {
         4 => attribution(history, rng, &path("revenue/by-attribution")),
         5 => cohorts(rng, &path("revenue/ltv-cohorts")),
         6 | 7 => aggregate(history, rng, &path("analytics/aggregate")),
-        8 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
-        9 => retention(rng, &path("analytics/retention")),
-        10 => limited(dated(history, rng, &path("analytics/fields")), rng),
-        11 | 12 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
-        13 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
-        14 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
-        15 => of_company(rng),
-        16 => top_identities(rng),
-        17..20 => events(history, rng, &path("events")),
+        8 => traffic(history, rng, &path("analytics/traffic")),
+        9 => report(history, rng, &path("analytics/report")),
+        10 => breakdown(history, rng, &path("analytics/breakdown")),
+        11 => of_identity(history, rng, ["/identities/referrers", "/identities/top-pages"]),
+        12 => retention(rng, &path("analytics/retention")),
+        13 => limited(dated(history, rng, &path("analytics/fields")), rng),
+        14 | 15 => of_identity(history, rng, ["/identities/profile", "/identities/profile"]),
+        16 => ranged(rng, "/companies/lookup", &[("domain", &DOMAINS)]),
+        17 => ranged(rng, "/companies/top", &[("limit", &["100", "100", "1", "2", "0"])]),
+        18 => of_company(rng),
+        19 => top_identities(rng),
+        20..23 => events(history, rng, &path("events")),
         _ => of_groups(rng),
     }
 }
@@ -301,6 +316,103 @@ fn events(history: &History, rng: &mut Rng, path: &str) -> Question {
         add(&mut question, "after_position", "0");
     }
     limit(rng, &mut question, &["1", "2", "7", "1000", "0", "1001"]);
+    question
+}
+
+/// Filters on what only questions about sessions know.
+const SESSION_FILTERS: [(&str, &str, &str); 8] = [
+    ("source", "is", r#""(direct)""#),
+    ("source", "is_not", r#""google""#),
+    ("source", "is_set", "null"),
+    ("medium", "is", r#"["email", "cpc"]"#),
+    ("medium", "is", r#""(none)""#),
+    ("campaign", "contains", r#""SPRING""#),
+    ("exit_url", "contains", r#""/A""#),
+    ("exit_url", "is_not_set", "null"),
+];
+const SESSION_FIELDS: [&str; 7] = ["source", "medium", "campaign", "exit_url", "exit_url", "entry_url", "acquisition_channel"];
+
+/// Generates what chooses events in questions about sessions.
+fn chosen_in_sessions(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
+    let known: Vec<&str> = body.iter().map(|(name, _)| *name).collect();
+    assert!(!known.contains(&"filters"));
+    chosen(rng, body);
+    if !rng.chance(40) {
+        return;
+    }
+    let &(field, operator, value) = rng.pick(&SESSION_FILTERS);
+    let mut filter = vec![("field", Json::from(field)), ("operator", Json::from(operator))];
+    let value = Json::parse(value).expect("JSON");
+    filter.extend((value != Json::Null).then_some(("value", value)));
+    let filter = object(filter);
+    match body.iter_mut().find(|(name, _)| *name == "filters") {
+        Some((_, Json::List(filters))) => filters.push(filter),
+        _ => body.push(("filters", Json::List(vec![filter]))),
+    }
+}
+
+/// Generates what a window is compared with.
+fn compare(history: &History, rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
+    match rng.below(10) {
+        0..3 => body.push(("compare", Json::from("previous_period"))),
+        3 => body.push(("compare", Json::from("previous_year"))),
+        4..6 => {
+            let dates = window(history, rng).into_iter().map(|(name, bound)| (name, Json::from(bound)));
+            body.push(("compare", object(dates.collect())));
+        }
+        6 => body.push(("compare", Json::from("yesterday"))),
+        _ => {}
+    }
+}
+
+/// A window of a question about sessions: any, or a few days with the change of the clocks among them.
+fn days_of_sessions(history: &History, rng: &mut Rng) -> Vec<(&'static str, Json)> {
+    let bounds = if rng.chance(30) {
+        let day = *rng.pick(&history.days);
+        let (before, after) = (rng.below(4) as u64, rng.below(10) as u64);
+        vec![("start_date", (day - Days::new(before)).to_string()), ("end_date", (day + Days::new(after)).to_string())]
+    } else {
+        window(history, rng)
+    };
+    bounds.into_iter().map(|(name, bound)| (name, Json::from(bound))).collect()
+}
+
+fn report(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut body = days_of_sessions(history, rng);
+    if rng.chance(85) {
+        body.push(("interval", Json::from(rng.word(&["hour", "hour", "day", "week", "month", "year"]))));
+    }
+    compare(history, rng, &mut body);
+    chosen_in_sessions(rng, &mut body);
+    Question::post(path, object(body))
+}
+
+fn breakdown(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut body = days_of_sessions(history, rng);
+    let dimension = match rng.below(3) {
+        0 => rng.word(&FIELDS).to_owned(),
+        1 => rng.word(&SESSION_FIELDS).to_owned(),
+        _ => format!("metadata.{}", rng.word(&PATHS)),
+    };
+    body.push(("dimension", Json::from(dimension)));
+    if rng.chance(60) {
+        let orders = ["unique_users", "sessions", "pageviews", "events", "revenue", "orders", "bounces"];
+        body.push(("order_by", Json::from(rng.word(&orders))));
+    }
+    if rng.chance(20) {
+        body.push(("search", Json::from(rng.word(&["", "A", "shop", "5", "RUE", "oδ", "(DIR"]))));
+    }
+    if rng.chance(30) {
+        body.push(("limit", Json::from(rng.below(4))));
+    }
+    compare(history, rng, &mut body);
+    chosen_in_sessions(rng, &mut body);
+    Question::post(path, object(body))
+}
+
+fn traffic(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut question = dated(history, rng, path);
+    limit(rng, &mut question, &["1", "2", "3", "1000", "0", "1001"]);
     question
 }
 

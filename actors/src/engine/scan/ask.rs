@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::aggregate::{Aggregate, Grouping};
+use headcount_domain::figures::{Breakdown, BreakdownQuestion, Report, ReportQuestion, SessionOrigins};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::{BuiltIn, Field};
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Timezone, Window};
-use headcount_domain::versions::Depends;
 
 use super::aggregate::{AggregateQuestion, aggregate};
 use super::error::ScanError;
@@ -19,6 +19,7 @@ use super::kept::{KeptAnswer, KeptQuestion, KeptVersion, ViewState};
 use super::kept_figures::KeptFigures;
 use super::unique_users::unique_users;
 use super::views::ViewRoom;
+use super::visits::{breakdown, report, traffic};
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
@@ -52,7 +53,7 @@ impl Engine {
     ) -> Result<UniqueUsers, AskError> {
         match self.ask_kept(project, KeptQuestion::UniqueUsers { window, predicate }).await? {
             (KeptAnswer::UniqueUsers(users), _) => Ok(users),
-            (KeptAnswer::Aggregate(_), _) => Err(AskError::NoAnswer),
+            _ => Err(AskError::NoAnswer),
         }
     }
 
@@ -72,7 +73,44 @@ impl Engine {
     ) -> Result<Aggregate, AskError> {
         match self.ask_kept(project, KeptQuestion::Aggregate { window, predicate, grouping, limit }).await? {
             (KeptAnswer::Aggregate(groups), _) => Ok(groups),
-            (KeptAnswer::UniqueUsers(_), _) => Err(AskError::NoAnswer),
+            _ => Err(AskError::NoAnswer),
+        }
+    }
+
+    /// Returns the figures of a window by time: of its chosen events, and of the sessions that hold them.
+    ///
+    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn report(&self, project: ProjectId, question: ReportQuestion) -> Result<Report, AskError> {
+        match self.ask_kept(project, KeptQuestion::Report(question)).await? {
+            (KeptAnswer::Report(report), _) => Ok(report),
+            _ => Err(AskError::NoAnswer),
+        }
+    }
+
+    /// Returns the figures of a window by the values of a property, as [`Engine::report`] does.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn breakdown(&self, project: ProjectId, question: BreakdownQuestion) -> Result<Breakdown, AskError> {
+        match self.ask_kept(project, KeptQuestion::Breakdown(question)).await? {
+            (KeptAnswer::Breakdown(breakdown), _) => Ok(breakdown),
+            _ => Err(AskError::NoAnswer),
+        }
+    }
+
+    /// Returns the sessions that began in `window` by channel, source, medium and campaign, at most `limit` rows of each.
+    ///
+    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn traffic(&self, project: ProjectId, window: Window, limit: usize) -> Result<SessionOrigins, AskError> {
+        match self.ask_kept(project, KeptQuestion::Origins { window, limit }).await? {
+            (KeptAnswer::Origins(origins), _) => Ok(origins),
+            _ => Err(AskError::NoAnswer),
         }
     }
 
@@ -91,7 +129,7 @@ impl Engine {
         let question = KeptQuestion::Aggregate { window, predicate, grouping, limit: usize::from(u8::MAX) };
         match self.ask_kept(project, question).await? {
             (KeptAnswer::Aggregate(groups), until) => Ok((groups.rows.iter().map(|row| row.count).sum(), until)),
-            (KeptAnswer::UniqueUsers(_), _) => Err(AskError::NoAnswer),
+            _ => Err(AskError::NoAnswer),
         }
     }
 
@@ -109,7 +147,7 @@ impl Engine {
             None => Arc::<tokio::sync::Mutex<ViewState>>::default().lock_owned().await,
         };
         // Read before the position of the scan: what touches the days later has another version.
-        let (_, days) = self.version(project, &Depends::on_events(question.window())).await?;
+        let (_, days) = self.version(project, &question.depends()).await?;
         let version = KeptVersion { days, set_aside: self.inner.dead.count() };
         let answer = kept.answer_of(version);
         if answer.is_some() || kept.has_figures() {
@@ -196,6 +234,9 @@ impl KeptQuestion {
             Self::UniqueUsers { window, predicate } => {
                 unique_users(scan, *window, predicate, (figures, room), sort_bytes).map(KeptAnswer::UniqueUsers)
             }
+            Self::Report(question) => report(scan, question, sort_bytes).map(KeptAnswer::Report),
+            Self::Breakdown(question) => breakdown(scan, question, sort_bytes).map(KeptAnswer::Breakdown),
+            Self::Origins { window, limit } => traffic(scan, *window, *limit, sort_bytes).map(KeptAnswer::Origins),
         }
     }
 }

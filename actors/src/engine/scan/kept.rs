@@ -1,11 +1,15 @@
 //! What a view keeps of a question's answers.
 
 use headcount_domain::aggregate::{Aggregate, Grouping};
+use headcount_domain::figures::{
+    Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, Figures, OriginRow, Report, ReportQuestion, SessionOrigins,
+};
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::Scalar;
 use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
+use headcount_domain::versions::Depends;
 
 use super::kept_figures::KeptFigures;
 
@@ -14,20 +18,33 @@ use super::kept_figures::KeptFigures;
 pub(super) enum KeptQuestion {
     Aggregate { window: Window, predicate: Predicate, grouping: Grouping, limit: usize },
     UniqueUsers { window: Window, predicate: Predicate },
+    Report(ReportQuestion),
+    Breakdown(BreakdownQuestion),
+    Origins { window: Window, limit: usize },
 }
 
 impl KeptQuestion {
-    /// The days that it asks for.
-    pub(super) fn window(&self) -> Window {
+    /// What its answer depends on.
+    pub(super) fn depends(&self) -> Depends {
         match self {
-            Self::Aggregate { window, .. } | Self::UniqueUsers { window, .. } => *window,
+            Self::Aggregate { window, .. } | Self::UniqueUsers { window, .. } => Depends::on_events(*window),
+            Self::Report(ReportQuestion { windows, .. }) | Self::Breakdown(BreakdownQuestion { windows, .. }) => {
+                windows.depends()
+            }
+            Self::Origins { window, .. } => ComparedWindows { window: *window, previous: None }.depends(),
         }
     }
 
     /// Its approximate memory, in bytes.
     pub(super) fn weight(&self) -> usize {
-        let (Self::Aggregate { predicate, .. } | Self::UniqueUsers { predicate, .. }) = self;
-        size_of::<Self>() + predicate.weight()
+        let operands = match self {
+            Self::Aggregate { predicate, .. }
+            | Self::UniqueUsers { predicate, .. }
+            | Self::Report(ReportQuestion { predicate, .. }) => predicate.weight(),
+            Self::Breakdown(BreakdownQuestion { predicate, search, .. }) => predicate.weight() + search.weight(),
+            Self::Origins { .. } => 0,
+        };
+        size_of::<Self>() + operands
     }
 }
 
@@ -36,6 +53,13 @@ impl KeptQuestion {
 pub(super) enum KeptAnswer {
     Aggregate(Aggregate),
     UniqueUsers(UniqueUsers),
+    Report(Report),
+    Breakdown(Breakdown),
+    Origins(SessionOrigins),
+}
+
+fn text_bytes(value: &Scalar<'_>) -> usize {
+    if let Scalar::Text(text) = value { text.len() } else { 32 }
 }
 
 impl KeptAnswer {
@@ -43,10 +67,21 @@ impl KeptAnswer {
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::Aggregate(aggregate) => {
-                let texts = aggregate.rows.iter().map(|row| if let Scalar::Text(text) = &row.value { text.len() } else { 32 });
-                texts.sum::<usize>() + aggregate.rows.len() * 128
+                aggregate.rows.iter().map(|row| text_bytes(&row.value)).sum::<usize>() + aggregate.rows.len() * 128
             }
             Self::UniqueUsers(users) => users.series.len() * size_of::<(Day, u64)>(),
+            Self::Report(Report { current, previous, unconverted }) => {
+                let buckets = current.buckets.len() + previous.as_ref().map_or(0, |previous| previous.buckets.len());
+                buckets * size_of::<Figures>() + unconverted.len() * 128
+            }
+            Self::Breakdown(Breakdown { rows, unconverted, .. }) => {
+                let texts: usize = rows.iter().map(|row| text_bytes(&row.value)).sum();
+                texts + rows.len() * size_of::<BreakdownRow>() + unconverted.len() * 128
+            }
+            Self::Origins(SessionOrigins { by_channel, by_source, by_medium, by_campaign, .. }) => {
+                let rows = [by_channel, by_source, by_medium, by_campaign].into_iter().flatten();
+                rows.map(|row| row.value.len() + size_of::<OriginRow>()).sum()
+            }
         }
     }
 }

@@ -37,6 +37,7 @@ mod top_identities;
 mod turns;
 mod unique_users;
 mod views;
+mod visits;
 
 pub use export::ExportSink;
 pub(super) use helpers::ScanHelpers;

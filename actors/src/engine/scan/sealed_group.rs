@@ -8,9 +8,11 @@ use std::rc::Rc;
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::TextColumn;
 use headcount_archive::schema::{METADATA, METADATA_PREFIX};
+use headcount_domain::figures::CountedMoney;
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::event::Position;
-use headcount_domain::intake::fields::{BuiltIn, EventText, Field, MetadataPath, Scalar};
+use headcount_domain::intake::fields::{BuiltIn, EventText, Field, MetadataPath, Scalar, SessionField};
+use headcount_domain::money::{Amount, Currency};
 use headcount_domain::time::{Day, Window};
 
 use crate::history::SealedColumns;
@@ -88,6 +90,8 @@ pub(super) struct PropertyColumn {
 enum PropertySource {
     /// A built-in field that is made of one text.
     Text(BuiltIn, Rc<TextColumn>),
+    /// A text as it is stored.
+    Stored(Rc<TextColumn>),
     /// A built-in field that is made of several texts: the codes of the rows, and the codes of the texts for each.
     Texts { field: BuiltIn, columns: Vec<(EventText, Rc<TextColumn>)>, codes: Vec<u32>, of_code: Vec<Vec<u32>> },
     /// A metadata path with a column.
@@ -100,7 +104,10 @@ impl PropertyColumn {
     /// The codes of the rows.
     pub(super) fn codes(&self) -> &[u32] {
         match &self.source {
-            PropertySource::Text(_, texts) | PropertySource::Scalars(texts) | PropertySource::Metadata(_, texts) => texts.codes(),
+            PropertySource::Text(_, texts)
+            | PropertySource::Stored(texts)
+            | PropertySource::Scalars(texts)
+            | PropertySource::Metadata(_, texts) => texts.codes(),
             PropertySource::Texts { codes, .. } => codes,
         }
     }
@@ -108,9 +115,10 @@ impl PropertyColumn {
     /// The number of codes.
     pub(super) fn count(&self) -> usize {
         match &self.source {
-            PropertySource::Text(_, texts) | PropertySource::Scalars(texts) | PropertySource::Metadata(_, texts) => {
-                texts.null() as usize + 1
-            }
+            PropertySource::Text(_, texts)
+            | PropertySource::Stored(texts)
+            | PropertySource::Scalars(texts)
+            | PropertySource::Metadata(_, texts) => texts.null() as usize + 1,
             PropertySource::Texts { of_code, .. } => of_code.len(),
         }
     }
@@ -119,6 +127,7 @@ impl PropertyColumn {
     pub(super) fn value(&self, code: u32) -> Scalar<'_> {
         match &self.source {
             PropertySource::Text(field, texts) => field.value_of(|_| texts.value(code)).map_or(Scalar::Null, Scalar::Text),
+            PropertySource::Stored(texts) => texts.value(code).map_or(Scalar::Null, |text| Scalar::Text(Cow::Borrowed(text))),
             PropertySource::Texts { field, columns, of_code, .. } => {
                 let codes = of_code.get(code as usize).map_or(&[][..], Vec::as_slice);
                 let text = |wanted: EventText| {
@@ -133,13 +142,30 @@ impl PropertyColumn {
     }
 
     /// Whether `holds` for the value of each row, which is evaluated once for each code.
-    fn tests<'c>(&'c self, holds: impl Fn(&Scalar<'_>) -> bool + 'c) -> impl FnMut(usize) -> bool + 'c {
+    pub(super) fn tests<'c>(&'c self, holds: impl Fn(&Scalar<'_>) -> bool + 'c) -> impl FnMut(usize) -> bool + 'c {
         let mut known = vec![None; self.count()];
         let codes = self.codes();
         move |row| {
             let code = codes[row];
             *known[code as usize].get_or_insert_with(|| holds(&self.value(code)))
         }
+    }
+}
+
+/// The money of a row group's events.
+pub(super) struct MoneyColumns {
+    values: Vec<Option<Amount>>,
+    in_project: Vec<Option<Amount>>,
+    counted: Vec<bool>,
+    currencies: Rc<TextColumn>,
+}
+
+impl MoneyColumns {
+    /// Returns the money of a row, if it is an order or a refund that counts.
+    pub(super) fn of(&self, row: usize) -> Option<CountedMoney> {
+        let amount = self.values.get(row).copied().flatten().filter(|amount| self.counted[row] && !amount.is_zero())?;
+        let currency = || self.currencies.value(self.currencies.codes()[row]);
+        CountedMoney::new(amount, self.in_project[row], || Currency::from_recorded(currency()?.as_bytes()))
     }
 }
 
@@ -219,6 +245,7 @@ impl<'p> SealedGroup<'p> {
                     false => PropertySource::Metadata(path.clone(), self.texts(METADATA)?),
                 }
             }
+            Field::Session(_) => PropertySource::Stored(Rc::new(TextColumn::empty(self.rows()))),
             Field::BuiltIn(field) => {
                 let read = |text: &EventText| Ok((*text, self.texts(column_of(*text))?));
                 let mut columns = field.reads().iter().map(read).collect::<Result<Vec<_>, ArchiveError>>()?;
@@ -232,6 +259,34 @@ impl<'p> SealedGroup<'p> {
             }
         };
         Ok(PropertyColumn { source })
+    }
+
+    /// Reads what a property of the session is for each event, if that event decides it.
+    pub(super) fn decided(&self, field: &Field) -> Result<PropertyColumn, ArchiveError> {
+        let stored = match field {
+            Field::BuiltIn(BuiltIn::EntryUrl) | Field::Session(SessionField::ExitUrl) => {
+                return self.property(&Field::BuiltIn(BuiltIn::Url));
+            }
+            Field::BuiltIn(BuiltIn::AcquisitionChannel) => "event_channel",
+            Field::Session(SessionField::Source) => "event_source",
+            Field::Session(SessionField::Medium) => "event_medium",
+            Field::Session(SessionField::Campaign) => "event_campaign",
+            Field::BuiltIn(_) | Field::Metadata(_) => return self.property(field),
+        };
+        Ok(PropertyColumn { source: PropertySource::Stored(self.texts(stored)?) })
+    }
+
+    /// Reads the money of the events that counts; `None` if no event has any.
+    pub(super) fn money(&self) -> Result<Option<MoneyColumns>, ArchiveError> {
+        let reader = &self.columns.reader;
+        let Some(values) = reader.decimals("value")? else { return Ok(None) };
+        let in_project = reader.decimals("value_in_project")?.unwrap_or_else(|| vec![None; values.len()]);
+        Ok(Some(MoneyColumns {
+            values,
+            in_project,
+            counted: reader.booleans("value_counted")?,
+            currencies: self.texts(column_of(EventText::Currency))?,
+        }))
     }
 
     /// Gives each combination of texts a code.

@@ -41,6 +41,8 @@ pub(super) struct Sessions<'h> {
 pub(super) struct InSession<'r> {
     /// The key of its identity.
     pub(super) identity: RecordKey,
+    /// Its time, in milliseconds since 1970.
+    pub(super) time_ms: i64,
     /// Whether it is the entry: the earliest event of its session.
     pub(super) is_entry: bool,
     /// The entry of the session, if this is the first event of one that began below the project's floor.
@@ -108,7 +110,7 @@ impl<'h> Sessions<'h> {
             let is_entry = !last.is_some_and(goes_on);
             last = Some((identity, time));
             let earlier_entry = if is_entry { scan.entry_below_floor(identity, time)? } else { None };
-            visit(InSession { identity, is_entry, earlier_entry, carried: codes.decode(carried) })?;
+            visit(InSession { identity, time_ms: time, is_entry, earlier_entry, carried: codes.decode(carried) })?;
         }
         Ok(())
     }

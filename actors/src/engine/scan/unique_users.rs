@@ -251,7 +251,7 @@ fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |_| Ok(()))?;
     let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
     let mut entry_matches = false;
-    sessions.visit(scan, &mut |InSession { identity, is_entry, earlier_entry, carried }| {
+    sessions.visit(scan, &mut |InSession { identity, is_entry, earlier_entry, carried, .. }| {
         let [flags, day @ ..] = <[u8; 5]>::try_from(carried).unwrap_or_default();
         if is_entry {
             entry_matches = match earlier_entry {

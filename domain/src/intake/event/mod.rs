@@ -157,7 +157,7 @@ impl Event {
     /// Whether the event is a pageview.
     #[must_use]
     pub fn is_pageview(&self) -> bool {
-        matches!(&*self.name, "pageview" | "page_view" | "$pageview" | "page")
+        is_pageview(&self.name)
     }
 
     /// Returns the event's value in the project's currency and its number of orders (0 for a refund), if it counts.
@@ -166,6 +166,12 @@ impl Event {
         let money = self.money.as_ref().filter(|money| money.counted && !money.amount.is_zero())?;
         Some((money.in_project?, u8::from(money.amount.is_positive())))
     }
+}
+
+/// Whether events of this name are pageviews.
+#[must_use]
+pub fn is_pageview(name: &str) -> bool {
+    matches!(name, "pageview" | "page_view" | "$pageview" | "page")
 }
 
 fn money_sums(money: &Money) -> Option<Box<MoneySums>> {

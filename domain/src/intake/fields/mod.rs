@@ -5,6 +5,7 @@
 mod metadata;
 mod number;
 mod paths;
+mod session;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,6 +15,7 @@ pub(crate) use metadata::metadata_text;
 pub use metadata::{MAX_PATH_BYTES, MetadataPath, PathError, Scalar};
 pub use number::Number;
 pub use paths::{ScalarType, visit_paths};
+pub use session::{SessionEnd, SessionField};
 
 use crate::acquisition::{self, Channel, Utm};
 use crate::agent::Agent;
@@ -267,6 +269,8 @@ pub enum Field {
     BuiltIn(BuiltIn),
     /// A metadata property.
     Metadata(MetadataPath),
+    /// A property of the session, in questions about sessions.
+    Session(SessionField),
 }
 
 /// Why a text does not name a property.
@@ -275,6 +279,14 @@ pub enum FieldError {
     /// Neither a built-in field nor a metadata property.
     #[error("must be metadata.<path> or one of {}, not {:?}", BuiltIn::names().join(", "), text::cut_chars(.0, 64))]
     Unknown(String),
+    /// Neither a built-in field, nor a property of sessions, nor a metadata property.
+    #[error(
+        "must be metadata.<path> or one of {}, {}, not {:?}",
+        BuiltIn::names().join(", "),
+        SessionField::names().join(", "),
+        text::cut_chars(.0, 64)
+    )]
+    UnknownInSessions(String),
     /// The text after `metadata.` is not a path.
     #[error("what follows metadata. {0}")]
     Path(#[from] PathError),
@@ -291,10 +303,23 @@ impl Field {
         name.parse().map(Field::BuiltIn).map_err(|_| FieldError::Unknown(name.to_owned()))
     }
 
+    /// Parses the name of a property in a question about sessions.
+    ///
+    /// # Errors [`FieldError`], whose message lists the known fields.
+    pub fn parse_in_sessions(name: &str) -> Result<Field, FieldError> {
+        if let Ok(field) = name.parse() {
+            return Ok(Field::Session(field));
+        }
+        Field::parse(name).map_err(|error| match error {
+            FieldError::Unknown(name) => FieldError::UnknownInSessions(name),
+            error => error,
+        })
+    }
+
     /// Whether the property belongs to the event's session, see [`BuiltIn::of_session`].
     #[must_use]
-    pub fn of_session(&self) -> bool {
-        matches!(self, Field::BuiltIn(field) if field.of_session())
+    pub const fn of_session(&self) -> bool {
+        self.session_end().is_some()
     }
 
     /// Returns the value of a property of the session that has this `entry`; null for other properties.
@@ -302,7 +327,7 @@ impl Field {
     pub fn value_of_session<'e>(&self, entry: Option<&'e Entry>) -> Scalar<'e> {
         match self {
             Field::BuiltIn(field) => field.value_of_session(entry).map_or(Scalar::Null, |text| Scalar::Text(Cow::Borrowed(text))),
-            Field::Metadata(_) => Scalar::Null,
+            Field::Metadata(_) | Field::Session(_) => Scalar::Null,
         }
     }
 
@@ -312,6 +337,7 @@ impl Field {
         match self {
             Field::BuiltIn(field) => field.value(event, entry).map_or(Scalar::Null, Scalar::Text),
             Field::Metadata(path) => event.details.metadata.as_deref().map_or(Scalar::Null, |json| path.find(json)),
+            Field::Session(_) => Scalar::Null,
         }
     }
 }
@@ -320,6 +346,7 @@ impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Field::BuiltIn(field) => field.fmt(f),
+            Field::Session(field) => field.fmt(f),
             Field::Metadata(path) => write!(f, "{METADATA_PREFIX}{path}"),
         }
     }

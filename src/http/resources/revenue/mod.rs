@@ -4,4 +4,4 @@ pub(crate) mod attribution;
 pub(crate) mod cohorts;
 pub(crate) mod metrics;
 pub(crate) mod timeseries;
-mod unconverted;
+pub(crate) mod unconverted;

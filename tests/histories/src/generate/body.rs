@@ -18,7 +18,7 @@ const DOMAINS: [&str; 4] = ["hooli.dev", "https://ACME.com/", "http://www.umbrel
 const TEAMS: [(&str, &str); 4] = [("team", "t1"), ("team", "t2"), ("team", "red one"), ("class", "t1")];
 const TITLES: [&str; 5] = ["Acme", "Umbrella", "Zeta", "acme", ""];
 
-const URLS: [&str; 13] = [
+const URLS: [&str; 15] = [
     "https://shop.example/",
     "https://shop.example/",
     "https://shop.example/a?x=1#top",
@@ -32,6 +32,8 @@ const URLS: [&str; 13] = [
     "https://blog.example/post?utm_source=adnet&utm_medium=cpc&utm_term=x&utm_content=Y",
     "/relative?utm_source=partner&utm_medium=affiliate",
     "https://blog.example/?source=App",
+    "https://shop.example/b?utm_medium=Email",
+    "https://shop.example/a?utm_campaign=Spring%20Sale",
 ];
 const REFERRERS: [&str; 10] = [
     "https://www.google.com/",

@@ -92,7 +92,7 @@ pub(super) fn aggregate(asked: &Asked<'_>, project: &str, mut params: Params) ->
 }
 
 /// The sort key for ties: the text of the value, null last; a number or boolean precedes the text with the same spelling.
-fn name(value: &Json) -> (bool, String, bool) {
+pub(super) fn name(value: &Json) -> (bool, String, bool) {
     let text = match value {
         Json::Text(text) => text.clone(),
         Json::Number(number) => number.spelled(),

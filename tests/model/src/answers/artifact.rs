@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[must_use]
 pub fn artifact(model: &Model, now_ms: i64, of: &BTreeSet<Identity>) -> Json {
     let timezone = model.organization.timezone;
-    let asked = Asked { model, facts: model.facts(), timezone, today: day_of(now_ms, timezone) };
+    let asked = Asked { model, facts: model.facts(), timezone, now_ms, today: day_of(now_ms, timezone) };
     let mut events: Vec<usize> =
         asked.facts.all().filter(|&index| asked.facts.identities[index].as_ref().is_some_and(|it| of.contains(it))).collect();
     events.sort_by_key(|&index| asked.facts.moment(index));

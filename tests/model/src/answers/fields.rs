@@ -2,17 +2,34 @@
 
 use super::params::Params;
 use super::{Asked, Wrong, ranked};
-use crate::acquisition::{channel, value};
+use crate::acquisition::{channel, origin, value};
 use crate::event::Event;
 use crate::json::Json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the property with this name: built-in, or `metadata.<path>`. `None` for unknown names.
-fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
+pub(super) fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     match name.strip_prefix("metadata.") {
         Some(path) => Some(scalar(metadata(&asked.facts.events[index], path))),
-        None => built_in(asked, index, name),
+        None => of_session(asked, index, name).or_else(|| built_in(asked, index, name)),
     }
+}
+
+/// Returns a field of an event's session that only questions about sessions know; `None` for other names.
+fn of_session(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
+    let session = asked.facts.session(index);
+    let entry = session.filter(|_| has_entry(asked, index)).map(|session| origin(&asked.facts.events[session.entry()]));
+    Some(Json::from(match name {
+        "source" => entry.map(|origin| origin.source),
+        "medium" => entry.map(|origin| origin.medium),
+        "campaign" => entry.map(|origin| origin.campaign),
+        "exit_url" => session.and_then(|session| {
+            let floor = asked.model.floor(&asked.facts.events[index].project);
+            let kept = session.events.iter().rev().filter(|&&at| floor.is_none_or(|floor| asked.day(at) >= floor));
+            kept.filter_map(|&at| asked.facts.events[at].url.as_ref()).map(|url| url.page.clone()).next()
+        }),
+        _ => return None,
+    }))
 }
 
 /// Returns the value as filters and groups see it: objects and lists are null.
@@ -164,7 +181,7 @@ impl Filter {
 }
 
 /// Lower-cases each character by itself.
-fn lower(text: &str) -> String {
+pub(super) fn lower(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 

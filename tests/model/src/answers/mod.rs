@@ -7,12 +7,14 @@ mod cohorts;
 mod companies;
 mod events;
 mod fields;
+mod figures;
 mod groups;
 mod identities;
 mod intake;
 mod params;
 mod retention;
 mod revenue;
+mod traffic;
 mod unique_users;
 
 use crate::facts::Facts;
@@ -105,6 +107,7 @@ struct Asked<'a> {
     model: &'a Model,
     facts: Facts<'a>,
     timezone: Tz,
+    now_ms: i64,
     today: NaiveDate,
 }
 
@@ -137,7 +140,7 @@ impl Asked<'_> {
 /// # Panics If the model does not know the path.
 pub(crate) fn answer(model: &Model, now_ms: i64, question: &Question) -> Answer {
     let timezone = model.organization.timezone;
-    let asked = Asked { model, facts: model.facts(), timezone, today: day_of(now_ms, timezone) };
+    let asked = Asked { model, facts: model.facts(), timezone, now_ms, today: day_of(now_ms, timezone) };
     let path: Vec<&str> = question.path.split('/').skip(1).collect();
     let params = Params::of(question);
     let answered = match path[..] {
@@ -170,6 +173,9 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
         "events" => events::list(asked, project, params),
         "intake" => intake::intake(asked, project, params),
         "aggregate" => aggregate::aggregate(asked, project, params),
+        "report" => figures::report(asked, project, params),
+        "breakdown" => figures::breakdown(asked, project, params),
+        "traffic" => traffic::traffic(asked, project, params),
         "count-unique-users-per-day" => unique_users::count(asked, project, params),
         "fields" => fields::list(asked, project, params),
         "retention" => retention::retention(asked, project, params),

@@ -1,0 +1,131 @@
+//! What an event carries through the sorts, as bytes.
+
+use headcount_domain::figures::CountedMoney;
+use headcount_domain::money::{Amount, Currency};
+
+/// The event itself matches, apart from its session.
+const MATCHES: u8 = 1;
+const PAGEVIEW: u8 = 2;
+/// The session matches what is asked of its entry if this event is its entry.
+const ENTRY_MATCHES: u8 = 4;
+/// The event can be the exit of a session.
+const CAN_BE_EXIT: u8 = 8;
+/// The session matches what is asked of its exit if this event is its exit.
+const EXIT_MATCHES: u8 = 16;
+/// The flag of the first window. That of the second is the next bit.
+const IN_FIRST_WINDOW: u8 = 32;
+const MONEY: u8 = 128;
+
+/// The bytes of a bucket, and of money: currency, amount, whether it is an order.
+const BUCKET: usize = size_of::<u16>();
+const MONEY_BYTES: usize = 3 + size_of::<i128>() + 1;
+const NO_CURRENCY: [u8; 3] = [0; 3];
+
+/// An event, as it is carried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Carried<'c> {
+    pub(super) matches: bool,
+    pub(super) is_pageview: bool,
+    pub(super) entry_matches: bool,
+    pub(super) can_be_exit: bool,
+    pub(super) exit_matches: bool,
+    /// The bucket of each window that the event is in.
+    pub(super) buckets: [Option<u16>; 2],
+    pub(super) money: Option<CountedMoney>,
+    /// The values that rows are of.
+    pub(super) key: &'c [u8],
+}
+
+impl<'c> Carried<'c> {
+    /// Whether the event counts in one of the windows if its session matches.
+    pub(super) fn may_count(&self) -> bool {
+        self.matches && self.buckets.iter().any(Option::is_some)
+    }
+
+    /// Appends it to `to`.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
+        let flags = flag(MATCHES, self.matches)
+            | flag(PAGEVIEW, self.is_pageview)
+            | flag(ENTRY_MATCHES, self.entry_matches)
+            | flag(CAN_BE_EXIT, self.can_be_exit)
+            | flag(EXIT_MATCHES, self.exit_matches)
+            | flag(IN_FIRST_WINDOW, self.buckets[0].is_some())
+            | flag(IN_FIRST_WINDOW << 1, self.buckets[1].is_some())
+            | flag(MONEY, self.money.is_some());
+        to.push(flags);
+        self.buckets.iter().flatten().for_each(|bucket| to.extend_from_slice(&bucket.to_le_bytes()));
+        if let Some(CountedMoney { amount, is_order, unconverted }) = self.money {
+            to.extend_from_slice(&unconverted.map_or(NO_CURRENCY, Currency::code));
+            to.extend_from_slice(&amount.micros().to_le_bytes());
+            to.push(is_order.into());
+        }
+        to.extend_from_slice(self.key);
+    }
+
+    /// Reads what [`Carried::write`] wrote.
+    pub(super) fn read(bytes: &'c [u8]) -> Self {
+        let Some((flags, mut rest)) = bytes.split_first() else { return Self::default() };
+        let has = |flag: u8| flags & flag > 0;
+        let mut bucket = |number: usize| {
+            let (bucket, after) = rest.split_at_checked(BUCKET).filter(|_| has(IN_FIRST_WINDOW << number))?;
+            rest = after;
+            bucket.try_into().ok().map(u16::from_le_bytes)
+        };
+        let buckets = [bucket(0), bucket(1)];
+        let mut money = None;
+        if has(MONEY)
+            && let Some((written, after)) = rest.split_at_checked(MONEY_BYTES)
+        {
+            money = read_money(written);
+            rest = after;
+        }
+        Self {
+            matches: has(MATCHES),
+            is_pageview: has(PAGEVIEW),
+            entry_matches: has(ENTRY_MATCHES),
+            can_be_exit: has(CAN_BE_EXIT),
+            exit_matches: has(EXIT_MATCHES),
+            buckets,
+            money,
+            key: rest,
+        }
+    }
+}
+
+fn read_money(bytes: &[u8]) -> Option<CountedMoney> {
+    let (currency, rest) = bytes.split_at_checked(NO_CURRENCY.len())?;
+    let (amount, is_order) = rest.split_at_checked(size_of::<i128>())?;
+    Some(CountedMoney {
+        amount: Amount::from_micros(i128::from_le_bytes(amount.try_into().ok()?)),
+        is_order: is_order == [1],
+        unconverted: Currency::from_recorded(currency),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_carried_reads_back() {
+        let amount = Amount::from_micros(-5);
+        let euro = Currency::parse("EUR").ok();
+        for number in 0..=u8::MAX {
+            let has = |bit: u8| number >> bit & 1 > 0;
+            let carried = Carried {
+                matches: has(0),
+                is_pageview: has(1),
+                entry_matches: has(2),
+                can_be_exit: has(3),
+                exit_matches: has(4),
+                buckets: [has(5).then_some(700), has(6).then_some(u16::MAX)],
+                money: has(7).then_some(CountedMoney { amount, is_order: has(0), unconverted: euro.filter(|_| has(1)) }),
+                key: b"\x00\x01key",
+            };
+            let mut bytes = Vec::new();
+            carried.write(&mut bytes);
+            assert_eq!(Carried::read(&bytes), carried);
+        }
+    }
+}

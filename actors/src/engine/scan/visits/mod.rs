@@ -1,0 +1,17 @@
+//! Figures of chosen events and of the sessions that hold them: by time, by the values of a property, and of sessions alone.
+//!
+//! All three are one pass. Each event carries through the sorts of [`Sessions`](super::sessions::Sessions) what it adds, and what it says of
+//! its session if it is the first or the last of it. A session is known at its end: only then its chosen events are counted.
+
+mod breakdown;
+mod carried;
+mod events;
+mod fold;
+mod report;
+mod rows;
+mod session_buffer;
+mod traffic;
+
+pub(super) use breakdown::breakdown;
+pub(super) use report::report;
+pub(super) use traffic::traffic;

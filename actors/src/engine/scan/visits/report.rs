@@ -1,0 +1,118 @@
+//! Figures by time.
+
+use std::io;
+
+use headcount_domain::figures::{CountedMoney, Figures, Report, ReportQuestion, Series};
+use headcount_domain::money::Amount;
+use headcount_domain::queries::Unconverted;
+use headcount_domain::time::{Buckets, Window};
+
+use super::super::error::ScanError;
+use super::super::events::Scan;
+use super::carried::Carried;
+use super::events::VisitQuestion;
+use super::fold::{CountedSession, VisitCounts, visit};
+
+/// Answers a [`ReportQuestion`], in sorts of `sort_bytes` each.
+pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report, ScanError> {
+    let ReportQuestion { windows, interval, predicate } = question;
+    let divided = |window: Window| Buckets::new(window, *interval, scan.timezone);
+    let asked =
+        VisitQuestion { windows: [Some(divided(windows.window)), windows.previous.map(divided)], predicate, dimensions: &[] };
+    let mut counts = SeriesCounts {
+        windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, Buckets::count))),
+        unconverted: Unconverted::new(),
+    };
+    visit(scan, &asked, sort_bytes, &mut counts)?;
+    let SeriesCounts { windows: [current, previous], unconverted } = counts;
+    Ok(Report { current: current.series, previous: windows.previous.map(|_| previous.series), unconverted })
+}
+
+struct SeriesCounts {
+    windows: [CountedSeries; 2],
+    unconverted: Unconverted,
+}
+
+/// The figures of a window, with the identity that was counted last in each bucket.
+struct CountedSeries {
+    series: Series,
+    last_of_window: u64,
+    last_of_bucket: Vec<u64>,
+}
+
+impl CountedSeries {
+    fn new(buckets: usize) -> Self {
+        let series = Series { totals: Figures::default(), buckets: vec![Figures::default(); buckets] };
+        Self { series, last_of_window: 0, last_of_bucket: vec![0; buckets] }
+    }
+
+    /// Changes the figures of a bucket and those of the window.
+    fn change(&mut self, bucket: u16, change: impl Fn(&mut Figures)) {
+        change(&mut self.series.totals);
+        self.series.buckets.get_mut(usize::from(bucket)).into_iter().for_each(change);
+    }
+
+    fn add_user(&mut self, bucket: u16, identity: u64) {
+        if std::mem::replace(&mut self.last_of_window, identity) != identity {
+            self.series.totals.unique_users += 1;
+        }
+        let at = usize::from(bucket);
+        if let (Some(last), Some(figures)) = (self.last_of_bucket.get_mut(at), self.series.buckets.get_mut(at))
+            && std::mem::replace(last, identity) != identity
+        {
+            figures.unique_users += 1;
+        }
+    }
+}
+
+impl VisitCounts for SeriesCounts {
+    fn event(&mut self, session: Option<&CountedSession>, event: &Carried<'_>, _: &[u8]) -> io::Result<()> {
+        for (window, bucket) in self.windows.iter_mut().zip(event.buckets) {
+            let Some(bucket) = bucket else { continue };
+            window.change(bucket, |figures| add_event(figures, event));
+            if let Some(session) = session {
+                window.add_user(bucket, session.identity);
+            }
+        }
+        add_unconverted(&mut self.unconverted, event);
+        Ok(())
+    }
+
+    fn session(&mut self, session: &CountedSession, holds: [bool; 2], _: &[u8]) -> io::Result<()> {
+        for ((window, began), holds) in self.windows.iter_mut().zip(session.began).zip(holds) {
+            if let Some(bucket) = began.filter(|_| holds) {
+                window.change(bucket, |figures| {
+                    figures.sessions += 1;
+                    figures.bounces += u64::from(session.is_bounce);
+                    figures.duration_ms += session.duration_ms;
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a chosen event to figures, apart from its identity and its session.
+pub(super) fn add_event(figures: &mut Figures, event: &Carried<'_>) {
+    figures.events += 1;
+    figures.pageviews += u64::from(event.is_pageview);
+    if let Some(CountedMoney { amount, is_order, unconverted: None }) = event.money {
+        figures.revenue += amount;
+        figures.orders += i64::from(is_order);
+    }
+}
+
+/// Adds the money of a chosen event of the first window that has no rate.
+pub(super) fn add_unconverted(sums: &mut Unconverted, event: &Carried<'_>) {
+    if event.buckets[0].is_none() {
+        return;
+    }
+    if let Some(CountedMoney { amount, is_order, unconverted: Some(currency) }) = event.money {
+        let sum: &mut (Amount, i64) = sums.entry(currency).or_default();
+        sum.0 += amount;
+        sum.1 += i64::from(is_order);
+        if *sum == (Amount::ZERO, 0) {
+            sums.remove(&currency);
+        }
+    }
+}

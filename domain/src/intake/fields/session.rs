@@ -1,0 +1,61 @@
+//! The properties of sessions that only questions about sessions know.
+
+use std::borrow::Cow;
+
+use super::{BuiltIn, Field, Scalar, page};
+use crate::intake::event::Event;
+use crate::named_values;
+
+named_values! {
+    /// A property of a session: all its events have it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SessionField by as_str {
+        /// The source of the entry.
+        Source = "source",
+        /// The medium of the entry.
+        Medium = "medium",
+        /// The campaign of the entry.
+        Campaign = "campaign",
+        /// The `url` of the latest event that has one.
+        ExitUrl = "exit_url",
+    }
+}
+
+/// The event of a session that decides a property of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The earliest event.
+    Entry,
+    /// The latest event that has the property.
+    Exit,
+}
+
+impl Field {
+    /// Which event of a session decides the property; `None` if each event has its own.
+    #[must_use]
+    pub const fn session_end(&self) -> Option<SessionEnd> {
+        match self {
+            Field::BuiltIn(field) if field.of_session() => Some(SessionEnd::Entry),
+            Field::Session(SessionField::ExitUrl) => Some(SessionEnd::Exit),
+            Field::Session(_) => Some(SessionEnd::Entry),
+            Field::BuiltIn(_) | Field::Metadata(_) => None,
+        }
+    }
+
+    /// Returns the value that a property of the session has if `event` decides it; null for other properties.
+    #[must_use]
+    pub fn decided_by<'e>(&self, event: &'e Event) -> Scalar<'e> {
+        let acquisition = event.details.acquisition.as_ref();
+        let text = match self {
+            Field::BuiltIn(BuiltIn::EntryUrl) | Field::Session(SessionField::ExitUrl) => {
+                event.details.url.as_deref().and_then(page).map(Cow::Owned)
+            }
+            Field::BuiltIn(BuiltIn::AcquisitionChannel) => acquisition.map(|from| Cow::Borrowed(from.channel.name())),
+            Field::Session(SessionField::Source) => acquisition.map(|from| Cow::Borrowed(from.source.as_str())),
+            Field::Session(SessionField::Medium) => acquisition.map(|from| Cow::Borrowed(from.medium.as_str())),
+            Field::Session(SessionField::Campaign) => acquisition.map(|from| Cow::Borrowed(from.campaign.as_str())),
+            Field::BuiltIn(_) | Field::Metadata(_) => None,
+        };
+        text.map_or(Scalar::Null, Scalar::Text)
+    }
+}
