@@ -102,5 +102,6 @@ test("axes have round values that hold all points", () => {
     const lines = lib.ticks(least, most);
     assert.ok(lines[0] <= least && lines.at(-1) >= most && lines.includes(0) && lines.length >= 2 && lines.length <= 8, `${least} ${most}: ${lines}`);
   }
+  assert.deepEqual(lib.ticks(0, 2, 1), [0, 1, 2]);
   assert.deepEqual(lib.labelled(5, 3), [0, 2, 4]);
 });

@@ -17,6 +17,8 @@ const LAUNCH_VISITORS: u64 = 620;
 const LAUNCH_DAYS_AGO: u64 = 16;
 /// How many visitors are on the site at once.
 const LIVE_VISITORS: u64 = 48;
+/// For how long the site was watched before the demo began.
+const RECENT_MS: u64 = 45 * 60_000;
 /// The visitors' first visits began to be recorded that many days after they began.
 const UNRECORDED_DAYS: u64 = 14;
 const DAY_MS: u64 = MS_PER_DAY.unsigned_abs();
@@ -223,6 +225,11 @@ pub(crate) fn history(seed: u64, now_ms: u64) -> Result<Vec<NewEvent>, Invalid> 
         come(&mut timeline, VISITORS + number, at_ms, &LAUNCH_SOURCES, &mut dice)?;
     }
     add_left_out(&mut timeline, &mut dice);
+    let mut at_ms = now_ms - RECENT_MS;
+    while at_ms < now_ms {
+        timeline.events.extend(live(&mut dice, at_ms)?.into_iter().map(|event| (at_ms, event)));
+        at_ms += 1_000 + dice.below(5_000);
+    }
     timeline.events.sort_by_key(|(at_ms, _)| *at_ms);
     Ok(timeline.events.into_iter().map(|(_, event)| event).collect())
 }

@@ -26,12 +26,14 @@ interface ChartProps {
   note?: string;
   /** What both lines are; without it there is no legend. */
   legend?: { now: string; former?: string };
+  /** How near to each other lines of the grid may be: 1 for what is counted. */
+  finest?: number;
 }
 
 const TOP = 10;
 const BOTTOM = 26;
 
-export function Chart({ label, points, kind = "line", height = 250, format, axis = format, note, legend }: ChartProps) {
+export function Chart({ label, points, kind = "line", height = 250, format, axis = format, note, legend, finest = 1 }: ChartProps) {
   const plot = useRef<HTMLDivElement>(null);
   const width = useWidth(plot);
   const [at, setAt] = useState<number | null>(null);
@@ -39,7 +41,9 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
   const index = at === null ? null : Math.min(at, points.length - 1);
 
   const values = points.flatMap(({ value, former }) => [value, former?.value ?? 0]);
-  const lines = ticks(Math.min(0, ...values), Math.max(0, ...values));
+  const lines = ticks(Math.min(0, ...values), Math.max(0, ...values), finest);
+  const lastWhole = points.findLastIndex(({ complete }) => complete);
+  const remark = (index: number) => (points[index]!.complete ? "" : index < lastWhole ? "only in part" : "not over yet");
   const [least, most] = [lines[0]!, lines.at(-1)!];
   const left = 10 + Math.max(...lines.map((value) => axis(value).length)) * 6.8;
   const right = 8;
@@ -51,7 +55,7 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
   const read = (index: number) => {
     const point = points[index]!;
     const former = point.former ? `; ${point.former.name}: ${format(point.former.value)}` : "";
-    return `${point.name}${point.complete ? "" : ", not over yet"}: ${format(point.value)}${former}`;
+    return `${point.name}${remark(index) && `, ${remark(index)}`}: ${format(point.value)}${former}`;
   };
   const move = (to: number | null) => {
     setAt(to);
@@ -111,7 +115,7 @@ export function Chart({ label, points, kind = "line", height = 250, format, axis
           <div class={css.tip} style={x(index!) > width / 2 ? { right: `${width - x(index!) + 12}px` } : { left: `${x(index!) + 12}px` }}>
             <div class={css.tipName}>
               {shown.name}
-              {shown.complete ? "" : " · not over yet"}
+              {remark(index!) && ` · ${remark(index!)}`}
             </div>
             <div class={css.tipValue}>{format(shown.value)}</div>
             {shown.former && (
@@ -158,8 +162,8 @@ function path(values: (number | undefined)[], { x, y }: Drawn, from = 0): string
 function Lines(drawn: Drawn) {
   const { points, x, y } = drawn;
   const values = points.filter(({ isFuture }) => !isFuture).map(({ value }) => value);
-  const firstRunning = points.findIndex(({ complete }) => !complete);
-  const whole = firstRunning < 0 ? values.length : firstRunning;
+  const lastWhole = points.findLastIndex(({ complete }) => complete);
+  const whole = Math.min(values.length, lastWhole + 1);
   const former = points.map(({ former }) => former?.value);
   const all = path(values, drawn);
   return (

@@ -1,7 +1,8 @@
-/** Round values from 0 (or below) to at least `most`, about `wanted` of them. */
-export function ticks(least: number, most: number, wanted = 4): number[] {
-  const span = Math.max(most - Math.min(0, least), 1e-9);
-  const rough = span / wanted;
+/** Round values from 0 (or below) to at least `most`, about `wanted` of them, at least `finest` apart. */
+export function ticks(least: number, most: number, finest = 0, wanted = 4): number[] {
+  const span = most - Math.min(0, least);
+  if (span <= 0) return [0, 1];
+  const rough = Math.max(span / wanted, finest);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * (rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 2.5 ? 2.5 : rough / power <= 5 ? 5 : 10);
   const from = Math.floor(Math.min(0, least) / step);

@@ -188,17 +188,19 @@ function FigureChart({ report, buckets, figure }: { report: Report; buckets: Buc
       label={`${name} by ${interval}`}
       points={points}
       format={(value) => long(value, currency)}
-      axis={(value) => show(value, currency)}
+      axis={(value) => show(value, currency).replace(/\.00$/, "")}
+      finest={figure === "bounce_rate" ? 0 : 1}
       note={note?.replace("of these", names[interval])}
       legend={previous ? { now: name, former: dayRange(previous.start_date, previous.end_date) } : undefined}
     />
   );
 }
 
-function columnsOf({ interval, timezone, currency = "", totals }: Report): Column<Bucket>[] {
+function columnsOf({ interval, timezone, currency = "", totals, series }: Report): Column<Bucket>[] {
+  const last = series.findLast(({ complete }) => complete)?.bucket ?? "";
   const shown = (Object.keys(FIGURES) as Figure[]).filter((figure) => totals[figure] !== undefined);
   return [
-    { name: interval === "hour" ? "Hour" : interval === "day" ? "Day" : interval === "week" ? "Week" : "Month", value: ({ bucket }) => bucket, show: ({ bucket, complete }) => `${bucketName(bucket, interval, timezone)}${complete ? "" : " (not over yet)"}` },
+    { name: interval === "hour" ? "Hour" : interval === "day" ? "Day" : interval === "week" ? "Week" : "Month", value: ({ bucket }) => bucket, show: ({ bucket, complete }) => `${bucketName(bucket, interval, timezone)}${complete ? "" : bucket < last ? " (only in part)" : " (not over yet)"}` },
     ...shown.map((figure): Column<Bucket> => ({
       name: FIGURES[figure].name,
       value: (bucket) => bucket[figure],
