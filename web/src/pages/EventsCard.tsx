@@ -27,7 +27,7 @@ export function EventsCard() {
     </>
   );
   return (
-    <Card title="Events" tools={tools} isStale={names.isStale}>
+    <Card title="Events" tools={tools} isStale={names.isStale} isBusy={names.isLoading}>
       <div class={css.columns}>
         <div>
           <Answered answer={names} height={260}>

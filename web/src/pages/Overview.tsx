@@ -120,7 +120,7 @@ function Main({ answer }: { answer: ReturnType<typeof useReport> }) {
   const columns = report ? columnsOf(report) : [];
   const buckets = report ? withoutLeadingNothing(report, window.period) : [];
   return (
-    <Card title="Figures" isBare>
+    <Card title="Figures" isBare isBusy={answer.isLoading}>
       <Answered answer={answer} height={380}>
         {(report) => (
           <>

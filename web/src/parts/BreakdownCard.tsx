@@ -80,7 +80,7 @@ export function BreakdownCard({ title, dimensions }: BreakdownCardProps) {
     </>
   );
   return (
-    <Card title={title} tabs={tabs} tools={tools} isStale={answer.isStale}>
+    <Card title={title} tabs={tabs} tools={tools} isStale={answer.isStale} isBusy={answer.isLoading}>
       <div class={css.body}>
         <Answered answer={answer} height={300}>
           {(data) => (rows!.length ? <Rows dimension={chosen} rows={rows!.slice(0, SHORT)} data={data} onMore={() => setOpen(true)} /> : <State title="Nothing in these days" />)}

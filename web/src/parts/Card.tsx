@@ -14,12 +14,14 @@ interface CardProps {
   isStale?: boolean;
   /** The title is not shown: what is in the card says it. */
   isBare?: boolean;
+  /** Other figures are on their way. */
+  isBusy?: boolean;
   children: ComponentChildren;
 }
 
-export function Card({ title, lead, class: more = "", tabs, tools, isStale, isBare, children }: CardProps) {
+export function Card({ title, lead, class: more = "", tabs, tools, isStale, isBare, isBusy, children }: CardProps) {
   return (
-    <section class={more ? `${css.card} ${more}` : css.card} aria-label={title}>
+    <section class={more ? `${css.card} ${more}` : css.card} aria-label={title} aria-busy={isBusy}>
       {!isBare && (
         <div class={css.head}>
           <h2 class={css.title}>{title}</h2>
