@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { Refusal, ask, change, forgetAnswers, goWithSecret, signedOut } from "./api/client";
+import { Refusal, ask, change, goWithSecret, signedOut } from "./api/client";
 import type { Session } from "./api/types";
 import { HOME, address, go, usePlace } from "./lib/router";
 import { Failure } from "./parts/Card";
@@ -7,6 +7,9 @@ import { Shell } from "./Shell";
 import { SignIn } from "./SignIn";
 
 type Start = { session?: Session; error?: Refusal; isKnown: boolean; refused?: string };
+
+/** Whoever signs in next sees nothing of what this one saw. */
+const forgetAll = () => location.reload();
 
 /** A one-time code or a share comes behind `#`, which is sent to no server and kept in no log. */
 async function takeInvitation(): Promise<string | undefined> {
@@ -42,10 +45,12 @@ export function App() {
   const again = () => void load().then(setStart);
   useEffect(() => {
     again();
-    const out = () => setStart((start) => (start.session ? { isKnown: true } : start));
-    signedOut.addEventListener("change", out);
-    return () => signedOut.removeEventListener("change", out);
   }, []);
+  useEffect(() => {
+    if (!start.session) return;
+    signedOut.addEventListener("change", forgetAll);
+    return () => signedOut.removeEventListener("change", forgetAll);
+  }, [start.session]);
 
   const { session } = start;
   const project = session?.projects.find(({ project_id }) => project_id === place.project)?.project_id ?? session?.projects[0]?.project_id;
@@ -59,8 +64,7 @@ export function App() {
   if (!project || project !== place.project) return null;
   const signOut = async () => {
     await change("DELETE", "/session").catch(() => {});
-    forgetAnswers();
-    setStart({ isKnown: true });
+    forgetAll();
   };
   return <Shell session={session} project={project} place={place} onSignOut={signOut} />;
 }

@@ -99,7 +99,3 @@ export async function change<T>(method: "POST" | "PATCH" | "DELETE", path: strin
   if (!answer.ok) throw await refusal(answer);
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
-
-export function forgetAnswers(): void {
-  kept.clear();
-}
