@@ -21,7 +21,11 @@ ci:
 tracker:
     cd tracker && npm ci --ignore-scripts && npm run build
 
-# Test the tracker in a browser (requires Node 20 and chromium).
+# Build the page (requires Node 20).
+page:
+    cd web && npm ci --ignore-scripts && npm run build
+
+# Test the tracker and the page in a browser (requires Node 20 and chromium).
 browser:
     cargo build --bin headcount
     cd tests/browser && npm ci --ignore-scripts && npm test

@@ -16,7 +16,7 @@ use crate::http::openapi::responses::SharedResponses;
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
-use crate::http::resources::{docs, metrics, version};
+use crate::http::resources::{docs, metrics, page, version};
 use crate::http::respond::code::CodeTable;
 use crate::http::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
 use crate::http::routes::Router;
@@ -184,6 +184,7 @@ pub(crate) fn routes(config: &mut ServiceConfig, extra: &ExtraPaths) {
     }
     resources::segment::add_further_paths(&mut router);
     docs::add_assets(&mut router);
+    page::add_page(&mut router);
     router.register(config);
     config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));
 }

@@ -71,6 +71,18 @@ export class Headcount {
     return answer;
   }
 
+  /** A question about the organization. */
+  async get(path) {
+    return this.manage("GET", path);
+  }
+
+  async manage(method, path, body) {
+    const headers = { authorization: `Bearer ${this.initial.api_token}`, "content-type": "application/json" };
+    const answer = await fetch(`${this.url}${path}`, { method, headers, body: body && JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return answer.status === 204 ? null : answer.json();
+  }
+
   /** Every recorded event. */
   async events() {
     const lines = await (await this.ask("/export?format=ndjson")).text();

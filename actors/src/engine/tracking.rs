@@ -51,7 +51,8 @@ impl Engine {
             Sender::Public => (origin.user_agent, origin.address, origin.country),
             Sender::Server => {
                 let (user_agent, address) = (submission.user_agent(), submission.ip());
-                (user_agent.or(origin.user_agent), address.or(origin.address), self.country_of_text(address))
+                let country = origin.country.or_else(|| self.country_of_text(address));
+                (user_agent.or(origin.user_agent), address.or(origin.address), country)
             }
         };
         let user_agent = user_agent.map(|user_agent| cut_bytes(user_agent, MAX_AGENT_BYTES));
@@ -264,7 +265,7 @@ impl Engine {
         let config = self.registry().policy(project).ok_or(Refusal::UnknownProject)?;
         let permit = self.embedded_permit(project, event.size_bytes())?;
         let prepare =
-            |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER));
+            |policy: &Policy| event.with_submission(|submission| self.prepare_submission(policy, submission, &event.origin()));
         let prepared =
             self.with_pinned_config(config, prepare, |prepared| prepared.as_ref().is_ok_and(Prepared::is_recorded)).await?;
         if matches!(prepared, Err(Refusal::Invalid(_))) {
@@ -283,7 +284,7 @@ impl Engine {
         let permit = self.embedded_permit(project, events.iter().map(NewEvent::size_bytes).sum())?;
         let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
             let one = |event: &NewEvent| {
-                event.with_submission(|submission| self.prepare_submission(policy, submission, &Origin::SERVER))
+                event.with_submission(|submission| self.prepare_submission(policy, submission, &event.origin()))
             };
             events.iter().map(one).collect()
         };

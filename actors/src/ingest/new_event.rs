@@ -1,7 +1,10 @@
 //! Events of the embedded API.
 
+use headcount_domain::intake::country::Country;
 use headcount_domain::intake::submission::{Invalid, Submission};
 use serde_json::value::RawValue;
+
+use super::prepared::Origin;
 
 /// An event of the embedded API: the fields of `POST /track`, typed.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +15,7 @@ pub struct NewEvent {
     value: Option<Box<RawValue>>,
     timestamp: Option<Box<RawValue>>,
     notify: bool,
+    country: Option<Country>,
 }
 
 /// The text fields of [`NewEvent`], by their names in `POST /track`.
@@ -54,6 +58,18 @@ impl NewEvent {
     pub fn notify(mut self) -> Self {
         self.notify = true;
         self
+    }
+
+    /// Sets the visitor's country, for those who know it. Else it is that of the field `ip`, if the engine has a database of countries.
+    #[must_use]
+    pub fn country(mut self, country: Country) -> Self {
+        self.country = Some(country);
+        self
+    }
+
+    /// The request that it would have come with.
+    pub(crate) fn origin(&self) -> Origin<'static> {
+        Origin { country: self.country, ..Origin::SERVER }
     }
 
     /// Sets the money, as the text of a decimal number (`"12.50"`), so that it stays exact.

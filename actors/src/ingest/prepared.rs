@@ -6,7 +6,7 @@ use headcount_domain::intake::country::Country;
 /// The request that brought an event.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// The kind of sender. For a server, agent, address and country are those of the event itself.
+    /// The kind of sender. For a server, agent and address are those of the event itself.
     pub sender: Sender,
     /// The visitor's address. Never stored.
     pub address: Option<&'a str>,

@@ -27,7 +27,7 @@ const SEED: u64 = 20_150_517;
 /// The number of events in a batch.
 const BATCH: usize = 2_000;
 /// The interval between live events.
-const LIVE_EVERY: Duration = Duration::from_millis(700);
+const LIVE_EVERY: Duration = Duration::from_millis(1_500);
 
 /// The flags of `demo`.
 #[derive(Debug, clap::Args)]
@@ -133,7 +133,7 @@ fn welcome(server: &RunningServer, credentials: &InitialCredentials, events: usi
     format!(
         "listening on {url}\n\
          \n\
-         {events} sample events of the last {days} days, and a few more every second. They are deleted when the demo ends (control-C).\n\
+         {events} sample events of the last {days} days, and more as you watch. They are deleted when the demo ends (control-C).\n\
          API documentation: {url}/docs\n\
          \n\
          # record an event\n\

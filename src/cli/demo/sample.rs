@@ -1,16 +1,26 @@
 //! Sample events: sixty days of a small software company's site, the same for the same seed and end.
 //!
-//! Visitors arrive from a source and view pages. Some sign up, which links their anonymous id; some of those pay in one of three
-//! currencies, and a few get a refund.
+//! Visitors arrive from a source and view pages. Some sign up, which links their anonymous id, and come back to use the product in a workspace of
+//! their company; some of those pay in one of three currencies, and a few get a refund. One day, the product was launched.
 
 use headcount_actors::ingest::{Field, NewEvent};
+use headcount_domain::intake::country::Country;
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::time::MS_PER_DAY;
 
 /// The number of days that the events cover.
 pub(crate) const DAYS: u64 = 60;
 /// The number of visitors.
-const VISITORS: u64 = 4_500;
+const VISITORS: u64 = 4_300;
+/// How many more came for the launch, and how many days ago.
+const LAUNCH_VISITORS: u64 = 620;
+const LAUNCH_DAYS_AGO: u64 = 16;
+/// How many visitors are on the site at once.
+const LIVE_VISITORS: u64 = 48;
+/// For how long the site was watched before the demo began.
+const RECENT_MS: u64 = 45 * 60_000;
+/// The visitors' first visits began to be recorded that many days after they began.
+const UNRECORDED_DAYS: u64 = 14;
 const DAY_MS: u64 = MS_PER_DAY.unsigned_abs();
 const SITE: &str = "https://www.acme-demo.com";
 
@@ -23,7 +33,21 @@ const AGENTS: [&str; 6] = [
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36 Edg/141.0.0.0",
 ];
 const SCREENS: [&str; 6] = ["1920x1080", "1728x1117", "393x852", "412x915", "2560x1440", "1536x864"];
-const LANGUAGES: [&str; 6] = ["en-US", "en-GB", "de-DE", "fr-FR", "es-ES", "ja-JP"];
+/// Where visitors live: the country, its language, and percentage.
+const COUNTRIES: [(&str, &str, u64); 11] = [
+    ("US", "en-US", 34),
+    ("GB", "en-GB", 13),
+    ("DE", "de-DE", 12),
+    ("FR", "fr-FR", 8),
+    ("IN", "en-IN", 8),
+    ("CA", "en-CA", 6),
+    ("ES", "es-ES", 5),
+    ("NL", "nl-NL", 5),
+    ("JP", "ja-JP", 4),
+    ("CH", "de-CH", 3),
+    ("BR", "pt-BR", 2),
+];
+const CRAWLER: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 /// Sources of visits: query of the landing page, referrer, and percentage.
 const SOURCES: [(&str, &str, u64); 9] = [
     ("", "", 30),
@@ -36,23 +60,31 @@ const SOURCES: [(&str, &str, u64); 9] = [
     ("", "https://chatgpt.com/", 4),
     ("?ref=partner-blog", "https://blog.partner.example/", 4),
 ];
+/// Sources of visits for the launch.
+const LAUNCH_SOURCES: [(&str, &str, u64); 4] = [
+    ("", "https://news.ycombinator.com/", 58),
+    ("?utm_source=producthunt&utm_medium=social&utm_campaign=launch", "https://www.producthunt.com/", 22),
+    ("?utm_source=linkedin&utm_medium=social&utm_campaign=launch", "https://www.linkedin.com/", 12),
+    ("", "", 8),
+];
 const PAGES: [&str; 9] =
     ["/", "/pricing", "/docs", "/docs/start", "/docs/api", "/blog", "/blog/why-we-count", "/customers", "/about"];
 const FEATURES: [&str; 5] = ["report", "export", "invite", "dashboard", "search"];
-const COMPANIES: [&str; 12] = [
-    "northwind.com",
-    "contoso.com",
-    "fabrikam.com",
-    "initech.com",
-    "hooli.com",
-    "globex.com",
-    "umbrella.co",
-    "stark.io",
-    "wonka.com",
-    "tyrell.ai",
-    "cyberdyne.io",
-    "soylent.co",
+const COMPANIES: [(&str, &str); 12] = [
+    ("northwind.com", "Northwind Traders"),
+    ("contoso.com", "Contoso"),
+    ("fabrikam.com", "Fabrikam"),
+    ("initech.com", "Initech"),
+    ("hooli.com", "Hooli"),
+    ("globex.com", "Globex Corporation"),
+    ("umbrella.co", "Umbrella"),
+    ("stark.io", "Stark Industries"),
+    ("wonka.com", "Wonka"),
+    ("tyrell.ai", "Tyrell"),
+    ("cyberdyne.io", "Cyberdyne Systems"),
+    ("soylent.co", "Soylent"),
 ];
+const TEAMS: [&str; 3] = ["product", "growth", "support"];
 const NAMES: [&str; 16] = [
     "ada", "grace", "alan", "edsger", "barbara", "donald", "margaret", "dennis", "frances", "ken", "radia", "linus", "hedy",
     "john", "annie", "tim",
@@ -83,6 +115,18 @@ impl Dice {
         from[self.0.usize(..from.len())]
     }
 
+    /// Picks by percentage.
+    fn share(&mut self, from: &[(&'static str, &'static str, u64)]) -> (&'static str, &'static str) {
+        let mut ticket = self.below(100);
+        for (one, other, share) in from {
+            if ticket < *share {
+                return (one, other);
+            }
+            ticket -= share;
+        }
+        ("", "")
+    }
+
     /// Picks one, the first ones more often than the last.
     fn pick_early<T: Copy>(&mut self, from: &[T]) -> T {
         let bound = self.0.usize(..from.len());
@@ -90,19 +134,33 @@ impl Dice {
     }
 }
 
+type Sources = [(&'static str, &'static str, u64)];
+
 /// A visitor of the site.
 struct Visitor {
     number: u64,
     agent: &'static str,
     screen: &'static str,
     language: &'static str,
+    country: Option<Country>,
     user_id: Option<String>,
+    /// The domain and name of the company, and the team.
+    company: Option<(&'static str, &'static str, &'static str)>,
 }
 
 impl Visitor {
     fn new(number: u64, dice: &mut Dice) -> Self {
         let device = dice.0.usize(..AGENTS.len());
-        Self { number, agent: AGENTS[device], screen: SCREENS[device], language: dice.pick_early(&LANGUAGES), user_id: None }
+        let (country, language) = dice.share(&COUNTRIES);
+        Self {
+            number,
+            agent: AGENTS[device],
+            screen: SCREENS[device],
+            language,
+            country: Country::parse(country),
+            user_id: None,
+            company: None,
+        }
     }
 
     fn event(&self, name: &str, at_ms: u64) -> NewEvent {
@@ -112,22 +170,40 @@ impl Visitor {
             .with(Field::Screen, self.screen)
             .with(Field::Language, self.language)
             .at_ms(i64::try_from(at_ms).unwrap_or(i64::MAX));
+        let event = match self.country {
+            Some(country) => event.country(country),
+            None => event,
+        };
         match &self.user_id {
             Some(user_id) => event.user(user_id),
             None => event,
         }
     }
+
+    /// An event in the workspace of the visitor's team.
+    fn work(&self, name: &str, at_ms: u64) -> NewEvent {
+        let event = self.event(name, at_ms);
+        match self.company {
+            Some((_, company, team)) => event.with(Field::GroupType, "workspace").with(Field::GroupId, workspace(company, team)),
+            None => event,
+        }
+    }
 }
 
-/// Events up to `now_ms`. Later ones have not happened yet.
+fn workspace(company: &str, team: &str) -> String {
+    format!("{}-{team}", company.split(' ').next().unwrap_or_default().to_lowercase())
+}
+
+/// Events up to `now_ms`. Later ones have not happened yet, and those before `from_ms` were not recorded.
 struct Timeline {
     events: Vec<(u64, NewEvent)>,
+    from_ms: u64,
     now_ms: u64,
 }
 
 impl Timeline {
     fn add(&mut self, at_ms: u64, event: NewEvent) {
-        if at_ms < self.now_ms {
+        if (self.from_ms..self.now_ms).contains(&at_ms) {
             self.events.push((at_ms, event));
         }
     }
@@ -136,26 +212,81 @@ impl Timeline {
 /// Returns the events of the sixty days before `now_ms`, in order of time.
 pub(crate) fn history(seed: u64, now_ms: u64) -> Result<Vec<NewEvent>, Invalid> {
     let mut dice = Dice::new(seed);
-    let mut timeline = Timeline { events: Vec::new(), now_ms };
+    let mut timeline = Timeline { events: Vec::new(), from_ms: now_ms - DAYS * DAY_MS, now_ms };
+    let earliest_ms = (DAYS + UNRECORDED_DAYS) * DAY_MS;
     for number in 0..VISITORS {
         // More visitors in recent weeks: the company grows.
-        let age_ms = dice.below(DAYS * DAY_MS).min(dice.below(DAYS * DAY_MS + DAY_MS * 10));
-        let mut visitor = Visitor::new(number, &mut dice);
-        let mut at_ms = working_hours(now_ms - age_ms, &mut dice);
-        let visits = 1 + dice.below(5).min(dice.below(5));
-        for visit in 0..visits {
-            at_ms = visit_site(&mut timeline, &mut visitor, visit, at_ms, &mut dice)?;
-            at_ms = working_hours(at_ms + DAY_MS * (1 + dice.below(9)), &mut dice);
-        }
+        let age_ms = if dice.chance(40) { dice.below(earliest_ms).min(dice.below(earliest_ms)) } else { dice.below(earliest_ms) };
+        come(&mut timeline, number, now_ms - age_ms, &SOURCES, &mut dice)?;
+    }
+    for number in 0..LAUNCH_VISITORS {
+        let late_days = dice.below(4).min(dice.below(4)).min(dice.below(3));
+        let at_ms = now_ms - (LAUNCH_DAYS_AGO - late_days) * DAY_MS;
+        come(&mut timeline, VISITORS + number, at_ms, &LAUNCH_SOURCES, &mut dice)?;
+    }
+    add_left_out(&mut timeline, &mut dice);
+    let mut at_ms = now_ms - RECENT_MS;
+    while at_ms < now_ms {
+        timeline.events.extend(live(&mut dice, at_ms)?.into_iter().map(|event| (at_ms, event)));
+        at_ms += 1_000 + dice.below(5_000);
     }
     timeline.events.sort_by_key(|(at_ms, _)| *at_ms);
     Ok(timeline.events.into_iter().map(|(_, event)| event).collect())
 }
 
-/// Moves a time into working hours, in most cases.
+/// Adds a visitor, who comes for the first time on the day of `at_ms`.
+fn come(timeline: &mut Timeline, number: u64, at_ms: u64, sources: &Sources, dice: &mut Dice) -> Result<(), Invalid> {
+    let mut visitor = Visitor::new(number, dice);
+    let mut at_ms = working_hours(at_ms, dice);
+    let mut visits = 1 + dice.below(5).min(dice.below(5));
+    let mut visit = 0;
+    while visit < visits {
+        let was_known = visitor.user_id.is_some();
+        at_ms = visit_site(timeline, &mut visitor, visit, at_ms, if visit == 0 { sources } else { &SOURCES }, dice)?;
+        if visitor.user_id.is_some() && !was_known {
+            // Whoever signs up uses the product for a while.
+            visits += dice.below(14);
+        }
+        at_ms = working_hours(at_ms + DAY_MS * (1 + dice.below(9)), dice);
+        visit += 1;
+    }
+    Ok(())
+}
+
+/// Adds what is not counted, or not as usual: crawlers, events that were sent twice, and visitors who did not consent.
+fn add_left_out(timeline: &mut Timeline, dice: &mut Dice) {
+    let at_ms = |dice: &mut Dice, timeline: &Timeline| timeline.now_ms - 1 - dice.below(DAYS * DAY_MS);
+    let page = |at_ms: u64, path: &str| {
+        let at_ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
+        NewEvent::new("pageview").with(Field::Url, format!("{SITE}{path}")).at_ms(at_ms)
+    };
+    for _ in 0..180 {
+        let (time, path) = (at_ms(dice, timeline), dice.pick(&PAGES));
+        timeline.add(time, page(time, path).with(Field::UserAgent, CRAWLER));
+    }
+    for _ in 0..240 {
+        let (time, path) = (at_ms(dice, timeline), dice.pick(&PAGES));
+        timeline.add(time, page(time, path).with(Field::PrivacyCategories, "necessary"));
+    }
+    for number in 0..35 {
+        let time = at_ms(dice, timeline);
+        for _ in 0..2 {
+            timeline.add(time, page(time, "/pricing").external_id(format!("retried-{number}")));
+        }
+    }
+}
+
+/// Moves a time into working hours and from weekends to weekdays, in most cases.
 fn working_hours(at_ms: u64, dice: &mut Dice) -> u64 {
     let hour = if dice.chance(85) { 7 + dice.below(14) } else { dice.below(24) };
-    at_ms - at_ms % DAY_MS + hour * 3_600_000 + dice.below(3_600_000)
+    let day = at_ms / DAY_MS;
+    // The first day of 1970 was a Thursday.
+    let day = match (day + 4) % 7 {
+        0 if dice.chance(50) => day + 1,
+        6 if dice.chance(50) => day - 1,
+        _ => day,
+    };
+    day * DAY_MS + hour * 3_600_000 + dice.below(3_600_000)
 }
 
 fn visit_site(
@@ -163,10 +294,11 @@ fn visit_site(
     visitor: &mut Visitor,
     visit: u64,
     began_ms: u64,
+    sources: &Sources,
     dice: &mut Dice,
 ) -> Result<u64, Invalid> {
     let mut at_ms = began_ms;
-    let (query, referrer) = source(dice);
+    let (query, referrer) = dice.share(sources);
     for page in 0..1 + dice.below(6).min(dice.below(7)) {
         let path = if page == 0 { dice.pick_early(&PAGES[..4]) } else { dice.pick(&PAGES) };
         let query = if page == 0 { query } else { "" };
@@ -184,7 +316,7 @@ fn visit_site(
         for _ in 0..dice.below(4) {
             let feature = dice.pick_early(&FEATURES);
             let metadata = serde_json::json!({ "feature": feature, "seconds": dice.below(90) });
-            timeline.add(at_ms, visitor.event("feature_used", at_ms).metadata(&metadata)?);
+            timeline.add(at_ms, visitor.work("feature_used", at_ms).metadata(&metadata)?);
             at_ms += 5_000 + dice.below(60_000);
         }
         if dice.chance(30) {
@@ -194,25 +326,25 @@ fn visit_site(
     Ok(at_ms)
 }
 
-fn source(dice: &mut Dice) -> (&'static str, &'static str) {
-    let mut ticket = dice.below(100);
-    for (query, referrer, share) in SOURCES {
-        if ticket < share {
-            return (query, referrer);
-        }
-        ticket -= share;
-    }
-    ("", "")
-}
-
 fn sign_up(timeline: &mut Timeline, visitor: &mut Visitor, at_ms: u64, dice: &mut Dice) -> Result<u64, Invalid> {
     let name = dice.pick(&NAMES);
-    let domain = if dice.chance(70) { dice.pick_early(&COMPANIES) } else { "gmail.com" };
+    let company = dice.chance(70).then(|| dice.pick_early(&COMPANIES));
+    let domain = company.map_or("gmail.com", |(domain, _)| domain);
+    visitor.company = company.map(|(domain, company)| (domain, company, dice.pick_early(&TEAMS)));
     visitor.user_id = Some(format!("user-{:05}", visitor.number));
-    let traits = serde_json::json!({ "email": format!("{name}.{}@{domain}", visitor.number), "name": name });
+    let email = format!("{name}.{}@{domain}", visitor.number);
+    let traits = serde_json::json!({ "email": email, "name": name });
     timeline.add(at_ms, visitor.event("identify", at_ms).metadata(&traits)?);
     let event = visitor.event("signup", at_ms + 1).with(Field::Url, format!("{SITE}/signup"));
+    let event = event.with(Field::Message, format!("{email} signed up")).with(Field::Channel, "growth").notify();
     timeline.add(at_ms + 1, event);
+    if let Some((domain, company, team)) = visitor.company {
+        let traits = serde_json::json!({ "name": company, "domain": domain });
+        let event = visitor.event("group", at_ms + 2).with(Field::GroupType, "company").with(Field::GroupId, domain);
+        timeline.add(at_ms + 2, event.metadata(&traits)?);
+        let traits = serde_json::json!({ "name": format!("{company}: {team}") });
+        timeline.add(at_ms + 3, visitor.work("group", at_ms + 3).metadata(&traits)?);
+    }
     Ok(at_ms + 30_000)
 }
 
@@ -224,7 +356,9 @@ fn pay(timeline: &mut Timeline, visitor: &Visitor, visit: u64, at_ms: u64, dice:
     let money = |name: &str, at_ms, amount: &str| -> Result<NewEvent, Invalid> {
         visitor.event(name, at_ms).with(Field::Currency, currency).value(amount)?.metadata(&metadata)
     };
-    timeline.add(at_ms, money("purchase", at_ms, price)?.external_id(order.as_str()));
+    let purchase = money("purchase", at_ms, price)?.external_id(order.as_str());
+    let purchase = purchase.with(Field::Message, format!("{plan} for {price} {currency}")).with(Field::Channel, "sales");
+    timeline.add(at_ms, purchase.notify());
     if dice.chance(6) {
         let later_ms = at_ms + DAY_MS * (1 + dice.below(6));
         timeline.add(later_ms, money("refund", later_ms, &format!("-{price}"))?.external_id(format!("{order}-refund")));
@@ -234,13 +368,16 @@ fn pay(timeline: &mut Timeline, visitor: &Visitor, visit: u64, at_ms: u64, dice:
 
 /// Returns one or a few events of a visitor who is on the site now.
 pub(crate) fn live(dice: &mut Dice, now_ms: u64) -> Result<Vec<NewEvent>, Invalid> {
-    let mut visitor = Visitor::new(VISITORS + dice.below(200), dice);
-    let mut timeline = Timeline { events: Vec::new(), now_ms: u64::MAX };
-    let (query, referrer) = source(dice);
+    // The same visitor has the same agent and country.
+    let number = VISITORS + LAUNCH_VISITORS + dice.below(LIVE_VISITORS);
+    let mut visitor = Visitor::new(number, &mut Dice::new(number));
+    let mut timeline = Timeline { events: Vec::new(), from_ms: 0, now_ms: u64::MAX };
+    let (query, referrer) = dice.share(&SOURCES);
     let path = dice.pick(&PAGES);
     let page = visitor.event("pageview", now_ms).with(Field::Url, format!("{SITE}{path}{query}"));
     timeline.add(now_ms, if referrer.is_empty() { page } else { page.with(Field::Referrer, referrer) });
-    if dice.chance(4) {
+    if dice.chance(6) {
+        visitor.number += dice.below(1_000) * LIVE_VISITORS;
         sign_up(&mut timeline, &mut visitor, now_ms, dice)?;
         if dice.chance(40) {
             pay(&mut timeline, &visitor, now_ms, now_ms + 2, dice)?;
@@ -261,7 +398,9 @@ mod tests {
         let (one, two) = (history(7, NOW).unwrap(), history(7, NOW).unwrap());
         assert!((20_000..50_000).contains(&one.len()), "{}", one.len());
         assert_eq!(format!("{one:?}"), format!("{two:?}"));
-        assert_eq!(SOURCES.iter().map(|(_, _, share)| share).sum::<u64>(), 100);
+        for shares in [&SOURCES[..], &LAUNCH_SOURCES, &COUNTRIES] {
+            assert_eq!(shares.iter().map(|(_, _, share)| share).sum::<u64>(), 100);
+        }
         let mut dice = Dice::new(1);
         assert!((0..500).all(|_| !live(&mut dice, NOW).unwrap().is_empty()));
     }

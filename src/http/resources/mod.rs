@@ -23,6 +23,7 @@ pub(crate) mod metadata_fields;
 pub(crate) mod metrics;
 pub(crate) mod organization;
 pub(crate) mod organizations;
+pub(crate) mod page;
 pub(crate) mod privacy_artifact;
 pub(crate) mod privacy_download;
 pub(crate) mod privacy_requests;

@@ -1,0 +1,426 @@
+// The page in a browser far from the organization's timezone: what it shows is what the server answers.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { launch, pause } from "./browser.js";
+import { Headcount } from "./headcount.js";
+import { sample } from "./sample.js";
+
+process.env.TZ = "Pacific/Auckland";
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PATIENCE_MS = 15_000;
+const PAGES = ["overview", "live", "revenue", "retention", "companies", "people", "groups", "health", "settings"];
+const SETTINGS = ["tracking", "projects", "tokens", "members", "shares", "webhooks", "privacy", "organization"];
+const COMPANY_DAYS = 90;
+
+let browser, server, state;
+
+before(async () => {
+  server = await Headcount.start();
+  await server.manage("PATCH", "/organization", { fx_rates: { EUR: 1.08 } });
+  const events = sample(Date.now());
+  const receipt = await (await server.ask("/batch", { events })).json();
+  assert.deepEqual([receipt.recorded, receipt.errors.length], [events.length, 0]);
+  browser = await launch();
+  const context = await newContext();
+  const page = await context.newPage();
+  await signIn(page);
+  state = await context.storageState();
+  await context.close();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+async function newContext(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, locale: "en-US", timezoneId: "Pacific/Auckland", reducedMotion: "reduce", ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
+  await context.addInitScript(() => {
+    window.violations = [];
+    addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => window.violations.push(`${violatedDirective} ${blockedURI}`));
+  });
+  return context;
+}
+
+async function signIn(page) {
+  await page.goto(server.url);
+  await page.getByLabel("Code or token").fill(server.initial.api_token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+}
+
+/** Opens a page of the project, signed in, and waits for its figures. */
+async function open(path, options = {}) {
+  const context = await newContext({ storageState: state, viewport: { width: 1280, height: 2_400 }, ...options });
+  const page = await context.newPage();
+  page.failures = [];
+  page.on("pageerror", (error) => page.failures.push(String(error)));
+  page.asked = [];
+  page.on("request", (request) => page.asked.push(request.url()));
+  await page.goto(`${server.url}/ui/${server.initial.project_id}/${path}`);
+  await settled(page);
+  return page;
+}
+
+async function settled(page) {
+  await page.locator("main h1").waitFor();
+  await pause(100);
+  await page.waitForFunction(() => !document.querySelector('[aria-label="Loading"]'));
+}
+
+async function close(page) {
+  assert.deepEqual(page.failures, []);
+  assert.deepEqual(await page.evaluate(() => window.violations), []);
+  assert.deepEqual(page.asked.filter((url) => !url.startsWith(server.url) && !url.startsWith("data:") && !url.startsWith("blob:")), []);
+  await page.context().close();
+}
+
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const money = (value, currency = "USD") => new Intl.NumberFormat("en-US", { style: "currency", currency }).format(value);
+const briefMoney = (value) => (Math.abs(value) < 1_000 ? money(value) : new Intl.NumberFormat("en-US", { style: "currency", currency: "USD", maximumFractionDigits: 0 }).format(value));
+const share = (value) => new Intl.NumberFormat("en-US", { style: "percent", maximumFractionDigits: 1 }).format(value);
+const duration = (seconds) => {
+  const all = Math.round(seconds);
+  return all < 60 ? `${all}s` : `${Math.floor(all / 60)}m ${String(all % 60).padStart(2, "0")}s`;
+};
+
+const today = () => new Date().toISOString().slice(0, 10);
+const addDays = (day, days) => new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10);
+const last28 = () => ({ start_date: addDays(today(), -27), end_date: today() });
+
+const figure = (page, id) => page.locator(`[data-figure="${id}"]`).innerText();
+const card = (page, title) => page.getByRole("region", { name: title, exact: true }).first();
+const cells = (table) => table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+
+test("a token signs in, a wrong one is refused, and signing out ends it", async () => {
+  const context = await newContext();
+  const page = await context.newPage();
+  await page.goto(server.url);
+  await page.getByLabel("Code or token").fill("sk_00000000000000000000000000000000");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").waitFor();
+  await signIn(page);
+  assert.equal(await page.evaluate(() => localStorage.length + sessionStorage.length + document.cookie.length), 0);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Code or token").waitFor();
+  await page.reload();
+  await page.getByLabel("Code or token").waitFor();
+  await context.close();
+});
+
+test("the first view is small, and of this server alone", async () => {
+  const page = await open("overview", { viewport: { width: 1280, height: 720 } });
+  await page.locator("[aria-roledescription=chart]").waitFor();
+  assert.ok(page.asked.length <= 8, page.asked.join("\n"));
+  await close(page);
+});
+
+test("the overview shows what report and breakdown answer", async () => {
+  const report = await (await server.ask("/analytics/report", { ...last28(), interval: "day", compare: "previous_period" })).json();
+  const page = await open("overview");
+  const { unique_users, sessions, pageviews, bounce_rate, duration_avg_sec, revenue } = report.totals;
+  const expected = [whole.format(unique_users), whole.format(sessions), whole.format(pageviews), share(bounce_rate), duration(duration_avg_sec), briefMoney(revenue)];
+  const shown = await page.locator("[data-figure]").allInnerTexts();
+  assert.deepEqual(shown, expected);
+  await page.getByRole("button", { name: "Show the table" }).click();
+  const rows = await cells(page.getByRole("group", { name: "Figures" }).last());
+  assert.equal(rows.length, 28);
+  const days = report.series.toReversed();
+  const columns = (day) => [whole.format(day.unique_users), whole.format(day.sessions), whole.format(day.pageviews), whole.format(day.events), share(day.bounce_rate), duration(day.duration_avg_sec), money(day.revenue)];
+  rows.forEach((row, index) => assert.deepEqual(row.slice(1), columns(days[index]), days[index].bucket));
+  assert.ok(rows[0][0].includes("not over yet"));
+  await close(page);
+});
+
+const BREAKDOWNS = [
+  ["Acquisition", "Sources", "source", "unique_users"],
+  ["Acquisition", "Channels", "acquisition_channel", "unique_users"],
+  ["Acquisition", "Media", "medium", "unique_users"],
+  ["Acquisition", "Campaigns", "campaign", "unique_users"],
+  ["Content", "Pages", "path", "pageviews"],
+  ["Content", "Entries", "entry_url", "sessions"],
+  ["Content", "Exits", "exit_url", "sessions"],
+  ["Devices", "Browsers", "browser", "unique_users"],
+  ["Devices", "Systems", "os", "unique_users"],
+];
+
+test("the cards show what breakdown answers", async () => {
+  const page = await open("overview");
+  for (const [title, tab, dimension, order_by] of BREAKDOWNS) {
+    const { rows } = await (await server.ask("/analytics/breakdown", { ...last28(), dimension, order_by, limit: 9 })).json();
+    await card(page, title).getByRole("tab", { name: tab, exact: true }).click();
+    await settled(page);
+    const shown = await card(page, title).locator("ul").last().locator("li").evaluateAll((items) => items.map((item) => [item.children[0].innerText.trim(), item.children[1].innerText.trim()]));
+    const name = (value) => String(value).replace(/^https?:\/\//, "");
+    const expected = rows.filter((row) => row[order_by] && (row.value !== null || title === "Devices"));
+    assert.deepEqual(shown, expected.map((row) => [row.value === null ? "Unknown" : name(row.value), whole.format(row[order_by])]), `${title}: ${tab}`);
+  }
+  await close(page);
+});
+
+test("a filter holds for all figures, and lives in the address", async () => {
+  const page = await open("overview");
+  await card(page, "Acquisition").getByRole("button", { name: "news", exact: true }).click();
+  await page.getByLabel("Filters").waitFor();
+  await settled(page);
+  const filters = [{ field: "source", operator: "is", value: "news" }];
+  const { totals } = await (await server.ask("/analytics/report", { ...last28(), interval: "day", filters })).json();
+  await page.waitForFunction((users) => document.querySelector("[data-figure=unique_users]").textContent === users, whole.format(totals.unique_users));
+  assert.equal(await figure(page, "sessions"), whole.format(totals.sessions));
+  await page.reload();
+  await settled(page);
+  assert.equal(await figure(page, "unique_users"), whole.format(totals.unique_users));
+  await page.goBack();
+  await settled(page);
+  assert.equal(await page.getByLabel("Filters").count(), 0);
+  await close(page);
+});
+
+test("revenue shows what its four questions answer, and what has no rate", async () => {
+  const query = new URLSearchParams(last28());
+  const metrics = await (await server.ask(`/revenue/metrics?${query}`)).json();
+  const page = await open("revenue");
+  assert.equal(await figure(page, "total_revenue"), briefMoney(metrics.total_revenue));
+  assert.equal(await figure(page, "orders"), whole.format(metrics.orders));
+  for (const id of ["aov", "arpa", "arpu"]) assert.equal(await figure(page, id), briefMoney(metrics[id]));
+  const banner = await page.getByRole("note").innerText();
+  assert.equal(banner.includes(money(metrics.unconverted.JPY.revenue, "JPY")), true, banner);
+  for (const [model, first] of [["first_touch", "First touch"], ["last_touch", "Last touch"]]) {
+    for (const [level, name] of [["account", "account"], ["identity", "person"]]) {
+      const { rows } = await (await server.ask(`/revenue/by-attribution?${query}&model=${model}&level=${level}&limit=100`)).json();
+      const shown = await card(page, `${first}, by ${name}`).locator("li").evaluateAll((items) => items.map((item) => [item.children[0].textContent, item.children[1].textContent]));
+      assert.deepEqual(shown, rows.slice(0, 8).map(({ dimension, revenue }) => [dimension, briefMoney(revenue)]));
+    }
+  }
+  const { cohorts } = await (await server.ask("/revenue/ltv-cohorts")).json();
+  const rows = await cells(page.getByRole("group", { name: "Lifetime value" }).last());
+  assert.deepEqual(rows.map((row) => row.slice(1)), cohorts.map(({ entities, orders, revenue, ltv }) => [whole.format(entities), whole.format(orders), money(revenue), money(ltv)]));
+  await page.getByRole("button", { name: "Show the table" }).click();
+  const { series } = await (await server.ask(`/revenue/timeseries?${query}`)).json();
+  const days = await cells(page.getByRole("group", { name: "Revenue by day" }));
+  assert.deepEqual(days.map(([, revenue, orders]) => [revenue, orders]), series.toReversed().map(({ revenue, orders }) => [money(revenue), String(orders)]));
+  await close(page);
+});
+
+test("companies lead to their people, and those to what they did", async () => {
+  const { companies } = await server.get(`/companies/top?range_days=${COMPANY_DAYS}&limit=50`);
+  const page = await open(`companies?range_days=${COMPANY_DAYS}`);
+  const rows = await cells(page.getByRole("group", { name: "Companies" }));
+  assert.deepEqual(rows.map((row) => row.slice(0, 4)), companies.map(({ domain, events, users, revenue }) => [domain, whole.format(events), whole.format(users), money(revenue)]));
+  await page.getByRole("link", { name: "acme.com" }).click();
+  await page.getByRole("heading", { name: "acme.com" }).waitFor();
+  const acme = await server.get(`/companies/lookup?domain=acme.com&range_days=${COMPANY_DAYS}`);
+  for (const id of ["users", "sessions", "events", "orders"]) assert.equal(await figure(page, id), whole.format(acme[id]));
+  const { users } = await server.get(`/companies/${acme.company_id}/top-users?range_days=${COMPANY_DAYS}&limit=50`);
+  await page.getByRole("group", { name: "Its people" }).last().waitFor();
+  assert.deepEqual((await cells(page.getByRole("group", { name: "Its people" }).last())).map((row) => row.slice(0, 2)), users.map(({ resolved_identifier, events }) => [resolved_identifier, whole.format(events)]));
+  await page.getByRole("link", { name: users[0].resolved_identifier }).click();
+  await page.getByRole("heading", { name: users[0].resolved_identifier }).waitFor();
+  const query = new URLSearchParams({ email: users[0].resolved_identifier, ...last28() });
+  const person = await server.get(`/identities/profile?${query}`);
+  for (const id of ["events", "pageviews", "sessions", "active_days"]) assert.equal(await figure(page, id), whole.format(person[id]));
+  assert.equal(await figure(page, "revenue"), money(person.revenue));
+  await close(page);
+});
+
+test("people and retention show what the server answers", async () => {
+  const { identities } = await server.get("/identities/top?limit=50");
+  const page = await open("people");
+  const rows = await cells(page.getByRole("group", { name: "People" }));
+  const named = ({ resolved_identifier, user_id }) => (user_id && user_id !== resolved_identifier ? `${resolved_identifier}\n${user_id}` : resolved_identifier);
+  assert.deepEqual(rows.map((row) => row.slice(0, 3)), identities.map((row) => [named(row), whole.format(row.events), money(row.revenue)]));
+  await close(page);
+  const { cohorts } = await (await server.ask("/analytics/retention?interval=week&cohorts=12")).json();
+  const grid = await open("retention");
+  const shown = await grid.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].slice(1).map((cell) => cell.title || cell.innerText)));
+  const seen = cohorts.slice(0, cohorts.findLastIndex(({ users }) => users) + 1);
+  assert.deepEqual(shown, seen.map(({ users, returned }) => [whole.format(users), ...returned.map((back) => (users ? `${back} of ${users}` : ""))]));
+  await close(grid);
+});
+
+test("an event is seen in every tab at once, by one stream", async () => {
+  const page = await open("live");
+  const other = await page.context().newPage();
+  const streams = [];
+  page.context().on("request", (request) => request.url().endsWith("/live") && request.resourceType() === "eventsource" && streams.push(request));
+  await other.goto(page.url());
+  for (const tab of [page, other]) await tab.locator("[data-figure=users_5m]").waitFor();
+  const events = Number((await figure(page, "events")).replaceAll(",", ""));
+  await (await server.ask("/track", { name: "ping", user_id: "user-4", notify: true, message: "=hello <b>" })).json();
+  for (const tab of [page, other]) {
+    await tab.waitForFunction((events) => document.querySelector("[data-figure=events]").textContent === events, whole.format(events + 1));
+    await tab.getByText("=hello <b>").waitFor();
+  }
+  assert.equal(streams.length, 0);
+  await close(page);
+});
+
+test("files are safe for spreadsheets", async () => {
+  await (await server.ask("/track", { name: '=cmd|"calc"', user_id: "user-4" })).json();
+  const page = await open("overview");
+  const saved = page.waitForEvent("download");
+  await card(page, "Events").getByRole("button", { name: "Download Events as CSV" }).click();
+  const text = readFileSync(await (await saved).path(), "utf8");
+  assert.ok(text.startsWith("\ufeffEvents,"), text);
+  assert.ok(text.includes(`"'=cmd|""calc"""`), text);
+  await close(page);
+});
+
+test("keys choose the period, search, compare and close", async () => {
+  const page = await open("overview");
+  await page.keyboard.press("w");
+  await page.waitForURL("**period=7d**");
+  await page.keyboard.press("x");
+  await page.waitForURL("**compare=none**");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("/");
+  await page.getByRole("dialog", { name: "Add a filter" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("[aria-roledescription=chart]").focus();
+  await page.keyboard.press("End");
+  const spoken = await page.locator("[aria-live=polite]").first().innerText();
+  assert.match(spoken, /not over yet: \d+$/);
+  await page.keyboard.press("Home");
+  assert.notEqual(await page.locator("[aria-live=polite]").first().innerText(), spoken);
+  // Everything is reached by Tab, from the first link to the last card.
+  const reached = new Set();
+  await page.evaluate(() => document.activeElement.blur());
+  for (let presses = 0; presses < 120; presses += 1) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.innerText));
+  }
+  for (const name of ["Skip to the figures", "Companies", "Download Events as CSV", "Show the table"]) assert.ok([...reached].some((one) => one?.includes(name)), `${name}: ${[...reached].join("; ")}`);
+  await close(page);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`no page has a barrier that axe finds, ${colorScheme}`, async () => {
+    const page = await open("overview", { colorScheme });
+    const paths = [...PAGES, ...SETTINGS.map((section) => `settings/${section}`), `companies/${(await server.get("/companies/top")).companies[0].company_id}`, "people/user-1"];
+    for (const path of paths) {
+      await page.goto(`${server.url}/ui/${server.initial.project_id}/${path}`);
+      await settled(page);
+      await page.evaluate(AXE);
+      const { violations } = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+      const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).slice(0, 3).join(" | ")}`);
+      assert.deepEqual(found, [], path);
+    }
+    await close(page);
+  });
+}
+
+test("a narrow page has no sideways scroll", async () => {
+  const page = await open("overview", { viewport: { width: 390, height: 844 } });
+  for (const path of PAGES) {
+    await page.goto(`${server.url}/ui/${server.initial.project_id}/${path}`);
+    await settled(page);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, path);
+  }
+  await close(page);
+});
+
+test("what a token may not see names the scope, and an outage keeps the figures", async () => {
+  const { token } = await server.manage("POST", "/api-tokens", { name: "reader", role: "member", scopes: ["analytics:read"] });
+  const context = await newContext();
+  const page = await context.newPage();
+  await page.goto(server.url);
+  await page.getByLabel("Code or token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await settled(page);
+  assert.equal(await page.locator("[data-figure=revenue]").count(), 0);
+  await page.goto(`${server.url}/ui/${server.initial.project_id}/companies`);
+  await page.getByText("You may not see this").first().waitFor();
+  assert.match(await page.locator("main").innerText(), /companies:read|owner|admin/);
+  await page.goto(`${server.url}/ui/${server.initial.project_id}/overview`);
+  await settled(page);
+  const users = await figure(page, "unique_users");
+  await page.route("**/analytics/report", (route) => route.fulfill({ status: 503, contentType: "application/json", body: '{"error":{"code":"overloaded","message":"later"}}' }));
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await page.getByText("Earlier figures").first().waitFor();
+  assert.equal(await figure(page, "unique_users"), users);
+  await context.close();
+});
+
+test("a one-time code signs in once, and is in no address after that", async () => {
+  const { code } = await server.manage("POST", "/session/codes", {});
+  const context = await newContext();
+  const page = await context.newPage();
+  await page.goto(`${server.url}/#code=${code}`);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "");
+  const other = await (await newContext()).newPage();
+  await other.goto(`${server.url}/#code=${code}`);
+  await other.getByRole("alert").waitFor();
+  for (const one of [page, other]) await one.context().close();
+});
+
+test("a share shows its project, without people and money", async () => {
+  const { url } = await server.manage("POST", `/projects/${server.initial.project_id}/shares`, { name: "press" });
+  const context = await newContext({ viewport: { width: 1280, height: 2_400 } });
+  const page = await context.newPage();
+  const answers = [];
+  page.on("response", (response) => answers.push([response.status(), new URL(response.url()).pathname]));
+  await page.goto(url.replace(/^https?:\/\/[^/]+/, server.url));
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await settled(page);
+  const links = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
+  assert.deepEqual(links.map((link) => link.trim()), ["Overview", "Live", "Retention"]);
+  assert.equal(await page.locator("[data-figure=revenue]").count(), 0);
+  // The page asks for nothing that a share may not see.
+  assert.deepEqual(answers.filter(([status]) => status >= 400), []);
+  await context.close();
+});
+
+test("groups and data health show what the server answers", async () => {
+  const { groups } = await server.get("/groups/top?group_type=team&limit=50");
+  const page = await open("groups");
+  const rows = await cells(page.getByRole("group", { name: "Groups" }));
+  assert.deepEqual(rows.map((row) => row.slice(0, 3)), groups.map(({ group_key, events, users }) => [group_key, whole.format(events), whole.format(users)]));
+  await (await server.ask("/batch", { events: [{ name: "twice", external_id: "twice" }, { name: "twice", external_id: "twice" }, { name: "" }] })).json();
+  const intake = await (await server.ask("/intake")).json();
+  await page.goto(`${server.url}/ui/${server.initial.project_id}/health`);
+  await settled(page);
+  const dropped = Object.values(intake.dropped).reduce((sum, events) => sum + events, 0);
+  assert.deepEqual([intake.duplicates, intake.invalid], [1, 1]);
+  for (const [id, events] of Object.entries({ recorded: intake.recorded, duplicates: intake.duplicates, dropped, invalid: intake.invalid })) assert.equal(await figure(page, id), whole.format(events));
+  await close(page);
+});
+
+test("a project without events says what to do, and shows the first one at once", async () => {
+  const { project_id, public_key } = await server.manage("POST", "/projects", { name: "new one" });
+  const page = await open("overview");
+  await page.goto(`${server.url}/ui/${project_id}/overview`);
+  await page.getByText("Waiting for the first event").waitFor();
+  assert.ok((await page.locator("code").first().innerText()).includes(public_key));
+  const event = { method: "POST", headers: { "content-type": "application/json", "x-service-pk": public_key }, body: JSON.stringify({ name: "pageview", user_id: "first", url: "https://a.example/" }) };
+  assert.equal((await fetch(`${server.url}/track`, event)).status, 202);
+  await page.locator("[data-figure=unique_users]").waitFor();
+  assert.equal(await figure(page, "unique_users"), "1");
+  await close(page);
+  await server.manage("DELETE", `/projects/${project_id}`);
+});
+
+test("settings make tokens that are shown once, and revoke them", async () => {
+  const page = await open("settings/tokens");
+  await page.getByLabel("Name", { exact: true }).fill("robot");
+  await page.getByRole("button", { name: "Make the token" }).click();
+  const token = (await page.getByRole("status").filter({ hasText: "not shown again" }).locator("code").innerText()).trim();
+  const ask = () => fetch(`${server.url}/projects/${server.initial.project_id}/analytics/count-unique-users-per-day`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: "{}" });
+  assert.equal((await ask()).status, 200);
+  await page.reload();
+  const row = page.getByRole("row").filter({ hasText: "robot" });
+  await row.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+  await row.waitFor({ state: "detached" });
+  assert.equal(await page.getByText(token).count(), 0);
+  assert.equal((await ask()).status, 401);
+  await close(page);
+});

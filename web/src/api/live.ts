@@ -1,0 +1,161 @@
+// One stream for all tabs of a browser: browsers open six connections to a server at most. The tab that has the lock reads it, the others listen to that tab.
+
+import { useEffect, useState } from "preact/hooks";
+import { ask, hasCookie } from "./client";
+import type { LiveFrame, LiveNotification, Report } from "./types";
+
+export type LiveStatus = "waiting" | "live" | "polling" | "lost" | "refused";
+
+export interface Live {
+  status: LiveStatus;
+  frame: LiveFrame | null;
+  notifications: LiveNotification[];
+}
+
+const MOST_NOTIFICATIONS = 50;
+/** Without a stream: how often to ask. */
+const POLL_MS = 5_000;
+/** A hidden tab leaves the stream to others after this. */
+const HIDDEN_MS = 15_000;
+const NOTHING: Live = { status: "waiting", frame: null, notifications: [] };
+
+type Message = { kind: "state"; live: Live } | { kind: "who" };
+
+class LiveFeed {
+  private live = NOTHING;
+  private readonly listeners = new Set<(live: Live) => void>();
+  private readonly channel: BroadcastChannel | null;
+  private stop: (() => void) | null = null;
+  private isReader = false;
+  private hiddenTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly project: string) {
+    this.channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(`headcount-live-${project}`);
+    this.channel?.addEventListener("message", ({ data }: MessageEvent<Message>) => {
+      if (data.kind === "state" && !this.isReader) this.show(data.live);
+      if (data.kind === "who" && this.isReader) this.tell();
+    });
+    document.addEventListener("visibilitychange", () => this.seen());
+  }
+
+  listen(listener: (live: Live) => void): () => void {
+    this.listeners.add(listener);
+    listener(this.live);
+    this.seen();
+    return () => {
+      this.listeners.delete(listener);
+      this.seen();
+    };
+  }
+
+  private seen(): void {
+    clearTimeout(this.hiddenTimer);
+    if (this.listeners.size && !document.hidden) this.start();
+    else if (this.stop) this.hiddenTimer = setTimeout(() => this.end(), document.hidden ? HIDDEN_MS : 0);
+  }
+
+  private end(): void {
+    this.stop?.();
+    this.stop = null;
+  }
+
+  private start(): void {
+    if (this.stop) return;
+    if (!navigator.locks || !this.channel || !hasCookie()) {
+      this.stop = this.poll();
+      return;
+    }
+    const abort = new AbortController();
+    this.stop = () => abort.abort();
+    this.channel.postMessage({ kind: "who" } satisfies Message);
+    const hold = () =>
+      new Promise<void>((release) => {
+        this.isReader = true;
+        const close = this.read();
+        abort.signal.addEventListener("abort", () => {
+          close();
+          this.isReader = false;
+          release();
+        });
+      });
+    navigator.locks.request(`headcount-live-${this.project}`, { signal: abort.signal }, hold).catch(() => {});
+  }
+
+  /** Reads the stream. The browser comes again by itself, unless it is refused. */
+  private read(): () => void {
+    const source = new EventSource(`/projects/${this.project}/live`);
+    const on = (kind: string, take: (data: any) => void) => source.addEventListener(kind, (event) => take(JSON.parse((event as MessageEvent).data)));
+    on("snapshot", (frame) => this.update({ status: "live", frame }));
+    on("delta", (delta) => this.live.frame && this.update({ status: "live", frame: { ...this.live.frame, ...delta } }));
+    on("notification", (one: LiveNotification) => {
+      const others = this.live.notifications.filter(({ event_id }) => event_id !== one.event_id);
+      this.update({ notifications: [one, ...others].slice(0, MOST_NOTIFICATIONS) });
+    });
+    on("bye", ({ reason }) => {
+      this.update({ status: reason === "unauthorized" ? "refused" : "lost" });
+      if (reason !== "drain") source.close();
+    });
+    source.addEventListener("error", () => {
+      this.update({ status: source.readyState === EventSource.CLOSED ? "refused" : "lost" });
+    });
+    return () => source.close();
+  }
+
+  /** Without locks, which browsers keep from plain http: today's figures, again and again. */
+  private poll(): () => void {
+    let timer: ReturnType<typeof setTimeout>;
+    let isOver = false;
+    const run = async () => {
+      try {
+        const report = await ask<Report>(`/projects/${this.project}/analytics/report`, { ...todayOnly(), interval: "hour" });
+        const frame: LiveFrame = { at: new Date().toISOString(), today: report.totals, online: { users_5m: 0 }, minutes: [], currency: report.currency };
+        this.update({ status: "polling", frame });
+      } catch {
+        this.update({ status: "lost" });
+      }
+      if (!isOver) timer = setTimeout(run, POLL_MS);
+    };
+    void run();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }
+
+  private update(news: Partial<Live>): void {
+    this.show({ ...this.live, ...news });
+    if (this.isReader) this.tell();
+  }
+
+  private tell(): void {
+    this.channel?.postMessage({ kind: "state", live: this.live } satisfies Message);
+  }
+
+  private show(live: Live): void {
+    this.live = live;
+    for (const listener of this.listeners) listener(live);
+  }
+}
+
+let day = "";
+
+/** The page says which day it is for the organization. */
+export function liveDay(today: string): void {
+  day = today;
+}
+
+const todayOnly = () => ({ start_date: day, end_date: day });
+
+const feeds = new Map<string, LiveFeed>();
+
+/** What happens now in a project. */
+export function useLive(project: string | null): Live {
+  const [live, setLive] = useState(NOTHING);
+  useEffect(() => {
+    if (!project) return;
+    let feed = feeds.get(project);
+    if (!feed) feeds.set(project, (feed = new LiveFeed(project)));
+    return feed.listen(setLive);
+  }, [project]);
+  return live;
+}

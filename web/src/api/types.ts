@@ -1,0 +1,266 @@
+// What the server answers, as `/openapi.json` describes it.
+
+export interface Project {
+  project_id: string;
+  name: string;
+  currency: string;
+}
+
+export interface Session {
+  role: "owner" | "admin" | "member";
+  scopes: string[];
+  projects: Project[];
+  timezone: string;
+  /** A share sees one project, and neither people nor companies. */
+  share: boolean;
+}
+
+export interface Figures {
+  unique_users: number;
+  sessions: number;
+  pageviews: number;
+  events: number;
+  bounce_rate: number;
+  duration_avg_sec: number;
+  /** Absent for those who may not read money. */
+  revenue?: number;
+  orders?: number;
+}
+
+export type FigureName = keyof Figures;
+export type Interval = "hour" | "day" | "week" | "month";
+
+export interface Bucket extends Figures {
+  bucket: string;
+  complete: boolean;
+}
+
+export type Unconverted = Record<string, { revenue: number; orders: number }>;
+
+export interface Report {
+  totals: Figures;
+  series: Bucket[];
+  previous: { totals: Figures; series: Bucket[]; start_date: string; end_date: string } | null;
+  unconverted?: Unconverted;
+  currency?: string;
+  interval: Interval;
+  start_date: string;
+  end_date: string;
+  timezone: string;
+}
+
+export type Scalar = string | number | boolean | null;
+
+export interface BreakdownFigures {
+  unique_users: number;
+  sessions: number;
+  pageviews: number;
+  events: number;
+  revenue?: number;
+  orders?: number;
+}
+
+export interface BreakdownRow extends BreakdownFigures {
+  value: Scalar;
+  previous: BreakdownFigures | null;
+}
+
+export interface Breakdown {
+  rows: BreakdownRow[];
+  total_rows: number;
+  truncated: boolean;
+  currency?: string;
+  timezone: string;
+}
+
+export interface Retention {
+  cohorts: { cohort: string; users: number; returned: number[] }[];
+  interval: "week" | "month";
+  timezone: string;
+  truncated: boolean;
+}
+
+export interface RevenueMetrics {
+  total_revenue: number;
+  orders: number;
+  aov: number;
+  arpa: number;
+  arpu: number;
+  currency: string;
+  unconverted: Unconverted;
+}
+
+export interface RevenueSeries {
+  currency: string;
+  series: { day: string; revenue: number; orders: number }[];
+  unconverted: Unconverted;
+}
+
+export interface Attribution {
+  currency: string;
+  rows: { dimension: string; revenue: number; orders: number }[];
+  truncated: boolean;
+}
+
+export interface LtvCohorts {
+  currency: string;
+  cohorts: { cohort: string; entities: number; revenue: number; orders: number; ltv: number }[];
+  truncated: boolean;
+}
+
+export interface CompanyRow {
+  company_id: string;
+  name: string | null;
+  domain: string | null;
+  events: number;
+  users: number;
+  revenue: number;
+  last_seen: string;
+}
+
+export interface CompanyFigures extends CompanyRow {
+  sessions: number;
+  orders: number;
+  currency: string;
+  first_seen: string;
+}
+
+export interface UserRow {
+  resolved_identifier: string;
+  identity_id: string;
+  events: number;
+  last_seen: string;
+}
+
+export interface PersonRow extends UserRow {
+  user_id: string | null;
+  email: string | null;
+  revenue: number;
+}
+
+export interface People {
+  identities: PersonRow[];
+  currency: string;
+  truncated: boolean;
+}
+
+export interface PersonProfile {
+  identity_id: string;
+  events: number;
+  pageviews: number;
+  sessions: number;
+  duration_avg_sec: number;
+  duration_p90_sec: number;
+  bounce_rate: number;
+  active_days: number;
+  first_seen: string;
+  last_seen: string;
+  revenue: number;
+}
+
+export interface GroupRow {
+  group_type: string;
+  group_key: string;
+  name: string | null;
+  events: number;
+  users: number;
+  last_seen: string;
+}
+
+export interface Intake {
+  recorded: number;
+  without_consent: number;
+  duplicates: number;
+  dropped: { bot: number; consent: number; opted_out: number; retention: number };
+  invalid: number;
+  last_event_at: string | null;
+  approximate: boolean;
+}
+
+export interface LiveToday {
+  events: number;
+  unique_users: number;
+  sessions: number;
+  pageviews: number;
+  revenue?: number;
+  orders?: number;
+}
+
+export interface LiveMinute {
+  minute: string;
+  events: number;
+  users: number;
+}
+
+export interface LiveFrame {
+  at: string;
+  today: LiveToday;
+  online: { users_5m: number };
+  minutes: LiveMinute[];
+  currency?: string;
+}
+
+export interface LiveNotification {
+  event_id: string;
+  name: string;
+  message: string | null;
+  channel: string | null;
+  at: string;
+  position: number;
+}
+
+export interface Organization {
+  name: string;
+  timezone: string;
+  currency: string;
+  fx_rates: Record<string, number>;
+}
+
+export interface ProjectSettings extends Project {
+  public_key: string;
+  public_keys: string[];
+  allowed_origins: string[];
+  cookieless: boolean;
+  bots: "drop" | "record";
+  signals_policy: "record" | "anonymize" | "drop";
+  server_only_revenue: boolean;
+  retention_days: number | null;
+  created_at: string;
+}
+
+export interface Token {
+  token_id: string;
+  name: string;
+  role: string;
+  scopes: string[];
+  project_id: string | null;
+  created_at: string;
+  expires_at: string | null;
+}
+
+export interface Member {
+  member_id: string;
+  email: string;
+  name: string | null;
+  role: string;
+  created_at: string;
+}
+
+export interface Webhook {
+  id: string;
+  project_id: string;
+  url: string;
+  events: string[];
+  status: string;
+  created_at: string;
+}
+
+export interface PrivacyRequest {
+  id: string;
+  type: "export" | "erasure";
+  status: string;
+  subject: Record<string, string | null>;
+  created_at: string;
+  completed_at: string | null;
+  download_available: boolean;
+}

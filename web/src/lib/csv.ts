@@ -1,0 +1,24 @@
+/** Spreadsheets run what begins so. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+export type Cell = string | number | boolean | null | undefined;
+
+function cell(value: Cell): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  const safe = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Rows as text, with the mark by which spreadsheets know UTF-8. */
+export function csv(rows: Cell[][]): string {
+  return `\ufeff${rows.map((row) => row.map(cell).join(",")).join("\r\n")}\r\n`;
+}
+
+export function download(name: string, rows: Cell[][]): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([csv(rows)], { type: "text/csv;charset=utf-8" }));
+  link.download = `${name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.csv`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
+}

@@ -1,0 +1,72 @@
+// Filters in the address: `f=field~operator~value`, one for each.
+
+import type { Scalar } from "../api/types";
+
+export interface Filter {
+  field: string;
+  operator: string;
+  value?: string | number | boolean;
+}
+
+export const OPERATORS: Record<string, string> = {
+  is: "is",
+  is_not: "is not",
+  contains: "contains",
+  not_contains: "does not contain",
+  is_set: "is set",
+  is_not_set: "is not set",
+};
+
+export const FIELDS: Record<string, string> = {
+  source: "Source",
+  medium: "Medium",
+  campaign: "Campaign",
+  acquisition_channel: "Channel",
+  path: "Page",
+  url: "Page address",
+  entry_url: "Entry page",
+  exit_url: "Exit page",
+  name: "Event",
+  location_country: "Country",
+  language: "Language",
+  device: "Device",
+  browser: "Browser",
+  os: "System",
+  screen: "Screen",
+  hostname: "Host",
+  referrer: "Referrer",
+};
+
+const MOST = 20;
+
+export const fieldName = (field: string) => FIELDS[field] ?? field.replace(/^metadata\./, "");
+
+export function write({ field, operator, value }: Filter): string {
+  const text = value === undefined ? "" : typeof value === "string" && !value.startsWith("json:") ? value : `json:${JSON.stringify(value)}`;
+  return [field, operator, text].map((part) => part.replaceAll("%", "%25").replaceAll("~", "%7E")).join("~");
+}
+
+export function read(text: string): Filter | null {
+  const [field, operator, value] = text.split("~").map((part) => part.replaceAll("%7E", "~").replaceAll("%25", "%"));
+  if (!field || !operator || !(operator in OPERATORS)) return null;
+  if (operator.endsWith("_set")) return { field, operator };
+  if (value?.startsWith("json:")) {
+    try {
+      return { field, operator, value: JSON.parse(value.slice(5)) };
+    } catch {
+      return null;
+    }
+  }
+  return { field, operator, value: value ?? "" };
+}
+
+export function filtersOf(query: URLSearchParams): Filter[] {
+  return query.getAll("f").map(read).filter((filter) => filter !== null).slice(0, MOST);
+}
+
+/** Filters with one on a value, or without it if it is there, as the address has them. */
+export function toggle(filters: Filter[], field: string, value: Scalar): string[] {
+  const text = write(value === null ? { field, operator: "is_not_set" } : { field, operator: "is", value });
+  const others = filters.map(write).filter((other) => other !== text);
+  return others.length < filters.length ? others : [...others, text];
+}

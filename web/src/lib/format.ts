@@ -1,0 +1,123 @@
+// Numbers, money, days and names, in the language of the browser and the days of the organization.
+
+import type { Interval, Scalar } from "../api/types";
+
+const LOCALE = navigator.language || "en";
+const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumSignificantDigits: 3 });
+const percent = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 1 });
+const wholePercent = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 0 });
+const change = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" });
+
+export const count = (value: number) => whole.format(value);
+/** Short where it is long: 12.3K. */
+export const brief = (value: number) => (Math.abs(value) < 10_000 ? whole.format(value) : short.format(value));
+export const share = (value: number) => percent.format(value);
+export const roundShare = (value: number) => wholePercent.format(value);
+
+export function money(value: number, currency: string, options: Intl.NumberFormatOptions = {}): string {
+  try {
+    return new Intl.NumberFormat(LOCALE, { style: "currency", currency, ...options }).format(value);
+  } catch {
+    return `${whole.format(value)} ${currency}`;
+  }
+}
+
+export function briefMoney(value: number, currency: string): string {
+  if (Math.abs(value) < 1_000) return money(value, currency);
+  if (Math.abs(value) < 100_000) return money(value, currency, { maximumFractionDigits: 0 });
+  return money(value, currency, { notation: "compact", maximumSignificantDigits: 4 });
+}
+
+export function duration(seconds: number): string {
+  const all = Math.round(seconds);
+  const [hours, minutes, rest] = [Math.floor(all / 3600), Math.floor((all % 3600) / 60), all % 60];
+  if (hours) return `${hours}h ${String(minutes).padStart(2, "0")}m`;
+  return minutes ? `${minutes}m ${String(rest).padStart(2, "0")}s` : `${rest}s`;
+}
+
+/** How much a figure grew, or null if there is nothing to compare with. */
+export function growth(value: number, former: number): number | null {
+  if (former === 0) return value === 0 ? 0 : null;
+  return (value - former) / Math.abs(former);
+}
+
+export function signed(ratio: number): string {
+  return Math.abs(ratio) >= 10 ? `${ratio > 0 ? "+" : "−"}${short.format(Math.abs(ratio) * 100)}%` : change.format(ratio);
+}
+
+const days = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(LOCALE, { timeZone: "UTC", ...options });
+const dayNames = days({ weekday: "short", day: "numeric", month: "short" });
+const shortDays = days({ day: "numeric", month: "short" });
+const longDays = days({ day: "numeric", month: "short", year: "numeric" });
+const months = days({ month: "long", year: "numeric" });
+const shortMonths = days({ month: "short", year: "numeric" });
+
+const instant = (day: string) => new Date(`${day.length === 7 ? `${day}-01` : day}T00:00:00Z`);
+
+export const dayName = (day: string) => dayNames.format(instant(day));
+export const longDay = (day: string) => longDays.format(instant(day));
+export const month = (day: string) => shortMonths.format(instant(day));
+
+export function dayRange(from: string, to: string): string {
+  return from === to ? longDay(from) : longDays.formatRange(instant(from), instant(to));
+}
+
+const zoned = new Map<string, Intl.DateTimeFormat>();
+
+/** An instant in a timezone. */
+export function at(time: string, timezone: string, options: Intl.DateTimeFormatOptions): string {
+  const key = timezone + JSON.stringify(options);
+  let format = zoned.get(key);
+  if (!format) zoned.set(key, (format = new Intl.DateTimeFormat(LOCALE, { timeZone: timezone, ...options })));
+  return format.format(new Date(time));
+}
+
+export const moment = (time: string, timezone: string) => at(time, timezone, { dateStyle: "medium", timeStyle: "short" });
+export const clock = (time: string, timezone: string) => at(time, timezone, { hour: "2-digit", minute: "2-digit" });
+
+/** A bucket as an axis shows it. */
+export function tick(bucket: string, interval: Interval, timezone: string): string {
+  if (interval === "hour") return at(bucket, timezone, { hour: "numeric" });
+  return interval === "month" ? shortMonths.format(instant(bucket)) : shortDays.format(instant(bucket));
+}
+
+/** A bucket as it is spoken. */
+export function bucketName(bucket: string, interval: Interval, timezone: string): string {
+  if (interval === "hour") return at(bucket, timezone, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  if (interval === "week") return `Week of ${longDay(bucket)}`;
+  return interval === "month" ? months.format(instant(bucket)) : dayName(bucket);
+}
+
+const ago = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto" });
+
+export function since(time: string, now = Date.now()): string {
+  const seconds = (new Date(time).getTime() - now) / 1000;
+  const units: [Intl.RelativeTimeFormatUnit, number][] = [["day", 86_400], ["hour", 3_600], ["minute", 60]];
+  for (const [unit, length] of units) if (Math.abs(seconds) >= length) return ago.format(Math.round(seconds / length), unit);
+  return ago.format(Math.min(0, Math.round(seconds)), "second");
+}
+
+function names(type: "region" | "language"): (code: string) => string {
+  const known = new Intl.DisplayNames([LOCALE], { type });
+  return (code) => {
+    try {
+      return known.of(code) ?? code;
+    } catch {
+      return code;
+    }
+  };
+}
+
+const region = names("region");
+const language = names("language");
+
+/** A value of a field as people read it. */
+export function valueName(field: string, value: Scalar): string {
+  if (value === null) return "(none)";
+  const text = String(value);
+  if (field === "location_country" && /^[A-Z]{2}$/.test(text)) return region(text);
+  if (field === "language") return language(text);
+  if (field === "device") return text.charAt(0).toUpperCase() + text.slice(1);
+  return /url$/.test(field) ? text.replace(/^https?:\/\/(www\.)?/, "") || text : text;
+}

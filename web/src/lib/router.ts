@@ -1,0 +1,81 @@
+// The address says what is shown: /ui/{project}/{page}/{of what}?{state}.
+
+import { useEffect, useState } from "preact/hooks";
+
+export interface Place {
+  project: string | null;
+  page: string;
+  /** What the page is about: a company, a person. */
+  of: string | null;
+  query: URLSearchParams;
+}
+
+const MOVED = "headcount:moved";
+export const HOME = "overview";
+
+export function here(): Place {
+  const [, ui, project, page, ...of] = location.pathname.split("/");
+  const query = new URLSearchParams(location.search);
+  if (ui !== "ui") return { project: null, page: HOME, of: null, query };
+  const decode = (part: string) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  };
+  return { project: project ? decode(project) : null, page: page || HOME, of: of.length ? decode(of.join("/")) || null : null, query };
+}
+
+/** The address of a page, with those of the present parameters that hold there too. */
+export function address(project: string, page: string, of?: string | null, query: URLSearchParams | Record<string, string> = {}): string {
+  const kept = new URLSearchParams(query);
+  const path = ["/ui", project, page, of].filter((part) => part != null).map((part) => (part === "/ui" ? part : encodeURIComponent(part!)));
+  return path.join("/") + (kept.size ? `?${kept}` : "");
+}
+
+export function go(to: string, replace = false): void {
+  if (to === location.pathname + location.search) return;
+  history[replace ? "replaceState" : "pushState"](null, "", to);
+  dispatchEvent(new Event(MOVED));
+}
+
+/** Changes parameters of the present address. An empty value removes one. */
+export function setQuery(changes: Record<string, string | string[] | null>, replace = false): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    query.delete(name);
+    for (const one of Array.isArray(value) ? value : value ? [value] : []) query.append(name, one);
+  }
+  go(location.pathname + (query.size ? `?${query}` : ""), replace);
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(here);
+  useEffect(() => {
+    const moved = () => setPlace(here());
+    addEventListener("popstate", moved);
+    addEventListener(MOVED, moved);
+    return () => {
+      removeEventListener("popstate", moved);
+      removeEventListener(MOVED, moved);
+    };
+  }, []);
+  return place;
+}
+
+/** Follows links of the page without loading it again. */
+export function followLinks(): void {
+  addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = (event.target as Element | null)?.closest?.("a");
+    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin || !link.pathname.startsWith("/ui")) return;
+    event.preventDefault();
+    const from = location.pathname;
+    go(link.pathname + link.search);
+    if (from !== link.pathname) {
+      scrollTo(0, 0);
+      document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true });
+    }
+  });
+}

@@ -1,0 +1,40 @@
+import { useEffect } from "preact/hooks";
+import { useLive } from "../api/live";
+import type { ProjectSettings } from "../api/types";
+import { useAnswer } from "../api/use";
+import { useScene } from "../context";
+import { Card } from "../parts/Card";
+import { Copyable } from "../parts/Form";
+import css from "./FirstSteps.module.css";
+
+export const snippet = (key: string) => `<script defer src="${location.origin}/hc.js" data-key="${key}"></script>`;
+
+/** What a project without events shows. */
+export function FirstSteps({ onEvents }: { onEvents: () => void }) {
+  const { project } = useScene();
+  const { frame } = useLive(project);
+  const settings = useAnswer<ProjectSettings>(`/projects/${project}`);
+  const key = settings.data?.public_key ?? "pk_…";
+  const events = frame?.today.events ?? 0;
+  useEffect(() => {
+    if (events) onEvents();
+  }, [events]);
+  return (
+    <Card title="No events yet">
+      <div class={css.steps}>
+        <div class={css.step}>
+          <h3>Put this into the head of your pages</h3>
+          <Copyable name="the snippet" text={snippet(key)} />
+        </div>
+        <div class={css.step}>
+          <h3>Or send an event from anywhere</h3>
+          <Copyable name="the command" text={`curl -X POST ${location.origin}/track -H 'x-service-pk: ${key}' -H 'content-type: application/json' -d '{"name":"signup","user_id":"you"}'`} />
+        </div>
+        <p class={css.wait} role="status">
+          <span class={css.dot} />
+          Waiting for the first event. It appears here within a second.
+        </p>
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,118 @@
+import { url } from "../api/client";
+import type { Breakdown, GroupRow } from "../api/types";
+import { useAnswer } from "../api/use";
+import { useScene } from "../context";
+import { brief, count, moment, since } from "../lib/format";
+import { rangeDaysOf } from "../lib/period";
+import { address, setQuery } from "../lib/router";
+import { Answered, Card, State, Tabs } from "../parts/Card";
+import { Range } from "../parts/Range";
+import { CsvTool, Table, type Column } from "../parts/Table";
+import { Tiles } from "../parts/Tiles";
+import layout from "./layout.module.css";
+
+const TYPE = /^[a-z][a-z0-9_]{0,63}$/;
+/** Types are those of events of this year. */
+const TYPES_OF_DAYS = 365;
+
+/** The types of groups that the project's events name. Companies have a page of their own. */
+function useTypes(): { types?: string[]; answer: ReturnType<typeof useAnswer<Breakdown>> } {
+  const { project, today } = useScene();
+  const start_date = new Date(Date.parse(today) - (TYPES_OF_DAYS - 1) * 86_400_000).toISOString().slice(0, 10);
+  const body = { start_date, end_date: today, dimension: "group_type", order_by: "events", limit: 50 };
+  const answer = useAnswer<Breakdown>(`/projects/${project}/analytics/breakdown`, body, project);
+  const types = answer.data?.rows.map(({ value }) => value).filter((type): type is string => typeof type === "string" && type !== "company" && TYPE.test(type));
+  return { types, answer };
+}
+
+export function Groups() {
+  const { of, query } = useScene();
+  const { types, answer } = useTypes();
+  const asked = query.get("type");
+  if (of && asked) return <Group type={asked} id={of} />;
+  return (
+    <Answered answer={answer} height={400}>
+      {() =>
+        types!.length ? (
+          <List types={types!} type={asked && types!.includes(asked) ? asked : types![0]!} />
+        ) : (
+          <Card title="Groups">
+            <State title="No groups yet">
+              <p>
+                Events that carry a <code>group_type</code> and a <code>group_id</code>, a team or a workspace, are counted by group. Companies have a page of their own.
+              </p>
+            </State>
+          </Card>
+        )
+      }
+    </Answered>
+  );
+}
+
+function List({ types, type }: { types: string[]; type: string }) {
+  const { project, query } = useScene();
+  const answer = useAnswer<{ groups: GroupRow[]; truncated: boolean }>(url("/groups/top", { group_type: type, range_days: rangeDaysOf(query), limit: 100 }), undefined, type);
+  const columns: Column<GroupRow>[] = [
+    {
+      name: "Group",
+      value: ({ name, group_key }) => name ?? group_key,
+      show: ({ name, group_key }) => (
+        <a class={layout.strong} href={address(project, "groups", group_key, { type })}>
+          {name ?? group_key}
+          {name && <span class={layout.sub}>{group_key}</span>}
+        </a>
+      ),
+    },
+    { name: "Events", value: ({ events }) => events, show: ({ events }) => count(events), isNumber: true },
+    { name: "People", value: ({ users }) => users, show: ({ users }) => count(users), isNumber: true },
+    { name: "Last seen", value: ({ last_seen }) => last_seen, show: ({ last_seen }) => since(last_seen), isNumber: true },
+  ];
+  const tabs = <Tabs label="Type" options={types.map((type) => [type, type])} value={type} onSelect={(type) => setQuery({ type: type === types[0] ? null : type }, true)} />;
+  const tools = (
+    <>
+      <Range />
+      <CsvTool name={`Groups ${type}`} columns={columns} rows={answer.data?.groups} />
+    </>
+  );
+  return (
+    <Card title="Most active groups" tabs={tabs} tools={tools} isStale={answer.isStale}>
+      <Answered answer={answer} height={400}>
+        {({ groups, truncated }) => (groups.length ? <Table caption="Groups" columns={columns} rows={groups} truncated={truncated} /> : <State title="No such group in these days" />)}
+      </Answered>
+    </Card>
+  );
+}
+
+function Group({ type, id }: { type: string; id: string }) {
+  const { project, query, timezone } = useScene();
+  const answer = useAnswer<GroupRow>(url("/groups/metrics", { group_type: type, group_key: id, range_days: rangeDaysOf(query) }), undefined, type + id);
+  return (
+    <div class={layout.stack}>
+      <a class={layout.back} href={address(project, "groups", null, { type })}>
+        ← All groups
+      </a>
+      <Card title="Group" isBare>
+        <Answered answer={answer} height={180}>
+          {(group) => (
+            <>
+              <div class={layout.identity}>
+                <h2>{group.name ?? group.group_key}</h2>
+                <span class={layout.badge}>{group.group_type}</span>
+                {group.name && <span class={layout.quiet}>{group.group_key}</span>}
+                <span class={layout.quiet}>Last seen {moment(group.last_seen, timezone)}</span>
+                <Range />
+              </div>
+              <Tiles
+                isPlain
+                tiles={[
+                  { id: "users", name: "People", value: brief(group.users) },
+                  { id: "events", name: "Events", value: brief(group.events) },
+                ]}
+              />
+            </>
+          )}
+        </Answered>
+      </Card>
+    </div>
+  );
+}

@@ -1,0 +1,211 @@
+import { useState } from "preact/hooks";
+import type { Bucket, Figures, Intake, Interval, Report } from "../api/types";
+import { useAnswer } from "../api/use";
+import { readsMoney, useScene } from "../context";
+import { filtersOf } from "../lib/filters";
+import { brief, briefMoney, bucketName, count, dayRange, duration, money, share, tick } from "../lib/format";
+import { compareOf, intervalOf, intervals, windowOf } from "../lib/period";
+import { setQuery } from "../lib/router";
+import { Chart, type Point } from "../chart/Chart";
+import { BreakdownCard, type Dimension } from "../parts/BreakdownCard";
+import { Answered, Card, Stale, State, Tabs, Tool } from "../parts/Card";
+import { FilterChips } from "../parts/Filters";
+import { Lazy } from "../parts/Lazy";
+import { CsvTool, Table, type Column } from "../parts/Table";
+import { Tiles, type Tile } from "../parts/Tiles";
+import { Unconverted } from "../parts/Unconverted";
+import { EventsCard } from "./EventsCard";
+import { FirstSteps } from "./FirstSteps";
+import { DEVICES, PAGES_OF_SITE, PLACES, SOURCES } from "./dimensions";
+import css from "./Overview.module.css";
+
+export type Figure = Exclude<keyof Figures, "orders">;
+
+interface Shown {
+  name: string;
+  show: (value: number, currency: string) => string;
+  long: (value: number, currency: string) => string;
+  /** Buckets don't sum to the total, because people come again. */
+  note?: string;
+  isInverse?: boolean;
+}
+
+const UNION = "Who comes in several of these counts once in the total.";
+
+const FIGURES: Record<Figure, Shown> = {
+  unique_users: { name: "Visitors", show: brief, long: count, note: UNION },
+  sessions: { name: "Sessions", show: brief, long: count },
+  pageviews: { name: "Pageviews", show: brief, long: count },
+  events: { name: "Events", show: brief, long: count },
+  bounce_rate: { name: "Bounce rate", show: share, long: share, isInverse: true },
+  duration_avg_sec: { name: "Session duration", show: duration, long: duration },
+  revenue: { name: "Revenue", show: briefMoney, long: money },
+};
+
+const CARDS: [string, Dimension[]][] = [
+  ["Acquisition", SOURCES],
+  ["Content", PAGES_OF_SITE],
+  ["Places", PLACES],
+  ["Devices", DEVICES],
+];
+
+const TILES: Figure[] = ["unique_users", "sessions", "pageviews", "bounce_rate", "duration_avg_sec"];
+
+const INTERVALS: Record<Interval, string> = { hour: "Hours", day: "Days", week: "Weeks", month: "Months" };
+
+export function useReport(): ReturnType<typeof useAnswer<Report>> {
+  const { project, query, today } = useScene();
+  const window = windowOf(query, today);
+  const compare = compareOf(query);
+  const { start_date, end_date } = window;
+  const body = {
+    start_date,
+    end_date,
+    interval: intervalOf(query, window),
+    // There is nothing before all time.
+    compare: compare === "none" || window.period === "all" ? null : compare,
+    filters: filtersOf(query),
+  };
+  return useAnswer<Report>(`/projects/${project}/analytics/report`, body, project);
+}
+
+export function Overview() {
+  const { project, query, session } = useScene();
+  const answer = useReport();
+  const isEmpty = answer.data?.totals.events === 0 && !filtersOf(query).length;
+  const intake = useAnswer<Intake>(isEmpty && !session.share ? `/projects/${project}/intake` : null);
+  if (isEmpty && intake.data && intake.data.last_event_at === null) return <FirstSteps onEvents={answer.again} />;
+  return (
+    <>
+      <FilterChips />
+      {answer.data?.unconverted && <Unconverted money={answer.data.unconverted} currency={answer.data.currency!} />}
+      <Main answer={answer} />
+      <div class={css.grid}>
+        {CARDS.map(([title, dimensions]) => (
+          <Lazy key={title} height={410} class={css.card}>
+            <BreakdownCard title={title} dimensions={dimensions} />
+          </Lazy>
+        ))}
+        <Lazy height={360} class={css.wide}>
+          <EventsCard />
+        </Lazy>
+      </div>
+    </>
+  );
+}
+
+function tilesOf({ totals, previous, currency = "" }: Report, hasMoney: boolean): Tile[] {
+  const figures: Figure[] = [...TILES, hasMoney ? "revenue" : "events"];
+  return figures.map((id) => ({
+    id,
+    name: FIGURES[id].name,
+    value: FIGURES[id].show(totals[id] ?? 0, currency),
+    now: totals[id],
+    before: previous?.totals[id],
+    isInverse: FIGURES[id].isInverse,
+  }));
+}
+
+function Main({ answer }: { answer: ReturnType<typeof useReport> }) {
+  const { session, query, today } = useScene();
+  const [isTable, setTable] = useState(false);
+  const hasMoney = readsMoney(session);
+  const asked = query.get("figure") as Figure | null;
+  const figure: Figure = asked && asked in FIGURES && (asked !== "revenue" || hasMoney) ? asked : "unique_users";
+  const window = windowOf(query, today);
+  const suited = intervals(window);
+  const report = answer.data;
+  const previous = report?.previous;
+  const against = previous ? dayRange(previous.start_date, previous.end_date) : undefined;
+  const columns = report ? columnsOf(report) : [];
+  const buckets = report ? withoutLeadingNothing(report, window.period) : [];
+  return (
+    <Card title="Figures" isBare isBusy={answer.isLoading}>
+      <Answered answer={answer} height={380}>
+        {(report) => (
+          <>
+            <Tiles tiles={tilesOf(report, hasMoney)} selected={figure} against={against} onSelect={(id) => setQuery({ figure: id === "unique_users" ? null : id }, true)} />
+            <div class={css.bar}>
+              <span class={css.range}>
+                {window.period === "all" ? "All time" : dayRange(report.start_date, report.end_date)}
+                {against && `, compared with ${against}`}
+              </span>
+              {answer.isStale && <Stale />}
+              <div class={css.right}>
+                {suited.length > 1 && (
+                  <Tabs
+                    label="Interval"
+                    options={suited.map((id) => [id, INTERVALS[id]])}
+                    value={report.interval}
+                    onSelect={(id) => setQuery({ interval: id === suited[0] ? null : id }, true)}
+                  />
+                )}
+                <Tool icon={isTable ? "chart" : "table"} label={isTable ? "Show the chart" : "Show the table"} pressed={isTable} onClick={() => setTable(!isTable)} />
+                <CsvTool name="Figures" columns={columns} rows={buckets} />
+              </div>
+            </div>
+            {isTable ? (
+              <Table caption="Figures" columns={columns} rows={buckets.toReversed()} />
+            ) : buckets.some((bucket) => bucket.events) || previous ? (
+              <FigureChart report={report} buckets={buckets} figure={figure} />
+            ) : (
+              <State title="Nothing in these days">
+                <p>Choose other days, or fewer filters.</p>
+              </State>
+            )}
+          </>
+        )}
+      </Answered>
+    </Card>
+  );
+}
+
+/** All time begins with the first event. */
+function withoutLeadingNothing({ series }: Report, period: string): Bucket[] {
+  const first = series.findIndex(({ events }) => events > 0);
+  return period === "all" && first > 0 ? series.slice(first) : series;
+}
+
+function FigureChart({ report, buckets, figure }: { report: Report; buckets: Bucket[]; figure: Figure }) {
+  const { timezone } = useScene();
+  const { interval, previous, currency = "" } = report;
+  const { name, show, long, note } = FIGURES[figure];
+  const names = { hour: "hours", day: "days", week: "weeks", month: "months" };
+  const now = Date.now();
+  const points = buckets.map((bucket, index): Point => {
+    const former = previous?.series[index];
+    return {
+      name: bucketName(bucket.bucket, interval, timezone),
+      tick: tick(bucket.bucket, interval, timezone),
+      value: bucket[figure] ?? 0,
+      complete: bucket.complete,
+      isFuture: interval === "hour" && new Date(bucket.bucket).getTime() > now,
+      former: former && { name: bucketName(former.bucket, interval, timezone), value: former[figure] ?? 0 },
+    };
+  });
+  return (
+    <Chart
+      label={`${name} by ${interval}`}
+      points={points}
+      format={(value) => long(value, currency)}
+      axis={(value) => show(value, currency).replace(/\.00$/, "")}
+      finest={figure === "bounce_rate" ? 0 : 1}
+      note={note?.replace("of these", names[interval])}
+      legend={previous ? { now: name, former: dayRange(previous.start_date, previous.end_date) } : undefined}
+    />
+  );
+}
+
+function columnsOf({ interval, timezone, currency = "", totals, series }: Report): Column<Bucket>[] {
+  const last = series.findLast(({ complete }) => complete)?.bucket ?? "";
+  const shown = (Object.keys(FIGURES) as Figure[]).filter((figure) => totals[figure] !== undefined);
+  return [
+    { name: interval === "hour" ? "Hour" : interval === "day" ? "Day" : interval === "week" ? "Week" : "Month", value: ({ bucket }) => bucket, show: ({ bucket, complete }) => `${bucketName(bucket, interval, timezone)}${complete ? "" : bucket < last ? " (only in part)" : " (not over yet)"}` },
+    ...shown.map((figure): Column<Bucket> => ({
+      name: FIGURES[figure].name,
+      value: (bucket) => bucket[figure],
+      show: (bucket) => FIGURES[figure].long(bucket[figure] ?? 0, currency),
+      isNumber: true,
+    })),
+  ];
+}

@@ -1,0 +1,57 @@
+import { useState } from "preact/hooks";
+import { change } from "../../api/client";
+import type { Member } from "../../api/types";
+import { longDay } from "../../lib/format";
+import { Input, Select } from "../../parts/Form";
+import layout from "../layout.module.css";
+import { Create, Resource, useAction } from "./Resource";
+
+const ROLES: [string, string][] = [
+  ["member", "Member"],
+  ["admin", "Admin"],
+  ["owner", "Owner"],
+];
+
+export function Members() {
+  return (
+    <Resource<Member>
+      title="Members"
+      lead="People of the organization. Tokens may belong to one, and are revoked with them."
+      path="/members"
+      list="members"
+      empty="No member is listed"
+      columns={[
+        { name: "E-mail", value: ({ email }) => email, show: ({ email }) => <span class={layout.strong}>{email}</span> },
+        { name: "Name", value: ({ name }) => name ?? "", show: ({ name }) => name ?? "–" },
+        { name: "Role", value: ({ role }) => role },
+        { name: "Since", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
+      ]}
+      remove={{
+        verb: "Remove",
+        warning: ({ email }) => `${email} and the tokens that belong to them lose access.`,
+        run: ({ member_id }) => change("DELETE", `/members/${member_id}`),
+      }}
+    >
+      {(again) => <NewMember again={again} />}
+    </Resource>
+  );
+}
+
+function NewMember({ again }: { again: () => void }) {
+  const [email, setEmail] = useState("");
+  const [name, setName] = useState("");
+  const [role, setRole] = useState("member");
+  const action = useAction(async () => {
+    await change("POST", "/members", { email, role, ...(name && { name }) });
+    setEmail("");
+    setName("");
+    again();
+  });
+  return (
+    <Create verb="Add the member" action={action} onSubmit={action.run}>
+      <Input label="E-mail" type="email" value={email} onText={setEmail} required />
+      <Input label="Name" value={name} onText={setName} />
+      <Select label="Role" value={role} options={ROLES} onSelect={setRole} />
+    </Create>
+  );
+}

@@ -1,0 +1,54 @@
+import { useState } from "preact/hooks";
+import { change } from "../../api/client";
+import type { Organization } from "../../api/types";
+import { useAnswer } from "../../api/use";
+import { Answered, Card } from "../../parts/Card";
+import { Input } from "../../parts/Form";
+import layout from "../layout.module.css";
+import { Create, useAction } from "./Resource";
+
+export function OrganizationSettings() {
+  const answer = useAnswer<Organization>("/organization");
+  return (
+    <Answered answer={answer} height={300}>
+      {(organization) => (
+        <div class={layout.stack}>
+          <Main key={organization.name} organization={organization} again={answer.again} />
+          <Rates key={JSON.stringify(organization.fx_rates)} rates={organization.fx_rates} again={answer.again} />
+        </div>
+      )}
+    </Answered>
+  );
+}
+
+function Main({ organization, again }: { organization: Organization; again: () => void }) {
+  const [name, setName] = useState(organization.name);
+  const action = useAction(async () => {
+    await change("PATCH", "/organization", { name });
+    again();
+  });
+  return (
+    <Card title="Organization" lead={`Days are those of ${organization.timezone}. Figures over several projects are in ${organization.currency}.`}>
+      <Create verb="Save" action={action} onSubmit={action.run}>
+        <Input label="Name" value={name} onText={setName} required maxLength={200} />
+      </Create>
+    </Card>
+  );
+}
+
+/** Rates as text, one a line. */
+function Rates({ rates, again }: { rates: Record<string, number>; again: () => void }) {
+  const [text, setText] = useState(Object.entries(rates).map(([code, rate]) => `${code} ${rate}`).join(", "));
+  const action = useAction(async () => {
+    const entries = text.split(",").map((part) => part.trim().split(/[\s=:]+/)).filter(([code]) => code);
+    await change("PATCH", "/organization", { fx_rates: Object.fromEntries(entries.map(([code, rate]) => [code!.toUpperCase(), Number(rate)])) });
+    again();
+  });
+  return (
+    <Card title="Rates" lead="What one unit of each currency is worth in USD. A rate is pinned to an event when it is recorded: a change holds for what comes next.">
+      <Create verb="Save the rates" action={action} onSubmit={action.run}>
+        <Input label="Rates" value={text} onText={setText} placeholder="EUR 1.08, GBP 1.27" />
+      </Create>
+    </Card>
+  );
+}

@@ -1,0 +1,79 @@
+import { useState } from "preact/hooks";
+import { change } from "../../api/client";
+import type { PrivacyRequest } from "../../api/types";
+import { useScene } from "../../context";
+import { moment } from "../../lib/format";
+import { buttons } from "../../parts/Card";
+import { Input, Select } from "../../parts/Form";
+import layout from "../layout.module.css";
+import { Confirm, Create, Resource, useAction } from "./Resource";
+
+const KINDS: [string, string][] = [
+  ["export", "Export: everything that is recorded"],
+  ["erasure", "Erasure: remove it from all figures"],
+];
+const SUBJECTS: [string, string][] = [
+  ["email", "E-mail"],
+  ["user_id", "User id"],
+];
+
+const subjectOf = ({ subject }: PrivacyRequest) => subject.email ?? subject.user_id ?? subject.anonymous_id ?? "";
+
+export function Privacy() {
+  const { timezone } = useScene();
+  return (
+    <Resource<PrivacyRequest>
+      title="Privacy requests"
+      lead="What is recorded of one person, and its removal."
+      path="/privacy-requests"
+      list="privacy_requests"
+      empty="No request"
+      columns={[
+        { name: "Person", value: subjectOf, show: (row) => <span class={layout.strong}>{subjectOf(row)}</span> },
+        { name: "What", value: ({ type }) => type },
+        { name: "Status", value: ({ status }) => status, show: ({ status }) => <span class={layout.badge}>{status}</span> },
+        { name: "Asked", value: ({ created_at }) => created_at, show: ({ created_at }) => moment(created_at, timezone), isNumber: true },
+        {
+          name: "File",
+          value: ({ download_available }) => download_available,
+          show: ({ id, download_available }) =>
+            download_available ? (
+              <a class={buttons.plain} href={`/privacy-requests/${id}/download`} download={`${id}.json`}>
+                Download
+              </a>
+            ) : (
+              "–"
+            ),
+          isNumber: true,
+        },
+      ]}
+    >
+      {(again) => <NewRequest again={again} />}
+    </Resource>
+  );
+}
+
+function NewRequest({ again }: { again: () => void }) {
+  const [type, setType] = useState("export");
+  const [by, setBy] = useState("email");
+  const [who, setWho] = useState("");
+  const [isAsking, setAsking] = useState(false);
+  const send = async () => {
+    await change("POST", "/privacy-requests", { type, [by]: who });
+    setWho("");
+    again();
+  };
+  const action = useAction(send);
+  return (
+    <>
+      <Create verb="Send the request" action={action} onSubmit={() => (type === "erasure" ? setAsking(true) : void action.run())}>
+        <Select label="What" value={type} options={KINDS} onSelect={setType} />
+        <Select label="Person by" value={by} options={SUBJECTS} onSelect={setBy} />
+        <Input label={SUBJECTS.find(([id]) => id === by)![1]} value={who} onText={setWho} required />
+      </Create>
+      {isAsking && (
+        <Confirm title="Erase" text={`Everything recorded of ${who} is removed from all figures, for ever. Their later events are dropped.`} onClose={() => setAsking(false)} run={send} />
+      )}
+    </>
+  );
+}

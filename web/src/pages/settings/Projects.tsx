@@ -1,0 +1,52 @@
+import { useState } from "preact/hooks";
+import { change } from "../../api/client";
+import type { ProjectSettings } from "../../api/types";
+import { longDay } from "../../lib/format";
+import { Copyable, Input } from "../../parts/Form";
+import layout from "../layout.module.css";
+import { Create, Resource, useAction } from "./Resource";
+
+export function Projects() {
+  return (
+    <Resource<ProjectSettings>
+      title="Projects"
+      path="/projects"
+      list="projects"
+      empty="No project"
+      columns={[
+        { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
+        { name: "Id", value: ({ project_id }) => project_id, show: ({ project_id }) => <code class={layout.mono}>{project_id}</code> },
+        { name: "Currency", value: ({ currency }) => currency },
+        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
+      ]}
+      remove={{
+        verb: "Delete",
+        warning: ({ name }) => `All events of ${name} are deleted with it. That can't be undone.`,
+        run: ({ project_id }) => change("DELETE", `/projects/${project_id}`),
+      }}
+    >
+      {(again) => <NewProject again={again} />}
+    </Resource>
+  );
+}
+
+function NewProject({ again }: { again: () => void }) {
+  const [name, setName] = useState("");
+  const [currency, setCurrency] = useState("USD");
+  const [key, setKey] = useState("");
+  const action = useAction(async () => {
+    const made = await change<ProjectSettings>("POST", "/projects", { name, currency });
+    setKey(made.public_key);
+    setName("");
+    again();
+  });
+  return (
+    <>
+      <Create verb="Make the project" action={action} onSubmit={action.run}>
+        <Input label="Name" value={name} onText={setName} required maxLength={200} />
+        <Input label="Currency" value={currency} onText={setCurrency} pattern="[A-Za-z]{3}" required hint="Its revenue is counted in this one. It can't change after the first event." />
+      </Create>
+      {key && <Copyable name="its public key" text={key} />}
+    </>
+  );
+}

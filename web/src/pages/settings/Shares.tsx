@@ -1,0 +1,64 @@
+import { useState } from "preact/hooks";
+import { change } from "../../api/client";
+import { useScene } from "../../context";
+import { longDay } from "../../lib/format";
+import { Input, Select } from "../../parts/Form";
+import layout from "../layout.module.css";
+import { Create, Resource, useAction } from "./Resource";
+import { Secret } from "./Secret";
+
+interface Share {
+  share_id: string;
+  name: string;
+  revenue: boolean;
+  created_at: string;
+  expires_at: string | null;
+}
+
+export function Shares() {
+  const { project } = useScene();
+  const path = `/projects/${project}/shares`;
+  return (
+    <Resource<Share>
+      title="Shares"
+      lead="An address that shows this project to whoever has it, without people and companies. It can only be read."
+      path={path}
+      list="shares"
+      empty="Nothing is shared"
+      columns={[
+        { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
+        { name: "Revenue", value: ({ revenue }) => revenue, show: ({ revenue }) => (revenue ? "shown" : "hidden") },
+        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
+        { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? longDay(expires_at.slice(0, 10)) : "never"), isNumber: true },
+      ]}
+      remove={{
+        verb: "Revoke",
+        warning: ({ name }) => `Whoever looks at ${name} now is signed out.`,
+        run: ({ share_id }) => change("DELETE", `${path}/${share_id}`),
+      }}
+    >
+      {(again) => <NewShare path={path} again={again} />}
+    </Resource>
+  );
+}
+
+function NewShare({ path, again }: { path: string; again: () => void }) {
+  const [name, setName] = useState("");
+  const [revenue, setRevenue] = useState("false");
+  const [address, setAddress] = useState("");
+  const action = useAction(async () => {
+    const made = await change<{ url: string }>("POST", path, { name, revenue: revenue === "true" });
+    setAddress(made.url);
+    setName("");
+    again();
+  });
+  return (
+    <>
+      <Create verb="Share the project" action={action} onSubmit={action.run}>
+        <Input label="Name" value={name} onText={setName} required maxLength={200} />
+        <Select label="Revenue" value={revenue} options={[["false", "Hidden"], ["true", "Shown"]]} onSelect={setRevenue} />
+      </Create>
+      {address && <Secret name="the address" text={address} />}
+    </>
+  );
+}

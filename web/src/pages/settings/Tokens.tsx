@@ -1,0 +1,86 @@
+import { useState } from "preact/hooks";
+import { change } from "../../api/client";
+import type { Token } from "../../api/types";
+import { useScene } from "../../context";
+import { longDay } from "../../lib/format";
+import { Input, Select } from "../../parts/Form";
+import layout from "../layout.module.css";
+import css from "../Settings.module.css";
+import { Create, Resource, useAction } from "./Resource";
+import { Secret } from "./Secret";
+
+const SCOPES = [
+  "analytics:read",
+  "events:read",
+  "events:write",
+  "revenue:read",
+  "identities:read",
+  "companies:read",
+  "companies:write",
+  "groups:read",
+  "privacy_requests:read",
+  "privacy_requests:write",
+  "admin",
+];
+
+export function Tokens() {
+  return (
+    <Resource<Token>
+      title="API tokens"
+      lead="For servers and people. A token is shown once, and kept as a hash."
+      path="/api-tokens"
+      list="api_tokens"
+      empty="No token"
+      columns={[
+        { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
+        { name: "Role", value: ({ role }) => role },
+        { name: "Scopes", value: ({ scopes }) => scopes.join(", "), show: ({ scopes }) => <span class={layout.quiet}>{scopes.length === SCOPES.length ? "all" : scopes.join(", ")}</span> },
+        { name: "Of", value: ({ project_id }) => project_id ?? "", show: ({ project_id }) => (project_id ? <code class={layout.mono}>{project_id}</code> : "the organization") },
+        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
+        { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? longDay(expires_at.slice(0, 10)) : "never"), isNumber: true },
+      ]}
+      remove={{
+        verb: "Revoke",
+        warning: ({ name }) => `${name} is refused from the next request on, and who signed in with it is signed out.`,
+        run: ({ token_id }) => change("DELETE", `/api-tokens/${token_id}`),
+      }}
+    >
+      {(again) => <NewToken again={again} />}
+    </Resource>
+  );
+}
+
+function NewToken({ again }: { again: () => void }) {
+  const { session } = useScene();
+  const [name, setName] = useState("");
+  const [role, setRole] = useState("member");
+  const [project, setProject] = useState("");
+  const [scopes, setScopes] = useState(["analytics:read"]);
+  const [token, setToken] = useState("");
+  const action = useAction(async () => {
+    const made = await change<{ token: string }>("POST", "/api-tokens", { name, role, scopes, ...(project && { project_id: project }) });
+    setToken(made.token);
+    setName("");
+    again();
+  });
+  const toggle = (scope: string) => setScopes(scopes.includes(scope) ? scopes.filter((other) => other !== scope) : [...scopes, scope]);
+  return (
+    <>
+      <Create verb="Make the token" action={action} onSubmit={action.run}>
+        <Input label="Name" value={name} onText={setName} required maxLength={200} />
+        <Select label="Role" value={role} options={[["member", "Member"], ["admin", "Admin"], ["owner", "Owner"]]} onSelect={setRole} />
+        <Select label="Of" value={project} options={[["", "The organization"], ...session.projects.map(({ project_id, name }): [string, string] => [project_id, name])]} onSelect={setProject} />
+        <fieldset class={css.scopes}>
+          <legend>Scopes</legend>
+          {SCOPES.map((scope) => (
+            <label key={scope}>
+              <input type="checkbox" checked={scopes.includes(scope)} onChange={() => toggle(scope)} />
+              {scope}
+            </label>
+          ))}
+        </fieldset>
+      </Create>
+      {token && <Secret name="the token" text={token} />}
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+import { change } from "../../api/client";
+import type { ProjectSettings } from "../../api/types";
+import { useAnswer } from "../../api/use";
+import { useScene } from "../../context";
+import { Answered, Card, buttons } from "../../parts/Card";
+import { Copyable, FormError, Select, form } from "../../parts/Form";
+import { snippet } from "../FirstSteps";
+import layout from "../layout.module.css";
+import css from "../Settings.module.css";
+import { Resource, useAction } from "./Resource";
+
+export function Tracking() {
+  const { project } = useScene();
+  const path = `/projects/${project}`;
+  const answer = useAnswer<ProjectSettings>(path);
+  return (
+    <div class={layout.stack}>
+      <Card title="Snippet" lead="It sends pageviews. docs/TRACKER.md says what else it can.">
+        <Answered answer={answer} height={90}>
+          {({ public_key }) => <Copyable name="the snippet" text={snippet(public_key)} />}
+        </Answered>
+      </Card>
+      <Keys path={path} />
+      <Answered answer={answer} height={200}>{(settings) => <Policies settings={settings} again={answer.again} />}</Answered>
+    </div>
+  );
+}
+
+interface Key {
+  public_key: string;
+  rate_limit: number;
+}
+
+function Keys({ path }: { path: string }) {
+  return (
+    <Resource<Key>
+      title="Public keys"
+      lead="Pages and apps send events with one. Several hold at once: add one, change the pages, then remove the former one."
+      path={`${path}/keys`}
+      list="keys"
+      empty="No key"
+      columns={[
+        { name: "Key", value: ({ public_key }) => public_key, show: ({ public_key }) => <code class={layout.mono}>{public_key}</code> },
+        { name: "Events a second", value: ({ rate_limit }) => rate_limit, show: ({ rate_limit }) => rate_limit || "no limit", isNumber: true },
+      ]}
+      remove={{
+        verb: "Remove",
+        warning: ({ public_key }) => `Events that are sent with ${public_key} will be refused.`,
+        run: ({ public_key }) => change("DELETE", `${path}/keys/${public_key}`),
+      }}
+    >
+      {(again) => <AddKey path={path} again={again} />}
+    </Resource>
+  );
+}
+
+function AddKey({ path, again }: { path: string; again: () => void }) {
+  const action = useAction(async () => {
+    await change("POST", `${path}/keys`);
+    again();
+  });
+  return (
+    <>
+      <FormError>{action.error}</FormError>
+      <button type="button" class={buttons.plain} disabled={action.isBusy} onClick={() => action.run()}>
+        Add a key
+      </button>
+    </>
+  );
+}
+
+const YES_NO: [string, string][] = [
+  ["true", "Yes"],
+  ["false", "No"],
+];
+
+function Policies({ settings, again }: { settings: ProjectSettings; again: () => void }) {
+  const { project } = useScene();
+  const action = useAction(async (patch: object) => {
+    await change("PATCH", `/projects/${project}`, patch);
+    again();
+  });
+  const choose = (field: string, options: [string, string][], label: string, value: string | boolean) => (
+    <Select label={label} value={String(value)} options={options} onSelect={(chosen) => action.run({ [field]: typeof value === "boolean" ? chosen === "true" : chosen })} />
+  );
+  return (
+    <Card title="What is recorded">
+      <div class={form.form}>
+        <div class={form.row}>
+          {choose("cookieless", YES_NO, "Count visitors without an id", settings.cookieless)}
+          {choose("bots", [["drop", "Drop them"], ["record", "Record them as bots"]], "Bots", settings.bots)}
+          {choose("signals_policy", [["record", "Record as usual"], ["anonymize", "Record without the person"], ["drop", "Drop"]], "Global Privacy Control, Do Not Track", settings.signals_policy)}
+          {choose("server_only_revenue", YES_NO, "Only servers send money", settings.server_only_revenue)}
+        </div>
+        <p class={`${layout.quiet} ${css.wrap}`}>Each holds from the next event on.</p>
+        <FormError>{action.error}</FormError>
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,55 @@
+import { useState } from "preact/hooks";
+import { change } from "../../api/client";
+import type { Webhook } from "../../api/types";
+import { useScene } from "../../context";
+import { longDay } from "../../lib/format";
+import { Input } from "../../parts/Form";
+import layout from "../layout.module.css";
+import { Create, Resource, useAction } from "./Resource";
+import { Secret } from "./Secret";
+
+export function Webhooks() {
+  return (
+    <Resource<Webhook>
+      title="Webhooks"
+      lead="Where notifications of events are sent: signed, again until they arrive, at least once."
+      path="/webhooks"
+      list="webhooks"
+      empty="No webhook"
+      columns={[
+        { name: "Address", value: ({ url }) => url, show: ({ url }) => <span class={layout.strong}>{url}</span> },
+        { name: "Project", value: ({ project_id }) => project_id, show: ({ project_id }) => <code class={layout.mono}>{project_id}</code> },
+        { name: "Events", value: ({ events }) => events.join(", ") },
+        { name: "Status", value: ({ status }) => status, show: ({ status }) => <span class={layout.badge}>{status}</span> },
+        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
+      ]}
+      remove={{
+        verb: "Delete",
+        warning: ({ url }) => `${url} gets no more notifications, those under way included.`,
+        run: ({ id }) => change("DELETE", `/webhooks/${id}`),
+      }}
+    >
+      {(again) => <NewWebhook again={again} />}
+    </Resource>
+  );
+}
+
+function NewWebhook({ again }: { again: () => void }) {
+  const { project } = useScene();
+  const [url, setUrl] = useState("");
+  const [secret, setSecret] = useState("");
+  const action = useAction(async () => {
+    const made = await change<{ secret: string }>("POST", "/webhooks", { project_id: project, url });
+    setSecret(made.secret);
+    setUrl("");
+    again();
+  });
+  return (
+    <>
+      <Create verb="Add the webhook" action={action} onSubmit={action.run}>
+        <Input label="Address" type="url" value={url} onText={setUrl} required placeholder="https://" hint="Of this project." />
+      </Create>
+      {secret && <Secret name="the signing secret" text={secret} />}
+    </>
+  );
+}

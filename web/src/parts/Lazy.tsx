@@ -1,0 +1,24 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+/** Shows, and so asks for, what it holds once it is seen or printed. */
+export function Lazy({ height, class: look, children }: { height: number; class?: string; children: ComponentChildren }) {
+  const place = useRef<HTMLDivElement>(null);
+  const [isSeen, setSeen] = useState(false);
+  useEffect(() => {
+    if (isSeen) return;
+    const see = () => setSeen(true);
+    const observer = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && see());
+    observer.observe(place.current!);
+    addEventListener("beforeprint", see);
+    return () => {
+      observer.disconnect();
+      removeEventListener("beforeprint", see);
+    };
+  }, [isSeen]);
+  return (
+    <div ref={place} class={look} style={isSeen ? undefined : { minHeight: `${height}px` }}>
+      {isSeen && children}
+    </div>
+  );
+}

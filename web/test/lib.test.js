@@ -1,0 +1,107 @@
+// What the page computes by itself: days, periods, filters in addresses, files, numbers.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "vite";
+
+process.env.TZ = "Pacific/Auckland";
+Object.defineProperty(globalThis, "navigator", { value: { language: "en-US" }, configurable: true });
+
+const entry = fileURLToPath(new URL("lib.ts", import.meta.url));
+const [{ output }] = await build({ configFile: false, logLevel: "silent", build: { write: false, minify: false, lib: { entry, formats: ["es"] } } });
+const lib = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
+
+const TODAY = "2026-03-31";
+const window = (query) => {
+  const { start_date, end_date, days } = lib.windowOf(new URLSearchParams(query), TODAY);
+  return [start_date, end_date, days];
+};
+
+test("periods are whole days of the organization", () => {
+  const table = {
+    "": ["2026-03-04", TODAY, 28],
+    "period=day": [TODAY, TODAY, 1],
+    "period=yesterday": ["2026-03-30", "2026-03-30", 1],
+    "period=7d": ["2026-03-25", TODAY, 7],
+    "period=91d": ["2025-12-31", TODAY, 91],
+    "period=month": ["2026-03-01", TODAY, 31],
+    "period=last_month": ["2026-02-01", "2026-02-28", 28],
+    "period=year": ["2026-01-01", TODAY, 90],
+    "period=12mo": ["2025-04-01", TODAY, 365],
+    "period=custom&from=2024-02-29&to=2024-03-01": ["2024-02-29", "2024-03-01", 2],
+    // What can't be asked is as if nothing was said.
+    "period=custom&from=2024-03-02&to=2024-03-01": ["2026-03-04", TODAY, 28],
+    "period=custom&from=2024-13-01&to=2025-03-01": ["2026-03-04", TODAY, 28],
+    "period=custom&from=2001-01-01&to=2026-01-01": ["2026-03-04", TODAY, 28],
+    "period=other": ["2026-03-04", TODAY, 28],
+  };
+  for (const [query, expected] of Object.entries(table)) assert.deepEqual(window(query), expected, query);
+  assert.equal(window("period=all")[2], 3_660);
+});
+
+test("today is the organization's", () => {
+  const now = Date.parse("2026-11-24T23:30:00Z");
+  assert.equal(lib.today("UTC", now), "2026-11-24");
+  assert.equal(lib.today("Europe/Berlin", now), "2026-11-25");
+  assert.equal(lib.today("America/New_York", now), "2026-11-24");
+});
+
+test("months have their own lengths", () => {
+  assert.equal(lib.addMonths("2024-03-31", -1), "2024-02-29");
+  assert.equal(lib.addMonths("2026-01-15", -1), "2025-12-15");
+  assert.equal(lib.daysBetween("2024-02-28", "2024-03-01"), 3);
+});
+
+test("intervals suit their windows, and charts stay within 400 points", () => {
+  for (const query of ["period=day", "period=7d", "", "period=91d", "period=12mo", "period=all"]) {
+    const shown = lib.windowOf(new URLSearchParams(query), TODAY);
+    for (const interval of lib.intervals(shown)) {
+      const points = { hour: shown.days * 24, day: shown.days, week: shown.days / 7, month: shown.days / 28 }[interval];
+      assert.ok(points <= 400, `${query} ${interval}`);
+    }
+  }
+  const asked = new URLSearchParams("period=12mo&interval=hour");
+  assert.equal(lib.intervalOf(asked, lib.windowOf(asked, TODAY)), "week");
+});
+
+test("filters survive an address", () => {
+  for (const filter of [
+    { field: "source", operator: "is", value: "news~letter %7E 100%" },
+    { field: "metadata.a~b", operator: "contains", value: "" },
+    { field: "metadata.n", operator: "is", value: 5 },
+    { field: "metadata.n", operator: "is", value: "json:5" },
+    { field: "metadata.flag", operator: "is_not", value: false },
+    { field: "path", operator: "is_set" },
+  ]) {
+    const query = new URLSearchParams([["f", lib.write(filter)]]);
+    assert.deepEqual(lib.filtersOf(new URLSearchParams(query.toString())), [filter]);
+  }
+  assert.deepEqual(lib.filtersOf(new URLSearchParams("f=a&f=a~b~c&f=a~is~json:{")), []);
+  const filters = [{ field: "os", operator: "is", value: "Linux" }];
+  assert.deepEqual(lib.toggle(filters, "os", "Linux"), []);
+  assert.deepEqual(lib.toggle(filters, "path", null), ["os~is~Linux", "path~is_not_set~"]);
+});
+
+test("files hold text as text", () => {
+  const rows = [["a", "b"], ["=1+1", -5], ["+x", "@y"], ["-z", 'say "hi", please'], ["\ttab", null], ["line\nbreak", true]];
+  const expected = ["a,b", "'=1+1,-5", "'+x,'@y", "'-z,\"say \"\"hi\"\", please\"", "'\ttab,", '"line\nbreak",true', ""];
+  assert.equal(lib.csv(rows), `\ufeff${expected.join("\r\n")}`);
+});
+
+test("numbers are short where they are long, and say how they changed", () => {
+  assert.deepEqual([0, 9_999, 12_345, 1_234_567].map(lib.brief), ["0", "9,999", "12.3K", "1.23M"]);
+  assert.deepEqual([0, 59.4, 61, 3_600].map(lib.duration), ["0s", "59s", "1m 01s", "1h 00m"]);
+  assert.deepEqual([lib.growth(5, 0), lib.growth(0, 0), lib.growth(3, 2), lib.growth(-1, -2)], [null, 0, 0.5, 0.5]);
+  assert.equal(lib.money(12.5, "EUR"), "€12.50");
+  assert.equal(lib.money(1, "XXXX"), "1 XXXX");
+});
+
+test("axes have round values that hold all points", () => {
+  for (const [least, most] of [[0, 0], [0, 1], [0, 7], [0, 321], [-120, 2_310], [0, 0.247], [-5, 0]]) {
+    const lines = lib.ticks(least, most);
+    assert.ok(lines[0] <= least && lines.at(-1) >= most && lines.includes(0) && lines.length >= 2 && lines.length <= 8, `${least} ${most}: ${lines}`);
+  }
+  assert.deepEqual(lib.ticks(0, 2, 1), [0, 1, 2]);
+  assert.deepEqual(lib.labelled(5, 3), [0, 2, 4]);
+});
