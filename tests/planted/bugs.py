@@ -135,7 +135,7 @@ BUGS = [
     ("anonymous ids are left out of retention", "matches!(self, Self::User(_) | Self::Anonymous(_))", "matches!(self, Self::User(_))"),
     ("an earlier first event leaves what came later in its cohort", "other().is_none_or(|other| differs(interval, other))", "other().is_none_or(|other| differs(interval, other) && false)"),
     ("each active day of an interval is counted", "previous.replace(active) != Some(active)", "previous.replace(active) != Some(active - 1)"),
-    ("the day before a change is not looked at for retention", "facts.active_before(days.first).map(|day| interval.number_of(day))", "None"),
+    ("the day before a change is not looked at for retention", "facts.active_before(days.first).map(|day| interval.index_of(day))", "None"),
     ("weeks begin on Thursday", "const FIRST_MONDAY: i32 = -3;", "const FIRST_MONDAY: i32 = 0;"),
     ("a cohort is followed for an interval less", "saturating_add(i32::from(Self::FOLLOWED))", "saturating_add(i32::from(Self::FOLLOWED) - 1)"),
     ("the oldest cohort hides that there are older ones", "cells.between(i32::MIN, before).next().is_some()", "cells.between(i32::MIN, before - 1).next().is_some()"),

@@ -29,7 +29,7 @@ impl Facts {
             Sign::Plus => self.first_day(),
             Sign::Minus => next(),
         };
-        let differs = |interval: CohortInterval, other| interval.number_of(other) != interval.number_of(day);
+        let differs = |interval: CohortInterval, other| interval.index_of(other) != interval.index_of(day);
         let moves = |interval| first_day && other().is_none_or(|other| differs(interval, other));
         let (first_week, first_month) = (moves(CohortInterval::Week), moves(CohortInterval::Month));
         let (days, money) = (Span { first: day, last }, sums.money.is_some());

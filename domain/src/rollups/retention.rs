@@ -23,14 +23,14 @@ fn contribute(
     cells: &mut Cells<CohortAndOffset, i64>,
 ) {
     let Some(first) = facts.first_day() else { return };
-    let (cohort, last) = (interval.number_of(first), interval.last_followed(first));
+    let (cohort, last) = (interval.index_of(first), interval.last_followed(first));
     let days = if moves { Span { first, last } } else { Span { last: change.days.last.min(last), ..change.days } };
     if days.last < days.first {
         return;
     }
-    let mut previous = facts.active_before(days.first).map(|day| interval.number_of(day));
+    let mut previous = facts.active_before(days.first).map(|day| interval.index_of(day));
     for day in facts.active_days(days) {
-        let active = interval.number_of(day);
+        let active = interval.index_of(day);
         if previous.replace(active) != Some(active) {
             let offset = u8::try_from(active.saturating_sub(cohort)).unwrap_or(CohortInterval::FOLLOWED);
             cells.change((cohort, offset), |count| *count += sign.factor());

@@ -28,7 +28,7 @@ impl CohortInterval {
 
     /// Returns the number of the interval that contains `day`. Intervals that follow each other have consecutive numbers.
     #[must_use]
-    pub fn number_of(self, day: Day) -> i32 {
+    pub fn index_of(self, day: Day) -> i32 {
         match self {
             Self::Week => day.0.saturating_sub(FIRST_MONDAY).div_euclid(WEEK_DAYS),
             Self::Month => day.month().0,
@@ -47,7 +47,7 @@ impl CohortInterval {
     /// Returns the last day for which a cohort is followed that begins with an event on `day`.
     #[must_use]
     pub fn last_followed(self, day: Day) -> Day {
-        self.first_day(self.number_of(day).saturating_add(i32::from(Self::FOLLOWED))).plus(-1)
+        self.first_day(self.index_of(day).saturating_add(i32::from(Self::FOLLOWED))).plus(-1)
     }
 
     /// Returns the name of a cohort: the Monday of a week as `YYYY-MM-DD`, a month as `YYYY-MM`.
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn intervals_have_names() {
-        let label = |interval: CohortInterval, day| interval.label(interval.number_of(Day::parse(day).unwrap()));
+        let label = |interval: CohortInterval, day| interval.label(interval.index_of(Day::parse(day).unwrap()));
         for (day, week, month) in [
             ("2024-02-29", "2024-02-26", "2024-02"),
             ("2024-03-03", "2024-02-26", "2024-03"),
@@ -92,17 +92,17 @@ mod tests {
         #[test]
         fn an_interval_contains_its_days(days in -719_528i32..=2_932_896) {
             for interval in BOTH {
-                let (day, number) = (Day(days), interval.number_of(Day(days)));
+                let (day, number) = (Day(days), interval.index_of(Day(days)));
                 let (first, next) = (interval.first_day(number), interval.first_day(number + 1));
                 prop_assert!(first <= day && day < next);
-                prop_assert_eq!((interval.number_of(first), interval.number_of(next)), (number, number + 1));
+                prop_assert_eq!((interval.index_of(first), interval.index_of(next)), (number, number + 1));
             }
         }
 
         #[test]
         fn no_day_panics(days in any::<i32>()) {
             for interval in BOTH {
-                let _ = (interval.last_followed(Day(days)), interval.label(interval.number_of(Day(days))));
+                let _ = (interval.last_followed(Day(days)), interval.label(interval.index_of(Day(days))));
             }
         }
     }

@@ -324,23 +324,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
             body.extend([("currency".to_owned(), currency), ("unconverted".to_owned(), unconverted(&answer.unconverted))]);
             Ok(Json::Object(body))
         }
-        "analytics/retention" => {
-            let (interval, cohorts) = (params.word("interval")?, params.count("cohorts", 60, 12)?);
-            let (today, timezone) = (held.policy.timezone.day_of(now), held.policy.timezone.name());
-            let answer = held.ask(&RetentionQuery { interval, cohorts: u8::try_from(cohorts).unwrap(), today }).unwrap();
-            let row = |row: &headcount_domain::queries::RetentionCohort| {
-                Json::object([
-                    ("cohort", text(&row.cohort)),
-                    ("users", number(row.users)),
-                    ("returned", Json::list(row.returned.iter().map(number))),
-                ])
-            };
-            let Json::Object(mut body) = list("cohorts", answer.rows.iter().map(row), answer.truncated) else {
-                unreachable!("a list is in an object")
-            };
-            body.extend([("interval".to_owned(), text(&interval)), ("timezone".to_owned(), Json::from(timezone))]);
-            Ok(Json::Object(body))
-        }
+        "analytics/retention" => retention(held, params, now),
         "intake" => {
             let (window, timezone) = (params.range(held, now)?, held.policy.timezone);
             let intake = held.ask(&IntakeQuery { window, timezone }).unwrap();
@@ -350,6 +334,24 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
         }
         _ => of_days(held, operation, params.window(held, now)?),
     }
+}
+
+fn retention(held: &mut Held, params: &Params<'_>, now: Instant) -> Result<Json, Refused> {
+    let (interval, cohorts) = (params.word("interval")?, params.count("cohorts", 60, 12)?);
+    let (today, timezone) = (held.policy.timezone.day_of(now), held.policy.timezone.name());
+    let answer = held.ask(&RetentionQuery { interval, cohorts: u8::try_from(cohorts).unwrap(), today }).unwrap();
+    let row = |row: &headcount_domain::queries::RetentionCohort| {
+        Json::object([
+            ("cohort", text(&row.cohort)),
+            ("users", number(row.users)),
+            ("returned", Json::list(row.returned.iter().map(number))),
+        ])
+    };
+    let Json::Object(mut body) = list("cohorts", answer.rows.iter().map(row), answer.truncated) else {
+        unreachable!("a list is in an object")
+    };
+    body.extend([("interval".to_owned(), text(&interval)), ("timezone".to_owned(), Json::from(timezone))]);
+    Ok(Json::Object(body))
 }
 
 fn of_days(held: &Held, operation: &str, window: Window) -> Result<Json, Refused> {

@@ -81,7 +81,7 @@ impl Calendar {
 
     /// Returns the first day of the running interval: until it ends, the answer does not depend on the current day.
     pub(crate) fn running(&self, interval: CohortInterval) -> Day {
-        let first = interval.first_day(interval.number_of(self.timezone.day_of(self.now)));
+        let first = interval.first_day(interval.index_of(self.timezone.day_of(self.now)));
         self.today.set(Some(first));
         first
     }

@@ -34,7 +34,7 @@ impl Query for RetentionQuery {
             CohortInterval::Week => &rollups.retention_by_week,
             CohortInterval::Month => &rollups.retention_by_month,
         };
-        let running = self.interval.number_of(self.today);
+        let running = self.interval.index_of(self.today);
         let cohorts = self.cohorts.min(CohortInterval::FOLLOWED);
         let cohort = |age: u8| {
             let number = running.saturating_sub(age.into());
