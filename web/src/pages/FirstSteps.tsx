@@ -3,7 +3,7 @@ import { useLive } from "../api/live";
 import type { ProjectSettings } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
-import { Card } from "../parts/Card";
+import { Card, Waiting } from "../parts/Card";
 import { Copyable } from "../parts/Form";
 import css from "./FirstSteps.module.css";
 
@@ -14,11 +14,13 @@ export function FirstSteps({ onEvents }: { onEvents: () => void }) {
   const { project } = useScene();
   const { frame } = useLive(project);
   const settings = useAnswer<ProjectSettings>(`/projects/${project}`);
+  // Not everybody may read the key.
   const key = settings.data?.public_key ?? "pk_…";
   const events = frame?.today.events ?? 0;
   useEffect(() => {
     if (events) onEvents();
   }, [events]);
+  if (!settings.data && !settings.error) return <Waiting height={320} />;
   return (
     <Card title="No events yet">
       <div class={css.steps}>
