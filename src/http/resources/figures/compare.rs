@@ -3,7 +3,9 @@
 use headcount_domain::figures::ComparedWindows;
 use headcount_domain::time::Window;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::extract::json::Fields;
@@ -40,7 +42,8 @@ impl PartialSchema for CompareShape {
             .property("start_date", day("The first day."))
             .property("end_date", day("The last day."))
             .required("start_date")
-            .required("end_date");
+            .required("end_date")
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
         OneOfBuilder::new().item(names).item(own).item(Object::with_type(Type::Null)).into()
     }
 }
