@@ -135,6 +135,10 @@ spaces! {
     DayVersions: ROLLUP 24, "day_versions" version 2;
     /// By quarter of an hour of receipt. Value: recorded events.
     Receipts: ROLLUP 25, "receipts" version 2;
+    /// By the week of the first event and the weeks since. Value: identities that were active then.
+    RetentionByWeek: ROLLUP 26, "retention_by_week" version 1;
+    /// By the month of the first event and the months since. Value: identities that were active then.
+    RetentionByMonth: ROLLUP 27, "retention_by_month" version 1;
 
     /// By type, day or block of days, and number of a group. Value: its events.
     GroupActivity: INDEX 11, "group_activity" version 1;

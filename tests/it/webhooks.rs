@@ -216,6 +216,8 @@ fn an_erased_notification_is_no_longer_sent_and_a_deleted_project_has_no_webhook
     tenant.patch(&path(&webhook), &json!({"status": "active"})).ok(200);
     let got = receiver.wait(before + 1);
     assert_eq!(got.last().unwrap().json()["data"]["message"], "later", "what was pending is gone");
+    // It is listed once the answer of the receiver is known.
+    wait_for(&tenant, &webhook, "pending", 1);
     let deliveries = tenant.get(&format!("{}/deliveries", path(&webhook))).ok(200);
     let listed: Vec<_> = deliveries["deliveries"].as_array().unwrap().iter().map(|delivery| &delivery["id"]).collect();
     assert_eq!(listed, [&got.last().unwrap().json()["id"]]);
