@@ -27,6 +27,7 @@ mod shard;
 mod shard_map;
 #[cfg(test)]
 mod tests;
+mod weight;
 mod work;
 
 pub use crate::partitions::{PARTITIONS, partition_of};

@@ -11,7 +11,7 @@ use headcount_domain::time::Day;
 use headcount_storage::store::Store;
 
 use super::partition_context::PartitionContext;
-use super::projects::Weight;
+use super::weight::Weight;
 use crate::checkpoint_writer::{ProjectMeta, StoreSource, load_cells, meta_key, read_meta};
 
 /// A project in memory.

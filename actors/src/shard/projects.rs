@@ -2,46 +2,15 @@
 
 use std::collections::{HashMap, hash_map};
 
-use headcount_domain::cache::bytes::Bytes;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 
 use super::partition_context::PartitionContext;
 use super::project_state::{ProjectState, load};
+use super::weight::Weight;
 
 /// Builds for tests compare the total with a new sum, unless there are more projects.
 const CHECKED: usize = 16;
-
-/// What a project, or all of them, take of memory, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Weight {
-    /// Everything.
-    pub(super) all: Bytes,
-    /// Rollups and versions, which are part of `all` and can't be evicted.
-    pub(super) rollups: usize,
-}
-
-impl Weight {
-    fn of(state: &mut ProjectState) -> Self {
-        Self { all: state.project.bytes(), rollups: state.project.rollup_bytes() }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.all += other.all;
-        self.rollups += other.rollups;
-    }
-
-    fn subtract(&mut self, other: Self) {
-        self.all.resident -= other.all.resident;
-        self.all.unsaved -= other.all.unsaved;
-        self.rollups -= other.rollups;
-    }
-
-    /// Whether some of it can be evicted.
-    fn is_evictable(self) -> bool {
-        self.all.resident > self.rollups + self.all.unsaved
-    }
-}
 
 /// The projects in memory. There may be many of them, of which few are in use: what all of them weigh follows those that were handed
 /// out since it was last asked for.
@@ -110,7 +79,7 @@ impl Projects {
     pub(super) fn weigh(&mut self) -> Weight {
         for id in self.used.drain(..) {
             let Some(state) = self.states.get_mut(&id) else { continue };
-            let now = Weight::of(state);
+            let now = Weight::of(&mut state.project);
             self.total.subtract(std::mem::replace(&mut state.weighed, now));
             self.total.add(now);
             state.used = false;
@@ -122,7 +91,7 @@ impl Projects {
     /// What all of them take, weighed one by one.
     fn sum(&mut self) -> Weight {
         let mut sum = Weight::default();
-        self.states.values_mut().for_each(|state| sum.add(Weight::of(state)));
+        self.states.values_mut().for_each(|state| sum.add(Weight::of(&mut state.project)));
         sum
     }
 }

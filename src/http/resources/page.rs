@@ -33,9 +33,9 @@ const ASSETS: [(&str, &str, &[u8]); 2] = [
 ];
 
 /// The page with the hash of its files, made once.
-static PAGE: LazyLock<Page> = LazyLock::new(Page::new);
+static PAGE: LazyLock<BuiltPage> = LazyLock::new(BuiltPage::new);
 
-struct Page {
+struct BuiltPage {
     hash: String,
     shell: PageFile,
     assets: Vec<(&'static str, PageFile)>,
@@ -49,7 +49,7 @@ struct PageFile {
     packed: Option<Bytes>,
 }
 
-impl Page {
+impl BuiltPage {
     fn new() -> Self {
         let mut hash = Xxh3::new();
         for (_, _, content) in ASSETS {

@@ -18,6 +18,7 @@ mod run;
 mod served;
 mod strategy;
 mod times;
+mod values;
 
 pub use above::above;
 pub use coverage::Coverage;

@@ -3,93 +3,10 @@
 use crate::generate::crowd;
 use crate::history::History;
 use crate::rng::Rng;
+use crate::values::{COMPANIES, DOMAINS, EMAILS, FIELDS, FILTERS, PATHS, USERS};
 use chrono::Days;
 use headcount_model::served::company_id;
 use headcount_model::{Json, Question};
-
-const USERS: [&str; 9] = ["ada", "ben", "cleo", "dana", "mia@umbrella.co", "Nora@Gmail.com", "owen@acme.com", "nobody", "a1"];
-const EMAILS: [&str; 7] =
-    ["ADA@acme.com", "ben@globex.io", " team@acme.com", "cleo@gmail.com", "mia@umbrella.co", "nora@gmail.com", "who@acme.com"];
-const DOMAINS: [&str; 6] = ["acme.com", "https://www.Globex.io/", "umbrella.co", "hooli.dev", "gmail.com", "nobody.example"];
-const COMPANIES: [&str; 6] = ["acct_1", "acct_2", "acme.com", "globex.io", "umbrella.co", "hooli.dev"];
-const FIELDS: [&str; 22] = [
-    "name",
-    "url",
-    "path",
-    "hostname",
-    "entry_url",
-    "entry_url",
-    "acquisition_channel",
-    "group_id",
-    "referrer",
-    "language",
-    "screen",
-    "channel",
-    "currency",
-    "group_type",
-    "user_id",
-    "utm_source",
-    "utm_medium",
-    "utm_campaign",
-    "utm_term",
-    "utm_content",
-    "acquisition_channel",
-    "consent_source",
-];
-const PATHS: [&str; 7] = ["plan", "seats", "seats", "a.b", "a", "plan.name", "nothing"];
-/// Filters; `$` stands for the JSON of a value.
-const FILTERS: [(&str, &str, &str); 50] = [
-    ("name", "is", r#""pageview""#),
-    ("name", "is_not", r#"["order", "refund"]"#),
-    ("url", "is", r#""https://shop.example/a""#),
-    ("url", "contains", r#""PRICING""#),
-    ("path", "is", r#"["/", "/a"]"#),
-    ("hostname", "is_not", r#""shop.example""#),
-    ("referrer", "is", r#""google.com""#),
-    ("referrer", "is_set", "null"),
-    ("language", "is_not_set", "null"),
-    ("screen", "contains", r#""1080""#),
-    ("channel", "is", r#""sales""#),
-    ("currency", "is", r#"["EUR", "CHF"]"#),
-    ("currency", "is_set", "null"),
-    ("group_type", "is", r#""company""#),
-    ("group_type", "not_contains", r#""TEAM""#),
-    ("group_id", "is", r#""t1""#),
-    ("user_id", "is", r#""ada""#),
-    ("user_id", "is_set", "null"),
-    ("utm_source", "is", r#""newsletter""#),
-    ("utm_medium", "is_not", r#""cpc""#),
-    ("consent_source", "is", r#""banner""#),
-    ("metadata.plan", "is", r#""pro""#),
-    ("metadata.seats", "gte", "2.5"),
-    ("metadata.seats", "lt", "2.5"),
-    ("metadata.seats", "is", r#"[10, "7"]"#),
-    ("metadata.a.b", "is", "1"),
-    ("entry_url", "is", r#""https://shop.example/""#),
-    ("entry_url", "contains", r#""PRICING""#),
-    ("entry_url", "is_not_set", "null"),
-    ("entry_url", "not_contains", r#""shop""#),
-    ("acquisition_channel", "is", r#"["Direct", "Organic Search"]"#),
-    ("acquisition_channel", "is_not", r#""Direct""#),
-    ("acquisition_channel", "is_set", "null"),
-    ("acquisition_channel", "contains", r#""PAID""#),
-    ("metadata.plan", "is_set", "null"),
-    ("metadata.plan", "is_not", r#"[null, "pro"]"#),
-    ("metadata.plan", "contains", r#""PRO""#),
-    ("metadata.plan", "contains", r#""οδοσ""#),
-    ("metadata.plan", "not_contains", r#""5""#),
-    ("metadata.plan", "is", r#"[5, true, ""]"#),
-    ("metadata.plan.name", "is", r#""pro""#),
-    ("metadata.seats", "gt", "9007199254740992"),
-    ("metadata.seats", "lte", "0.0000005"),
-    ("metadata.seats", "is", "2.000"),
-    ("metadata.seats", "is_not_set", "null"),
-    ("metadata.seats", "is_not", "1e20"),
-    ("metadata.a", "is_set", "null"),
-    ("name", "gt", "1"),
-    ("path", "contains", r#""A""#),
-    ("utm_content", "is", r#""y""#),
-];
 
 /// Generates `count` questions: all kinds of windows, every endpoint of the model, and some invalid ones.
 #[must_use]
