@@ -312,6 +312,6 @@ BUGS = [
     ("only numbers are counted as events of a group", "Summand::None => return Self { count: 1, ..Self::default() },", "Summand::None => return Self::default(),"),
     ("the null group comes first among equals", "(kind == NULL, self.text(), kind == TEXT)", "(kind != NULL, self.text(), kind == TEXT)"),
     ("a text comes before an equal number", "(kind == NULL, self.text(), kind == TEXT)", "(kind == NULL, self.text(), kind != TEXT)"),
-    ("groups are ordered by count where sums are asked for", "if self.sums { group.total.amount()", "if self.limit == 0 { group.total.amount()"),
-    ("total_groups is cut by the limit", "total_groups: self.groups,", "total_groups: self.groups.min(self.limit as u64),"),
+    ("groups are ordered by count where sums are asked for", "if self.sums { group.total.amount()", "if self.sums && group.count == 0 { group.total.amount()"),
+    ("total_groups is cut by the limit", "Aggregate { rows, total_groups, truncated }", "Aggregate { total_groups: total_groups.min(rows.len() as u64), rows, truncated }"),
 ]
