@@ -26,7 +26,7 @@ const TRIALS: [Trial; 9] = [
     trial("faults", None, 6),
     trial("kill", Some("ack-before-write"), 6),
     trial("power", Some("ack-before-write"), 6),
-    trial("faults", Some("ack-before-write"), 60),
+    trial("faults", Some("ack-before-write"), 200),
     trial("power", Some("ack-before-sync"), 6),
     trial("kill", Some("ack-before-apply"), 2),
     trial("power", Some("ack-before-apply"), 2),
