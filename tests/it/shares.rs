@@ -22,13 +22,15 @@ fn share(tenant: &Tenant, body: &Value) -> (Value, String) {
 }
 
 /// What a share may ask for, with a body that it may send.
-const FIGURES: [(&str, &str); 2] = [
+const FIGURES: [(&str, &str); 4] = [
     ("analytics/count-unique-users-per-day", r#"{"filters": [{"field": "url", "operator": "is_set"}]}"#),
     ("analytics/aggregate", r#"{"start_date": "2024-03-01", "group_by": "browser"}"#),
+    ("analytics/report", "{}"),
+    ("analytics/breakdown", r#"{"dimension": "source"}"#),
 ];
+/// The same, read with GET.
+const READ_FIGURES: [&str; 3] = ["analytics/traffic", "analytics/retention", "analytics/fields"];
 const MONEY: [&str; 4] = ["revenue/metrics", "revenue/timeseries", "revenue/by-attribution", "revenue/ltv-cohorts"];
-/// Operations of the page, which other parts of the server may have.
-const MORE_FIGURES: [&str; 5] = ["report", "breakdown", "traffic", "retention", "fields"];
 
 #[test]
 fn a_share_may_read_figures_of_its_project_and_nothing_else() {
@@ -43,6 +45,13 @@ fn a_share_may_read_figures_of_its_project_and_nothing_else() {
                 answer.ok(200);
             }
         }
+        for path in READ_FIGURES {
+            for answer in as_reader(Call::get(tenant.path(path))) {
+                answer.ok(200);
+            }
+        }
+        let report = tenant.send(Call::post(tenant.path("analytics/report")).bearer(&secret).json(&json!({}))).ok(200);
+        assert_eq!(report["totals"].get("revenue").is_some(), revenue, "{report}");
         for path in MONEY {
             for answer in as_reader(Call::get(tenant.path(path))) {
                 match revenue {
@@ -59,7 +68,7 @@ fn a_share_may_read_figures_of_its_project_and_nothing_else() {
             let rest = path.strip_prefix("/projects/{project_id}/").unwrap_or_default();
             FIGURES.iter().any(|(figures, _)| *figures == rest)
                 || MONEY.contains(&rest)
-                || rest.strip_prefix("analytics/").is_some_and(|name| MORE_FIGURES.contains(&name))
+                || READ_FIGURES.contains(&rest)
                 || rest == "live"
         };
         let mut refused = 0;
@@ -95,7 +104,10 @@ fn a_share_names_no_people_and_no_companies() {
         ask("analytics/aggregate", body)
     };
     let filter = |field: &str| json!([{"field": "url", "operator": "is_set"}, {"field": field, "operator": "is_set"}]);
-    let table: [(Answer, &str); 8] = [
+    let table: [(Answer, &str); 11] = [
+        (ask("analytics/breakdown", json!({"dimension": "user_id"})), "dimension"),
+        (ask("analytics/breakdown", json!({"dimension": "metadata.email"})), "dimension"),
+        (ask("analytics/report", json!({"filters": filter("user_id")})), "filters[1].field"),
         (aggregate(json!({"group_by": "user_id"})), "group_by"),
         (aggregate(json!({"group_by": "group_id"})), "group_by"),
         (aggregate(json!({"metadata_field": "email"})), "metadata_field"),

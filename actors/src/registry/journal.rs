@@ -34,8 +34,8 @@ const KEPT_SNAPSHOTS: usize = 2;
 pub(super) struct JournalOptions {
     /// The least number of records between two snapshots.
     pub(super) snapshot_every: u64,
-    /// For each so many bytes of the last snapshot, a record must come before the next one: with a hundred thousand projects, snapshots
-    /// at a fixed distance would cost each change more than all else.
+    /// The next snapshot waits for one record per this many bytes of the last one. With a hundred thousand projects, snapshots after a
+    /// fixed number of records would cost more than the records.
     pub(super) snapshot_bytes_per_record: u64,
     /// Size of a segment of the log in bytes. Only whole segments are removed.
     pub(super) segment_bytes: u64,

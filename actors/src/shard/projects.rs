@@ -12,8 +12,8 @@ use super::weight::Weight;
 /// Builds for tests compare the total with a new sum, unless there are more projects.
 const CHECKED: usize = 16;
 
-/// The projects in memory. There may be many of them, of which few are in use: what all of them weigh follows those that were handed
-/// out since it was last asked for.
+/// The projects in memory, and the sum of their weights. [`Projects::weigh`] weighs only those that were handed out since the last call:
+/// of a hundred thousand projects, few are in use.
 #[derive(Default)]
 pub(super) struct Projects {
     states: HashMap<ProjectId, ProjectState>,

@@ -191,7 +191,7 @@ impl FiguresRow {
     }
 }
 
-/// EventFigures of chosen events and of the sessions that hold them, by the values of a property.
+/// Figures of chosen events and of the sessions that hold them, by the values of a property.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/breakdown", tag = "analytics", operation_id = "breakdown",
     params(ProjectPath),

@@ -221,7 +221,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
     Ok(())
 }
 
-/// EventFigures of chosen events and of the sessions that hold them, by hour, day, week or month.
+/// Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/report", tag = "analytics", operation_id = "report",
     params(ProjectPath),

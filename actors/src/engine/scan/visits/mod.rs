@@ -1,4 +1,4 @@
-//! EventFigures of chosen events and of the sessions that hold them: by time, by the values of a property, and of sessions alone.
+//! Figures of chosen events and of the sessions that hold them: by time, by the values of a property, and of sessions alone.
 //!
 //! All three are one pass. Each event carries through the sorts of [`Sessions`](super::sessions::Sessions) what it adds, and what it says of
 //! its session if it is the first or the last of it. A session is known at its end: only then its chosen events are counted.

@@ -100,7 +100,7 @@ impl RowFigures {
     }
 }
 
-/// EventFigures of two windows by key. Rows that don't fit into memory are sorted on disk and merged at the end.
+/// Figures of two windows by key. Rows that don't fit into memory are sorted on disk and merged at the end.
 pub(super) struct RowTable {
     rows: HashMap<Box<[u8]>, [RowFigures; 2], RandomState>,
     bytes: usize,
