@@ -11,6 +11,7 @@ mod difference;
 mod journal;
 mod keys;
 pub mod packed;
+mod part_index;
 pub mod parts;
 mod rows;
 mod stored;

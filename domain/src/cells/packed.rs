@@ -62,6 +62,29 @@ fn low_bytes(width: u8) -> u64 {
     u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)))
 }
 
+/// Reads the number of `width` bytes, 1 to 8, at the beginning of `bytes`.
+#[inline]
+fn read_short(bytes: &[u8], width: u8) -> u64 {
+    match bytes.first_chunk::<8>() {
+        // What follows is not part of it.
+        Some(bytes) => u64::from_le_bytes(*bytes) & low_bytes(width),
+        None => bytes.iter().take(usize::from(width)).rev().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    }
+}
+
+/// Writes a number of `width` bytes, 1 to 8, at the beginning of `bytes`.
+#[inline]
+fn write_short(bytes: &mut [u8], width: u8, number: u64) {
+    match bytes.first_chunk_mut::<8>() {
+        Some(bytes) => {
+            // Preserve the bytes that follow.
+            let kept = u64::from_le_bytes(*bytes) & !low_bytes(width);
+            *bytes = (kept | (number & low_bytes(width))).to_le_bytes();
+        }
+        None => bytes.iter_mut().zip(number.to_le_bytes()).take(usize::from(width)).for_each(|(to, from)| *to = from),
+    }
+}
+
 /// Returns the number of bytes that a number requires.
 fn width(number: u128) -> u8 {
     let bits = u128::BITS - number.leading_zeros();
@@ -206,13 +229,12 @@ impl Packed {
                 continue;
             }
             let rest = self.rows.get(start..).unwrap_or_default();
-            *column = match rest.first_chunk::<8>() {
-                Some(bytes) if width <= 8 => u128::from(u64::from_le_bytes(*bytes) & low_bytes(width)),
-                _ => {
-                    let mut number = [0; WIDEST as usize];
-                    number.iter_mut().zip(rest).take(usize::from(width)).for_each(|(to, from)| *to = *from);
-                    u128::from_le_bytes(number)
-                }
+            *column = if width <= 8 {
+                read_short(rest, width).into()
+            } else {
+                let mut number = [0; WIDEST as usize];
+                number.iter_mut().zip(rest).take(usize::from(width)).for_each(|(to, from)| *to = *from);
+                u128::from_le_bytes(number)
             };
             start += usize::from(width);
         }
@@ -233,10 +255,7 @@ impl Packed {
             let row = self.rows.get(at * stride..).unwrap_or_default();
             let rest = u32::try_from(big_endian(row.get(suffix - in_rows..).unwrap_or_default(), in_rows)).unwrap_or_default();
             let value = row.get(suffix..).unwrap_or_default();
-            let value = match value.first_chunk::<8>() {
-                Some(bytes) if (1..=8).contains(&width) => u128::from(u64::from_le_bytes(*bytes) & low_bytes(width)),
-                _ => self.columns(at)[0],
-            };
+            let value = if (1..=8).contains(&width) { read_short(value, width).into() } else { self.columns(at)[0] };
             visit(shared.unwrap_or_default() | rest, value);
         }
     }
@@ -248,11 +267,38 @@ impl Packed {
 
     /// Changes the value of the row at an index.
     pub fn set(&mut self, at: usize, columns: &Columns) {
-        if self.widths.iter().zip(columns).any(|(widest, number)| *number != 0 && width(*number) > *widest) {
+        if !self.fits(columns) {
             self.make_fit(&self.key(at), columns);
         }
+        self.put(at, columns);
+    }
+
+    /// Whether a value is not longer than the rows are.
+    pub(super) fn fits(&self, columns: &Columns) -> bool {
+        let longer = |(widest, number): (&u8, &u128)| number.checked_shr(8 * u32::from(*widest)).unwrap_or_default() != 0;
+        !self.widths.iter().zip(columns).any(longer)
+    }
+
+    /// Changes the value of the row at an index, which [fits](Packed::fits).
+    pub(super) fn put(&mut self, at: usize, columns: &Columns) {
+        self.write_value(at * self.stride() + self.suffix_len(), columns);
+    }
+
+    /// Returns the first column of a row, if it is that of a number of at most eight bytes and the only one.
+    pub(super) fn number(&self, at: usize) -> Option<u64> {
+        let [width @ 1..=8, 0, 0, 0] = self.widths else { return None };
+        self.rows.get(at * self.stride() + self.suffix_len()..).map(|bytes| read_short(bytes, width))
+    }
+
+    /// Whether a number is not longer than the first columns of the rows are.
+    pub(super) fn fits_number(&self, number: u64) -> bool {
+        number.checked_shr(8 * u32::from(self.widths[0])).unwrap_or_default() == 0
+    }
+
+    /// Changes the first column of a row to a number that [fits](Packed::fits_number).
+    pub(super) fn put_number(&mut self, at: usize, number: u64) {
         let start = at * self.stride() + self.suffix_len();
-        self.write_value(start, columns);
+        write_short(self.rows.get_mut(start..).unwrap_or_default(), self.widths[0], number);
     }
 
     /// Inserts a row at the index that [`Packed::find`] returned.
@@ -338,13 +384,10 @@ impl Packed {
                 continue;
             }
             let rest = self.rows.get_mut(start..).unwrap_or_default();
-            match rest.first_chunk_mut::<8>() {
-                Some(bytes) if width <= 8 => {
-                    // Preserve the bytes that follow.
-                    let kept = u64::from_le_bytes(*bytes) & !low_bytes(width);
-                    *bytes = (kept | (*number as u64 & low_bytes(width))).to_le_bytes();
-                }
-                _ => rest.iter_mut().zip(number.to_le_bytes()).take(usize::from(width)).for_each(|(to, from)| *to = from),
+            if width <= 8 {
+                write_short(rest, width, *number as u64);
+            } else {
+                rest.iter_mut().zip(number.to_le_bytes()).take(usize::from(width)).for_each(|(to, from)| *to = from);
             }
             start += usize::from(width);
         }

@@ -1,17 +1,23 @@
 //! The rows of one rollup, sorted by key, in parts of bounded size. A change touches one part, and a checkpoint writes
 //! the changed parts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::cells::packed::{Columns, KeyBytes, MAX_KEY, Packed};
+use crate::cells::packed::{Columns, KeyBytes, Packed};
+use crate::cells::part_index::PartIndex;
 
-/// A key as big-endian integers, which compare with fewer instructions than bytes.
-type Place = [u64; MAX_KEY / 8];
+/// The numbers that [`Parts::add_in_place`] adds up are far from overflowing.
+const LARGEST: i64 = 1 << 60;
 
-fn place(key: &KeyBytes) -> Place {
-    let (words, _) = key.as_chunks::<8>();
-    std::array::from_fn(|at| words.get(at).map_or(0, |word| u64::from_be_bytes(*word)))
+/// [`signed`](crate::cells::signed) of a small number.
+fn signed_short(number: u64) -> Option<i64> {
+    Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed()).filter(|number| (-LARGEST..=LARGEST).contains(number))
+}
+
+/// [`unsigned`](crate::cells::unsigned) of a small number.
+fn unsigned_short(number: i64) -> Option<u64> {
+    (-LARGEST..=LARGEST).contains(&number).then(|| (number << 1).cast_unsigned() ^ (number >> 63).cast_unsigned())
 }
 
 /// The memory of a part beyond its rows: the struct, its entries in the index and the list, and the allocator's overhead.
@@ -36,7 +42,7 @@ pub struct Parts {
     /// The maximum size of a part before it is split, in bytes of rows.
     part_bytes: usize,
     /// The numbers of the parts, by first key.
-    index: BTreeMap<Place, u32>,
+    index: PartIndex,
     /// The parts, by number. The last slot is never empty.
     slots: Vec<PartSlot>,
     /// The unused numbers below the greatest number in use.
@@ -59,7 +65,7 @@ impl Parts {
     pub fn new(part_bytes: usize) -> Self {
         Self {
             part_bytes,
-            index: BTreeMap::new(),
+            index: PartIndex::default(),
             slots: Vec::new(),
             free: BTreeSet::new(),
             dirty: Vec::new(),
@@ -78,25 +84,19 @@ impl Parts {
         self.bytes
     }
 
-    /// Returns the part of a key: the last one whose first key is not greater.
-    fn part_of(&self, key: &KeyBytes) -> Option<u32> {
-        let before = self.index.range(..=place(key)).next_back();
-        before.or_else(|| self.index.first_key_value()).map(|(_, number)| *number)
-    }
-
     fn part(&self, number: u32) -> Option<&Packed> {
         self.slots.get(number as usize)?.part.as_deref()
     }
 
     /// Returns the value of a row.
     pub fn get(&self, key: &KeyBytes) -> Option<Columns> {
-        let part = self.part(self.part_of(key)?)?;
+        let part = self.part(self.index.part_of(key)?)?;
         part.find(key).ok().map(|at| part.columns(at))
     }
 
     /// Changes the value of a row. `None` stands for a missing row, both before and after the change.
     pub fn change(&mut self, key_len: usize, key: &KeyBytes, change: impl FnOnce(Option<Columns>) -> Option<Columns>) {
-        let Some(number) = self.part_of(key) else {
+        let Some(number) = self.index.part_of(key) else {
             if let Some(columns) = change(None) {
                 self.rows += 1;
                 self.add(Packed::new(key_len, key, &columns));
@@ -110,6 +110,12 @@ impl Parts {
         let after = change(before);
         if before == after {
             return;
+        }
+        if let (Ok(at), Some(columns)) = (found, &after)
+            && part.fits(columns)
+        {
+            Arc::make_mut(part).put(at, columns);
+            return self.mark(number);
         }
         let was = weight(part);
         let first = if found == Ok(0) || found == Err(0) { Some(part.key(0)) } else { None };
@@ -135,6 +141,20 @@ impl Parts {
         }
     }
 
+    /// Adds `by` to the first column of a row, a signed number, if the row exists, and neither goes nor gets longer by it. Returns the value before; `None`:
+    /// nothing was changed.
+    pub fn add_in_place(&mut self, key: &KeyBytes, by: i64) -> Option<Columns> {
+        let number = self.index.part_of(key)?;
+        let part = self.slots.get_mut(number as usize)?.part.as_mut()?;
+        let at = part.find(key).ok()?;
+        let before = part.number(at)?;
+        let after = signed_short(before)?.checked_add(by).filter(|after| *after != 0)?;
+        let after = unsigned_short(after).filter(|after| part.fits_number(*after))?;
+        Arc::make_mut(part).put_number(at, after);
+        self.mark(number);
+        Some([before.into(), 0, 0, 0])
+    }
+
     /// Updates the index and splits or removes a part after a change. `first` is the former first key, if it may have
     /// changed. Where rows are appended, the split leaves most of them in place, as more will follow. It moves some,
     /// because rows may also arrive in descending order before the next part, and each would then become a part of its
@@ -143,15 +163,15 @@ impl Parts {
         let Some(part) = self.slots.get_mut(number as usize).and_then(|slot| slot.part.as_mut()) else { return };
         if part.count() == 0 {
             self.bytes -= weight(part);
-            first.map(|first| self.index.remove(&place(&first)));
+            first.inspect(|first| self.index.remove(first));
             self.release(number);
             return;
         }
         if let Some(first) = first
             && part.key(0) != first
         {
-            self.index.remove(&place(&first));
-            self.index.insert(place(&part.key(0)), number);
+            self.index.remove(&first);
+            self.index.insert(&part.key(0), number);
         }
         if part.bytes() > self.part_bytes && part.count() > 1 {
             let was = weight(part);
@@ -175,7 +195,7 @@ impl Parts {
 
     fn put(&mut self, number: u32, part: Packed) {
         self.bytes += weight(&part);
-        self.index.insert(place(&part.key(0)), number);
+        self.index.insert(&part.key(0), number);
         if let Some(slot) = self.slots.get_mut(number as usize) {
             slot.part = Some(Arc::new(part));
         }
@@ -243,19 +263,16 @@ impl Parts {
 
     /// Returns the parts that may have rows from `first` to `last`.
     fn parts_between<'s>(&'s self, first: &KeyBytes, last: &KeyBytes) -> impl DoubleEndedIterator<Item = &'s Packed> + use<'s> {
-        let (from, to) = (place(first), place(last));
-        let from = self.index.range(..=from).next_back().map_or(from, |(begin, _)| *begin);
-        let numbers = (first <= last).then(|| self.index.range(from..=to));
-        numbers.into_iter().flatten().filter_map(|(_, number)| self.part(*number))
+        self.index.between(first, last).filter_map(|number| self.part(number))
     }
 
     /// Returns all rows, in order.
     fn iter(&self) -> impl Iterator<Item = (KeyBytes, Columns)> {
-        self.index.values().filter_map(|number| self.part(*number)).flat_map(Packed::iter)
+        self.index.numbers().filter_map(|number| self.part(number)).flat_map(Packed::iter)
     }
 
     /// Returns the parts, in order of their rows.
     pub fn parts(&self) -> impl Iterator<Item = &Packed> {
-        self.index.values().filter_map(|number| self.part(*number))
+        self.index.numbers().filter_map(|number| self.part(number))
     }
 }

@@ -164,6 +164,20 @@ impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
     }
 }
 
+impl<K: Key> Cells<K, i64> {
+    /// Adds to a sum. As [`Cells::change`], with fewer instructions where the row exists, and neither goes nor gets longer by it.
+    pub fn add(&mut self, key: K, by: i64) {
+        let bytes = whole(key);
+        if bytes[..i32::BYTES] < self.floor[..] || by == 0 {
+            return;
+        }
+        let Some(before) = self.parts.add_in_place(&bytes, by) else { return self.change(key, |sum| *sum += by) };
+        if let Some(journal) = &mut self.journal {
+            journal.record(bytes, Some(before), &self.parts);
+        }
+    }
+}
+
 /// The greatest allowed part number; more parts would exceed some hundred gigabytes.
 const MAX_NUMBER: u32 = 1 << 26;
 

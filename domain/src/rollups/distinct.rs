@@ -32,7 +32,7 @@ pub(super) fn contribute(facts: &Facts, change: &DirtyRange, sign: Sign, cells: 
     let mut previous = facts.active_before(change.days.first);
     for day in facts.active_days(change.days) {
         let gap = previous.map_or(FIRST, |before| day.0.abs_diff(before.0));
-        cells.change((day.0, gap), |count| *count += sign.factor());
+        cells.add((day.0, gap), sign.factor());
         previous = Some(day);
     }
 }

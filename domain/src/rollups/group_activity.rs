@@ -82,7 +82,7 @@ impl Cells<ActiveGroup, i64> {
         }
         let events = sign.factor() * i64::try_from(events).unwrap_or(i64::MAX);
         for (level, digits) in LEVELS.into_iter().enumerate() {
-            self.change((kind, bucket(level, day.0 >> digits), number), |sum| *sum += events);
+            self.add((kind, bucket(level, day.0 >> digits), number), events);
         }
     }
 

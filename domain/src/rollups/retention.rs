@@ -23,17 +23,18 @@ fn contribute(
     cells: &mut Cells<CohortAndOffset, i64>,
 ) {
     let Some(first) = facts.first_day() else { return };
-    let (cohort, last) = (interval.index_of(first), interval.last_followed(first));
-    let days = if moves { Span { first, last } } else { Span { last: change.days.last.min(last), ..change.days } };
-    if days.last < days.first {
-        return;
-    }
+    let days = if moves { Span { first, last: interval.last_followed(first) } } else { change.days };
     let mut previous = facts.active_before(days.first).map(|day| interval.index_of(day));
+    let mut cohort = None;
     for day in facts.active_days(days) {
         let active = interval.index_of(day);
-        if previous.replace(active) != Some(active) {
-            let offset = u8::try_from(active.saturating_sub(cohort)).unwrap_or(CohortInterval::FOLLOWED);
-            cells.change((cohort, offset), |count| *count += sign.factor());
+        if previous.replace(active) == Some(active) {
+            continue;
+        }
+        let cohort = *cohort.get_or_insert_with(|| interval.index_of(first));
+        match u8::try_from(active.saturating_sub(cohort)) {
+            Ok(offset) if offset < CohortInterval::FOLLOWED => cells.add((cohort, offset), sign.factor()),
+            _ => break,
         }
     }
 }
