@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use headcount_domain::fault::Fault;
 use headcount_domain::floor::FloorMove;
+use headcount_domain::identity::SentKeys;
 use headcount_domain::intake::event::{Event, Position};
 
 use super::partition::Partition;
@@ -30,14 +31,14 @@ impl Applier {
         Self { dead, strikes: HashMap::new(), probe }
     }
 
-    /// Applies an event, or skips it if it was set aside. `None`: it panicked, and the state of the partition is lost.
+    /// Applies an event with the keys of its ids, or skips it if it was set aside. `None`: it panicked, and the state of the partition is lost.
     ///
     /// # Errors
     /// The partition can't be read, or the event can't be set aside. The state of the partition is lost.
     pub(super) fn apply(
         &mut self,
         partition: &mut Partition,
-        event: &Event,
+        (event, keys): (&Event, SentKeys),
         position: Position,
     ) -> Result<Option<Outcome>, Fault> {
         if self.dead.contains(position) {
@@ -49,7 +50,7 @@ impl Applier {
             if let Some(probe) = probe {
                 probe(event);
             }
-            partition.apply(event, position)
+            partition.apply(event, keys, position)
         }));
         match applied {
             Ok(outcome) => outcome.map(Some),

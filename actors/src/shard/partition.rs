@@ -1,10 +1,12 @@
 //! The state of one partition: its projects, the index of their external ids, and the position that it reflects.
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use headcount_domain::fault::Fault;
 use headcount_domain::floor::FloorMove;
+use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{ProjectId, external_ids_of};
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::event::Position;
@@ -161,8 +163,19 @@ impl Partition {
         self.applied
     }
 
-    /// Folds one event. Events of one project must come once, in the order of their positions.
-    pub(crate) fn apply(&mut self, event: &Event, position: Position) -> Result<Outcome, Fault> {
+    /// Returns the keys of the ids of events of one project, which are applied next, after reading the records that they will change.
+    pub(crate) fn look_ahead(&self, events: &[Box<Event>]) -> Vec<SentKeys> {
+        let keys: Vec<SentKeys> = events.iter().map(|event| SentKeys::of(&event.who, &self.context.hasher)).collect();
+        if let [first, _, ..] = events
+            && let Some(state) = self.projects.get(first.project)
+        {
+            black_box(state.project.look_ahead(&keys));
+        }
+        keys
+    }
+
+    /// Folds one event with the keys of its ids. Events of one project must come once, in the order of their positions.
+    pub(crate) fn apply(&mut self, event: &Event, keys: SentKeys, position: Position) -> Result<Outcome, Fault> {
         if self.context.deleted.contains(event.project) {
             self.pass(position);
             return Ok(Outcome::at(position));
@@ -188,7 +201,7 @@ impl Partition {
             // During a replay, events come again that the checkpoint reflects beyond its own position.
             if position > state.last {
                 let source = state.source(&*context.store, *stored_as, event.project);
-                let subject = state.project.apply(event, position, &context.hasher, &source)?;
+                let subject = state.project.apply_with_keys(event, keys, position, &context.hasher, &source)?;
                 state.last = position;
                 state.changed = true;
                 state.folded += 1;

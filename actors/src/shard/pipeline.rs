@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
 use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
@@ -19,6 +20,9 @@ use crate::checkpoint_writer::CancelledJobs;
 use crate::event_codec::LogRecord;
 use crate::history::History;
 use crate::partitions::partition_of;
+
+/// The number of events whose records are read ahead together: as many as their first cache lines fit beside each other.
+const LOOK_AHEAD_EVENTS: usize = 16;
 
 /// A partition whose state is lost, and why.
 pub(super) type Broken = (u16, Fault);
@@ -244,13 +248,17 @@ impl EventPipeline {
         };
         let from = outcomes.len();
         let mut pace = Pace::new(began);
-        for (event, position) in events[from..].iter().zip(work.first + from as u64..) {
-            match self.applier.apply(partition, event, position)? {
-                Some(outcome) => outcomes.push(outcome),
-                None => return Err(Fault::defect(format!("the event at position {position} panicked"))),
-            }
-            if outcomes.len() < events.len() && pace.is_over() {
-                break;
+        let mut positions = work.first + from as u64..;
+        for next in events[from..].chunks(LOOK_AHEAD_EVENTS) {
+            let keys = partition.look_ahead(next);
+            for ((event, keys), position) in next.iter().zip(keys).zip(&mut positions) {
+                match self.applier.apply(partition, (event, keys), position)? {
+                    Some(outcome) => outcomes.push(outcome),
+                    None => return Err(Fault::defect(format!("the event at position {position} panicked"))),
+                }
+                if outcomes.len() < events.len() && pace.is_over() {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -319,7 +327,8 @@ impl EventPipeline {
         while let Some((position, event)) = rebuild.next_event() {
             let is_wanted = |partition: &&mut Partition| rebuild.is_wanted(position, partition.applied());
             if let Some(partition) = self.partitions.get_mut(&number).filter(is_wanted) {
-                match self.applier.apply(partition, &event, position)? {
+                let keys = SentKeys::of(&event.who, &self.context.hasher);
+                match self.applier.apply(partition, (&event, keys), position)? {
                     Some(outcome) => rebuild.applied(outcome),
                     None => return Err(Fault::defect(format!("the event at position {position} panicked at its replay"))),
                 }

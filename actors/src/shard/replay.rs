@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use headcount_domain::fault::{Fault, FaultKind};
+use headcount_domain::identity::SentKeys;
 
 use super::applier::Applier;
 use super::partition::{Partition, Partitions};
@@ -132,7 +133,8 @@ impl Shard {
         let Some(partition) = partitions.get_mut(&piece.partition) else { return Ok(true) };
         partition.replay_from(piece.origin);
         for (position, event) in &piece.events {
-            if applier.apply(partition, event, *position)?.is_none() {
+            let keys = SentKeys::of(&event.who, &context.hasher);
+            if applier.apply(partition, (event, keys), *position)?.is_none() {
                 return Ok(false);
             }
             self.replayed += 1;

@@ -331,6 +331,12 @@ impl<T: Record> Table<T> {
         self.slots.len()
     }
 
+    /// Returns the record of `key` if it is in memory. This does not count as a use.
+    #[must_use]
+    pub fn peek(&self, key: RecordKey) -> Option<&T> {
+        self.slots.get(&key).map(|slot| &slot.value)
+    }
+
     /// Returns the records in memory, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (RecordKey, &T)> {
         self.slots.iter().map(|(key, slot)| (*key, &slot.value))

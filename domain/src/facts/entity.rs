@@ -295,6 +295,14 @@ impl Facts {
 }
 
 impl Facts {
+    /// Reads the ends of the lists that nearly every event changes. Returns a number that depends on them.
+    pub(crate) fn look_ahead(&self) -> u64 {
+        let day = self.days.recent().last().map_or(0, |entry| entry.day.0);
+        let session = self.sessions.recent().last().map_or(0, |session| session.last.0);
+        let count = self.daily_counts.recent().last().map_or(0, |count| count.count);
+        u64::from(day.unsigned_abs()) ^ session.unsigned_abs() ^ u64::from(count)
+    }
+
     /// Passes the pages that changed since [`Facts::saved`] to `visit`, with their serial numbers.
     pub fn dirty(&self, visit: &mut dyn FnMut(u32, &FactsPage)) {
         self.days.dirty(visit);

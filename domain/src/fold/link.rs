@@ -12,8 +12,7 @@ use crate::versions::FigureKind;
 
 impl<S: Source> Fold<'_, S> {
     /// Returns the key of the event's facts and whose the event is, and records the link of its anonymous id if it is the first.
-    pub(super) fn subject(&mut self, event: &Event) -> Result<(RecordKey, EventSubject), Fault> {
-        let keys = SentKeys::of(&event.who, self.hasher);
+    pub(super) fn subject(&mut self, event: &Event, keys: SentKeys) -> Result<(RecordKey, EventSubject), Fault> {
         let key = match (keys.named(), &event.who.anonymous_id) {
             (Some(anonymous), Some(_)) if keys.user.is_none() => self.project.resolve(anonymous, self.source)?,
             (Some(key), _) => key,

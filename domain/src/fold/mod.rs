@@ -7,12 +7,13 @@ mod forget;
 mod forgotten_texts;
 mod groups;
 mod link;
+mod look_ahead;
 
 use crate::acquisition::Channel;
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{CountKey, DailyCount, DirtyRange, FactsPage, GroupRef, Moment, Order, Session, Touch};
 use crate::fault::Fault;
-use crate::identity::{Association, EmailOwners, EventSubject, Identity, IdentityId, IdentitySlot};
+use crate::identity::{Association, EmailOwners, EventSubject, Identity, IdentityId, IdentitySlot, SentKeys};
 use crate::ids::{KeyHasher, RecordKey};
 use crate::indexes::dictionary::{TermId, TermKind};
 use crate::intake::event::{Event, Position};
@@ -35,13 +36,28 @@ impl Project {
         hasher: &KeyHasher,
         source: &S,
     ) -> Result<EventSubject, Fault> {
+        let keys = SentKeys::of(&event.who, hasher);
+        self.apply_with_keys(event, keys, position, hasher, source)
+    }
+
+    /// [`Project::apply`] with the keys of the event's ids.
+    ///
+    /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
+    pub fn apply_with_keys<S: Source>(
+        &mut self,
+        event: &Event,
+        keys: SentKeys,
+        position: Position,
+        hasher: &KeyHasher,
+        source: &S,
+    ) -> Result<EventSubject, Fault> {
         let mut fold = Fold { project: self, position, hasher, source };
         let mut subject = EventSubject::default();
         if event.is_remainder() {
             // Only what it reported about a group.
             fold.named(event)?;
         } else {
-            let (identity_key, of_event) = fold.subject(event)?;
+            let (identity_key, of_event) = fold.subject(event, keys)?;
             let named = fold.named(event)?;
             fold.record(event, identity_key, named)?;
             subject = of_event;

@@ -321,6 +321,17 @@ impl Group {
         Ok(())
     }
 
+    /// Reads what an event of `member` changes, but for sealed pages. Returns a number that depends on it.
+    pub(crate) fn look_ahead(&self, member: RecordKey) -> u64 {
+        let day = self.sums.recent().last().map_or(0, |(day, _)| day.0);
+        let visit = self.visits.recent().last().map_or(0, |visit| visit.day.0);
+        let last = self.by_last.last().map_or(0_i32, |(day, _)| day.0);
+        let roster = self.roster.recent();
+        let at = place_by_spread(roster, record_sort_key(member), Membership::sort_key);
+        let known = roster.get(at).map_or(0, |known| known.days);
+        u64::from(day.unsigned_abs() ^ visit.unsigned_abs() ^ last.unsigned_abs() ^ known)
+    }
+
     fn move_last(&mut self, before: Option<Day>, after: Option<Day>) {
         if before == after {
             return;
