@@ -156,6 +156,11 @@ clients:
     python3 clients/generate.py
     node --test clients/test/*.test.js
 
+# Take the picture of README.md (requires Node 20 and chromium).
+screenshot:
+    cargo build --bin headcount
+    cd tests/browser && npm ci --ignore-scripts && node screenshot.mjs
+
 # Run the commands in the documents (requires Node 20 and pip).
 docs *names:
     cargo build --bin headcount
