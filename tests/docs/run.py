@@ -111,7 +111,7 @@ class Server:
         (directory / "bin" / "headcount").symlink_to(PROGRAM)
         (directory / "bin" / "cargo").write_text(CARGO)
         (directory / "bin" / "cargo").chmod(0o755)
-        # As if `npm install` had been run, which tests/clients do.
+        # As if `npm install` had been run, which clients/test does.
         (directory / "node_modules").mkdir()
         (directory / "node_modules" / "headcount-client").symlink_to(ROOT / "clients" / "typescript")
 
