@@ -149,3 +149,19 @@ deny:
 # Update the lists of crawlers and browsers.
 user-agents:
     python3 domain/src/agent/data/update.py
+
+# Generate the clients from the OpenAPI document and test both (requires Node 20 and pip).
+clients:
+    cargo build --bin headcount
+    python3 clients/generate.py
+    node --test clients/test/*.test.js
+
+# Take the picture of README.md (requires Node 20 and chromium).
+screenshot:
+    cargo build --bin headcount
+    cd tests/browser && npm ci --ignore-scripts && node screenshot.mjs
+
+# Run the commands in the documents (requires Node 20 and pip).
+docs *names:
+    cargo build --bin headcount
+    python3 tests/docs/run.py {{names}}

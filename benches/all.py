@@ -4,7 +4,7 @@
 usage: all.py [--small] [--only PATTERN] [--list] [--out DIR]
 
 Each benchmark runs also if an earlier one failed; the exit code is 1 if one did. `--small` takes sizes of a few seconds, to see that all of them work: it
-measures nothing. Without it, it takes hours. Builds what it needs. Requires numpy, pyarrow and duckdb for some.
+measures nothing. Without it, it takes hours. Builds what it needs. Requires numpy, pyarrow and duckdb for some, and Node 20 and chromium for one.
 Uses loopback only.
 """
 import argparse
@@ -43,6 +43,7 @@ def benchmarks(small, scratch):
         ("exports of a person", [str(BIN / "privacy_export"), *sized(["1000000", "1000000", "128"], ["5000", "5000", "128"])], ()),
         ("exports of a person, over HTTP", python("person.py", *sized([], ["--events", "5000", "--others", "5000"])), ()),
         ("live streams", python("live.py", *sized([], ["--readers", "10", "--rounds", "1", "--seconds", "2"])), ()),
+        ("numbers on the screen", ["node", str(ROOT / "benches" / "screen.mjs"), *sized([], ["--rate", "100", "--seconds", "5"])], ()),
         ("verification", python("verify.py", *sized([], ["--events", "20000"])), ()),
     ]
 
@@ -79,6 +80,8 @@ def main():
             return
         options.out.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cargo", "build", "--release", "-p", "headcount", "-p", "headcount-bench"], cwd=ROOT, check=True)
+        if any(command[0] == "node" for _, command, _ in chosen):
+            subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=ROOT / "tests" / "browser", check=True)
         ends = {}
         for name, command, modules in chosen:
             print(f"\n== {name}: {' '.join(command)}", flush=True)

@@ -17,6 +17,7 @@ mod init;
 mod load;
 mod login;
 mod manage;
+mod openapi;
 mod output;
 mod reindex;
 mod runtime;
@@ -54,6 +55,8 @@ enum Command {
     Init(init::InitArgs),
     /// Print the settings in force and where each came from
     Config(show::ConfigArgs),
+    /// Print the OpenAPI document of the interface, as `/openapi.json` answers it
+    Openapi,
     /// Print an address that signs a browser in to the running server, once
     Login(login::LoginArgs),
     /// Run a server with sample events in a temporary directory
@@ -102,7 +105,13 @@ impl Command {
             Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
             Self::Share(_) | Self::Login(_) => true,
             Self::Webhook(_) | Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
-            Self::Config(_) | Self::Demo(_) | Self::Backup(_) | Self::Restore(_) | Self::Verify(_) | Self::Load(_) => false,
+            Self::Config(_)
+            | Self::Openapi
+            | Self::Demo(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
+            | Self::Verify(_)
+            | Self::Load(_) => false,
         }
     }
 }
@@ -139,6 +148,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Serve(first) => serve::run(&settings, &first),
         Command::Init(args) => init::run(&settings, &args),
         Command::Config(args) => show::run(&settings, &args),
+        Command::Openapi => openapi::run(),
         Command::Demo(args) => demo::run(&settings, &args),
         Command::Import(args) => import::run(&settings, &args),
         Command::Backup(args) => backup::run(&settings, &args),

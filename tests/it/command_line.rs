@@ -50,6 +50,15 @@ fn init_follows_its_flags_and_prints_lines_for_a_shell() {
 }
 
 #[test]
+fn openapi_prints_the_document_that_the_server_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, errors) = printed(&run("openapi", dir.path(), &[]));
+    let server = TestServer::shared();
+    let answer = server.send(&Call::get("/openapi.json"));
+    assert_eq!((text.trim_end(), errors.as_str()), (answer.text().as_str(), ""));
+}
+
+#[test]
 fn a_data_directory_that_was_open_to_others_is_made_private() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");

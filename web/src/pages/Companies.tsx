@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { Refusal, ask, url } from "../api/client";
 import type { CompanyFigures, CompanyRow, UserRow } from "../api/types";
 import { useAnswer } from "../api/use";
-import { useScene } from "../context";
+import { isAdmin, useScene } from "../context";
 import { brief, briefMoney, count, longDay, money, moment, since } from "../lib/format";
 import { rangeDaysOf } from "../lib/period";
 import { address, go } from "../lib/router";
@@ -11,6 +11,7 @@ import { FormError, Search } from "../parts/Form";
 import { Range } from "../parts/Range";
 import { CsvTool, Table, type Column } from "../parts/Table";
 import { Tiles } from "../parts/Tiles";
+import { CompanyProfilePage, CompanyProfiles, isProfile } from "./CompanyProfiles";
 import layout from "./layout.module.css";
 
 /** Organization-wide answers: of all projects. */
@@ -18,11 +19,12 @@ const EVERYWHERE = "Over all projects of the organization.";
 
 export function Companies() {
   const { of } = useScene();
-  return of ? <Company id={of} /> : <List />;
+  if (of) return isProfile(of) ? <CompanyProfilePage id={of} /> : <Company id={of} />;
+  return <List />;
 }
 
 function List() {
-  const { project, query } = useScene();
+  const { project, query, session } = useScene();
   const range_days = rangeDaysOf(query);
   const answer = useAnswer<{ companies: CompanyRow[]; truncated: boolean }>(url("/companies/top", { range_days, limit: 50 }));
   const organization = useAnswer<CompanyFigures>(answer.data?.companies[0] ? url(`/companies/${answer.data.companies[0].company_id}/metrics`, { range_days: 1 }) : null);
@@ -65,6 +67,7 @@ function List() {
           }
         </Answered>
       </Card>
+      {isAdmin(session) && <CompanyProfiles />}
     </div>
   );
 }

@@ -1,0 +1,235 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ... import errors
+from ...client import AuthenticatedClient, Client
+from ...models.error_body import ErrorBody
+from ...models.member_answer import MemberAnswer
+from ...models.member_patch_shape import MemberPatchShape
+from ...types import Response
+
+
+def _get_kwargs(
+    member_id: str,
+    *,
+    body: MemberPatchShape,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "patch",
+        "url": "/members/{member_id}".format(
+            member_id=quote(str(member_id), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> ErrorBody | MemberAnswer | None:
+    if response.status_code == 200:
+        response_200 = MemberAnswer.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 400:
+        response_400 = ErrorBody.from_dict(response.json())
+
+        return response_400
+
+    if response.status_code == 401:
+        response_401 = ErrorBody.from_dict(response.json())
+
+        return response_401
+
+    if response.status_code == 403:
+        response_403 = ErrorBody.from_dict(response.json())
+
+        return response_403
+
+    if response.status_code == 404:
+        response_404 = ErrorBody.from_dict(response.json())
+
+        return response_404
+
+    if response.status_code == 409:
+        response_409 = ErrorBody.from_dict(response.json())
+
+        return response_409
+
+    if response.status_code == 413:
+        response_413 = ErrorBody.from_dict(response.json())
+
+        return response_413
+
+    if response.status_code == 415:
+        response_415 = ErrorBody.from_dict(response.json())
+
+        return response_415
+
+    if response.status_code == 429:
+        response_429 = ErrorBody.from_dict(response.json())
+
+        return response_429
+
+    if response.status_code == 500:
+        response_500 = ErrorBody.from_dict(response.json())
+
+        return response_500
+
+    if response.status_code == 503:
+        response_503 = ErrorBody.from_dict(response.json())
+
+        return response_503
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[ErrorBody | MemberAnswer]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    member_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: MemberPatchShape,
+) -> Response[ErrorBody | MemberAnswer]:
+    """Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or
+    makes a member one.
+
+    Args:
+        member_id (str):
+        body (MemberPatchShape): A change of a member: absent fields stay unchanged. Example:
+            {'role': 'member'}.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ErrorBody | MemberAnswer]
+    """
+
+    kwargs = _get_kwargs(
+        member_id=member_id,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    member_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: MemberPatchShape,
+) -> ErrorBody | MemberAnswer | None:
+    """Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or
+    makes a member one.
+
+    Args:
+        member_id (str):
+        body (MemberPatchShape): A change of a member: absent fields stay unchanged. Example:
+            {'role': 'member'}.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ErrorBody | MemberAnswer
+    """
+
+    return sync_detailed(
+        member_id=member_id,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    member_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: MemberPatchShape,
+) -> Response[ErrorBody | MemberAnswer]:
+    """Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or
+    makes a member one.
+
+    Args:
+        member_id (str):
+        body (MemberPatchShape): A change of a member: absent fields stay unchanged. Example:
+            {'role': 'member'}.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ErrorBody | MemberAnswer]
+    """
+
+    kwargs = _get_kwargs(
+        member_id=member_id,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    member_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: MemberPatchShape,
+) -> ErrorBody | MemberAnswer | None:
+    """Changes a member: all fields of the body, or none. Only a token of role owner changes owners, or
+    makes a member one.
+
+    Args:
+        member_id (str):
+        body (MemberPatchShape): A change of a member: absent fields stay unchanged. Example:
+            {'role': 'member'}.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ErrorBody | MemberAnswer
+    """
+
+    return (
+        await asyncio_detailed(
+            member_id=member_id,
+            client=client,
+            body=body,
+        )
+    ).parsed

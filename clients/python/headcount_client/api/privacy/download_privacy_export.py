@@ -1,0 +1,214 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ... import errors
+from ...client import AuthenticatedClient, Client
+from ...models.error_body import ErrorBody
+from ...models.privacy_artifact_shape import PrivacyArtifactShape
+from ...types import Response
+
+
+def _get_kwargs(
+    request_id: str,
+) -> dict[str, Any]:
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/privacy-requests/{request_id}/download".format(
+            request_id=quote(str(request_id), safe=""),
+        ),
+    }
+
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Any | ErrorBody | PrivacyArtifactShape | None:
+    if response.status_code == 200:
+        response_200 = PrivacyArtifactShape.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 206:
+        response_206 = cast(Any, None)
+        return response_206
+
+    if response.status_code == 304:
+        response_304 = cast(Any, None)
+        return response_304
+
+    if response.status_code == 400:
+        response_400 = ErrorBody.from_dict(response.json())
+
+        return response_400
+
+    if response.status_code == 401:
+        response_401 = ErrorBody.from_dict(response.json())
+
+        return response_401
+
+    if response.status_code == 403:
+        response_403 = ErrorBody.from_dict(response.json())
+
+        return response_403
+
+    if response.status_code == 404:
+        response_404 = ErrorBody.from_dict(response.json())
+
+        return response_404
+
+    if response.status_code == 409:
+        response_409 = ErrorBody.from_dict(response.json())
+
+        return response_409
+
+    if response.status_code == 410:
+        response_410 = ErrorBody.from_dict(response.json())
+
+        return response_410
+
+    if response.status_code == 416:
+        response_416 = ErrorBody.from_dict(response.json())
+
+        return response_416
+
+    if response.status_code == 429:
+        response_429 = ErrorBody.from_dict(response.json())
+
+        return response_429
+
+    if response.status_code == 500:
+        response_500 = ErrorBody.from_dict(response.json())
+
+        return response_500
+
+    if response.status_code == 503:
+        response_503 = ErrorBody.from_dict(response.json())
+
+        return response_503
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Any | ErrorBody | PrivacyArtifactShape]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    request_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Any | ErrorBody | PrivacyArtifactShape]:
+    """The artifact of a completed export: `headcount.export.v1`, as JSON. Supports one range.
+
+    Args:
+        request_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Any | ErrorBody | PrivacyArtifactShape]
+    """
+
+    kwargs = _get_kwargs(
+        request_id=request_id,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    request_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Any | ErrorBody | PrivacyArtifactShape | None:
+    """The artifact of a completed export: `headcount.export.v1`, as JSON. Supports one range.
+
+    Args:
+        request_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Any | ErrorBody | PrivacyArtifactShape
+    """
+
+    return sync_detailed(
+        request_id=request_id,
+        client=client,
+    ).parsed
+
+
+async def asyncio_detailed(
+    request_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Any | ErrorBody | PrivacyArtifactShape]:
+    """The artifact of a completed export: `headcount.export.v1`, as JSON. Supports one range.
+
+    Args:
+        request_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Any | ErrorBody | PrivacyArtifactShape]
+    """
+
+    kwargs = _get_kwargs(
+        request_id=request_id,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    request_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Any | ErrorBody | PrivacyArtifactShape | None:
+    """The artifact of a completed export: `headcount.export.v1`, as JSON. Supports one range.
+
+    Args:
+        request_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Any | ErrorBody | PrivacyArtifactShape
+    """
+
+    return (
+        await asyncio_detailed(
+            request_id=request_id,
+            client=client,
+        )
+    ).parsed

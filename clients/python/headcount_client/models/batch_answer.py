@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from attrs import define as _attrs_define
+
+if TYPE_CHECKING:
+    from ..models.batch_error import BatchError
+
+
+T = TypeVar("T", bound="BatchAnswer")
+
+
+@_attrs_define
+class BatchAnswer:
+    """The outcome of a batch.
+
+    Attributes:
+        dropped (int): How many were dropped, by the project's policy.
+        duplicates (int): How many had been recorded before.
+        errors (list[BatchError]): The invalid ones, and those that a quota refused (`quota_exceeded`). All others need
+            no resending.
+        recorded (int): How many were recorded.
+    """
+
+    dropped: int
+    duplicates: int
+    errors: list[BatchError]
+    recorded: int
+
+    def to_dict(self) -> dict[str, Any]:
+        dropped = self.dropped
+
+        duplicates = self.duplicates
+
+        errors = []
+        for errors_item_data in self.errors:
+            errors_item = errors_item_data.to_dict()
+            errors.append(errors_item)
+
+        recorded = self.recorded
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "dropped": dropped,
+                "duplicates": duplicates,
+                "errors": errors,
+                "recorded": recorded,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.batch_error import BatchError
+
+        d = dict(src_dict)
+        dropped = d.pop("dropped")
+
+        duplicates = d.pop("duplicates")
+
+        errors = []
+        _errors = d.pop("errors")
+        for errors_item_data in _errors:
+            errors_item = BatchError.from_dict(errors_item_data)
+
+            errors.append(errors_item)
+
+        recorded = d.pop("recorded")
+
+        batch_answer = cls(
+            dropped=dropped,
+            duplicates=duplicates,
+            errors=errors,
+            recorded=recorded,
+        )
+
+        return batch_answer

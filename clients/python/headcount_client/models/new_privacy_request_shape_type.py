@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class NewPrivacyRequestShapeType(StrEnum):
+    ERASURE = "erasure"
+    EXPORT = "export"
+    OPT_IN = "opt_in"
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class NewProjectShapeSignalsPolicy(StrEnum):
+    ANONYMIZE = "anonymize"
+    DROP = "drop"
+    RECORD = "record"
+
+    def __str__(self) -> str:
+        return str(self.value)

@@ -1,0 +1,9 @@
+from enum import StrEnum
+
+
+class RetentionInterval(StrEnum):
+    MONTH = "month"
+    WEEK = "week"
+
+    def __str__(self) -> str:
+        return str(self.value)

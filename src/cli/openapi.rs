@@ -1,0 +1,16 @@
+//! `headcount openapi`: the document of the interface, without a server.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use super::failure::Failure;
+use crate::http::endpoints;
+
+/// Runs the command.
+pub(crate) fn run() -> Result<ExitCode, Failure> {
+    let mut output = io::stdout().lock();
+    output.write_all(endpoints::json().as_bytes())?;
+    output.write_all(b"\n")?;
+    output.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

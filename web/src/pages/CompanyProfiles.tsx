@@ -1,0 +1,248 @@
+// What the organization knows of companies: its own profile, and those of target accounts.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Refusal, ask, change } from "../api/client";
+import type { CompanyFigures } from "../api/types";
+import { useAnswer } from "../api/use";
+import { useScene } from "../context";
+import { count, longDay, moment } from "../lib/format";
+import { address } from "../lib/router";
+import { Answered, Card, State, buttons } from "../parts/Card";
+import { FormError, Input } from "../parts/Form";
+import { Table, type Column } from "../parts/Table";
+import { Create, Resource, useAction } from "./settings/Resource";
+import css from "./CompanyProfiles.module.css";
+import layout from "./layout.module.css";
+
+interface Source {
+  url: string;
+  status: number | null;
+  error: string | null;
+  fetched_at: string;
+}
+
+interface CompanyProfile {
+  id: string;
+  kind: "self" | "account";
+  label: string;
+  website: string | null;
+  name: string | null;
+  description: string | null;
+  industry: string | null;
+  logo_url: string | null;
+  social: Record<string, string>;
+  emails: string[];
+  technologies: string[];
+  sources: Source[];
+  company_id: string | null;
+  updated_at: string;
+}
+
+interface Build {
+  run_id: string;
+  status: "queued" | "running" | "succeeded" | "failed";
+  error: { code: string; message: string; url: string | null } | null;
+  actions_spent: number;
+}
+
+const KINDS = { self: "your organization", account: "target account" };
+const PROGRESS = { queued: "The build waits for its turn.", running: "The website is being read.", succeeded: "The profile is filled.", failed: "" };
+/** How often a build is asked for. */
+const POLL_MS = 1_000;
+/** Profiles have ids of their own. */
+export const isProfile = (id: string) => id.startsWith("cp_");
+
+export function CompanyProfiles() {
+  const { project } = useScene();
+  return (
+    <Resource<CompanyProfile>
+      title="Company profiles"
+      lead="What your organization knows of companies, recorded or not. A build reads a company's website and fills what is empty."
+      path="/company-profiles"
+      list="company_profiles"
+      empty="No profiles yet"
+      columns={[
+        {
+          name: "Company",
+          value: ({ label }) => label,
+          show: ({ id, label, name }) => (
+            <a class={layout.strong} href={address(project, "companies", id)}>
+              {label}
+              {name && name !== label && <span class={layout.sub}>{name}</span>}
+            </a>
+          ),
+        },
+        { name: "Website", value: ({ website }) => website ?? "" },
+        { name: "Kind", value: ({ kind }) => kind, show: ({ kind }) => <span class={layout.badge}>{KINDS[kind]}</span> },
+        { name: "Changed", value: ({ updated_at }) => updated_at, show: ({ updated_at }) => longDay(updated_at.slice(0, 10)), isNumber: true },
+      ]}
+      remove={{ verb: "Delete", warning: ({ label }) => `What is known of ${label} is removed. Its recorded figures stay.`, run: ({ id }) => change("DELETE", `/company-profiles/${id}`) }}
+    >
+      {(again) => <NewAccount again={again} />}
+    </Resource>
+  );
+}
+
+function NewAccount({ again }: { again: () => void }) {
+  const [label, setLabel] = useState("");
+  const [website, setWebsite] = useState("");
+  const action = useAction(async () => {
+    await change("POST", "/company-profiles", { label, website: website || null });
+    setLabel("");
+    setWebsite("");
+    again();
+  });
+  return (
+    <Create verb="Add a target account" action={action} onSubmit={action.run}>
+      <Input label="Label" value={label} onText={setLabel} required placeholder="Globex" />
+      <Input label="Website" value={website} onText={setWebsite} placeholder="globex.com" hint="A build reads it." />
+    </Create>
+  );
+}
+
+export function CompanyProfilePage({ id }: { id: string }) {
+  const { project } = useScene();
+  const answer = useAnswer<CompanyProfile>(`/company-profiles/${encodeURIComponent(id)}`, undefined, id);
+  return (
+    <div class={layout.stack}>
+      <a class={layout.back} href={address(project, "companies")}>
+        ← All companies
+      </a>
+      <Card title="Company profile" isBare isStale={answer.isStale}>
+        <Answered answer={answer} height={240}>
+          {(profile) => (
+            <>
+              <div class={layout.identity}>
+                <h2>{profile.name ?? profile.label}</h2>
+                <span class={layout.badge}>{KINDS[profile.kind]}</span>
+                {profile.name && profile.name !== profile.label && <span class={layout.quiet}>{profile.label}</span>}
+              </div>
+              <Facts profile={profile} />
+              {profile.website && <BuildRun profile={profile} done={answer.again} />}
+            </>
+          )}
+        </Answered>
+      </Card>
+      {answer.data && <Sources sources={answer.data.sources} />}
+    </div>
+  );
+}
+
+function Facts({ profile }: { profile: CompanyProfile }) {
+  const { website, description, industry, emails, technologies, social, logo_url, company_id } = profile;
+  const facts: [string, ComponentChildren][] = [
+    ["Website", website && <Outside href={website} />],
+    ["Description", description],
+    ["Industry", industry],
+    ["E-mail", emails.join(", ")],
+    ["Technologies", technologies.join(", ")],
+    ["Elsewhere", Object.keys(social).length > 0 && <Links of={social} />],
+    ["Logo", logo_url && <Outside href={logo_url} />],
+    ["Figures", company_id && <Figures id={company_id} />],
+  ];
+  return (
+    <dl class={css.facts}>
+      {facts.map(([name, value]) => (
+        <div key={name} class={css.fact}>
+          <dt>{name}</dt>
+          <dd>{value || <span class={layout.quiet}>not known</span>}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The company of the website's domain, if anything was recorded of it. */
+function Figures({ id }: { id: string }) {
+  const { project } = useScene();
+  const { data, error } = useAnswer<CompanyFigures>(`/companies/${encodeURIComponent(id)}/metrics`, undefined, id);
+  if (data) {
+    return (
+      <a href={address(project, "companies", id)}>
+        {count(data.events)} events of {count(data.users)} people in 30 days
+      </a>
+    );
+  }
+  return <span class={layout.quiet}>{error?.status === 404 ? "nothing recorded" : error?.message}</span>;
+}
+
+/** A link to another site, which is not told where its reader came from. Only web addresses are links. */
+function Outside({ href, name }: { href: string; name?: string }) {
+  if (!/^https?:\/\//i.test(href)) return <>{href}</>;
+  return (
+    <a href={href} rel="noopener noreferrer" target="_blank">
+      {name ?? href}
+    </a>
+  );
+}
+
+function Links({ of }: { of: Record<string, string> }) {
+  return (
+    <span class={css.links}>
+      {Object.entries(of).map(([name, href]) => (
+        <Outside key={name} href={href} name={name} />
+      ))}
+    </span>
+  );
+}
+
+function BuildRun({ profile, done }: { profile: CompanyProfile; done: () => void }) {
+  const [build, setBuild] = useState<Build>();
+  const [lost, setLost] = useState<string>();
+  const isUnderWay = build?.status === "queued" || build?.status === "running";
+  useEffect(() => {
+    if (!build || !isUnderWay) return;
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        const next = await ask<Build>(`/company-profiles/builds/${build.run_id}`, undefined, abort.signal);
+        if (abort.signal.aborted) return;
+        setLost(undefined);
+        setBuild({ ...next });
+        if (next.status === "succeeded") done();
+      } catch (error) {
+        if (abort.signal.aborted) return;
+        setLost((error as Refusal).message);
+        // A passing failure is no end of the build.
+        setBuild((error as Refusal).isPassing ? { ...build } : undefined);
+      }
+    }, POLL_MS);
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [build]);
+  const action = useAction(async () => {
+    setLost(undefined);
+    const { run_id } = await change<{ run_id: string }>("POST", "/company-profiles/build", { website: profile.website, profile_id: profile.id });
+    setBuild({ run_id, status: "queued", error: null, actions_spent: 0 });
+  });
+  const spent = build?.status === "succeeded" ? (build.actions_spent ? ` It took ${build.actions_spent} Action.` : " It was free.") : "";
+  return (
+    <div class={css.build}>
+      <button type="button" class={buttons.primary} disabled={action.isBusy || isUnderWay} onClick={() => action.run()}>
+        Read the website
+      </button>
+      <p class={layout.quiet} role="status">
+        {isUnderWay && <progress class={css.progress} aria-label="Build" />}
+        {build && PROGRESS[build.status] + spent}
+      </p>
+      <FormError>{action.error ?? lost ?? (build?.status === "failed" && `${build.error?.message ?? "It failed."} ${build.error?.url ?? ""}`)}</FormError>
+    </div>
+  );
+}
+
+function Sources({ sources }: { sources: Source[] }) {
+  const { timezone } = useScene();
+  const columns: Column<Source>[] = [
+    { name: "Page", value: ({ url }) => url, show: ({ url }) => <Outside href={url} /> },
+    { name: "Answer", value: ({ status, error }) => error ?? status ?? "", show: ({ status, error }) => error ?? status ?? "none" },
+    { name: "Read", value: ({ fetched_at }) => fetched_at, show: ({ fetched_at }) => moment(fetched_at, timezone), isNumber: true },
+  ];
+  return (
+    <Card title="Pages that were read">
+      {sources.length ? <Table caption="Pages that were read" columns={columns} rows={sources} /> : <State title="None yet">A build lists the pages that it reads.</State>}
+    </Card>
+  );
+}
