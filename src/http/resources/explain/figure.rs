@@ -6,12 +6,13 @@ use actix_web::HttpResponse;
 use headcount_actors::ExplainError;
 use headcount_actors::registry::Scope;
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
-use headcount_domain::filter::{Filter, Predicate};
+use headcount_domain::filter::Filter;
 use headcount_domain::intake::event::Position;
 use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
 use headcount_domain::time::Window;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -157,11 +158,14 @@ impl ExplainBody {
         }
     }
 
-    /// Returns a hash of everything that a cursor is bound to: all but the page.
-    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, predicate: &Predicate) -> u64 {
+    /// Returns a hash of everything that a cursor is bound to: all but the page. `sent` is the body, which was read already: its filters are hashed as
+    /// they were sent.
+    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, sent: &[u8]) -> u64 {
+        let sent: Value = serde_json::from_slice(sent).unwrap_or_default();
+        let filters = sent.get("filters").filter(|filters| !filters.is_null()).map(Value::to_string);
         let mut hash = Xxh3::new();
         hash.write_u64(project);
-        let question = (self.figure, &self.start_date, &self.end_date, attributed, predicate);
+        let question = (self.figure, &self.start_date, &self.end_date, &self.event_name, attributed, filters);
         hash.write(format!("{question:?}").as_bytes());
         hash.digest()
     }
@@ -251,7 +255,7 @@ pub(crate) async fn explain((state, request, payload): BodyArguments) -> Result<
     let body = &question.parameters;
     let (project, figure, attributed) = (question.subject.project, body.figure, body.attributed()?);
     let predicate = filters::predicate(body.event_name.as_deref(), filters)?.unwrap_or_default();
-    let hash = body.hash(project.0, attributed.as_ref(), &predicate);
+    let hash = body.hash(project.0, attributed.as_ref(), question.body());
     let cursor = body.cursor(hash)?;
     let window = match &cursor {
         Some(cursor) => {
