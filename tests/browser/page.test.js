@@ -218,15 +218,15 @@ async function why(page, name) {
 test("each figure says why it is what it is, event by event", async () => {
   const explain = async (figure, more = {}) => (await server.ask("/explain", { figure, ...last28(), limit: 500, ...more })).json();
   const page = await open("overview");
-  const sessions = await explain("sessions", { limit: 150 });
+  const sessions = await explain("sessions");
   const dialog = await why(page, "Sessions");
   assert.equal(await dialog.locator("[data-result]").innerText(), whole.format(sessions.result));
   const ids = () => dialog.locator("tbody code[title]").evaluateAll((ids) => ids.map(({ title }) => title));
-  assert.ok(sessions.rows.length === 150, "there is more than a page");
+  assert.ok(sessions.rows.length > 50 && sessions.next === null, `${sessions.rows.length} sessions are some pages`);
   assert.deepEqual(await ids(), sessions.rows.slice(0, 50).map(({ event_id }) => event_id));
-  for (const pages of [2, 3]) {
+  for (let shown = 50; shown < sessions.rows.length; shown += 50) {
     await dialog.getByRole("button", { name: "More" }).click();
-    await dialog.locator("tbody tr").nth(pages * 50 - 1).waitFor();
+    await dialog.locator("tbody tr").nth(shown).waitFor();
   }
   assert.deepEqual(await ids(), sessions.rows.map(({ event_id }) => event_id));
   await dialog.getByRole("tab", { name: "Counted", exact: true }).focus();

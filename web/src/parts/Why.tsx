@@ -139,8 +139,8 @@ function useColumns(isMoney: boolean, isCounted: boolean, currency = "USD"): Col
   const sent: Column<ExplainedEvent> = { name: "Sent", value: (row) => row.value, show: (row) => (row.value == null || !row.currency ? "" : money(row.value, row.currency)), isNumber: true };
   return [
     { name: "Event", value: (row) => row.name },
-    { name: "Time", value: (row) => row.at, show: (row) => <span class={css.time}>{moment(row.at, timezone)}</span> },
-    { name: isCounted ? "Because" : "Reason", value: (row) => row.why, show: (row) => REASONS[row.why] ?? row.why },
+    { name: "Time", value: (row) => row.at, show: (row) => <span class={css.line}>{moment(row.at, timezone)}</span> },
+    { name: isCounted ? "Because" : "Reason", value: (row) => row.why, show: (row) => <span class={css.line}>{REASONS[row.why] ?? row.why}</span> },
     { name: "Who", value: (row) => row.identity_id, show: (row) => <code class={css.id}>{row.identity_id?.slice(0, 11) ?? "nobody"}</code> },
     { name: "Id", value: (row) => row.event_id, show: (row) => <code class={css.id} title={row.event_id}>{row.event_id.slice(0, 11)}</code> },
     ...(isMoney || !isCounted ? [sent] : []),
