@@ -64,7 +64,10 @@ fn walk(served: &mut Served<Tenant>, question: &Question, limit: usize, tally: &
         }
     }
     let (Some(Json::Object(mut whole)), [rows, not_counted]) = (first, lists) else { panic!("a page is an object") };
-    whole.extend([("next", Json::Null), ("rows", Json::List(rows)), ("not_counted", Json::List(not_counted))].map(|(name, value)| (name.to_owned(), value)));
+    whole.extend(
+        [("next", Json::Null), ("rows", Json::List(rows)), ("not_counted", Json::List(not_counted))]
+            .map(|(name, value)| (name.to_owned(), value)),
+    );
     Json::Object(whole)
 }
 
@@ -74,7 +77,11 @@ fn compare_with_figure(served: &mut Served<Tenant>, question: &Question, result:
     let figure = body.field("figure").text().expect("a figure");
     let project = question.path.trim_end_matches("/explain");
     let given = |names: &[&str]| -> Vec<(String, Json)> {
-        names.iter().map(|name| ((*name).to_owned(), body.field(name).clone())).filter(|(_, value)| *value != Json::Null).collect()
+        names
+            .iter()
+            .map(|name| ((*name).to_owned(), body.field(name).clone()))
+            .filter(|(_, value)| *value != Json::Null)
+            .collect()
     };
     if figure != "attribution" {
         let body = Json::Object(given(&["start_date", "end_date", "event_name", "filters"]).into_iter().collect());
@@ -111,14 +118,19 @@ fn compare_pages(
         return None;
     }
     assert_eq!(*expected.body.field("next"), Json::Null, "the model has one page only");
-    let longest = ["rows", "not_counted"].map(|name| expected.body.field(name).items().len()).into_iter().max().unwrap_or_default();
+    let longest =
+        ["rows", "not_counted"].map(|name| expected.body.field(name).items().len()).into_iter().max().unwrap_or_default();
     let limit = 1 + rng.below(longest / 4 + 2);
     let got = walk(served, question, limit, tally);
     if let Err(difference) = same(&expected.body, &got, ids) {
         panic!("{difference} at {question:?} with limit {limit}\nexpected {}\ngot      {got}", expected.body);
     }
     let rows = got.field("rows").items();
-    assert_eq!(rows.iter().map(|row| micros(row.field("contributes"))).sum::<Micros>(), micros(got.field("result")), "{question:?}");
+    assert_eq!(
+        rows.iter().map(|row| micros(row.field("contributes"))).sum::<Micros>(),
+        micros(got.field("result")),
+        "{question:?}"
+    );
     for event in rows.iter().chain(got.field("not_counted").items()) {
         *tally.rows.entry(event.field("why").text().expect("a reason").to_owned()).or_default() += 1;
     }
@@ -128,15 +140,21 @@ fn compare_pages(
 
 /// Compares ids and positions with those of the list of events.
 fn compare_with_list(served: &mut Served<Tenant>, project: &str, explained: &[Json]) {
-    let (status, listed) = served.ask(&Question::get(&format!("/projects/{{{project}}}/events"), &[("after_position", "0"), ("limit", "1000")]));
+    let (status, listed) =
+        served.ask(&Question::get(&format!("/projects/{{{project}}}/events"), &[("after_position", "0"), ("limit", "1000")]));
     assert_eq!(status, 200, "{listed}");
     let by_position: BTreeMap<String, &Json> =
         listed.field("events").items().iter().map(|event| (event.field("position").to_string(), event)).collect();
     for event in explained.iter().flat_map(|page| ["rows", "not_counted"].map(|name| page.field(name))).flat_map(Json::items) {
         let known = by_position[&event.field("position").to_string()];
-        for (shown, listed) in
-            [("event_id", "id"), ("at", "timestamp"), ("name", "name"), ("identity_id", "identity_id"), ("value", "value"), ("currency", "currency")]
-        {
+        for (shown, listed) in [
+            ("event_id", "id"),
+            ("at", "timestamp"),
+            ("name", "name"),
+            ("identity_id", "identity_id"),
+            ("value", "value"),
+            ("currency", "currency"),
+        ] {
             assert_eq!(event.field(shown), known.field(listed), "{event} is {known}");
         }
     }
@@ -192,7 +210,16 @@ fn explanations_equal_the_model_and_add_up_to_the_figure() {
     }
     println!("{tally:#?}");
     let reasons = [
-        "first_of_user", "first_of_session", "order", "refund", "touch", "direct", "no_consent", "began_before", "server_only", "no_rate",
+        "first_of_user",
+        "first_of_session",
+        "order",
+        "refund",
+        "touch",
+        "direct",
+        "no_consent",
+        "began_before",
+        "server_only",
+        "no_rate",
     ];
     let missing: Vec<&str> = reasons.into_iter().filter(|why| !tally.rows.contains_key(*why)).collect();
     assert!(missing.is_empty() && tally.sealed > 0, "no {missing:?} in {tally:?}");

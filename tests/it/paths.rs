@@ -168,7 +168,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 79] = [
+pub(crate) const PATHS: [(&str, &[&str]); 80] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -202,6 +202,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 79] = [
     ("/projects/{project}/analytics/report", &["POST"]),
     ("/projects/{project}/analytics/breakdown", &["POST"]),
     ("/projects/{project}/analytics/traffic", &["GET", "HEAD"]),
+    ("/projects/{project}/explain", &["POST"]),
     ("/projects/{project}/intake", &["GET", "HEAD"]),
     ("/projects/{project}/live", &["GET", "HEAD"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),

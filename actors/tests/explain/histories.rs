@@ -26,7 +26,8 @@ const TRIALS: u64 = 40;
 const QUESTIONS: usize = 30;
 
 fn rates(rates: &Rates) -> EngineRates {
-    let rate = |currency: &String, rate| (Currency::parse(currency).unwrap(), Rate::parse(&Json::from(rate).to_string()).unwrap());
+    let rate =
+        |currency: &String, rate| (Currency::parse(currency).unwrap(), Rate::parse(&Json::from(rate).to_string()).unwrap());
     rates.iter().map(|(currency, value)| rate(currency, *value)).collect()
 }
 

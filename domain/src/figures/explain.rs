@@ -55,6 +55,9 @@ named_values! {
     }
 }
 
+/// What the money of an event contributes, and why; or why it is not counted.
+pub type MoneyOutcome = Result<(Amount, Reason), Reason>;
+
 impl ExplainedFigure {
     /// Whether the figure is made of money.
     #[must_use]
@@ -75,7 +78,7 @@ impl ExplainedFigure {
 
     /// Returns what the money of a chosen event contributes to revenue or to orders. `Err`: it is not counted. `None`: it has no part in the figure.
     #[must_use]
-    pub fn of_money(self, money: Option<CountedMoney>, is_server_only: bool) -> Option<Result<(Amount, Reason), Reason>> {
+    pub fn of_money(self, money: Option<CountedMoney>, is_server_only: bool) -> Option<MoneyOutcome> {
         if is_server_only {
             return Some(Err(Reason::ServerOnly));
         }

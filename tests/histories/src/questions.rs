@@ -368,7 +368,8 @@ pub fn explained(history: &History, rng: &mut Rng, path: &str) -> Question {
         let (first, last) = (history.days.iter().min().expect("a day"), history.days.iter().max().expect("a day"));
         body = vec![("start_date", Json::from(first.to_string())), ("end_date", Json::from(last.to_string()))];
     }
-    let figures = ["unique_users", "sessions", "sessions", "revenue", "orders", "attribution", "attribution", "attribution", "events"];
+    let figures =
+        ["unique_users", "sessions", "sessions", "revenue", "orders", "attribution", "attribution", "attribution", "events"];
     let figure = rng.word(&figures);
     body.push(("figure", Json::from(figure)));
     if figure == "attribution" || rng.chance(3) {

@@ -3,7 +3,7 @@
 use std::io;
 
 use headcount_domain::facts::Moment;
-use headcount_domain::figures::{AttributedTo, ExplainedFigure, Reason};
+use headcount_domain::figures::{AttributedTo, ExplainedFigure, MoneyOutcome, Reason};
 use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::event::Position;
 use headcount_domain::money::Amount;
@@ -281,7 +281,7 @@ fn attribute(
     Ok(())
 }
 
-fn read_order(bytes: &[u8]) -> Option<(RecordKey, Result<(Amount, Reason), Reason>)> {
+fn read_order(bytes: &[u8]) -> Option<(RecordKey, MoneyOutcome)> {
     let (identity, rest) = bytes.get(..ORDER_BYTES)?.split_at(KEY);
     let (amount, why) = rest.split_at(size_of::<i128>());
     let amount = Amount::from_micros(i128::from_le_bytes(amount.try_into().ok()?));
@@ -291,16 +291,10 @@ fn read_order(bytes: &[u8]) -> Option<(RecordKey, Result<(Amount, Reason), Reaso
 }
 
 /// Adds money to the list where it belongs; `under` is why it has the value that is asked for, if it has.
-fn count(
-    under: Option<Reason>,
-    (at, identity): (Moment, Option<RecordKey>),
-    outcome: Result<(Amount, Reason), Reason>,
-    found: &mut FoundEvents,
-) {
+fn count(under: Option<Reason>, (at, identity): (Moment, Option<RecordKey>), outcome: MoneyOutcome, found: &mut FoundEvents) {
     let Some(under) = under else { return };
     match outcome {
         Ok((amount, _)) => found.add(at, identity, amount, under),
         Err(why) => found.leave_out(at, identity, why),
     }
 }
-

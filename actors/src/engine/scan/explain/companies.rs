@@ -223,4 +223,3 @@ impl Tally<ReadCompanies> for CompanyTally<'_, '_> {
         }
     }
 }
-

@@ -103,13 +103,7 @@ fn explain(
     let last = [rows.last(), not_counted.last()];
     let next = has_more.then_some(ExplainPlace { until: scan.until, began, state, last });
     let mut shown = ShownEvents::read(scan, [&rows, &not_counted])?;
-    Ok(Explanation {
-        result,
-        rows: shown.list(&rows)?,
-        not_counted: shown.list(&not_counted)?,
-        until: scan.until,
-        next,
-    })
+    Ok(Explanation { result, rows: shown.list(&rows)?, not_counted: shown.list(&not_counted)?, until: scan.until, next })
 }
 
 /// Finds the events of a page, and the figure.

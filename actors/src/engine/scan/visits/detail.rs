@@ -178,14 +178,7 @@ impl<'h> DetailColumns<'h> {
     }
 
     /// Appends the details of a row. `is_chosen`: the event may count.
-    pub(super) fn write(
-        &mut self,
-        row: usize,
-        time_ms: i64,
-        is_chosen: bool,
-        money: Option<&MoneyColumns>,
-        to: &mut Vec<u8>,
-    ) {
+    pub(super) fn write(&mut self, row: usize, time_ms: i64, is_chosen: bool, money: Option<&MoneyColumns>, to: &mut Vec<u8>) {
         let mut detail = Detail::default();
         if let Some(TouchColumns { sources, values, attributed }) = &self.touches {
             let source = sources.value(sources.codes()[row]);

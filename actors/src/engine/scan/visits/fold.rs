@@ -91,8 +91,14 @@ impl<'v> SessionFold<'v> {
         chosen: SessionBuffer,
         no_exit_matches: bool,
     ) -> Self {
-        let session =
-            CountedSession { identity_key: RecordKey(0), identity: 0, number: 0, began: [None; 2], is_bounce: false, duration_ms: 0 };
+        let session = CountedSession {
+            identity_key: RecordKey(0),
+            identity: 0,
+            number: 0,
+            began: [None; 2],
+            is_bounce: false,
+            duration_ms: 0,
+        };
         Self {
             question,
             counts,

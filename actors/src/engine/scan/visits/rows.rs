@@ -205,8 +205,14 @@ mod tests {
                 // Identities and sessions rise, and each has many values.
                 let (identity, session) = (1 + number / 40, 1 + number / 15);
                 let identity_key = RecordKey(0);
-                let session =
-                    CountedSession { identity_key, identity, number: session, began: [None; 2], is_bounce: false, duration_ms: 0 };
+                let session = CountedSession {
+                    identity_key,
+                    identity,
+                    number: session,
+                    began: [None; 2],
+                    is_bounce: false,
+                    duration_ms: 0,
+                };
                 let key = [&[0][..], (number * 7 % 29).to_string().as_bytes()].concat();
                 let [first, second] = table.row(&key).unwrap();
                 for figures in [first, second] {
