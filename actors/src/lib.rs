@@ -43,8 +43,9 @@ mod website;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
-    AskError, Engine, EngineConfig, EventsPage, ExportSink, OpenError, OrganizationProjects, PageOrder, PageQuestion, PagedEvent,
-    ProjectIntake, ReindexError, Reindexed, SegmentRequest, Vitals, reindex, search_erased, verify_directory,
+    AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, OpenError, OrganizationProjects, PageOrder,
+    PageQuestion, PagedEvent, ProjectIntake, ReindexError, Reindexed, SegmentRequest, Vitals, reindex, search_erased,
+    verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;

@@ -84,6 +84,7 @@ endpoints! {
     figures::report => report;
     figures::breakdown => breakdown;
     traffic => traffic;
+    explain::figure => explain;
     intake => intake;
     live => live;
     raw_events::list => list;

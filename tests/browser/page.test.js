@@ -206,6 +206,69 @@ test("revenue shows what its four questions answer, and what has no rate", async
   await close(page);
 });
 
+/** Opens what explains a figure by the keyboard, and returns its dialog. */
+async function why(page, name) {
+  await page.getByRole("button", { name: `Why: ${name}`, exact: true }).focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog", { name: `Why: ${name}` });
+  await dialog.locator("[data-result]").waitFor();
+  return dialog;
+}
+
+test("each figure says why it is what it is, event by event", async () => {
+  const explain = async (figure, more = {}) => (await server.ask("/explain", { figure, ...last28(), limit: 500, ...more })).json();
+  const page = await open("overview");
+  const sessions = await explain("sessions");
+  const dialog = await why(page, "Sessions");
+  assert.equal(await dialog.locator("[data-result]").innerText(), whole.format(sessions.result));
+  const ids = () => dialog.locator("tbody code[title]").evaluateAll((ids) => ids.map(({ title }) => title));
+  assert.ok(sessions.rows.length > 50 && sessions.next === null, `${sessions.rows.length} sessions are some pages`);
+  assert.deepEqual(await ids(), sessions.rows.slice(0, 50).map(({ event_id }) => event_id));
+  for (let shown = 50; shown < sessions.rows.length; shown += 50) {
+    await dialog.getByRole("button", { name: "More" }).click();
+    await dialog.locator("tbody tr").nth(shown).waitFor();
+  }
+  assert.deepEqual(await ids(), sessions.rows.map(({ event_id }) => event_id));
+  await dialog.getByRole("tab", { name: "Counted", exact: true }).focus();
+  await page.keyboard.press("ArrowRight");
+  assert.deepEqual(await ids(), sessions.not_counted.map(({ event_id }) => event_id));
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Why: Sessions");
+  for (const name of ["Visitors", "Bounce rate", "Session duration", "Revenue"]) {
+    await why(page, name);
+    await page.keyboard.press("Escape");
+  }
+  await page.goto(`${server.url}/ui/${server.initial.project_id}/revenue`);
+  await settled(page);
+  const revenue = await explain("revenue");
+  const shown = await why(page, "Revenue");
+  assert.equal(await shown.locator("[data-result]").innerText(), money(revenue.result));
+  const first = revenue.rows[0];
+  const row = (await cells(shown.locator("table")))[0];
+  assert.deepEqual([row[0], row[2], row.at(-1)], [first.name, first.why === "order" ? "an order" : "a refund", money(first.contributes)]);
+  await page.keyboard.press("Escape");
+  const block = page.getByRole("region", { name: "First touch, by account" });
+  const value = await block.locator("li span").first().innerText();
+  await block.getByRole("button", { name: /: why$/ }).first().click();
+  const touch = page.getByRole("dialog", { name: `Why: ${value}, first touch, by account` });
+  const attributed = await explain("attribution", { value });
+  assert.equal(await touch.locator("[data-result]").innerText(), money(attributed.result));
+  await close(page);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`what explains a figure has no barrier and fits, ${colorScheme}`, async () => {
+    const page = await open("revenue", { colorScheme, viewport: { width: 390, height: 844 } });
+    await why(page, "Revenue");
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+    assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+    await close(page);
+  });
+}
+
 test("companies lead to their people, and those to what they did", async () => {
   const { companies } = await server.get(`/companies/top?range_days=${COMPANY_DAYS}&limit=50`);
   const page = await open(`companies?range_days=${COMPANY_DAYS}`);

@@ -13,6 +13,7 @@
 //! | [`slow_clients`], [`overload`] | what clients cost that send or read slowly; everything at once |
 //! | [`backup`] | `backup` and `restore` of a server under load |
 //! | [`raw_events`], [`export`] | lists of events, and exports |
+//! | [`explain`], [`explained_histories`] | why a figure is what it is, page by page |
 //! | [`intake`] | what arrived, and why some of it was not recorded |
 //! | [`retention`], [`top_identities`], [`fields`] | who came back, who is most active, and what metadata has |
 //! | [`live`] | the stream of what happens now |
@@ -47,6 +48,8 @@ mod command_line;
 mod company_profiles;
 mod erased_histories;
 mod errors;
+mod explain;
+mod explained_histories;
 mod export;
 mod exported_histories;
 mod fields;

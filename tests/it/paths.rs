@@ -64,12 +64,13 @@ const AGGREGATE: &str = r#"{"start_date": "2024-03-01", "group_by": "name"}"#;
 const TOKEN: &str = r#"{"name": "t", "role": "member", "scopes": ["analytics:read"]}"#;
 
 /// The operations of one project's figures and events.
-pub(crate) const OF_PROJECT: [Operation; 17] = [
+pub(crate) const OF_PROJECT: [Operation; 18] = [
     send("POST", "/projects/{project}/analytics/count-unique-users-per-day", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/aggregate", AGGREGATE, "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/report", "{}", "analytics:read", Role::Member),
     send("POST", "/projects/{project}/analytics/breakdown", r#"{"dimension": "name"}"#, "analytics:read", Role::Member),
     read("/projects/{project}/analytics/traffic", "analytics:read", Role::Member),
+    send("POST", "/projects/{project}/explain", r#"{"figure": "sessions"}"#, "analytics:read", Role::Member),
     read("/projects/{project}/analytics/retention", "analytics:read", Role::Member),
     read("/projects/{project}/analytics/fields", "analytics:read", Role::Member),
     read("/projects/{project}/intake", "analytics:read", Role::Member),
@@ -167,7 +168,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 79] = [
+pub(crate) const PATHS: [(&str, &[&str]); 80] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -201,6 +202,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 79] = [
     ("/projects/{project}/analytics/report", &["POST"]),
     ("/projects/{project}/analytics/breakdown", &["POST"]),
     ("/projects/{project}/analytics/traffic", &["GET", "HEAD"]),
+    ("/projects/{project}/explain", &["POST"]),
     ("/projects/{project}/intake", &["GET", "HEAD"]),
     ("/projects/{project}/live", &["GET", "HEAD"]),
     ("/projects/{project}/events", &["GET", "HEAD"]),

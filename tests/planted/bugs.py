@@ -116,7 +116,7 @@ BUGS = [
     ("nobody's orders are under the company's touch too", "Some(company) if super::level(identity) == EntityKind::Identity => self", "Some(company) => self"),
     ("nobody's orders are under no row", "level == own || level == EntityKind::Nobody", "level == own"),
     ("a row that comes to nothing is left out", "Self { entries: 1,", "Self { entries: 0,"),
-    ("direct is the medium of what has no source", "if self.dimension == Dimension::Source { DIRECT } else { NONE }", "DIRECT"),
+    ("direct is the medium of what has no source", "Self::Medium | Self::Campaign => NONE,", "Self::Medium | Self::Campaign => DIRECT,"),
     ("attributed orders are in the organization's currency", "Some((money.in_project?, u8", "Some((money.in_organization?, u8"),
     ("utm_source is less than a click id", "        .or(query.utm.source)\n        .or(query.source)\n        .or(query.reference)\n        .or_else(|| click.map(|(_, source, _)| source.into()))", "        .or_else(|| click.map(|(_, source, _)| source.into()))\n        .or_else(|| referrer.as_ref().map(|referrer| referrer.source.clone()))\n        .or(query.utm.source)\n        .or(query.source)\n        .or(query.reference)"),
     ("overrides are ignored", "let overrides = touchpoint.overrides.unwrap_or_default();", "let overrides = Overrides::default();"),

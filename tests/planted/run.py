@@ -3,8 +3,8 @@
 
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
-The bugs are in bugs.py and engine_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
-random histories with the model fails, or that of the named ones; one of the engine when a test of webhooks or builds fails. It survives when all pass.
+The bugs are in bugs.py, engine_bugs.py and explain_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
+random histories with the model fails, or that of the named ones; one of the engine when a test of webhooks or builds fails, or of explanations. It survives when all pass.
 The tree itself is never touched: what is needed is copied to target/planted, and built there, or in CARGO_TARGET_DIR.
 """
 import json
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import bugs
 import engine_bugs
+import explain_bugs
 import source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,6 +65,11 @@ def try_engine(tree, name=""):
     return run_tests(tree, "-p", "headcount-actors", "--test", "webhooks", "--test", "builds")
 
 
+def try_explain(tree, name=""):
+    """Compares explanations of random histories with the model, and their pages with one another."""
+    return run_tests(tree, "-p", "headcount-actors", "--test", "explain", "--", "--skip", "by_sorts_on_disk")
+
+
 class Suite:
     """Bugs of one crate, the parts of the workspace that its trial is built from, and the trial."""
 
@@ -74,9 +80,12 @@ class Suite:
         return {path: path.read_text() for path in (root / self.crate / "src").rglob("*.rs")}
 
 
+OF_ENGINE = ["domain", "storage", "archive", "actors", "tests/model", "tests/histories"]
 SUITES = [
     Suite("domain", bugs.BUGS, ["domain", "storage", "tests/model", "tests/histories"], try_domain),
-    Suite("actors", engine_bugs.BUGS, ["domain", "storage", "archive", "actors", "tests/model", "tests/histories"], try_engine),
+    Suite("actors", engine_bugs.BUGS, OF_ENGINE, try_engine),
+    Suite("actors", explain_bugs.BUGS, OF_ENGINE, try_explain),
+    Suite("domain", explain_bugs.DOMAIN_BUGS, OF_ENGINE, try_explain),
 ]
 
 

@@ -49,7 +49,7 @@ pub use handle::Engine;
 pub use intake::ProjectIntake;
 pub use queries::OrganizationProjects;
 pub use reindexing::{ReindexError, Reindexed, reindex};
-pub use scan::{EventsPage, ExportSink, PageOrder, PageQuestion, PagedEvent, ViewFigures};
+pub use scan::{EventsPage, ExplainError, ExportSink, PageOrder, PageQuestion, PagedEvent, ViewFigures};
 pub use searching::search_erased;
 pub use segment::SegmentRequest;
 pub use shard_client::AskError;

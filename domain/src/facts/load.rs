@@ -51,6 +51,16 @@ impl Facts {
         self.sessions.load(times.from.sort_key(), times.to.sort_key(), page)
     }
 
+    /// Loads the pages for [`Facts::touch_at`].
+    ///
+    /// # Errors The error of `page`.
+    pub fn load_touch_at(&mut self, time: Instant, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        // For earlier touches the digests suffice.
+        let last = Moment::last_of(time).sort_key();
+        self.sessions.load(last, last, &mut page)?;
+        self.touches.load(last, last, page)
+    }
+
     /// Loads the page for [`Facts::session_at`].
     ///
     /// # Errors The error of `page`.

@@ -5,6 +5,7 @@
 
 mod breakdown;
 mod event_figures;
+mod explain;
 mod money;
 mod origins;
 mod question;
@@ -12,6 +13,9 @@ mod report;
 
 pub use breakdown::{Breakdown, BreakdownRow, RankedRows, Search};
 pub use event_figures::{EventFigures, OrderBy};
+pub use explain::{
+    AttributedTo, ExplainPlace, ExplainQuestion, ExplainedEvent, ExplainedFigure, Explanation, MoneyOutcome, Reason,
+};
 pub use money::CountedMoney;
 pub use origins::{OriginRow, SessionOrigins};
 pub use question::{BreakdownQuestion, ComparedWindows, ReportQuestion};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::acquisition::{DIRECT, NONE};
 use crate::money::{Amount, Currency};
 use crate::named_values;
 use crate::time::{Day, Instant};
@@ -42,6 +43,18 @@ named_values! {
         Medium = "medium",
         /// The campaign.
         Campaign = "campaign",
+    }
+}
+
+impl Dimension {
+    /// Returns the value under which orders without a touch are counted. Orders without a source also lack a medium and a campaign, and appear as
+    /// orders that only lack these.
+    #[must_use]
+    pub const fn of_direct(self) -> &'static str {
+        match self {
+            Self::Source => DIRECT,
+            Self::Medium | Self::Campaign => NONE,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub use organization::{
 };
 pub use partial::{Projects, Query, Reader};
 pub use project::{
-    AttributionQuery, CohortsQuery, EventVisit, IntakeQuery, LinkedQuery, RetentionQuery, RevenueMetricsQuery,
-    RevenueSeriesQuery, TodayQuery, TrafficQuery, UniqueUsersQuery, VisitsQuery,
+    AssociationsQuery, AttributionQuery, CohortsQuery, CompanyLinksQuery, EarlierTouches, EarlierTouchesQuery, EventVisit,
+    IntakeQuery, LinkedQuery, NamedTouch, RetentionQuery, RevenueMetricsQuery, RevenueSeriesQuery, TodayQuery, TrafficQuery,
+    UniqueUsersQuery, VisitsQuery,
 };

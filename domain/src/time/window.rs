@@ -98,6 +98,12 @@ impl Window {
         start.is_none() || end.is_none()
     }
 
+    /// Whether it can be the window of a question: not reversed, and not too long.
+    #[must_use]
+    pub fn is_allowed(self) -> bool {
+        (1..=MAX_WINDOW_DAYS).contains(&(i64::from(self.end.0) - i64::from(self.start.0) + 1))
+    }
+
     /// Returns the days of the window that are not below `floor`, of which events can be read. A default start moves up.
     ///
     /// # Errors [`BeforeFloor`]: a given start lies below the floor, or all days do.

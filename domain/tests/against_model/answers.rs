@@ -50,7 +50,8 @@ pub(crate) fn is_answered(step: &Step) -> bool {
         Some(Json::Object(fields)) => fields.keys().all(|name| known(name)),
         _ => true,
     };
-    let by_engine = ["/events", "/traffic", "/report", "/breakdown"].iter().any(|operation| question.path.ends_with(operation));
+    let by_engine =
+        ["/events", "/explain", "/traffic", "/report", "/breakdown"].iter().any(|operation| question.path.ends_with(operation));
     fields && question.query.iter().all(|(name, _)| known(name)) && !by_engine
 }
 

@@ -145,6 +145,11 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         }
         Ok(Self { state, request, body, calendar, subject, parameters })
     }
+
+    /// Returns the body, as it was sent.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
 }
 
 impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {

@@ -10,6 +10,7 @@ pub(crate) mod companies;
 pub(crate) mod company_profiles;
 pub(crate) mod docs;
 pub(crate) mod events;
+pub(crate) mod explain;
 pub(crate) mod figures;
 pub(crate) mod groups;
 pub(crate) mod health;

@@ -24,7 +24,7 @@ pub use above::above;
 pub use coverage::Coverage;
 pub use history::{History, Project, Size, Step};
 pub use minimize::minimize;
-pub use questions::{questions, scans};
+pub use questions::{explained, questions, scans};
 pub use regressions::{Care, Regression, regressions};
 pub use rng::Rng;
 pub use run::{BatchReply, Differs, Failure, Subject, TrackReply, compare, model_of, run};

@@ -60,6 +60,11 @@ pub(crate) fn closing(history: &History) -> Vec<Question> {
             let weeks = whole().chain([("interval", text("week")), ("compare", text("previous_period"))]);
             asked.push(Question::post(&path("analytics/report"), object(weeks.collect())));
         }
+        let figures = ["unique_users", "sessions", "revenue", "orders", "attribution"];
+        for figure in figures.iter().filter(|_| !history.live) {
+            let body = whole().chain([("figure", text(figure)), ("limit", Json::from(500))]);
+            asked.push(Question::post(&path("explain"), object(body.collect())));
+        }
         for dimension in ["source", "exit_url"] {
             let body = whole().chain([("dimension", text(dimension)), ("order_by", text("sessions"))]);
             asked.push(Question::post(&path("analytics/breakdown"), object(body.collect())));
@@ -117,7 +122,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
     let project = rng.pick(&history.projects).name.clone();
     let path = |rest: &str| format!("/projects/{{{project}}}/{rest}");
     // Leave out questions that show instants if these can't be compared.
-    let kinds = if history.live { 13 } else { 24 };
+    let kinds = if history.live { 13 } else { 27 };
     match rng.below(kinds) {
         0 | 1 => unique_users(history, rng, &path("analytics/count-unique-users-per-day")),
         2 => dated(history, rng, &path("revenue/metrics")),
@@ -137,6 +142,7 @@ fn question(history: &History, rng: &mut Rng) -> Question {
         18 => of_company(rng),
         19 => top_identities(rng),
         20..23 => events(history, rng, &path("events")),
+        23..26 => explain(history, rng, &path("explain")),
         _ => of_groups(rng),
     }
 }
@@ -327,6 +333,60 @@ fn breakdown(history: &History, rng: &mut Rng, path: &str) -> Question {
     }
     compare(history, rng, &mut body);
     chosen_in_sessions(rng, &mut body);
+    Question::post(path, object(body))
+}
+
+fn explain(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut question = explained(history, rng, path);
+    if let Some(Json::Object(body)) = &mut question.body
+        && rng.chance(40)
+    {
+        body.insert("limit".to_owned(), Json::from(*rng.pick(&[1, 2, 3, 7, 500, 0, 501])));
+    }
+    question
+}
+
+/// The values of touches.
+const TOUCHES: [(&str, &str); 9] = [
+    ("source", "(direct)"),
+    ("source", "google"),
+    ("source", "newsletter"),
+    ("source", "partner"),
+    ("medium", "(none)"),
+    ("medium", "email"),
+    ("medium", "cpc"),
+    ("campaign", "(none)"),
+    ("campaign", "spring sale"),
+];
+
+/// Generates a question for the events that make up a figure, without `limit`.
+#[must_use]
+pub fn explained(history: &History, rng: &mut Rng, path: &str) -> Question {
+    let mut body = days_of_sessions(history, rng);
+    if rng.chance(60) {
+        // Most of what was recorded.
+        let (first, last) = (history.days.iter().min().expect("a day"), history.days.iter().max().expect("a day"));
+        body = vec![("start_date", Json::from(first.to_string())), ("end_date", Json::from(last.to_string()))];
+    }
+    let figures =
+        ["unique_users", "sessions", "sessions", "revenue", "orders", "attribution", "attribution", "attribution", "events"];
+    let figure = rng.word(&figures);
+    body.push(("figure", Json::from(figure)));
+    if figure == "attribution" || rng.chance(3) {
+        let &(dimension, value) = rng.pick(&TOUCHES);
+        for (name, word) in [("model", rng.word(&["first_touch", "last_touch"])), ("level", rng.word(&["account", "identity"]))] {
+            if rng.chance(70) {
+                body.push((name, Json::from(word)));
+            }
+        }
+        if rng.chance(70) {
+            body.push(("value", Json::from(value)));
+            body.push(("dimension", Json::from(dimension)));
+        }
+    }
+    if figure != "attribution" || rng.chance(30) {
+        chosen_in_sessions(rng, &mut body);
+    }
     Question::post(path, object(body))
 }
 

@@ -49,6 +49,30 @@ export interface Report {
   timezone: string;
 }
 
+export interface ExplainedEvent {
+  event_id: string;
+  position: number;
+  at: string;
+  name: string;
+  identity_id: string | null;
+  /** Absent for those who may not read money. */
+  value?: number | null;
+  currency?: string | null;
+  /** Absent if it is not counted. */
+  contributes?: number;
+  why: string;
+}
+
+export interface Explanation {
+  result: number;
+  rows: ExplainedEvent[];
+  not_counted: ExplainedEvent[];
+  next: string | null;
+  currency?: string;
+  start_date: string;
+  end_date: string;
+}
+
 export type Scalar = string | number | boolean | null;
 
 export interface BreakdownFigures {

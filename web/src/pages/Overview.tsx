@@ -28,18 +28,20 @@ interface Shown {
   /** Buckets don't sum to the total, because people come again. */
   note?: string;
   isInverse?: boolean;
+  /** What explains it; nothing where each event counts. */
+  why?: Tile["why"];
 }
 
 const UNION = "Who comes in several of these counts once in the total.";
 
 const FIGURES: Record<Figure, Shown> = {
-  unique_users: { name: "Visitors", show: brief, long: count, note: UNION },
-  sessions: { name: "Sessions", show: brief, long: count },
+  unique_users: { name: "Visitors", show: brief, long: count, note: UNION, why: { figure: "unique_users" } },
+  sessions: { name: "Sessions", show: brief, long: count, why: { figure: "sessions" } },
   pageviews: { name: "Pageviews", show: brief, long: count },
   events: { name: "Events", show: brief, long: count },
-  bounce_rate: { name: "Bounce rate", show: share, long: share, isInverse: true },
-  duration_avg_sec: { name: "Session duration", show: duration, long: duration },
-  revenue: { name: "Revenue", show: briefMoney, long: money },
+  bounce_rate: { name: "Bounce rate", show: share, long: share, isInverse: true, why: { figure: "sessions", lead: "It is the share of these sessions that have one event. Each row is the first event of one." } },
+  duration_avg_sec: { name: "Session duration", show: duration, long: duration, why: { figure: "sessions", lead: "It is the mean over these sessions. Each row is the first event of one." } },
+  revenue: { name: "Revenue", show: briefMoney, long: money, why: { figure: "revenue" } },
 };
 
 const CARDS: [string, Dimension[]][] = [
@@ -94,7 +96,7 @@ export function Overview() {
   );
 }
 
-function tilesOf({ totals, previous, currency = "" }: Report, hasMoney: boolean): Tile[] {
+function tilesOf({ totals, previous, currency = "" }: Report, hasMoney: boolean, isShare: boolean): Tile[] {
   const figures: Figure[] = [...TILES, hasMoney ? "revenue" : "events"];
   return figures.map((id) => ({
     id,
@@ -103,6 +105,8 @@ function tilesOf({ totals, previous, currency = "" }: Report, hasMoney: boolean)
     now: totals[id],
     before: previous?.totals[id],
     isInverse: FIGURES[id].isInverse,
+    // Events may name people.
+    why: isShare ? undefined : FIGURES[id].why,
   }));
 }
 
@@ -124,7 +128,7 @@ function Main({ answer }: { answer: ReturnType<typeof useReport> }) {
       <Answered answer={answer} height={380}>
         {(report) => (
           <>
-            <Tiles tiles={tilesOf(report, hasMoney)} selected={figure} against={against} onSelect={(id) => setQuery({ figure: id === "unique_users" ? null : id }, true)} />
+            <Tiles tiles={tilesOf(report, hasMoney, session.share)} selected={figure} against={against} onSelect={(id) => setQuery({ figure: id === "unique_users" ? null : id }, true)} />
             <div class={css.bar}>
               <span class={css.range}>
                 {window.period === "all" ? "All time" : dayRange(report.start_date, report.end_date)}

@@ -10,8 +10,9 @@ import { setQuery } from "../lib/router";
 import { Chart } from "../chart/Chart";
 import { Answered, Card, Stale, State, Tabs, Tool } from "../parts/Card";
 import { CsvTool, Table, type Column } from "../parts/Table";
-import { Tiles } from "../parts/Tiles";
+import { Tiles, type Tile } from "../parts/Tiles";
 import { Unconverted } from "../parts/Unconverted";
+import { WhyDialog, type Why } from "../parts/Why";
 import layout from "./layout.module.css";
 import overview from "./Overview.module.css";
 import css from "./Revenue.module.css";
@@ -44,7 +45,7 @@ export function Revenue() {
 }
 
 function Figures() {
-  const { project, query, today } = useScene();
+  const { project, query, today, session } = useScene();
   const window = windowOf(query, today);
   const { start_date, end_date, days } = window;
   const [isTable, setTable] = useState(false);
@@ -65,7 +66,7 @@ function Figures() {
         <Answered answer={now} height={380}>
           {(metrics) => (
             <>
-              <Tiles tiles={tilesOf(metrics, before.data)} against={former ? dayRange(former.start_date, former.end_date) : undefined} />
+              <Tiles tiles={tilesOf(metrics, before.data, session.share)} against={former ? dayRange(former.start_date, former.end_date) : undefined} />
               <div class={overview.bar}>
                 <span class={overview.range}>
                   {window.period === "all" ? "All time" : dayRange(start_date, end_date)}, in {metrics.currency}. Refunds are subtracted.
@@ -99,14 +100,17 @@ function Figures() {
   );
 }
 
-function tilesOf(now: RevenueMetrics, before?: RevenueMetrics) {
+function tilesOf(now: RevenueMetrics, before: RevenueMetrics | undefined, isShare: boolean): Tile[] {
   const amount = (value: number) => briefMoney(value, now.currency);
+  // Figures of this page know no filters. Events may name people, so shares don't show them.
+  const why = (figure: Why["figure"], lead?: string) => (isShare ? undefined : { figure, lead, isUnfiltered: true });
+  const divided = (by: string) => `It is this revenue, divided by the number of ${by}. Each row is an order, or a refund, which is subtracted.`;
   return [
-    { id: "total_revenue", name: "Revenue", value: amount(now.total_revenue), now: now.total_revenue, before: before?.total_revenue },
-    { id: "orders", name: "Orders", value: brief(now.orders), now: now.orders, before: before?.orders },
-    { id: "aov", name: "Average order", value: amount(now.aov), now: now.aov, before: before?.aov },
-    { id: "arpa", name: "Per account", value: amount(now.arpa), now: now.arpa, before: before?.arpa },
-    { id: "arpu", name: "Per user", value: amount(now.arpu), now: now.arpu, before: before?.arpu },
+    { id: "total_revenue", name: "Revenue", value: amount(now.total_revenue), now: now.total_revenue, before: before?.total_revenue, why: why("revenue") },
+    { id: "orders", name: "Orders", value: brief(now.orders), now: now.orders, before: before?.orders, why: why("orders") },
+    { id: "aov", name: "Average order", value: amount(now.aov), now: now.aov, before: before?.aov, why: why("revenue", divided("orders")) },
+    { id: "arpa", name: "Per account", value: amount(now.arpa), now: now.arpa, before: before?.arpa, why: why("revenue", divided("active accounts")) },
+    { id: "arpu", name: "Per user", value: amount(now.arpu), now: now.arpu, before: before?.arpu, why: why("revenue", divided("active users")) },
   ];
 }
 
@@ -148,8 +152,10 @@ function Matrix() {
 }
 
 function AttributionBlock({ model, level, dimension, title }: { model: string; level: string; dimension: string; title: string }) {
-  const { project, query, today } = useScene();
+  const { project, query, today, session } = useScene();
   const { start_date, end_date } = windowOf(query, today);
+  const [why, setWhy] = useState<Why>();
+  const explain = (value: string) => setWhy({ name: `${value}, ${title.toLowerCase()}`, figure: "attribution", touch: { model, level, dimension, value }, isUnfiltered: true });
   const answer = useAnswer<Attribution>(url(`/projects/${project}/revenue/by-attribution`, { model, level, dimension, start_date, end_date, limit: 100 }), undefined, model + level + dimension);
   const columns: Column<Attribution["rows"][number]>[] = [
     { name: dimension, value: (row) => row.dimension },
@@ -173,9 +179,15 @@ function AttributionBlock({ model, level, dimension, title }: { model: string; l
               {rows.slice(0, ROWS).map(({ dimension, revenue, orders }) => (
                 <li key={dimension} class={css.row}>
                   <span>{dimension}</span>
-                  <span class={css.amount} title={`${count(orders)} orders`}>
-                    {briefMoney(revenue, currency)}
-                  </span>
+                  {session.share ? (
+                    <span class={css.amount} title={`${count(orders)} orders`}>
+                      {briefMoney(revenue, currency)}
+                    </span>
+                  ) : (
+                    <button type="button" class={css.amount} title={`${count(orders)} orders`} aria-label={`${briefMoney(revenue, currency)}: why`} onClick={() => explain(dimension)}>
+                      {briefMoney(revenue, currency)}
+                    </button>
+                  )}
                   <span class={css.meter}>
                     <i style={{ width: `${Math.max(0, (revenue / most) * 100)}%` }} />
                   </span>
@@ -185,6 +197,7 @@ function AttributionBlock({ model, level, dimension, title }: { model: string; l
           );
         }}
       </Answered>
+      {why && <WhyDialog why={why} onClose={() => setWhy(undefined)} />}
     </section>
   );
 }

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { growth, signed } from "../lib/format";
+import { WhyDialog, type Why } from "./Why";
 import css from "./Tiles.module.css";
 
 export interface Tile {
@@ -12,6 +14,8 @@ export interface Tile {
   /** More is worse. */
   isInverse?: boolean;
   hint?: ComponentChildren;
+  /** What explains it. */
+  why?: Omit<Why, "name">;
 }
 
 interface TilesProps {
@@ -25,6 +29,7 @@ interface TilesProps {
 }
 
 export function Tiles({ tiles, selected, onSelect, against, isPlain }: TilesProps) {
+  const [why, setWhy] = useState<Why>();
   return (
     <div class={`${css.tiles} ${isPlain ? css.plain : ""}`}>
       {tiles.map((tile) => {
@@ -37,16 +42,24 @@ export function Tiles({ tiles, selected, onSelect, against, isPlain }: TilesProp
             <div class={css.change}>{tile.hint ?? <Change {...tile} against={against} />}</div>
           </>
         );
-        return onSelect ? (
-          <button key={tile.id} type="button" class={css.tile} aria-pressed={tile.id === selected} onClick={() => onSelect(tile.id)}>
-            {content}
-          </button>
-        ) : (
-          <div key={tile.id} class={css.tile}>
-            {content}
+        return (
+          <div key={tile.id} class={css.cell}>
+            {onSelect ? (
+              <button type="button" class={css.tile} aria-pressed={tile.id === selected} onClick={() => onSelect(tile.id)}>
+                {content}
+              </button>
+            ) : (
+              <div class={css.tile}>{content}</div>
+            )}
+            {tile.why && (
+              <button type="button" class={css.why} aria-label={`Why: ${tile.name}`} onClick={() => setWhy({ name: tile.name, ...tile.why! })}>
+                Why
+              </button>
+            )}
           </div>
         );
       })}
+      {why && <WhyDialog why={why} onClose={() => setWhy(undefined)} />}
     </div>
   );
 }

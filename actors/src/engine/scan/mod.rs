@@ -10,6 +10,7 @@ mod ask;
 mod carried;
 mod error;
 mod events;
+mod explain;
 mod export;
 mod external_sort;
 mod group_ids;
@@ -39,6 +40,7 @@ mod unique_users;
 mod views;
 mod visits;
 
+pub use explain::ExplainError;
 pub use export::ExportSink;
 pub(super) use helpers::ScanHelpers;
 pub(super) use notifications::NextNotifications;

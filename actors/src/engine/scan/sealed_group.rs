@@ -161,6 +161,16 @@ pub(super) struct MoneyColumns {
 }
 
 impl MoneyColumns {
+    /// Whether a row has an order or a refund, be it counted or not.
+    pub(super) fn has_any(&self, row: usize) -> bool {
+        self.values.get(row).copied().flatten().is_some_and(|amount| !amount.is_zero())
+    }
+
+    /// Whether a row has an order or a refund that is not counted: a public key sent it.
+    pub(super) fn is_server_only(&self, row: usize) -> bool {
+        self.has_any(row) && !self.counted[row]
+    }
+
     /// Returns the money of a row, if it is an order or a refund that counts.
     pub(super) fn of(&self, row: usize) -> Option<CountedMoney> {
         let amount = self.values.get(row).copied().flatten().filter(|amount| self.counted[row] && !amount.is_zero())?;
@@ -330,6 +340,11 @@ impl<'p> SealedGroup<'p> {
     /// The number of rows.
     pub(super) fn rows(&self) -> usize {
         self.columns.reader.rows()
+    }
+
+    /// Which rows have true in a column.
+    pub(super) fn booleans(&self, name: &str) -> Result<Vec<bool>, ArchiveError> {
+        self.columns.reader.booleans(name)
     }
 
     /// The positions of the events.

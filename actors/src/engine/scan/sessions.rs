@@ -43,6 +43,8 @@ pub(super) struct InSession<'r> {
     pub(super) identity: RecordKey,
     /// Its time, in milliseconds since 1970.
     pub(super) time_ms: i64,
+    /// Rises from event to event, in the order of recording.
+    pub(super) order: Position,
     /// Whether it is the entry: the earliest event of its session.
     pub(super) is_entry: bool,
     /// The entry of the session, if this is the first event of one that began below the project's floor.
@@ -110,7 +112,8 @@ impl<'h> Sessions<'h> {
             let is_entry = !last.is_some_and(goes_on);
             last = Some((identity, time));
             let earlier_entry = if is_entry { scan.entry_below_floor(identity, time)? } else { None };
-            visit(InSession { identity, time_ms: time, is_entry, earlier_entry, carried: codes.decode(carried) })?;
+            let order = head[KEY + 8..].try_into().map_or(0, Position::from_be_bytes);
+            visit(InSession { identity, time_ms: time, order, is_entry, earlier_entry, carried: codes.decode(carried) })?;
         }
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::acquisition::{DIRECT, NONE};
 use crate::cells::count_of;
 use crate::contribution::Sign;
 use crate::fault::Fault;
@@ -41,8 +40,7 @@ impl Query for AttributionQuery {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<AttributedRevenue, Fault> {
         let mut sums = self.sums(reader.project);
-        // Orders without a source also lack a medium and a campaign, and appear as orders that only lack these.
-        let nothing = if self.dimension == Dimension::Source { DIRECT } else { NONE };
+        let nothing = self.dimension.of_direct();
         if let Some(missing) = sums.remove(&None) {
             let id = reader.project.dictionary.find(nothing, reader.hasher, reader.source)?;
             sums.entry(id).or_default().add(missing, Sign::Plus);

@@ -1,6 +1,7 @@
 //! Queries about one project.
 
 mod attribution;
+mod attribution_parts;
 mod intake;
 mod live;
 mod retention;
@@ -10,6 +11,7 @@ mod unique_users;
 mod visits;
 
 pub use attribution::{AttributionQuery, CohortsQuery};
+pub use attribution_parts::{AssociationsQuery, CompanyLinksQuery, EarlierTouches, EarlierTouchesQuery, NamedTouch};
 pub use intake::IntakeQuery;
 pub use live::TodayQuery;
 pub use retention::RetentionQuery;

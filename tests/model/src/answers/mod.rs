@@ -6,6 +6,7 @@ mod attribution;
 mod cohorts;
 mod companies;
 mod events;
+mod explain;
 mod fields;
 mod figures;
 mod groups;
@@ -144,7 +145,7 @@ pub(crate) fn answer(model: &Model, now_ms: i64, question: &Question) -> Answer 
     let path: Vec<&str> = question.path.split('/').skip(1).collect();
     let params = Params::of(question);
     let answered = match path[..] {
-        ["projects", project, operation @ ("events" | "intake")] => in_project(&asked, project, operation, params),
+        ["projects", project, operation @ ("events" | "explain" | "intake")] => in_project(&asked, project, operation, params),
         ["projects", project, "analytics" | "revenue", operation] => in_project(&asked, project, operation, params),
         ["identities", "profile"] => identities::profile(&asked, params),
         ["identities", "referrers"] => identities::referrers(&asked, params),
@@ -171,6 +172,7 @@ fn in_project(asked: &Asked<'_>, project: &str, operation: &str, params: Params)
     }
     match operation {
         "events" => events::list(asked, project, params),
+        "explain" => explain::explain(asked, project, params),
         "intake" => intake::intake(asked, project, params),
         "aggregate" => aggregate::aggregate(asked, project, params),
         "report" => figures::report(asked, project, params),

@@ -27,6 +27,7 @@ pub(in super::super) fn breakdown(
         windows: [Some(whole(windows.window)), windows.previous.map(whole)],
         predicate,
         dimensions: std::slice::from_ref(dimension),
+        details: None,
     };
     let rows = RowTable::new(scan.engine.scratch(), sort_bytes);
     let mut counts = RowCounts { rows, unconverted: Unconverted::new() };

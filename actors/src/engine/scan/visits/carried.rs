@@ -23,7 +23,7 @@ const NO_CURRENCY: [u8; 3] = [0; 3];
 
 /// An event, as it is carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Carried<'c> {
+pub(in super::super) struct Carried<'c> {
     pub(super) matches: bool,
     pub(super) is_pageview: bool,
     pub(super) entry_matches: bool,
@@ -31,7 +31,7 @@ pub(super) struct Carried<'c> {
     pub(super) exit_matches: bool,
     /// The bucket of each window that the event is in.
     pub(super) buckets: [Option<u16>; 2],
-    pub(super) money: Option<CountedMoney>,
+    pub(in super::super) money: Option<CountedMoney>,
     /// The values that rows are of.
     pub(super) key: &'c [u8],
 }

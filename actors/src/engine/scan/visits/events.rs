@@ -18,14 +18,17 @@ use super::super::group_ids::GroupIds;
 use super::super::sealed_group::{PropertyColumn, SealedGroup};
 use super::super::sessions::Sessions;
 use super::carried::Carried;
+use super::detail::{DetailColumns, WantedDetails};
 
 /// What is asked of each event and its session.
-pub(super) struct VisitQuestion<'q> {
+pub(in super::super) struct VisitQuestion<'q> {
     /// The window, and the one that it is compared with, each with its buckets.
-    pub(super) windows: [Option<Buckets>; 2],
-    pub(super) predicate: &'q Predicate,
+    pub(in super::super) windows: [Option<Buckets>; 2],
+    pub(in super::super) predicate: &'q Predicate,
     /// The properties whose values rows are of. All belong to the event, or all to the same end of the session.
-    pub(super) dimensions: &'q [Field],
+    pub(in super::super) dimensions: &'q [Field],
+    /// The details that events carry in the place of values.
+    pub(in super::super) details: Option<WantedDetails<'q>>,
 }
 
 impl VisitQuestion<'_> {
@@ -48,6 +51,9 @@ impl VisitQuestion<'_> {
 
     /// Whether an event needs its key.
     fn is_keyed(&self, event: &Carried<'_>) -> bool {
+        if self.details.is_some_and(|details| details.touches.is_some()) {
+            return true;
+        }
         match self.decided_by() {
             None => event.may_count(),
             Some(SessionEnd::Entry) => true,
@@ -186,8 +192,9 @@ impl VisitReader<'_> {
         );
         let (mut entry_matches, mut exit_matches) = (of_entry.of_rows(), of_exit.of_rows());
         let (mut keys, money, mut key) = (self.keys(group)?, group.money()?, Vec::new());
+        let mut details = question.details.map(|wanted| DetailColumns::read(group, wanted, self.hasher)).transpose()?;
         rows.for_each(|row| {
-            let matches = matching[row];
+            let matches = matching[row] && details.as_ref().is_none_or(|details| details.chooses(row, money.as_ref()));
             let mut carried = Carried {
                 matches,
                 is_pageview: matches && is_pageview(row),
@@ -201,6 +208,9 @@ impl VisitReader<'_> {
             key.clear();
             if question.is_keyed(&carried) {
                 keys.iter_mut().for_each(|column| column.write(row, &mut key));
+                if let Some(details) = &mut details {
+                    details.write(row, times[row], carried.may_count(), money.as_ref(), &mut key);
+                }
             }
             carried.key = &key;
             let named = ids.named(row).or_else(|| visitors[row].map(|visitor| self.hasher.visitor(visitor)));
@@ -213,10 +223,12 @@ impl VisitReader<'_> {
     }
 
     /// Writes what an event of the log carries.
-    fn write(&self, event: &Event, to: &mut Vec<u8>) {
-        let VisitQuestion { predicate, dimensions, .. } = self.question;
+    fn write(&self, position: Position, event: &Event, to: &mut Vec<u8>) {
+        let VisitQuestion { predicate, dimensions, details, .. } = self.question;
         let buckets = self.question.buckets_of(event.day, event.time.0);
-        let matches = buckets.iter().any(Option::is_some) && predicate.matches_event(event);
+        let is_chosen = |details: &WantedDetails<'_>| details.chooses(event);
+        let matches =
+            buckets.iter().any(Option::is_some) && details.as_ref().is_none_or(is_chosen) && predicate.matches_event(event);
         let holds = |end| predicate.of_session_end(end).all(|filter| filter.holds(&filter.field().decided_by(event)));
         let mut carried = Carried {
             matches,
@@ -233,6 +245,9 @@ impl VisitReader<'_> {
             for field in *dimensions {
                 let value = if field.of_session() { field.decided_by(event) } else { field.value(event, None) };
                 write_value(&value, &mut key);
+            }
+            if let Some(details) = details {
+                details.write(event, position, carried.may_count(), self.hasher, &mut key);
             }
         }
         carried.key = &key;
@@ -266,7 +281,7 @@ impl Tally<ReadVisits> for VisitTally<'_, '_> {
         let keys = SentKeys::of(&event.who, self.reader.hasher);
         keys.link(position).map_or(Ok(()), |link| self.sessions.link(link))?;
         self.carried.clear();
-        self.reader.write(event, &mut self.carried);
+        self.reader.write(position, event, &mut self.carried);
         match keys.named() {
             Some(named) => self.sessions.add(named, position, event.time.0, &self.carried)?,
             None if Carried::read(&self.carried).may_count() => (self.alone)(&self.carried)?,

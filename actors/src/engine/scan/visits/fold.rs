@@ -15,18 +15,25 @@ use super::session_buffer::SessionBuffer;
 
 /// A session that matches what is asked of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CountedSession {
+pub(in super::super) struct CountedSession {
+    /// The key of its identity.
+    pub(in super::super) identity_key: RecordKey,
     /// The number of its identity. The sessions of an identity follow each other.
-    pub(super) identity: u64,
-    pub(super) number: u64,
+    pub(in super::super) identity: u64,
+    pub(in super::super) number: u64,
     /// The bucket of each window in which it began.
-    pub(super) began: [Option<u16>; 2],
-    pub(super) is_bounce: bool,
-    pub(super) duration_ms: u64,
+    pub(in super::super) began: [Option<u16>; 2],
+    pub(in super::super) is_bounce: bool,
+    pub(in super::super) duration_ms: u64,
 }
 
 /// Counts chosen events, and the sessions that hold them.
-pub(super) trait VisitCounts {
+pub(in super::super) trait VisitCounts {
+    /// Sees the entry of a session, whether or not the session matches.
+    fn entry(&mut self, _session: &CountedSession, _entry: &InSession<'_>, _key: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Counts a chosen event, which is in a window; `session` is `None` if it has no ids.
     fn event(&mut self, session: Option<&CountedSession>, event: &Carried<'_>, key: &[u8]) -> io::Result<()>;
 
@@ -35,7 +42,7 @@ pub(super) trait VisitCounts {
 }
 
 /// Counts what `question` asks for, in sorts of `sort_bytes`.
-pub(super) fn visit(
+pub(in super::super) fn visit(
     scan: &Scan<'_>,
     question: &VisitQuestion<'_>,
     sort_bytes: usize,
@@ -84,7 +91,14 @@ impl<'v> SessionFold<'v> {
         chosen: SessionBuffer,
         no_exit_matches: bool,
     ) -> Self {
-        let session = CountedSession { identity: 0, number: 0, began: [None; 2], is_bounce: false, duration_ms: 0 };
+        let session = CountedSession {
+            identity_key: RecordKey(0),
+            identity: 0,
+            number: 0,
+            began: [None; 2],
+            is_bounce: false,
+            duration_ms: 0,
+        };
         Self {
             question,
             counts,
@@ -107,6 +121,9 @@ impl<'v> SessionFold<'v> {
         if event.is_entry {
             self.end()?;
             self.begin(event, &carried);
+            if event.earlier_entry.is_none() {
+                self.counts.entry(&self.session, event, carried.key)?;
+            }
         }
         self.events += 1;
         self.last_ms = event.time_ms;
@@ -123,6 +140,7 @@ impl<'v> SessionFold<'v> {
     fn begin(&mut self, event: &InSession<'_>, carried: &Carried<'_>) {
         if self.identity != Some(event.identity) {
             self.identity = Some(event.identity);
+            self.session.identity_key = event.identity;
             self.session.identity += 1;
         }
         self.session.number += 1;

@@ -1,10 +1,11 @@
 //! Figures of chosen events and of the sessions that hold them: by time, by the values of a property, and of sessions alone.
 //!
-//! All three are one pass. Each event carries through the sorts of [`Sessions`](super::sessions::Sessions) what it adds, and what it says of
+//! All are one pass. Each event carries through the sorts of [`Sessions`](super::sessions::Sessions) what it adds, and what it says of
 //! its session if it is the first or the last of it. A session is known at its end: only then its chosen events are counted.
 
 mod breakdown;
 mod carried;
+mod detail;
 mod events;
 mod fold;
 mod report;
@@ -13,5 +14,9 @@ mod session_buffer;
 mod traffic;
 
 pub(super) use breakdown::breakdown;
+pub(super) use carried::Carried;
+pub(super) use detail::{Detail, WantedDetails};
+pub(super) use events::VisitQuestion;
+pub(super) use fold::{CountedSession, VisitCounts, visit};
 pub(super) use report::report;
 pub(super) use traffic::traffic;

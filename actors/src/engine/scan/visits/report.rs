@@ -17,8 +17,12 @@ use super::fold::{CountedSession, VisitCounts, visit};
 pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report, ScanError> {
     let ReportQuestion { windows, interval, predicate } = question;
     let divided = |window: Window| Buckets::new(window, *interval, scan.timezone);
-    let asked =
-        VisitQuestion { windows: [Some(divided(windows.window)), windows.previous.map(divided)], predicate, dimensions: &[] };
+    let asked = VisitQuestion {
+        windows: [Some(divided(windows.window)), windows.previous.map(divided)],
+        predicate,
+        dimensions: &[],
+        details: None,
+    };
     let mut counts = SeriesCounts {
         windows: asked.windows.each_ref().map(|buckets| CountedSeries::new(buckets.as_ref().map_or(0, Buckets::count))),
         unconverted: Unconverted::new(),

@@ -191,6 +191,8 @@ impl RowTable {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
+    use headcount_domain::ids::RecordKey;
+
     use super::*;
 
     #[test]
@@ -202,7 +204,15 @@ mod tests {
             for number in 0..6_000_u64 {
                 // Identities and sessions rise, and each has many values.
                 let (identity, session) = (1 + number / 40, 1 + number / 15);
-                let session = CountedSession { identity, number: session, began: [None; 2], is_bounce: false, duration_ms: 0 };
+                let identity_key = RecordKey(0);
+                let session = CountedSession {
+                    identity_key,
+                    identity,
+                    number: session,
+                    began: [None; 2],
+                    is_bounce: false,
+                    duration_ms: 0,
+                };
                 let key = [&[0][..], (number * 7 % 29).to_string().as_bytes()].concat();
                 let [first, second] = table.row(&key).unwrap();
                 for figures in [first, second] {

@@ -35,6 +35,7 @@ pub(in super::super) fn traffic(
         windows: [Some(Buckets::new(window, Interval::Month, scan.timezone)), None],
         predicate: &Predicate::default(),
         dimensions: &dimensions,
+        details: None,
     };
     let rows = RowTable::new(scan.engine.scratch(), sort_bytes);
     let mut counts = SessionCounts { rows, totals: EventFigures::default(), key: Vec::new() };

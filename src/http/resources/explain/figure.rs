@@ -1,0 +1,303 @@
+//! `POST /projects/{project_id}/explain`
+
+use std::hash::Hasher as _;
+
+use actix_web::HttpResponse;
+use headcount_actors::ExplainError;
+use headcount_actors::registry::Scope;
+use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
+use headcount_domain::filter::Filter;
+use headcount_domain::intake::event::Position;
+use headcount_domain::names::NamedValues;
+use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
+use headcount_domain::time::Window;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::cursor::ExplainCursor;
+use super::rows::{ContributingEvent, UncountedEvent};
+use crate::http::extract::auth::MinRole;
+use crate::http::extract::filters::{self, FilterShape};
+use crate::http::extract::json::{BodyArguments, Fields, json_body};
+use crate::http::extract::path::ProjectPath;
+use crate::http::extract::question::ProjectQuestion;
+use crate::http::openapi::responses::{BodyErrors, GoneErrors, NotFoundErrors, NotModified, QuestionErrors};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::decimal::Decimal;
+use crate::http::respond::error::ApiError;
+
+/// The most events of each list on a page, and how many there are unless a question says another number.
+const MAX_EVENTS: usize = 500;
+const DEFAULT_EVENTS: usize = 100;
+/// How long an answer can be confirmed by 304. It is shorter than the life of the answer's cursor, which must be of use then.
+const CONFIRMED_MS: i64 = 5 * 60 * 1000;
+
+json_body! {
+    /// Which figure is explained. Events are chosen by the window, the name and the filters.
+    #[schema(example = json!({
+        "figure": "attribution", "start_date": "2024-03-01", "end_date": "2024-03-31", "event_name": "order",
+        "filters": [{"field": "device", "operator": "is", "value": "mobile"}],
+        "model": "last_touch", "level": "identity", "dimension": "source", "value": "google", "limit": 50
+    }))]
+    pub(crate) struct ExplainBody {
+        /// The figure. All but `unique_users` and `sessions` need what the revenue endpoints need.
+        #[schema(value_type = FigureName)]
+        figure: ExplainedFigure = with(read_figure),
+        /// The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today.
+        start_date: Option<String> = optional("a string"),
+        /// The last day. Default: today.
+        end_date: Option<String> = optional("a string"),
+        /// Only events of this name.
+        event_name: Option<String> = optional("a string"),
+        /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
+        #[schema(value_type = Option<Vec<FilterShape>>)]
+        filters: Vec<Filter> = with(filters::read_in_sessions),
+        /// `attribution`: the first touch of the buyer (the default), or the last one before each order.
+        #[schema(value_type = Option<TouchModelName>)]
+        model: Option<TouchModel> = with(read_name),
+        /// `attribution`: the touches of the buyer's account (the default), or its own.
+        #[schema(value_type = Option<EntityLevelName>)]
+        level: Option<EntityLevel> = with(read_name),
+        /// `attribution`: the property of the touch; `source` by default.
+        #[schema(value_type = Option<DimensionName>)]
+        dimension: Option<Dimension> = with(read_name),
+        /// `attribution`: only money under this source, medium or campaign. Default: all.
+        value: Option<String> = optional("a string"),
+        /// The most events of each list.
+        #[schema(value_type = Option<u32>, minimum = 1, maximum = 500, default = 100)]
+        limit: usize = with(read_limit),
+        /// `next` of the page before, with the same other fields; `limit` may differ. It lives for 15 minutes from the first page on, and ends with a
+        /// restart of the server and an erasure: `cursor_expired`.
+        #[schema(max_length = 256)]
+        cursor: Option<String> = optional("a string"),
+    }
+}
+
+/// The figure's name.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "It is the schema of a name.")]
+pub(crate) enum FigureName {
+    UniqueUsers,
+    Sessions,
+    Revenue,
+    Orders,
+    Attribution,
+}
+
+/// The name of an attribution model.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "It is the schema of a name.")]
+pub(crate) enum TouchModelName {
+    FirstTouch,
+    LastTouch,
+}
+
+/// The name of a level of touches.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "It is the schema of a name.")]
+pub(crate) enum EntityLevelName {
+    Account,
+    Identity,
+}
+
+/// The name of a property of a touch.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "It is the schema of a name.")]
+pub(crate) enum DimensionName {
+    Source,
+    Medium,
+    Campaign,
+}
+
+fn read_name<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<T>, ApiError> {
+    fields.parsed(name, &format!("one of {}", T::names().join(", ")), |text| text.parse().ok())
+}
+
+fn read_figure(fields: &Fields<'_>, name: &str) -> Result<ExplainedFigure, ApiError> {
+    read_name(fields, name)?.ok_or_else(|| ApiError::missing(name))
+}
+
+fn read_limit(fields: &Fields<'_>, name: &str) -> Result<usize, ApiError> {
+    let expected = format!("an integer from 1 to {MAX_EVENTS}");
+    match fields.optional::<usize>(name, &expected)? {
+        None => Ok(DEFAULT_EVENTS),
+        Some(limit) if (1..=MAX_EVENTS).contains(&limit) => Ok(limit),
+        Some(limit) => Err(ApiError::parameter(name, format!("`{name}` must be {expected}, not {limit}"))),
+    }
+}
+
+impl ExplainBody {
+    /// Returns the touches, which belong to one figure only.
+    fn attributed(&self) -> Result<Option<AttributedTo>, ApiError> {
+        if self.figure == ExplainedFigure::Attribution {
+            return Ok(Some(AttributedTo {
+                model: self.model.unwrap_or_default(),
+                level: self.level.unwrap_or_default(),
+                dimension: self.dimension.unwrap_or_default(),
+                value: self.value.as_deref().map(Into::into),
+            }));
+        }
+        let given = [
+            ("model", self.model.is_some()),
+            ("level", self.level.is_some()),
+            ("dimension", self.dimension.is_some()),
+            ("value", self.value.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(None),
+            Some((name, _)) => {
+                let message = format!("`{name}` is of the figure attribution, not of {}", self.figure);
+                Err(ApiError::new(ErrorCode::UnsupportedCombination, message).with_param(name))
+            }
+        }
+    }
+
+    /// Returns a hash of everything that a cursor is bound to: all but the page. `sent` is the body, which was read already: its filters are hashed as
+    /// they were sent.
+    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, sent: &[u8]) -> u64 {
+        let sent: Value = serde_json::from_slice(sent).unwrap_or_default();
+        let filters = sent.get("filters").filter(|filters| !filters.is_null()).map(Value::to_string);
+        let mut hash = Xxh3::new();
+        hash.write_u64(project);
+        let question = (self.figure, &self.start_date, &self.end_date, &self.event_name, attributed, filters);
+        hash.write(format!("{question:?}").as_bytes());
+        hash.digest()
+    }
+
+    fn cursor(&self, question: u64) -> Result<Option<ExplainCursor>, ApiError> {
+        let Some(text) = &self.cursor else { return Ok(None) };
+        let wrong = || ApiError::parameter("cursor", "`cursor` is not one of an answer");
+        let cursor = ExplainCursor::parse(text).ok_or_else(wrong)?;
+        if cursor.question != question {
+            let message = "`cursor` is of another question: repeat the fields of the first page";
+            return Err(ApiError::parameter("cursor", message));
+        }
+        Ok(Some(cursor))
+    }
+}
+
+/// Why a figure is what it is.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ExplainAnswer {
+    /// The figure. It is the same on all pages.
+    result: Decimal,
+    /// The events that contribute, the latest first; of one instant, the last recorded one first.
+    rows: Vec<ContributingEvent>,
+    /// Chosen events that are not counted, in the same order.
+    not_counted: Vec<UncountedEvent>,
+    /// The cursor of the next page; null when both lists are done.
+    #[schema(required)]
+    next: Option<String>,
+    /// The last position of the project when the first page was asked for. Later events are on none of the pages.
+    position: Position,
+    /// The project's currency, in which money contributes. Absent if the token may not see money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = String)]
+    currency: Option<String>,
+    /// The first day.
+    start_date: String,
+    /// The last day.
+    end_date: String,
+    /// The timezone of the days.
+    timezone: String,
+}
+
+fn refused(error: ExplainError) -> ApiError {
+    match error {
+        ExplainError::Ask(error) => error.into(),
+        ExplainError::Expired => {
+            let message = "`cursor` lives for 15 minutes, and no longer than the state that it is of: begin with the first page";
+            ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor")
+        }
+    }
+}
+
+/// The events that make up a figure, page by page, and those that are not counted.
+///
+/// `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the revenue of `value`.
+#[utoipa::path(
+    post, path = "/projects/{project_id}/explain", tag = "analytics", operation_id = "explain",
+    params(ProjectPath),
+    request_body = ExplainBody,
+    responses(
+        (status = 200, description = "A page.", body = ExplainAnswer, example = json!({
+            "result": 79.5,
+            "rows": [
+                {"event_id": "ev_5S7Wq2pXk1YcVn0tR8uJ3a", "position": 131, "at": "2024-03-09T10:15:00.000Z", "name": "order",
+                 "identity_id": "id_0aFq3Wv8Jm2LkT5yR7uXcd", "value": -20, "currency": "EUR", "contributes": -20, "why": "touch"},
+                {"event_id": "ev_1dG6hJ9kL2mN4pQ7rS0tUv", "position": 98, "at": "2024-03-02T08:00:00.000Z", "name": "order",
+                 "identity_id": "id_0aFq3Wv8Jm2LkT5yR7uXcd", "value": 99.5, "currency": "EUR", "contributes": 99.5, "why": "touch"}
+            ],
+            "not_counted": [
+                {"event_id": "ev_7bC8dE9fG0hI1jK2lM3nOp", "position": 77, "at": "2024-03-01T12:30:00.000Z", "name": "order",
+                 "identity_id": "id_4xYz5aBc6dEf7gHi8jKl9m", "value": 5, "currency": "XAU", "why": "no_rate"}
+            ],
+            "next": null, "position": 140, "currency": "EUR",
+            "start_date": "2024-03-01", "end_date": "2024-03-31", "timezone": "Europe/Zurich"
+        })),
+        NotModified, QuestionErrors, NotFoundErrors, BodyErrors, GoneErrors,
+    ),
+)]
+pub(crate) async fn explain((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
+    let mut question = ProjectQuestion::<ExplainBody>::read_body(&state, &request, payload, scope, role).await?;
+    if question.parameters.figure.is_of_money() {
+        question.subject.check_money().map_err(|error| error.with_param("figure"))?;
+    }
+    let has_money = question.subject.check_money().is_ok();
+    let filters = std::mem::take(&mut question.parameters.filters);
+    let body = &question.parameters;
+    let (project, figure, attributed) = (question.subject.project, body.figure, body.attributed()?);
+    let predicate = filters::predicate(body.event_name.as_deref(), filters)?.unwrap_or_default();
+    let hash = body.hash(project.0, attributed.as_ref(), question.body());
+    let cursor = body.cursor(hash)?;
+    let window = match &cursor {
+        Some(cursor) => {
+            state.engine.check_explain_place(project, &cursor.place).await.map_err(refused)?;
+            cursor.window
+        }
+        None => question.event_window(body.start_date.as_deref(), body.end_date.as_deref()).await?,
+    };
+    let mut variant = Xxh3::new();
+    variant.write_u64(state.engine.explain_state(project).await?);
+    variant.write_u8(has_money.into());
+    if cursor.is_none() {
+        variant.write_i64(question.calendar.now().0.div_euclid(CONFIRMED_MS));
+    }
+    question.calendar.set_variant(variant.digest());
+    let tag = match question.not_modified(&figure.depends(window)).await? {
+        Ok(not_modified) => return Ok(not_modified),
+        Err(tag) => tag,
+    };
+    let place = cursor.map(|cursor| cursor.place);
+    let asked = ExplainQuestion { figure, attributed, window, predicate, limit: body.limit, place };
+    let explanation = state.engine.explain(project, asked).await.map_err(refused)?;
+    tag.json(&shown(explanation, &question, (hash, window), has_money))
+}
+
+fn shown(
+    explanation: Explanation,
+    question: &ProjectQuestion<'_, ExplainBody>,
+    (hash, window): (u64, Window),
+    has_money: bool,
+) -> ExplainAnswer {
+    let policy = &question.subject.config.policy;
+    let Explanation { result, rows, not_counted, until, next } = explanation;
+    ExplainAnswer {
+        result: Decimal(result),
+        rows: rows.into_iter().map(|event| ContributingEvent::new(event, policy, has_money)).collect(),
+        not_counted: not_counted.into_iter().map(|event| UncountedEvent::new(event, policy, has_money)).collect(),
+        next: next.map(|place| ExplainCursor { question: hash, window, place }.to_text()),
+        position: until,
+        currency: has_money.then(|| policy.currency.to_string()),
+        start_date: window.start.to_string(),
+        end_date: window.end.to_string(),
+        timezone: policy.timezone.name().to_owned(),
+    }
+}
