@@ -12,23 +12,26 @@ mod erased;
 mod export;
 mod failure;
 mod flags;
+mod health;
 mod import;
 mod init;
 mod load;
 mod login;
 mod manage;
 mod output;
+mod reference;
 mod reindex;
 mod runtime;
 mod saved_output;
 mod serve;
+mod service_manager;
 mod show;
 mod verify;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use headcount_storage::private::{self, Narrowed};
 
@@ -54,6 +57,8 @@ enum Command {
     Init(init::InitArgs),
     /// Print the settings in force and where each came from
     Config(show::ConfigArgs),
+    /// Ask the running server whether it is ready: exit code 0 if it is, 1 if not
+    Health(health::HealthArgs),
     /// Print an address that signs a browser in to the running server, once
     Login(login::LoginArgs),
     /// Run a server with sample events in a temporary directory
@@ -92,6 +97,10 @@ enum Command {
     Reindex(reindex::ReindexArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
+    /// Print the completion script of a shell
+    Completions(reference::CompletionsArgs),
+    /// Write the manual pages into a directory
+    Man(reference::ManArgs),
 }
 
 impl Command {
@@ -103,6 +112,7 @@ impl Command {
             Self::Share(_) | Self::Login(_) => true,
             Self::Webhook(_) | Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
             Self::Config(_) | Self::Demo(_) | Self::Backup(_) | Self::Restore(_) | Self::Verify(_) | Self::Load(_) => false,
+            Self::Health(_) | Self::Completions(_) | Self::Man(_) => false,
         }
     }
 }
@@ -130,8 +140,10 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     for variable in unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
         tracing::warn!(variable, "unknown variable; `headcount serve --help` lists the known ones");
     }
-    // Whatever the umask of the shell, files of this process are private.
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    if !matches!(command, Command::Man(_)) {
+        // Whatever the umask of the shell, files of this process are private. Manual pages are for everybody.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    }
     if command.opens_data() {
         narrow(&settings.data_dir);
     }
@@ -152,12 +164,15 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Key(args) => manage::run(&settings, &args),
         Command::Share(args) => manage::run(&settings, &args),
         Command::Login(args) => login::run(&settings, &args),
+        Command::Health(args) => health::run(&settings, &args),
         Command::Token(args) => manage::run(&settings, &args),
         Command::Webhook(args) => manage::run(&settings, &args),
         Command::Privacy(args) => manage::run(&settings, &args),
         Command::AuditLog(args) => manage::audit_log(&settings, &args),
         Command::Reindex(args) => reindex::run(&settings, &args),
         Command::Load(args) => load::run(&args),
+        Command::Completions(args) => reference::complete(Cli::command(), &args),
+        Command::Man(args) => reference::write_pages(Cli::command(), &args),
     }
 }
 
