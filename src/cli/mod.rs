@@ -63,7 +63,7 @@ enum Command {
     Login(login::LoginArgs),
     /// Run a server with sample events in a temporary directory
     Demo(demo::DemoArgs),
-    /// Import events from a file: NDJSON or a web server's access log
+    /// Import events from a file: NDJSON, an export, a web server's access log, or what Umami or GoatCounter export
     Import(import::ImportArgs),
     /// Back up the data directory, of a running server or a stopped one
     Backup(backup::BackupArgs),
