@@ -20,7 +20,6 @@ fi
 root="$(mktemp -d)"
 server=
 finish() {
-  # chroot became the server, so that this is its process.
   if [ -n "$server" ]; then kill -KILL "$server" 2>/dev/null || true; fi
   rm -rf "$root"
 }
@@ -33,10 +32,13 @@ install -d -m 1777 "$root/tmp"
 # The image's environment, on a free port of the loopback address instead of all addresses.
 read -r -a image < <(sed -n 's/^ENV //p' "$here/Dockerfile")
 port="$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
-inside() { env -i "${image[@]}" HEADCOUNT_LISTEN="127.0.0.1:$port" HEADCOUNT_MIN_FREE_BYTES=0 chroot --userspec=65532:65532 "$root" /headcount "$@"; }
+# `exec` makes the server the process itself, not a child of it.
+inside() (
+  exec env -i "${image[@]}" HEADCOUNT_LISTEN="127.0.0.1:$port" HEADCOUNT_MIN_FREE_BYTES=0 \
+    "$(command -v chroot)" --userspec=65532:65532 "$root" /headcount "$@"
+)
 
-env -i "${image[@]}" HEADCOUNT_LISTEN="127.0.0.1:$port" HEADCOUNT_MIN_FREE_BYTES=0 \
-  chroot --userspec=65532:65532 "$root" /headcount serve >"$root/stdout" 2>"$root/stderr" &
+inside serve >"$root/stdout" 2>"$root/stderr" &
 server=$!
 until inside health >/dev/null 2>&1; do
   if ! kill -0 "$server" 2>/dev/null || [ "$SECONDS" -gt "$patience_s" ]; then
