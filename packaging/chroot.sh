@@ -28,19 +28,23 @@ chmod 0755 "$root"
 install -m 0755 "$binary" "$root/headcount"
 install -d -m 0700 -o 65532 -g 65532 "$root/data"
 install -d -m 1777 "$root/tmp"
+# What every container runtime provides (the OCI runtime specification, "Default Devices"). The static glibc has no other source of random numbers.
+install -d "$root/dev"
+mknod -m 0666 "$root/dev/random" c 1 8
+mknod -m 0666 "$root/dev/urandom" c 1 9
 
 # The image's environment, on a free port of the loopback address instead of all addresses.
 read -r -a image < <(sed -n 's/^ENV //p' "$here/Dockerfile")
 port="$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
-# `exec` makes the server the process itself, not a child of it.
-inside() (
+# Replaces the shell that runs it: so the server is a process of this script, and gets its signals.
+inside() {
   exec env -i "${image[@]}" HEADCOUNT_LISTEN="127.0.0.1:$port" HEADCOUNT_MIN_FREE_BYTES=0 \
     "$(command -v chroot)" --userspec=65532:65532 "$root" /headcount "$@"
-)
+}
 
 inside serve >"$root/stdout" 2>"$root/stderr" &
 server=$!
-until inside health >/dev/null 2>&1; do
+until (inside health) >/dev/null 2>&1; do
   if ! kill -0 "$server" 2>/dev/null || [ "$SECONDS" -gt "$patience_s" ]; then
     cat "$root/stdout" "$root/stderr" >&2
     exit 1
@@ -60,7 +64,7 @@ curl --fail --silent --show-error "$url/" --output /dev/null
 kill -TERM "$server"
 wait "$server"
 server=
-if inside health >/dev/null 2>&1; then
+if (inside health) >/dev/null 2>&1; then
   printf 'health says that a stopped server is ready\n' >&2
   exit 1
 fi
