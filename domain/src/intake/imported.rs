@@ -24,7 +24,7 @@ pub struct ImportedVisitor {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct ImportedLine<'a> {
     #[serde(borrow, rename = "_import")]
     import: Option<&'a RawValue>,
 }
@@ -54,7 +54,7 @@ impl ImportedVisitor {
         if memchr::memmem::find(event, FIELD.as_bytes()).is_none() {
             return Ok(Self::default());
         }
-        let Ok(Event { import: Some(import) }) = serde_json::from_slice(event) else { return Ok(Self::default()) };
+        let Ok(ImportedLine { import: Some(import) }) = serde_json::from_slice(event) else { return Ok(Self::default()) };
         let fields: Fields<'_> = serde_json::from_str(import.get())
             .map_err(|error| Invalid::parameter(FIELD, format!("`{FIELD}` is not an object of known fields: {error}")))?;
         let device = device(given(fields.device.as_ref()))?;
