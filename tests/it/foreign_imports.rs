@@ -112,3 +112,34 @@ fn a_killed_import_of_goatcounter_counts_what_the_file_has() {
     server.kill();
     assert_counts(&server, 0);
 }
+
+#[test]
+fn only_an_import_says_what_is_known_about_a_visitor() {
+    let server = TestServer::start();
+    let project = server.initial("project_id");
+    let event = |id: &str, import: serde_json::Value| json!({"name": "pageview", "anonymous_id": id, "_import": import});
+    let known = json!({"location_country": "CH", "browser": "Firefox", "device": "tablet"});
+    let token = server.initial("api_token");
+    let public = Call::post("/i").header("x-service-pk", server.initial("public_key")).json(&event("public", known.clone()));
+    server.send(&public).ok(202);
+    let track = Call::post(format!("/projects/{project}/track")).bearer(token).json(&event("server", known.clone()));
+    server.send(&track).ok(202);
+    let events =
+        json!({"events": [event("a", known), event("b", json!({"device": "bot"})), event("c", json!({"device": "phone"}))]});
+    let import = Call::post(format!("/projects/{project}/import")).bearer(token).json(&events);
+    let answer = server.send(&import).ok(202);
+    assert_eq!(
+        (&answer["recorded"], &answer["dropped"], &answer["errors"][0]["index"]),
+        (&json!(1), &json!(1), &json!(2)),
+        "{answer}"
+    );
+    assert_eq!(answer["errors"][0]["param"], "_import.device", "{answer}");
+    for (field, expected) in [("location_country", "CH"), ("browser", "Firefox"), ("device", "tablet")] {
+        let body = json!({"start_date": "2023-06-01", "group_by": field});
+        let aggregate = Call::post(format!("/projects/{project}/analytics/aggregate")).bearer(token).json(&body);
+        let answer = server.send(&aggregate).ok(200);
+        let rows = answer["rows"].as_array().unwrap();
+        let count = rows.iter().find(|row| row["value"] == expected).map(|row| &row["count"]);
+        assert_eq!(count, Some(&json!(1)), "{field}: {answer}");
+    }
+}
