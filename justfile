@@ -34,6 +34,19 @@ browser:
 segment: browser
     cd tests/segment && npm ci --ignore-scripts && npm test
 
+# Check the systemd unit, the proxies and the Grafana boards.
+packaging:
+    cargo build --bin headcount
+    bash packaging/check.sh target/debug/headcount
+
+# Build the static binary, as the Dockerfile does, and serve with it in an empty root directory.
+static:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    target="$(rustc -vV | sed -n 's/^host: //p')"
+    RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --profile dist --bin headcount --target "$target"
+    bash packaging/chroot.sh "target/$target/dist/headcount"
+
 # Compare the domain with the naive model on 5,000 random histories.
 histories trials="5000":
     HEADCOUNT_TRIALS={{trials}} cargo test --release -p headcount-domain --test against_model -- --nocapture

@@ -135,10 +135,15 @@ impl Client {
 
     /// Creates a client of the server at `url`, which must be plain HTTP.
     pub(crate) fn with(url: &str, token: &str) -> Result<Self, Failure> {
+        Self::with_timeout(url, token, TIMEOUT)
+    }
+
+    /// As [`Client::with`], with another timeout of each request.
+    fn with_timeout(url: &str, token: &str, timeout: Duration) -> Result<Self, Failure> {
         if !url.starts_with("http://") {
             return Err(Failure(format!("--url must begin with http:// (it is meant for this machine or network), not {url:?}")));
         }
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(TIMEOUT)).build().into();
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(timeout)).build().into();
         Ok(Self { agent, url: url.trim_end_matches('/').to_owned(), authorization: format!("Bearer {token}") })
     }
 
@@ -261,6 +266,16 @@ impl Client {
     fn unreachable(&self, error: &ureq::Error) -> Failure {
         Failure(format!("no answer from {}: {error}", self.url))
     }
+}
+
+/// Checks that the server at `url`, or the one on the data directory, is ready.
+pub(crate) fn check_ready(url: Option<&str>, settings: &Settings, timeout: Duration) -> Result<(), Failure> {
+    let url = url.map_or_else(|| url_of(settings), str::to_owned);
+    // Readiness needs no token, so none is sent.
+    let client = Client::with_timeout(&url, "", timeout)?;
+    let response = read_response(client.agent.get(format!("{}/readyz", client.url)).call());
+    let response = response.map_err(|error| client.unreachable(&error))?;
+    client.parse::<serde::de::IgnoredAny>("/readyz", &response).map(drop)
 }
 
 /// The URL of the server on the data directory.

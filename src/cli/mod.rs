@@ -12,6 +12,7 @@ mod erased;
 mod export;
 mod failure;
 mod flags;
+mod health;
 mod import;
 mod init;
 mod load;
@@ -19,17 +20,19 @@ mod login;
 mod manage;
 mod openapi;
 mod output;
+mod reference;
 mod reindex;
 mod runtime;
 mod saved_output;
 mod serve;
+mod service_manager;
 mod show;
 mod verify;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use headcount_storage::private::{self, Narrowed};
 
@@ -57,11 +60,13 @@ enum Command {
     Config(show::ConfigArgs),
     /// Print the OpenAPI document of the interface, as `/openapi.json` answers it
     Openapi,
+    /// Ask the running server whether it is ready: exit code 0 if it is, 1 if not
+    Health(health::HealthArgs),
     /// Print an address that signs a browser in to the running server, once
     Login(login::LoginArgs),
     /// Run a server with sample events in a temporary directory
     Demo(demo::DemoArgs),
-    /// Import events from a file: NDJSON or a web server's access log
+    /// Import events from a file: NDJSON, an export, a web server's access log, or what Umami or GoatCounter export
     Import(import::ImportArgs),
     /// Back up the data directory, of a running server or a stopped one
     Backup(backup::BackupArgs),
@@ -95,6 +100,10 @@ enum Command {
     Reindex(reindex::ReindexArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
+    /// Print the completion script of a shell
+    Completions(reference::CompletionsArgs),
+    /// Write the manual pages into a directory
+    Man(reference::ManArgs),
 }
 
 impl Command {
@@ -112,6 +121,7 @@ impl Command {
             | Self::Restore(_)
             | Self::Verify(_)
             | Self::Load(_) => false,
+            Self::Health(_) | Self::Completions(_) | Self::Man(_) => false,
         }
     }
 }
@@ -139,8 +149,10 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
     for variable in unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
         tracing::warn!(variable, "unknown variable; `headcount serve --help` lists the known ones");
     }
-    // Whatever the umask of the shell, files of this process are private.
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    if !matches!(command, Command::Man(_)) {
+        // Whatever the umask of the shell, files of this process are private. Manual pages are for everybody.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    }
     if command.opens_data() {
         narrow(&settings.data_dir);
     }
@@ -162,12 +174,15 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Key(args) => manage::run(&settings, &args),
         Command::Share(args) => manage::run(&settings, &args),
         Command::Login(args) => login::run(&settings, &args),
+        Command::Health(args) => health::run(&settings, &args),
         Command::Token(args) => manage::run(&settings, &args),
         Command::Webhook(args) => manage::run(&settings, &args),
         Command::Privacy(args) => manage::run(&settings, &args),
         Command::AuditLog(args) => manage::audit_log(&settings, &args),
         Command::Reindex(args) => reindex::run(&settings, &args),
         Command::Load(args) => load::run(&args),
+        Command::Completions(args) => reference::complete(Cli::command(), &args),
+        Command::Man(args) => reference::write_pages(Cli::command(), &args),
     }
 }
 

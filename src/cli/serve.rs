@@ -10,6 +10,7 @@ use headcount_actors::{Engine, EngineConfig};
 use super::failure::Failure;
 use super::init::{self, FirstArgs};
 use super::runtime::{runtime, stop_signal};
+use super::service_manager::ServiceManager;
 use super::{client, import, login};
 use crate::config::Settings;
 use crate::open_files;
@@ -62,7 +63,13 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
         println!("{}", login::first(&engine, &credentials.api_token, &base_url)?);
     }
     tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
-    stop.await;
+    let manager = ServiceManager::of_process();
+    manager.ready(&server.url());
+    tokio::select! {
+        () = stop => {}
+        () = manager.keep_alive(&engine) => {}
+    }
+    manager.stopping();
     client::remove_address(&settings.data_dir);
     shut_down(server, engine).await;
     Ok(ExitCode::SUCCESS)

@@ -10,13 +10,14 @@
 //! is migrated by the steps in `MIGRATIONS`, one version at a time; the file is rewritten after each.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use crate::files::{self, PRIVATE_FILE, create_private_dir, write_atomically};
+use crate::random::fill_random;
 
 /// The layout that this program writes.
 pub const LAYOUT_VERSION: u32 = 1;
@@ -46,7 +47,7 @@ impl Incarnation {
     /// The operating system's error.
     pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 16];
-        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        fill_random(&mut bytes)?;
         Ok(Self(u128::from_le_bytes(bytes)))
     }
 

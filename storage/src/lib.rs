@@ -26,6 +26,7 @@ pub mod pace;
 mod parallel;
 pub mod priority;
 pub mod private;
+mod random;
 mod sstable;
 pub mod starts;
 pub mod store;

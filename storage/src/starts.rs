@@ -11,11 +11,11 @@
 //! A position and the number of the start in which it was seen do: the list of the copy lacks the number, or its next start began
 //! before the position. Backups have no such file, so a restored directory begins a list of its own. Rebuilds leave it as it is.
 
-use std::fs::File as Random;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use crate::files::{self, PRIVATE_FILE, write_atomically};
+use crate::random::fill_random;
 
 const FILE_NAME: &str = "starts";
 const DAMAGED_NAME: &str = "starts.damaged";
@@ -48,7 +48,7 @@ impl Starts {
     pub fn begin(dir: &Path, last_position: u64) -> io::Result<Self> {
         let path = dir.join(FILE_NAME);
         let mut bytes = [0; 8];
-        Random::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        fill_random(&mut bytes)?;
         let present = Start { number: u64::from_le_bytes(bytes), after: last_position };
         let without = |error: io::Error| {
             tracing::warn!(%error, path = %path.display(), "the list of starts can't be kept; cursors will expire at the next start");

@@ -254,3 +254,33 @@ fn terminate(mut child: Child) -> Option<i32> {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn completions_and_manual_pages_have_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    for (shell, expected) in [
+        ("bash", "complete -F _headcount"),
+        ("zsh", "#compdef headcount"),
+        ("fish", "complete -c headcount"),
+        ("elvish", "edit:completion:arg-completer[headcount]"),
+        ("powershell", "Register-ArgumentCompleter"),
+    ] {
+        let (script, errors) = printed(&run("completions", dir.path(), &[shell]));
+        assert!(script.contains(expected) && script.contains("audit-log"), "{shell}: {errors}");
+    }
+    let unknown = run("completions", dir.path(), &["tcsh"]);
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+
+    let pages = dir.path().join("share/man1");
+    for _ in 0..2 {
+        assert!(run("man", dir.path(), &[pages.to_str().unwrap()]).status.success(), "written over, too");
+    }
+    for page in ["headcount.1", "headcount-serve.1", "headcount-project-create.1", "headcount-man.1"] {
+        let text = fs::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(".TH headcount") && text.contains(".SH OPTIONS"), "{page}: {text}");
+    }
+    let taken = dir.path().join("taken");
+    fs::write(&taken, "").unwrap();
+    let (_, errors) = printed(&run("man", dir.path(), &[taken.to_str().unwrap()]));
+    assert!(errors.contains("taken: "), "{errors}");
+}

@@ -54,6 +54,7 @@ mod export;
 mod exported_histories;
 mod fields;
 mod figures;
+mod foreign_imports;
 mod geo;
 mod histories;
 mod ingestion;

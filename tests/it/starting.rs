@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -22,9 +23,19 @@ struct Held {
 }
 
 fn serve(dir: &Path, address: SocketAddr) -> Child {
+    serve_with(dir, address, &[])
+}
+
+fn serve_with(dir: &Path, address: SocketAddr, environment: &[(&str, &str)]) -> Child {
     let mut command = command("serve", dir);
+    command.envs(environment.iter().copied());
     command.args(["--shards", "2", "--min-free-bytes", "1MiB", "--listen", &address.to_string()]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn health(dir: &Path, address: SocketAddr) -> (Option<i32>, String) {
+    let output = command("health", dir).args(["--listen", &address.to_string()]).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
 fn free_address() -> SocketAddr {
@@ -33,12 +44,16 @@ fn free_address() -> SocketAddr {
 
 impl Held {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(environment: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         // Made before, so that the directory is one of ours when the pipe is in it.
         assert!(command("init", dir.path()).stdout(Stdio::null()).status().unwrap().success());
         mknodat(CWD, dir.path().join("dead-letters.ndjson"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let address = free_address();
-        let child = serve(dir.path(), address);
+        let child = serve_with(dir.path(), address, environment);
         Self { child, address, dir }
     }
 
@@ -100,6 +115,55 @@ fn a_server_that_starts_answers_and_says_that_it_is_not_ready() {
     assert_eq!(held.ask(&Call::get("/readyz")).ok(200)["status"], "ok");
     assert_eq!(held.ask(&Call::get("/nothing")).status, 404);
     assert!(held.terminate().success());
+}
+
+#[test]
+fn health_says_whether_the_server_is_ready() {
+    let mut held = Held::start();
+    held.ask(&Call::get("/healthz")).ok(200);
+    let (code, said) = health(held.dir.path(), held.address);
+    assert!(code == Some(1) && said.contains("503 overloaded: the server is starting"), "{code:?} {said}");
+    held.release();
+    assert_eq!(health(held.dir.path(), held.address), (Some(0), "ready\n".to_owned()));
+    // The file in the data directory has the address.
+    assert_eq!(health(held.dir.path(), free_address()), (Some(0), "ready\n".to_owned()));
+    assert!(held.terminate().success());
+    let (code, said) = health(held.dir.path(), held.address);
+    assert!(code == Some(1) && said.contains("no answer from http://"), "{code:?} {said}");
+}
+
+#[test]
+fn health_waits_only_so_long() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let output = command("health", dir.path()).args(["--url", &url, "--timeout", "50ms"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("timeout"), "{output:?}");
+}
+
+#[test]
+fn the_service_manager_hears_of_the_server_once_it_is_ready() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    let mut held = Held::start_with(&[("NOTIFY_SOCKET", path.to_str().unwrap()), ("WATCHDOG_USEC", "200000")]);
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let receive = || {
+        let mut buffer = [0; 256];
+        let read = socket.recv(&mut buffer).expect("a message");
+        String::from_utf8_lossy(&buffer[..read]).into_owned()
+    };
+    held.ask(&Call::get("/healthz")).ok(200);
+    socket.set_nonblocking(true).unwrap();
+    assert!(socket.recv(&mut [0; 256]).is_err(), "it is not ready yet");
+    socket.set_nonblocking(false).unwrap();
+    held.release();
+    assert_eq!(receive(), format!("READY=1\nSTATUS=serving http://{}", held.address));
+    assert_eq!([receive(), receive()], ["WATCHDOG=1", "WATCHDOG=1"]);
+    assert!(held.terminate().success());
+    let last = std::iter::repeat_with(receive).find(|message| message != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1\nSTATUS=stopping"));
 }
 
 #[test]

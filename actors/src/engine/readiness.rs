@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::handle::Engine;
+use super::shard_client::AskError;
 use crate::shard::Condition;
 
 /// Checkpoints that don't fail may hang: that is assumed after this many intervals without one, and at least this time.
@@ -36,7 +37,15 @@ impl Engine {
                 _ => format!("partition {partition} is being rebuilt"),
             });
         }
-        self.inner.shards.check().await
+        self.inner.shards.check().await.map_err(|error| match error {
+            AskError::Busy => "too many questions are waiting".to_owned(),
+            _ => "a shard does not answer".to_owned(),
+        })
+    }
+
+    /// Whether a shard fails to answer although its turn has come. Unlike the reasons of [`Engine::ready`], a restart cures that.
+    pub async fn is_stalled(&self) -> bool {
+        !matches!(self.inner.shards.check().await, Ok(()) | Err(AskError::Busy))
     }
 
     /// Why the next start would have more to replay than it should, if so.

@@ -116,13 +116,11 @@ impl ShardClient {
     /// Checks that each shard answers.
     ///
     /// # Errors
-    /// The reason, in words.
-    pub(super) async fn check(&self) -> Result<(), String> {
+    /// [`AskError::Busy`] if no question can wait now, [`AskError::NoAnswer`] if a shard does not answer.
+    pub(super) async fn check(&self) -> Result<(), AskError> {
         for shard in &self.addresses {
-            let Some(place) = self.gate.take(1) else { return Err("too many questions are waiting".to_owned()) };
-            if send(shard, None, place, |_| Ok(())).wait().await.is_err() {
-                return Err("a shard does not answer".to_owned());
-            }
+            let place = self.gate.take(1).ok_or(AskError::Busy)?;
+            send(shard, None, place, |_| Ok(())).wait().await?;
         }
         Ok(())
     }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use headcount_archive::export::parse_row;
+use headcount_domain::agent::Agent;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Event;
+use headcount_domain::intake::imported::ImportedVisitor;
 use headcount_domain::intake::pinned::admit_pinned;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::{Invalid, Submission};
@@ -42,6 +44,17 @@ impl Engine {
         submission: &Submission<'_>,
         origin: &Origin<'_>,
     ) -> Result<Prepared, Refusal> {
+        self.prepare_visit(policy, submission, origin, &ImportedVisitor::default())
+    }
+
+    /// As [`Engine::prepare_submission`]. What is known about an imported visitor wins over what the request says.
+    fn prepare_visit(
+        &self,
+        policy: &Policy,
+        submission: &Submission<'_>,
+        origin: &Origin<'_>,
+        imported: &ImportedVisitor,
+    ) -> Result<Prepared, Refusal> {
         let now = self.clock().now();
         let salt = self.secrets().salt(now).map_err(|error| {
             tracing::error!(%error, "no salt for today's visitors");
@@ -55,24 +68,32 @@ impl Engine {
                 (user_agent.or(origin.user_agent), address.or(origin.address), country)
             }
         };
+        let country = imported.country.or(country);
         let user_agent = user_agent.map(|user_agent| cut_bytes(user_agent, MAX_AGENT_BYTES));
-        let verdict = with_agent(user_agent.unwrap_or_default(), |agent| {
+        let admit_from = |agent: &Agent| {
             let client =
                 Client { sender: origin.sender, address, user_agent, country, agent, gpc: origin.gpc, dnt: origin.dnt, salt };
             admit(submission, policy, &client, now)
-        })?;
-        Ok(Prepared { verdict })
+        };
+        let verdict = match &imported.agent {
+            Some(agent) => admit_from(agent),
+            None => with_agent(user_agent.unwrap_or_default(), admit_from),
+        };
+        Ok(Prepared { verdict: verdict? })
     }
 
     /// Prepares an event to be imported. A row of an export keeps what was decided about it when it was recorded; no policy applies to it again.
-    /// Anything else is an event that a server sends.
+    /// Anything else is an event that a server sends, and may say in `_import` what is known about its visitor.
     ///
     /// # Errors
     /// As [`Engine::prepare`], and if the row doesn't fit the project's timezone or currencies.
     pub fn prepare_import(&self, policy: &Policy, json: &[u8]) -> Result<Prepared, Refusal> {
         let Some(row) = parse_row(json, policy.project)? else {
             return match json.len() {
-                0..=MAX_EVENT_BYTES => self.prepare(policy, json, &Origin::SERVER),
+                0..=MAX_EVENT_BYTES => {
+                    let submission = Submission::parse(json)?;
+                    self.prepare_visit(policy, &submission, &Origin::SERVER, &ImportedVisitor::read(json)?)
+                }
                 long => {
                     let message = format!("the event has {long} bytes; at most {MAX_EVENT_BYTES} are allowed");
                     Err(Refusal::Invalid(Invalid { code: "event_too_large", param: None, message }))

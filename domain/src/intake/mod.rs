@@ -4,6 +4,7 @@ pub mod admission;
 pub mod country;
 pub mod event;
 pub mod fields;
+pub mod imported;
 mod metadata_bounds;
 pub mod pinned;
 pub mod plain_json;

@@ -10,6 +10,7 @@ use super::journal::{Journal, JournalError};
 use super::lines::{Opening, Place};
 use super::report::Reporter;
 use super::source_file::SourceFile;
+use super::tables::Tables;
 use crate::cli::client::ServerFlags;
 use crate::cli::failure::Failure;
 use crate::cli::runtime::since_epoch;
@@ -25,7 +26,7 @@ pub(crate) struct ImportArgs {
     /// Format of the lines
     #[arg(long, value_enum, default_value = "ndjson")]
     format: Format,
-    /// Host name of the site, to complete the paths of an access log to URLs
+    /// Host name of the site, to complete the paths of an access log or another product's export to URLs
     #[arg(long, value_name = "HOST")]
     hostname: Option<String>,
     /// Import every request of an access log, not only successful page views
@@ -130,7 +131,9 @@ impl ImportArgs {
         } else {
             if let Some(mut journal) = Journal::find(data_dir, &file).map_err(unusable)? {
                 let earlier = journal.resume(log_position).map_err(unusable)?;
-                if file.has_boundary(earlier.from).map_err(|error| self.unreadable(&error))? {
+                // Places in the tables of others are not places in the file. Who continues them skips what was imported.
+                let is_foreign = matches!(self.format.tables(), Tables::Foreign(_));
+                if is_foreign || file.has_boundary(earlier.from).map_err(|error| self.unreadable(&error))? {
                     return Ok(ResumePoint { from: earlier.from, sent_until: earlier.sent_until, journal: Some(journal) });
                 }
                 let file = self.file.display();
@@ -169,8 +172,8 @@ impl ImportArgs {
     /// How the file is opened. `reporter` learns where it begins.
     pub(super) fn opening(&self, from: Place, reporter: &mut Reporter) -> Opening {
         let (file, follow, is_whole) = (self.file.clone(), self.follow, self.format.is_whole());
-        let may_be_table = self.format == Format::Ndjson;
-        Opening { file, from, follow, is_whole, may_be_table, progress: reporter.begin_file(from) }
+        let tables = self.format.tables();
+        Opening { file, from, follow, is_whole, tables, progress: reporter.begin_file(from) }
     }
 
     /// Creates the reporter of an import with these flags.
@@ -180,6 +183,9 @@ impl ImportArgs {
         };
         if self.refused.as_ref().is_some_and(same) {
             return Err(Failure("--refused names the file that is imported".into()));
+        }
+        if self.as_new && self.format != Format::Ndjson {
+            return Err(Failure("--as-new is for what `export` wrote".into()));
         }
         let is_endless = self.is_stream() || self.follow;
         let total = if is_endless { None } else { self.file.metadata().ok().map(|metadata| metadata.len()) };

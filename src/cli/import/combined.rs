@@ -176,25 +176,24 @@ impl LogEntry<'_> {
         self.method.as_deref() == Some("GET") && answered && self.target.as_deref().is_some_and(is_page)
     }
 
-    /// Writes the event, in the format of `POST /track`.
-    pub(crate) fn write_event(&self, hostname: Option<&str>, json: &mut Vec<u8>) -> serde_json::Result<()> {
+    /// The event, in the format of `POST /track`.
+    pub(crate) fn event<'e>(&'e self, hostname: Option<&'e str>) -> impl Serialize + use<'e> {
         let host = hostname.or(self.host);
         let url = match (self.target.as_deref(), host) {
             (Some(path), Some(host)) if path.starts_with('/') => Some(Cow::Owned(format!("https://{host}{path}"))),
             (target, _) => target.map(Cow::Borrowed),
         };
         let metadata = Metadata { method: self.method.as_deref(), status: self.status, size: self.size_bytes };
-        let event = Pageview {
+        Pageview {
             name: "pageview",
             timestamp: self.at.0,
-            url: url.as_deref(),
+            url,
             hostname: host,
             referrer: self.referrer.as_deref(),
             user_agent: self.agent.as_deref(),
             ip: self.address,
             metadata,
-        };
-        serde_json::to_writer(json, &event)
+        }
     }
 }
 
@@ -203,7 +202,7 @@ struct Pageview<'e> {
     name: &'static str,
     timestamp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<&'e str>,
+    url: Option<Cow<'e, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hostname: Option<&'e str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -337,9 +336,8 @@ mod tests {
     #[test]
     fn the_event_has_the_shape_of_track() {
         let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" 200 5 "http://r.com/" "agent""#;
-        let mut json = Vec::new();
-        parse(line).unwrap().write_event(Some("x.com"), &mut json).unwrap();
+        let json = serde_json::to_string(&parse(line).unwrap().event(Some("x.com"))).unwrap();
         let expected = r#"{"name":"pageview","timestamp":1431857103000,"url":"https://x.com/a?b","hostname":"x.com","referrer":"http://r.com/","user_agent":"agent","ip":"1.2.3.4","metadata":{"method":"GET","status":200,"size":5}}"#;
-        assert_eq!(String::from_utf8(json).unwrap(), expected);
+        assert_eq!(json, expected);
     }
 }

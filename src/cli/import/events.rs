@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use headcount_domain::intake::submission::Invalid;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::combined;
+use super::foreign::{ForeignEvent, Record};
 use super::lines::{Block, Place};
-use super::tables::{MAX_LINE_BYTES, REFUSED};
+use super::tables::{MAX_LINE_BYTES, REFUSED, Tables};
+use super::{combined, goatcounter, umami};
 use crate::http::resources::events::ingest::IMPORT_LIMIT_BYTES;
 
 /// The format of a file's lines.
@@ -20,6 +21,10 @@ pub(crate) enum Format {
     Ndjson,
     /// Access log of a web server, in the common or combined format
     Combined,
+    /// `website_event.csv` of Umami: the export of Umami Cloud, or the table of your own database
+    Umami,
+    /// Version 2 of GoatCounter's CSV export
+    Goatcounter,
 }
 
 impl Format {
@@ -28,7 +33,17 @@ impl Format {
     pub(crate) fn is_whole(self) -> fn(&[u8]) -> bool {
         match self {
             Format::Ndjson => |line| serde_json::from_slice::<&RawValue>(line).is_ok(),
-            Format::Combined => |_| false,
+            Format::Combined | Format::Umami | Format::Goatcounter => |_| false,
+        }
+    }
+
+    /// Which tables a file of this format may be.
+    pub(crate) fn tables(self) -> Tables {
+        match self {
+            Format::Ndjson => Tables::Exports,
+            Format::Combined => Tables::Never,
+            Format::Umami => Tables::Foreign(umami::TABLE),
+            Format::Goatcounter => Tables::Foreign(goatcounter::TABLE),
         }
     }
 }
@@ -38,7 +53,7 @@ impl Format {
 pub(crate) struct Reading {
     /// The format.
     pub(crate) format: Format,
-    /// The host that the paths of an access log belong to.
+    /// The host that paths belong to.
     pub(crate) hostname: Option<String>,
     /// Whether all requests of an access log are read, not only successful page views.
     pub(crate) all: bool,
@@ -79,7 +94,7 @@ pub(crate) struct Events {
     pub(crate) spans: Vec<(Range<usize>, u64)>,
     /// Lines that are not events.
     pub(crate) refused: Vec<RefusedLine>,
-    /// The number of requests that were skipped: assets and errors.
+    /// The number of lines that were skipped: requests for assets, errors, measurements.
     pub(crate) skipped: u64,
 }
 
@@ -125,6 +140,11 @@ impl Reading {
                     self.read_request(&bytes[span], line, tags, &mut events);
                 }
             }
+            (Format::Umami | Format::Goatcounter, tags) => {
+                for (span, line) in lines {
+                    self.read_record(&bytes[span], line, tags, &mut events);
+                }
+            }
         }
         events
     }
@@ -152,6 +172,31 @@ impl Reading {
         });
     }
 
+    /// Reads a record of another product's table, as a line of JSON.
+    fn read_record(&self, line: &[u8], number: u64, tags: Option<&Tags>, events: &mut Events) {
+        let refuse = |message: String| RefusedLine { line: number, code: Cow::Borrowed("invalid_record"), message };
+        if let Some(why) = line.strip_prefix(&[REFUSED]) {
+            return events.refused.push(refuse(String::from_utf8_lossy(why).into_owned()));
+        }
+        let record = match serde_json::from_slice::<Record>(line) {
+            Ok(record) => record,
+            Err(error) => return events.refused.push(refuse(error.to_string())),
+        };
+        match self.convert(&record) {
+            Ok(Some(event)) => events.push(number, |json| write_event(&event, number, tags, json)),
+            Ok(None) => events.skipped += 1,
+            Err(why) => events.refused.push(refuse(why)),
+        }
+    }
+
+    fn convert<'r>(&'r self, record: &'r Record) -> Result<Option<ForeignEvent<'r>>, String> {
+        let hostname = self.hostname.as_deref();
+        match self.format {
+            Format::Goatcounter => goatcounter::event(record, hostname),
+            _ => umami::event(record, hostname),
+        }
+    }
+
     fn read_request(&self, line: &[u8], number: u64, tags: Option<&Tags>, events: &mut Events) {
         let text = String::from_utf8_lossy(line);
         let entry = match combined::parse(&text) {
@@ -165,15 +210,19 @@ impl Reading {
             events.skipped += 1;
             return;
         }
-        events.push(number, |json| {
-            let start = json.len();
-            // Writing plain fields into memory can't fail; a truncated object would be refused as an event.
-            let _ = entry.write_event(self.hostname.as_deref(), json);
-            if let Some(tags) = tags {
-                let event = json.split_off(start);
-                write_tagged(&event, &format!("{}:{number}", tags.prefix), json);
-            }
-        });
+        let event = entry.event(self.hostname.as_deref());
+        events.push(number, |json| write_event(&event, number, tags, json));
+    }
+}
+
+/// Writes the event of a line, with an `external_id` if it has none and gets one.
+fn write_event(event: &impl Serialize, number: u64, tags: Option<&Tags>, json: &mut Vec<u8>) {
+    let start = json.len();
+    // Writing plain fields into memory can't fail; a truncated object would be refused as an event.
+    let _ = serde_json::to_writer(&mut *json, event);
+    if let Some(tags) = tags {
+        let event = json.split_off(start);
+        write_tagged(&event, &format!("{}:{number}", tags.prefix), json);
     }
 }
 

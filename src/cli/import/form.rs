@@ -81,7 +81,7 @@ impl Recognized {
         if names.len() > 1 && names.iter().all(|name| is_name(name)) {
             return Err(io::Error::other(format!(
                 "its first line is a header of CSV without `{VERSION_FIELD}`: `import` reads the CSV and Parquet files that `export` \
-                 writes, lines of JSON as for `POST /track`, and access logs (--format combined)"
+                 writes, lines of JSON as for `POST /track`, and with --format access logs and the CSV of Umami and GoatCounter"
             )));
         }
         Ok(Form::Lines)

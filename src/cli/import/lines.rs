@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::form::{Form, Recognized};
 use super::progress::Progress;
-use super::tables::{AsJson, CsvRecords, MAX_LINE_BYTES, ParquetRows};
+use super::tables::{AsJson, CsvRecords, MAX_LINE_BYTES, ParquetRows, Tables};
 
 /// The size of a block, unless its first line is longer.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -62,8 +62,8 @@ pub(crate) struct Opening {
     pub(crate) follow: bool,
     /// Tests whether a last line without an end is complete. Not called for pipes and compressed files, which can't grow.
     pub(crate) is_whole: fn(&[u8]) -> bool,
-    /// Whether the file may be a table that `export` wrote.
-    pub(crate) may_be_table: bool,
+    /// Which tables the file may be.
+    pub(crate) tables: Tables,
     /// The progress to update.
     pub(crate) progress: Arc<Progress>,
 }
@@ -103,7 +103,7 @@ struct Follow {
 impl Blocks {
     /// Opens the input. Blocks until a pipe has its first line.
     pub(crate) fn open(opening: Opening) -> io::Result<Self> {
-        let Opening { file: path, mut from, follow, is_whole, may_be_table, progress } = opening;
+        let Opening { file: path, mut from, follow, is_whole, tables, progress } = opening;
         let mut plain = None;
         let source: Box<dyn Read + Send> = if path == Path::new("-") {
             Box::new(io::stdin())
@@ -114,12 +114,16 @@ impl Blocks {
         };
         let counted = Counted { source, progress: Arc::clone(&progress) };
         let recognized = Recognized::of(BufReader::with_capacity(256 << 10, counted))?;
-        let form = if may_be_table { recognized.form()? } else { Form::Lines };
+        let form = match tables {
+            Tables::Exports => recognized.form()?,
+            Tables::Never => Form::Lines,
+            Tables::Foreign(_) => Form::Csv,
+        };
         let Recognized { reader, is_packed, .. } = recognized;
         let is_plain = !is_packed && form == Form::Lines;
         let mut reader: Box<dyn Read + Send> = match form {
             Form::Lines => Box::new(reader),
-            Form::Csv => Box::new(AsJson::new(CsvRecords::new(reader))),
+            Form::Csv => Box::new(AsJson::new(CsvRecords::new(reader, tables))),
             Form::Parquet if plain.is_some() && !is_packed => {
                 Box::new(AsJson::new(ParquetRows::open(&path, Arc::clone(&progress))?))
             }
@@ -350,7 +354,7 @@ mod tests {
 
     fn opening(path: &Path, from: Place) -> Opening {
         let progress = Arc::default();
-        Opening { file: path.to_owned(), from, follow: false, is_whole: |_| true, may_be_table: false, progress }
+        Opening { file: path.to_owned(), from, follow: false, is_whole: |_| true, tables: Tables::Never, progress }
     }
 
     fn blocks(path: &Path, from: Place) -> Vec<Block> {

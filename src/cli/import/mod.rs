@@ -1,4 +1,4 @@
-//! `headcount import`: events from lines of JSON, from what `export` writes, or from a web server's access log.
+//! `headcount import`: events from lines of JSON, from what `export` writes, from a web server's access log, or from the exports of other products.
 //!
 //! Every line is recorded exactly once, even if the import is killed and repeated: see [`journal`]. An import of a file that grew
 //! continues where the last one stopped: see [`source_file`].
@@ -7,7 +7,11 @@ mod args;
 mod combined;
 mod embedded;
 mod events;
+mod foreign;
+#[cfg(test)]
+mod foreign_tests;
 mod form;
+mod goatcounter;
 mod journal;
 mod lines;
 mod pipeline;
@@ -22,6 +26,7 @@ mod table_tests;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod umami;
 
 use std::process::ExitCode;
 

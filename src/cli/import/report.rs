@@ -34,7 +34,7 @@ pub(crate) struct Summary {
     pub(crate) duplicates: u64,
     /// Events that the project's policy dropped.
     pub(crate) dropped: u64,
-    /// Requests of an access log that are not successful page views.
+    /// Requests of an access log that are not successful page views, and records of other products that are no events.
     pub(crate) skipped: u64,
     /// Lines that are not valid events.
     pub(crate) refused: u64,
@@ -170,7 +170,7 @@ impl Summary {
         for (count, what) in [
             (self.duplicates, "duplicates"),
             (self.dropped, "dropped by the project's policy"),
-            (self.skipped, "requests skipped (not successful page views)"),
+            (self.skipped, "skipped (not successful page views)"),
             (self.refused, "refused"),
         ] {
             if count > 0 {

@@ -1,4 +1,4 @@
-//! Tables that `export` writes, as lines of JSON: each row of Parquet is a line, and each record of CSV (RFC 4180) is one at the number of its
+//! Tables that `export` or another product writes, as lines of JSON: each row of Parquet is a line, and each record of CSV (RFC 4180) is one at the number of its
 //! first line in the file.
 
 use std::io::{self, BufRead, Read};
@@ -12,6 +12,7 @@ use headcount_archive::schema::{Access, METADATA};
 use headcount_domain::ids::ProjectId;
 use serde_json::value::RawValue;
 
+use super::foreign::ForeignTable;
 use super::progress::Progress;
 
 /// The length limit of a line, far above the 64 KiB of an event.
@@ -20,6 +21,17 @@ pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
 pub(crate) const REFUSED: u8 = 1;
 /// The most columns of CSV, above those of any export.
 const MAX_COLUMNS: usize = 256;
+
+/// Which tables a file may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tables {
+    /// None: it has lines.
+    Never,
+    /// What `export` writes, recognized by its content.
+    Exports,
+    /// The CSV of another product.
+    Foreign(ForeignTable),
+}
 
 /// A source of lines.
 pub(crate) trait LineSource {
@@ -89,13 +101,14 @@ type FieldText = Option<Vec<u8>>;
 /// The records of CSV.
 pub(crate) struct CsvRecords<R> {
     source: R,
+    tables: Tables,
     header: Option<Vec<String>>,
     lines: u64,
 }
 
 impl<R: BufRead> CsvRecords<R> {
-    pub(crate) fn new(source: R) -> Self {
-        Self { source, header: None, lines: 0 }
+    pub(crate) fn new(source: R, tables: Tables) -> Self {
+        Self { source, tables, header: None, lines: 0 }
     }
 
     /// Reads the text of the next record, and how many lines it takes.
@@ -133,7 +146,13 @@ impl<R: BufRead> CsvRecords<R> {
         }
         let name =
             |field: FieldText| String::from_utf8_lossy(&field.unwrap_or_default()).trim_start_matches('\u{feff}').to_owned();
-        self.header = Some(fields.into_iter().map(name).collect());
+        let header: Vec<String> = fields.into_iter().map(name).collect();
+        if let Tables::Foreign(ForeignTable { is, needs }) = self.tables
+            && let Some(lacking) = needs.iter().find(|column| !header.iter().any(|name| name == *column))
+        {
+            return Err(io::Error::other(format!("it is not {is}: the header of CSV has no column `{lacking}`")));
+        }
+        self.header = Some(header);
         Ok(())
     }
 }
@@ -147,7 +166,8 @@ impl<R: BufRead> LineSource for CsvRecords<R> {
                 let fields = fields(&record, header.len());
                 // One without a text is a blank line.
                 if !matches!(&fields[..], [None]) {
-                    write_object(out, header, &fields)?;
+                    let may_be_json = self.tables == Tables::Exports;
+                    write_object(out, header, &fields, may_be_json)?;
                 }
             }
         }
@@ -186,7 +206,7 @@ fn fields(record: &[u8], most: usize) -> Vec<FieldText> {
 
 /// Writes a record as an object, or why it can't be one. Numbers, booleans and metadata that are not valid JSON become text, which is refused where a column
 /// has another type.
-fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText]) -> io::Result<()> {
+fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText], may_be_json: bool) -> io::Result<()> {
     let refuse = |out: &mut Vec<u8>, why: String| {
         out.clear();
         out.push(REFUSED);
@@ -210,7 +230,7 @@ fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText]) -> i
         }
         serde_json::to_writer(&mut *out, name)?;
         out.push(b':');
-        if is_json(name) && serde_json::from_str::<&RawValue>(text).is_ok() {
+        if may_be_json && is_json(name) && serde_json::from_str::<&RawValue>(text).is_ok() {
             out.extend(text.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
         } else {
             serde_json::to_writer(&mut *out, text)?;
@@ -232,7 +252,7 @@ mod tests {
 
     fn read(csv: &str) -> io::Result<String> {
         let mut json = String::new();
-        AsJson::new(CsvRecords::new(csv.as_bytes())).read_to_string(&mut json).map(|_| json)
+        AsJson::new(CsvRecords::new(csv.as_bytes(), Tables::Exports)).read_to_string(&mut json).map(|_| json)
     }
 
     #[test]

@@ -101,7 +101,8 @@ pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpRespo
 /// countries and acquisition. Their `position` and `received_at` are new. No policy of the project applies to them again.
 ///
 /// A row whose day would be another one in this organization is refused with `timezone_mismatch`, one whose money was converted to other currencies
-/// with `currency_mismatch`. Without `_v`, an event is one that a server sends.
+/// with `currency_mismatch`. Without `_v`, an event is one that a server sends. It may say what another product found out about its visitor:
+/// `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
 #[utoipa::path(
     post, path = "/projects/{project_id}/import", tag = "data", operation_id = "import_events",
     params(ProjectPath),
