@@ -741,6 +741,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/projects/{project_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The events that make up a figure, page by page, and those that are not counted.
+         * @description `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the revenue of `value`.
+         */
+        post: operations["explain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/projects/{project_id}/export": {
         parameters: {
             query?: never;
@@ -774,7 +794,8 @@ export interface paths {
          * Records a batch that may have rows of an export, which keep everything that was decided about them: visitors, consent, money, companies, agents,
          *     countries and acquisition. Their `position` and `received_at` are new. No policy of the project applies to them again.
          * @description A row whose day would be another one in this organization is refused with `timezone_mismatch`, one whose money was converted to other currencies
-         *     with `currency_mismatch`. Without `_v`, an event is one that a server sends.
+         *     with `currency_mismatch`. Without `_v`, an event is one that a server sends. It may say what another product found out about its visitor:
+         *     `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
          */
         post: operations["import_events"];
         delete?: never;
@@ -1834,6 +1855,31 @@ export interface components {
             /** @description Those with events in the range, the most active first. */
             users: components["schemas"]["UserRow"][];
         };
+        /** @description An event that contributes to the figure. */
+        ContributingEvent: {
+            /** @description When it happened. */
+            at: string;
+            /** @description What it adds to the figure. The sum over all pages is `result`. */
+            contributes: components["schemas"]["Decimal"];
+            /** @description The currency of `value`; null if it has none. Absent if the token may not see money. */
+            currency?: string | null;
+            /** @description The event's id, as `POST /track` answered it. */
+            event_id: string;
+            /** @description The identity, after links; null without consent. */
+            identity_id: string | null;
+            /** @description The event's name. */
+            name: string;
+            /** @description The position in the order of recording. */
+            position: components["schemas"]["u64"];
+            value?: components["schemas"]["Decimal"] | null;
+            /** @description Why it contributes. */
+            why: components["schemas"]["ContributionReason"];
+        };
+        /**
+         * @description Why an event contributes.
+         * @enum {string}
+         */
+        ContributionReason: "first_of_user" | "first_of_session" | "order" | "refund" | "touch" | "direct";
         /** @description A file that is not what was written. */
         DamagedFileAnswer: {
             /** @description Its path in the data directory. */
@@ -1894,6 +1940,11 @@ export interface components {
             /** @description The stored value; null if there is none. */
             stored?: string | null;
         };
+        /**
+         * @description The name of a property of a touch.
+         * @enum {string}
+         */
+        DimensionName: "source" | "medium" | "campaign";
         /** @description Dropped events by reason. */
         DroppedByReason: {
             /**
@@ -1917,6 +1968,11 @@ export interface components {
              */
             retention: number;
         };
+        /**
+         * @description The name of a level of touches.
+         * @enum {string}
+         */
+        EntityLevelName: "account" | "identity";
         /** @description The body of every error. */
         ErrorBody: {
             /** @description The error. */
@@ -1968,7 +2024,7 @@ export interface components {
              *     | `backup_running` | `conflict` | 409 | Another backup is being made. |
              *     | `verify_running` | `conflict` | 409 | Another verification is under way. |
              *     | `already_initialized` | `conflict` | 409 | The first organization exists. |
-             *     | `cursor_expired` | `gone` | 410 | The cursor is of data that a restore replaced; begin with the first page. |
+             *     | `cursor_expired` | `gone` | 410 | The cursor is of data that a restore replaced, or of an explanation whose time is over; begin with the first page. |
              *     | `artifact_expired` | `gone` | 410 | What the export made was kept until `expires_at`, and is gone for ever. |
              *     | `artifact_erased` | `gone` | 410 | What the export made had somebody who was erased, or a project that was deleted. |
              *     | `range_not_satisfiable` | `invalid_request` | 416 | The range begins behind the end; `Content-Range` has the length. |
@@ -2191,6 +2247,76 @@ export interface components {
             /** @description The timezone of the days. */
             timezone: string;
         };
+        /** @description Why a figure is what it is. */
+        ExplainAnswer: {
+            /** @description The project's currency, in which money contributes. Absent if the token may not see money. */
+            currency?: string;
+            /** @description The last day. */
+            end_date: string;
+            /** @description The cursor of the next page; null when both lists are done. */
+            next: string | null;
+            /** @description Chosen events that are not counted, in the same order. */
+            not_counted: components["schemas"]["UncountedEvent"][];
+            /** @description The last position of the project when the first page was asked for. Later events are on none of the pages. */
+            position: components["schemas"]["u64"];
+            /** @description The figure. It is the same on all pages. */
+            result: components["schemas"]["Decimal"];
+            /** @description The events that contribute, the latest first; of one instant, the last recorded one first. */
+            rows: components["schemas"]["ContributingEvent"][];
+            /** @description The first day. */
+            start_date: string;
+            /** @description The timezone of the days. */
+            timezone: string;
+        };
+        /**
+         * @description Which figure is explained. Events are chosen by the window, the name and the filters.
+         * @example {
+         *       "dimension": "source",
+         *       "end_date": "2024-03-31",
+         *       "event_name": "order",
+         *       "figure": "attribution",
+         *       "filters": [
+         *         {
+         *           "field": "device",
+         *           "operator": "is",
+         *           "value": "mobile"
+         *         }
+         *       ],
+         *       "level": "identity",
+         *       "limit": 50,
+         *       "model": "last_touch",
+         *       "start_date": "2024-03-01",
+         *       "value": "google"
+         *     }
+         */
+        ExplainBody: {
+            /**
+             * @description `next` of the page before, with the same other fields; `limit` may differ. It lives for 15 minutes from the first page on, and ends with a
+             *     restart of the server and an erasure: `cursor_expired`.
+             */
+            cursor?: string | null;
+            dimension?: components["schemas"]["DimensionName"] | null;
+            /** @description The last day. Default: today. */
+            end_date?: string | null;
+            /** @description Only events of this name. */
+            event_name?: string | null;
+            /** @description The figure. All but `unique_users` and `sessions` need what the revenue endpoints need. */
+            figure: components["schemas"]["FigureName"];
+            /** @description Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too. */
+            filters?: components["schemas"]["FilterShape"][] | null;
+            level?: components["schemas"]["EntityLevelName"] | null;
+            /**
+             * Format: int32
+             * @description The most events of each list.
+             * @default 100
+             */
+            limit?: number | null;
+            model?: components["schemas"]["TouchModelName"] | null;
+            /** @description The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today. */
+            start_date?: string | null;
+            /** @description `attribution`: only money under this source, medium or campaign. Default: all. */
+            value?: string | null;
+        };
         /** @description The value of a field before and after a change. */
         FieldChangeRow: {
             /** @description Before; null if there was none. */
@@ -2217,6 +2343,11 @@ export interface components {
             /** @description Whether there are more. */
             truncated: boolean;
         };
+        /**
+         * @description The figure's name.
+         * @enum {string}
+         */
+        FigureName: "unique_users" | "sessions" | "revenue" | "orders" | "attribution";
         /** @description The chosen events that share a value, and the sessions that hold them. */
         FiguresRow: {
             /**
@@ -2741,6 +2872,11 @@ export interface components {
             /** @description Where they are sent: an `http` or `https` URL. Only globally reachable addresses are connected to. */
             url: string;
         };
+        /**
+         * @description Why an event is not counted.
+         * @enum {string}
+         */
+        OmissionReason: "no_consent" | "began_before" | "server_only" | "no_rate" | "refund";
         /**
          * @default unique_users
          * @enum {string}
@@ -3673,6 +3809,11 @@ export interface components {
              */
             unique_users: number;
         };
+        /**
+         * @description The name of an attribution model.
+         * @enum {string}
+         */
+        TouchModelName: "first_touch" | "last_touch";
         /** @description The outcome of an event. */
         TrackAnswer: {
             /** @description Its `timestamp` lay too far ahead, and the time of receipt is used. */
@@ -3738,6 +3879,24 @@ export interface components {
             orders: number;
             /** @description Orders less refunds, in that currency. */
             revenue: components["schemas"]["Decimal"];
+        };
+        /** @description A chosen event that is not counted. */
+        UncountedEvent: {
+            /** @description When it happened. */
+            at: string;
+            /** @description The currency of `value`; null if it has none. Absent if the token may not see money. */
+            currency?: string | null;
+            /** @description The event's id, as `POST /track` answered it. */
+            event_id: string;
+            /** @description The identity, after links; null without consent. */
+            identity_id: string | null;
+            /** @description The event's name. */
+            name: string;
+            /** @description The position in the order of recording. */
+            position: components["schemas"]["u64"];
+            value?: components["schemas"]["Decimal"] | null;
+            /** @description Why it is not counted. */
+            why: components["schemas"]["OmissionReason"];
         };
         /** @description Unique users per day. */
         UniqueUsersAnswer: {
@@ -6516,6 +6675,97 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             410: components["responses"]["Gone"];
+            429: components["responses"]["TokenTooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    explain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The project. */
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExplainBody"];
+            };
+        };
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "currency": "EUR",
+                     *       "end_date": "2024-03-31",
+                     *       "next": null,
+                     *       "not_counted": [
+                     *         {
+                     *           "at": "2024-03-01T12:30:00.000Z",
+                     *           "currency": "XAU",
+                     *           "event_id": "ev_7bC8dE9fG0hI1jK2lM3nOp",
+                     *           "identity_id": "id_4xYz5aBc6dEf7gHi8jKl9m",
+                     *           "name": "order",
+                     *           "position": 77,
+                     *           "value": 5,
+                     *           "why": "no_rate"
+                     *         }
+                     *       ],
+                     *       "position": 140,
+                     *       "result": 79.5,
+                     *       "rows": [
+                     *         {
+                     *           "at": "2024-03-09T10:15:00.000Z",
+                     *           "contributes": -20,
+                     *           "currency": "EUR",
+                     *           "event_id": "ev_5S7Wq2pXk1YcVn0tR8uJ3a",
+                     *           "identity_id": "id_0aFq3Wv8Jm2LkT5yR7uXcd",
+                     *           "name": "order",
+                     *           "position": 131,
+                     *           "value": -20,
+                     *           "why": "touch"
+                     *         },
+                     *         {
+                     *           "at": "2024-03-02T08:00:00.000Z",
+                     *           "contributes": 99.5,
+                     *           "currency": "EUR",
+                     *           "event_id": "ev_1dG6hJ9kL2mN4pQ7rS0tUv",
+                     *           "identity_id": "id_0aFq3Wv8Jm2LkT5yR7uXcd",
+                     *           "name": "order",
+                     *           "position": 98,
+                     *           "value": 99.5,
+                     *           "why": "touch"
+                     *         }
+                     *       ],
+                     *       "start_date": "2024-03-01",
+                     *       "timezone": "Europe/Zurich"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ExplainAnswer"];
+                };
+            };
+            /** @description Not changed since the `ETag` that was sent in `If-None-Match`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
             429: components["responses"]["TokenTooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

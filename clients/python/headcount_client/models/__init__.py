@@ -48,22 +48,29 @@ from .completed_top_groups_answer import CompletedTopGroupsAnswer
 from .completed_top_identities_answer import CompletedTopIdentitiesAnswer
 from .completed_top_pages_answer import CompletedTopPagesAnswer
 from .completed_top_users_answer import CompletedTopUsersAnswer
+from .contributing_event import ContributingEvent
+from .contribution_reason import ContributionReason
 from .damaged_file_answer import DamagedFileAnswer
 from .deliveries_answer import DeliveriesAnswer
 from .delivery_answer import DeliveryAnswer
 from .delivery_answer_status import DeliveryAnswerStatus
 from .differing_cell_answer import DifferingCellAnswer
+from .dimension_name import DimensionName
 from .dropped_by_reason import DroppedByReason
+from .entity_level_name import EntityLevelName
 from .error_body import ErrorBody
 from .error_detail import ErrorDetail
 from .error_type import ErrorType
 from .event_row import EventRow
 from .event_shape import EventShape
 from .events_answer import EventsAnswer
+from .explain_answer import ExplainAnswer
+from .explain_body import ExplainBody
 from .export_events_format import ExportEventsFormat
 from .field_change_row import FieldChangeRow
 from .field_row import FieldRow
 from .fields_answer import FieldsAnswer
+from .figure_name import FigureName
 from .figures_row import FiguresRow
 from .filter_shape import FilterShape
 from .filter_shape_operator import FilterShapeOperator
@@ -110,6 +117,7 @@ from .new_webhook_answer_events_item import NewWebhookAnswerEventsItem
 from .new_webhook_answer_status import NewWebhookAnswerStatus
 from .new_webhook_shape import NewWebhookShape
 from .new_webhook_shape_events_item import NewWebhookShapeEventsItem
+from .omission_reason import OmissionReason
 from .order_by_name import OrderByName
 from .organization_answer import OrganizationAnswer
 from .organization_answer_capabilities_item import OrganizationAnswerCapabilitiesItem
@@ -196,10 +204,12 @@ from .token_patch_shape import TokenPatchShape
 from .tokens_answer import TokensAnswer
 from .top_identities_sort import TopIdentitiesSort
 from .total_figures import TotalFigures
+from .touch_model_name import TouchModelName
 from .track_answer import TrackAnswer
 from .track_status import TrackStatus
 from .traffic_answer import TrafficAnswer
 from .unconverted_money import UnconvertedMoney
+from .uncounted_event import UncountedEvent
 from .unique_users_answer import UniqueUsersAnswer
 from .unique_users_question import UniqueUsersQuestion
 from .user_row import UserRow
@@ -266,22 +276,29 @@ __all__ = (
     "CompletedTopIdentitiesAnswer",
     "CompletedTopPagesAnswer",
     "CompletedTopUsersAnswer",
+    "ContributingEvent",
+    "ContributionReason",
     "DamagedFileAnswer",
     "DeliveriesAnswer",
     "DeliveryAnswer",
     "DeliveryAnswerStatus",
     "DifferingCellAnswer",
+    "DimensionName",
     "DroppedByReason",
+    "EntityLevelName",
     "ErrorBody",
     "ErrorDetail",
     "ErrorType",
     "EventRow",
     "EventShape",
     "EventsAnswer",
+    "ExplainAnswer",
+    "ExplainBody",
     "ExportEventsFormat",
     "FieldChangeRow",
     "FieldRow",
     "FieldsAnswer",
+    "FigureName",
     "FiguresRow",
     "FilterShape",
     "FilterShapeOperator",
@@ -328,6 +345,7 @@ __all__ = (
     "NewWebhookAnswerStatus",
     "NewWebhookShape",
     "NewWebhookShapeEventsItem",
+    "OmissionReason",
     "OrderByName",
     "OrganizationAnswer",
     "OrganizationAnswerCapabilitiesItem",
@@ -404,10 +422,12 @@ __all__ = (
     "TokensAnswer",
     "TopIdentitiesSort",
     "TotalFigures",
+    "TouchModelName",
     "TrackAnswer",
     "TrackStatus",
     "TrafficAnswer",
     "UnconvertedMoney",
+    "UncountedEvent",
     "UniqueUsersAnswer",
     "UniqueUsersQuestion",
     "UserRow",

@@ -117,7 +117,9 @@ def sync_detailed(
 
      A row whose day would be another one in this organization is refused with `timezone_mismatch`, one
     whose money was converted to other currencies
-    with `currency_mismatch`. Without `_v`, an event is one that a server sends.
+    with `currency_mismatch`. Without `_v`, an event is one that a server sends. It may say what another
+    product found out about its visitor:
+    `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
 
     Args:
         project_id (str):
@@ -156,7 +158,9 @@ def sync(
 
      A row whose day would be another one in this organization is refused with `timezone_mismatch`, one
     whose money was converted to other currencies
-    with `currency_mismatch`. Without `_v`, an event is one that a server sends.
+    with `currency_mismatch`. Without `_v`, an event is one that a server sends. It may say what another
+    product found out about its visitor:
+    `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
 
     Args:
         project_id (str):
@@ -190,7 +194,9 @@ async def asyncio_detailed(
 
      A row whose day would be another one in this organization is refused with `timezone_mismatch`, one
     whose money was converted to other currencies
-    with `currency_mismatch`. Without `_v`, an event is one that a server sends.
+    with `currency_mismatch`. Without `_v`, an event is one that a server sends. It may say what another
+    product found out about its visitor:
+    `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
 
     Args:
         project_id (str):
@@ -227,7 +233,9 @@ async def asyncio(
 
      A row whose day would be another one in this organization is refused with `timezone_mismatch`, one
     whose money was converted to other currencies
-    with `currency_mismatch`. Without `_v`, an event is one that a server sends.
+    with `currency_mismatch`. Without `_v`, an event is one that a server sends. It may say what another
+    product found out about its visitor:
+    `"_import": {"browser", "browser_version", "os", "device", "location_country"}`, all optional.
 
     Args:
         project_id (str):

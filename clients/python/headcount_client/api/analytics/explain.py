@@ -1,0 +1,259 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ... import errors
+from ...client import AuthenticatedClient, Client
+from ...models.error_body import ErrorBody
+from ...models.explain_answer import ExplainAnswer
+from ...models.explain_body import ExplainBody
+from ...types import Response
+
+
+def _get_kwargs(
+    project_id: str,
+    *,
+    body: ExplainBody,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/projects/{project_id}/explain".format(
+            project_id=quote(str(project_id), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Any | ErrorBody | ExplainAnswer | None:
+    if response.status_code == 200:
+        response_200 = ExplainAnswer.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 304:
+        response_304 = cast(Any, None)
+        return response_304
+
+    if response.status_code == 400:
+        response_400 = ErrorBody.from_dict(response.json())
+
+        return response_400
+
+    if response.status_code == 401:
+        response_401 = ErrorBody.from_dict(response.json())
+
+        return response_401
+
+    if response.status_code == 403:
+        response_403 = ErrorBody.from_dict(response.json())
+
+        return response_403
+
+    if response.status_code == 404:
+        response_404 = ErrorBody.from_dict(response.json())
+
+        return response_404
+
+    if response.status_code == 410:
+        response_410 = ErrorBody.from_dict(response.json())
+
+        return response_410
+
+    if response.status_code == 413:
+        response_413 = ErrorBody.from_dict(response.json())
+
+        return response_413
+
+    if response.status_code == 415:
+        response_415 = ErrorBody.from_dict(response.json())
+
+        return response_415
+
+    if response.status_code == 429:
+        response_429 = ErrorBody.from_dict(response.json())
+
+        return response_429
+
+    if response.status_code == 500:
+        response_500 = ErrorBody.from_dict(response.json())
+
+        return response_500
+
+    if response.status_code == 503:
+        response_503 = ErrorBody.from_dict(response.json())
+
+        return response_503
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Any | ErrorBody | ExplainAnswer]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    project_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ExplainBody,
+) -> Response[Any | ErrorBody | ExplainAnswer]:
+    """The events that make up a figure, page by page, and those that are not counted.
+
+     `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the
+    revenue of `value`.
+
+    Args:
+        project_id (str):
+        body (ExplainBody): Which figure is explained. Events are chosen by the window, the name
+            and the filters. Example: {'dimension': 'source', 'end_date': '2024-03-31', 'event_name':
+            'order', 'figure': 'attribution', 'filters': [{'field': 'device', 'operator': 'is',
+            'value': 'mobile'}], 'level': 'identity', 'limit': 50, 'model': 'last_touch',
+            'start_date': '2024-03-01', 'value': 'google'}.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Any | ErrorBody | ExplainAnswer]
+    """
+
+    kwargs = _get_kwargs(
+        project_id=project_id,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    project_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ExplainBody,
+) -> Any | ErrorBody | ExplainAnswer | None:
+    """The events that make up a figure, page by page, and those that are not counted.
+
+     `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the
+    revenue of `value`.
+
+    Args:
+        project_id (str):
+        body (ExplainBody): Which figure is explained. Events are chosen by the window, the name
+            and the filters. Example: {'dimension': 'source', 'end_date': '2024-03-31', 'event_name':
+            'order', 'figure': 'attribution', 'filters': [{'field': 'device', 'operator': 'is',
+            'value': 'mobile'}], 'level': 'identity', 'limit': 50, 'model': 'last_touch',
+            'start_date': '2024-03-01', 'value': 'google'}.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Any | ErrorBody | ExplainAnswer
+    """
+
+    return sync_detailed(
+        project_id=project_id,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    project_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ExplainBody,
+) -> Response[Any | ErrorBody | ExplainAnswer]:
+    """The events that make up a figure, page by page, and those that are not counted.
+
+     `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the
+    revenue of `value`.
+
+    Args:
+        project_id (str):
+        body (ExplainBody): Which figure is explained. Events are chosen by the window, the name
+            and the filters. Example: {'dimension': 'source', 'end_date': '2024-03-31', 'event_name':
+            'order', 'figure': 'attribution', 'filters': [{'field': 'device', 'operator': 'is',
+            'value': 'mobile'}], 'level': 'identity', 'limit': 50, 'model': 'last_touch',
+            'start_date': '2024-03-01', 'value': 'google'}.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Any | ErrorBody | ExplainAnswer]
+    """
+
+    kwargs = _get_kwargs(
+        project_id=project_id,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    project_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ExplainBody,
+) -> Any | ErrorBody | ExplainAnswer | None:
+    """The events that make up a figure, page by page, and those that are not counted.
+
+     `result` is what `report` answers to the same question, or for `attribution`, `by-attribution`: the
+    revenue of `value`.
+
+    Args:
+        project_id (str):
+        body (ExplainBody): Which figure is explained. Events are chosen by the window, the name
+            and the filters. Example: {'dimension': 'source', 'end_date': '2024-03-31', 'event_name':
+            'order', 'figure': 'attribution', 'filters': [{'field': 'device', 'operator': 'is',
+            'value': 'mobile'}], 'level': 'identity', 'limit': 50, 'model': 'last_touch',
+            'start_date': '2024-03-01', 'value': 'google'}.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Any | ErrorBody | ExplainAnswer
+    """
+
+    return (
+        await asyncio_detailed(
+            project_id=project_id,
+            client=client,
+            body=body,
+        )
+    ).parsed

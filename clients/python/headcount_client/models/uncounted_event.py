@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..models.omission_reason import OmissionReason
+from ..types import UNSET, Unset
+
+T = TypeVar("T", bound="UncountedEvent")
+
+
+@_attrs_define
+class UncountedEvent:
+    """A chosen event that is not counted.
+
+    Attributes:
+        at (str): When it happened.
+        event_id (str): The event's id, as `POST /track` answered it.
+        identity_id (None | str): The identity, after links; null without consent.
+        name (str): The event's name.
+        position (int):
+        why (OmissionReason): Why an event is not counted.
+        currency (None | str | Unset): The currency of `value`; null if it has none. Absent if the token may not see
+            money.
+        value (float | None | Unset):
+    """
+
+    at: str
+    event_id: str
+    identity_id: None | str
+    name: str
+    position: int
+    why: OmissionReason
+    currency: None | str | Unset = UNSET
+    value: float | None | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        at = self.at
+
+        event_id = self.event_id
+
+        identity_id: None | str
+        identity_id = self.identity_id
+
+        name = self.name
+
+        position = self.position
+
+        why = self.why.value
+
+        currency: None | str | Unset
+        if isinstance(self.currency, Unset):
+            currency = UNSET
+        else:
+            currency = self.currency
+
+        value: float | None | Unset
+        if isinstance(self.value, Unset):
+            value = UNSET
+        else:
+            value = self.value
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "at": at,
+                "event_id": event_id,
+                "identity_id": identity_id,
+                "name": name,
+                "position": position,
+                "why": why,
+            }
+        )
+        if currency is not UNSET:
+            field_dict["currency"] = currency
+        if value is not UNSET:
+            field_dict["value"] = value
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        at = d.pop("at")
+
+        event_id = d.pop("event_id")
+
+        def _parse_identity_id(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        identity_id = _parse_identity_id(d.pop("identity_id"))
+
+        name = d.pop("name")
+
+        position = d.pop("position")
+
+        why = OmissionReason(d.pop("why"))
+
+        def _parse_currency(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        currency = _parse_currency(d.pop("currency", UNSET))
+
+        def _parse_value(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        value = _parse_value(d.pop("value", UNSET))
+
+        uncounted_event = cls(
+            at=at,
+            event_id=event_id,
+            identity_id=identity_id,
+            name=name,
+            position=position,
+            why=why,
+            currency=currency,
+            value=value,
+        )
+
+        return uncounted_event
