@@ -118,7 +118,7 @@ fn an_event_is_shown_as_it_was_sent() {
 #[test]
 fn money_of_public_keys_is_not_counted_where_servers_alone_may_send_it() {
     let tenant = Tenant::new();
-    tenant.patch(&tenant.path("").trim_end_matches('/').to_owned(), &json!({"server_only_revenue": true})).ok(200);
+    tenant.patch(tenant.path("").trim_end_matches('/'), &json!({"server_only_revenue": true})).ok(200);
     let ids = a_shop(&tenant);
     for (figure, more) in [("revenue", json!({})), ("orders", json!({})), ("attribution", json!({"value": "news"}))] {
         let answer = ask(&tenant, &of(figure, more)).ok(200);
