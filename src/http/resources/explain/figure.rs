@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::ExplainCursor;
+use super::names::{DimensionName, EntityLevelName, FigureName, TouchModelName};
 use super::rows::{ContributingEvent, UncountedEvent};
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
@@ -73,46 +74,6 @@ json_body! {
         #[schema(max_length = 256)]
         cursor: Option<String> = optional("a string"),
     }
-}
-
-/// The figure's name.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "It is the schema of a name.")]
-pub(crate) enum FigureName {
-    UniqueUsers,
-    Sessions,
-    Revenue,
-    Orders,
-    Attribution,
-}
-
-/// The name of an attribution model.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "It is the schema of a name.")]
-pub(crate) enum TouchModelName {
-    FirstTouch,
-    LastTouch,
-}
-
-/// The name of a level of touches.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "It is the schema of a name.")]
-pub(crate) enum EntityLevelName {
-    Account,
-    Identity,
-}
-
-/// The name of a property of a touch.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "It is the schema of a name.")]
-pub(crate) enum DimensionName {
-    Source,
-    Medium,
-    Campaign,
 }
 
 fn read_name<T: NamedValues>(fields: &Fields<'_>, name: &str) -> Result<Option<T>, ApiError> {

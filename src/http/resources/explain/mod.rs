@@ -2,4 +2,5 @@
 
 mod cursor;
 pub(crate) mod figure;
+mod names;
 mod rows;

@@ -7,6 +7,7 @@ use headcount_domain::intake::policy::Policy;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::names::{ContributionReason, OmissionReason};
 use crate::http::respond::decimal::Decimal;
 
 /// An event that contributes to the figure.
@@ -33,7 +34,7 @@ pub(crate) struct ContributingEvent {
     currency: Option<Option<String>>,
     /// What it adds to the figure. The sum over all pages is `result`.
     contributes: Decimal,
-    /// Why it contributes.
+    /// Why it contributes: `first_of_user`, `first_of_session`, `order`, `refund`; for `attribution`, `touch`, or `direct` if its entity has no touch.
     #[schema(value_type = ContributionReason)]
     why: &'static str,
 }
@@ -60,45 +61,10 @@ pub(crate) struct UncountedEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     currency: Option<Option<String>>,
-    /// Why it is not counted.
+    /// Why it is not counted: recorded without consent, its session began before the window, money that only servers may send, no rate, or a refund
+    /// among orders.
     #[schema(value_type = OmissionReason)]
     why: &'static str,
-}
-
-/// Why an event contributes.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "It is the schema of a name.")]
-pub(crate) enum ContributionReason {
-    /// `unique_users`: it is the first chosen event of its identity.
-    FirstOfUser,
-    /// `sessions`: it is the first chosen event of its session.
-    FirstOfSession,
-    /// `revenue`, `orders`: it is an order.
-    Order,
-    /// `revenue`: it is a refund.
-    Refund,
-    /// `attribution`: it is under a touch.
-    Touch,
-    /// `attribution`: its entity has no touch.
-    Direct,
-}
-
-/// Why an event is not counted.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "It is the schema of a name.")]
-pub(crate) enum OmissionReason {
-    /// `unique_users`, `sessions`: it was recorded without consent.
-    NoConsent,
-    /// `sessions`: its session began before the window.
-    BeganBefore,
-    /// Money: a public key sent it, and the project accepts money from servers only.
-    ServerOnly,
-    /// Money: its currency had no rate.
-    NoRate,
-    /// `orders`: it is a refund.
-    Refund,
 }
 
 impl ContributingEvent {
