@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { launch, pause } from "./browser.js";
@@ -440,6 +441,28 @@ test("a share shows its project, without people and money", async () => {
   // The page asks for nothing that a share may not see.
   assert.deepEqual(answers.filter(([status]) => status >= 400), []);
   await context.close();
+});
+
+test("a share is shown in frames of the origins that it names, and in no others", async () => {
+  let share;
+  const site = createServer((_, answer) => answer.setHeader("content-type", "text/html").end(`<iframe src="${share}" width="1000" height="800"></iframe>`));
+  await new Promise((listening) => site.listen(0, "127.0.0.1", listening));
+  const { port } = site.address();
+  const { url } = await server.manage("POST", `/projects/${server.initial.project_id}/shares`, { name: "framed", embed_origins: [`http://127.0.0.1:${port}`] });
+  share = url.replace(/^https?:\/\/[^/]+/, server.url);
+  const context = await newContext();
+  const page = await context.newPage();
+  await page.goto(`http://127.0.0.1:${port}/`);
+  const visitors = page.frameLocator("iframe").locator("[data-figure=unique_users]");
+  await visitors.waitFor();
+  assert.match(await visitors.innerText(), /\d/);
+  // Under another name the same site is another origin.
+  const refused = page.waitForEvent("console", { predicate: (message) => message.text().includes("frame-ancestors") });
+  await page.goto(`http://localhost:${port}/`);
+  await refused;
+  assert.equal(await visitors.count(), 0);
+  await context.close();
+  site.close();
 });
 
 test("groups and data health show what the server answers", async () => {
