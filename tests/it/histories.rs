@@ -358,7 +358,7 @@ fn with_ids(answer: Json) -> Json {
             fields
                 .into_iter()
                 // Each recording has its own.
-                .filter(|(name, _)| !matches!(&**name, "id" | "position" | "received_at" | "visitor_id" | "next"))
+                .filter(|(name, _)| !matches!(&**name, "id" | "event_id" | "position" | "received_at" | "visitor_id" | "next"))
                 .map(|(name, value)| match value {
                     Json::Text(id) if matches!(&*name, "identity_id" | "company_id") => (name, Json::Id(id)),
                     value => (name, with_ids(value)),
