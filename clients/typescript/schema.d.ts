@@ -1872,13 +1872,10 @@ export interface components {
             /** @description The position in the order of recording. */
             position: components["schemas"]["u64"];
             value?: components["schemas"]["Decimal"] | null;
-            /** @description Why it contributes. */
+            /** @description Why it contributes: `first_of_user`, `first_of_session`, `order`, `refund`; for `attribution`, `touch`, or `direct` if its entity has no touch. */
             why: components["schemas"]["ContributionReason"];
         };
-        /**
-         * @description Why an event contributes.
-         * @enum {string}
-         */
+        /** @enum {string} */
         ContributionReason: "first_of_user" | "first_of_session" | "order" | "refund" | "touch" | "direct";
         /** @description A file that is not what was written. */
         DamagedFileAnswer: {
@@ -1940,10 +1937,7 @@ export interface components {
             /** @description The stored value; null if there is none. */
             stored?: string | null;
         };
-        /**
-         * @description The name of a property of a touch.
-         * @enum {string}
-         */
+        /** @enum {string} */
         DimensionName: "source" | "medium" | "campaign";
         /** @description Dropped events by reason. */
         DroppedByReason: {
@@ -1968,10 +1962,7 @@ export interface components {
              */
             retention: number;
         };
-        /**
-         * @description The name of a level of touches.
-         * @enum {string}
-         */
+        /** @enum {string} */
         EntityLevelName: "account" | "identity";
         /** @description The body of every error. */
         ErrorBody: {
@@ -2343,10 +2334,7 @@ export interface components {
             /** @description Whether there are more. */
             truncated: boolean;
         };
-        /**
-         * @description The figure's name.
-         * @enum {string}
-         */
+        /** @enum {string} */
         FigureName: "unique_users" | "sessions" | "revenue" | "orders" | "attribution";
         /** @description The chosen events that share a value, and the sessions that hold them. */
         FiguresRow: {
@@ -2872,10 +2860,7 @@ export interface components {
             /** @description Where they are sent: an `http` or `https` URL. Only globally reachable addresses are connected to. */
             url: string;
         };
-        /**
-         * @description Why an event is not counted.
-         * @enum {string}
-         */
+        /** @enum {string} */
         OmissionReason: "no_consent" | "began_before" | "server_only" | "no_rate" | "refund";
         /**
          * @default unique_users
@@ -3809,10 +3794,7 @@ export interface components {
              */
             unique_users: number;
         };
-        /**
-         * @description The name of an attribution model.
-         * @enum {string}
-         */
+        /** @enum {string} */
         TouchModelName: "first_touch" | "last_touch";
         /** @description The outcome of an event. */
         TrackAnswer: {
@@ -3895,7 +3877,10 @@ export interface components {
             /** @description The position in the order of recording. */
             position: components["schemas"]["u64"];
             value?: components["schemas"]["Decimal"] | null;
-            /** @description Why it is not counted. */
+            /**
+             * @description Why it is not counted: recorded without consent, its session began before the window, money that only servers may send, no rate, or a refund
+             *     among orders.
+             */
             why: components["schemas"]["OmissionReason"];
         };
         /** @description Unique users per day. */

@@ -22,7 +22,7 @@ class ContributingEvent:
         identity_id (None | str): The identity, after links; null without consent.
         name (str): The event's name.
         position (int):
-        why (ContributionReason): Why an event contributes.
+        why (ContributionReason):
         currency (None | str | Unset): The currency of `value`; null if it has none. Absent if the token may not see
             money.
         value (float | None | Unset):

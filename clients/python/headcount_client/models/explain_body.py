@@ -28,7 +28,7 @@ class ExplainBody:
             'last_touch', 'start_date': '2024-03-01', 'value': 'google'}
 
     Attributes:
-        figure (FigureName): The figure's name.
+        figure (FigureName):
         cursor (None | str | Unset): `next` of the page before, with the same other fields; `limit` may differ. It lives
             for 15 minutes from the first page on, and ends with a
             restart of the server and an erasure: `cursor_expired`.

@@ -21,7 +21,7 @@ class UncountedEvent:
         identity_id (None | str): The identity, after links; null without consent.
         name (str): The event's name.
         position (int):
-        why (OmissionReason): Why an event is not counted.
+        why (OmissionReason):
         currency (None | str | Unset): The currency of `value`; null if it has none. Absent if the token may not see
             money.
         value (float | None | Unset):
