@@ -1,7 +1,6 @@
 //! The resident records of one kind: loaded on demand, collected by checkpoints, evicted by second chance.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::cache::bytes::Bytes;
@@ -177,7 +176,7 @@ impl<T: Record> Table<T> {
         Ok(Some(&mut slot.value))
     }
 
-    /// Inserts or replaces a record. A former record of the key must have been looked up before.
+    /// Inserts or replaces a record. A former one must have been looked up before.
     pub fn insert(&mut self, key: RecordKey, value: T) {
         if let Entry::Vacant(entry) = self.slots.entry(key) {
             let mut slot = CachedRecord::saved(value);
