@@ -348,9 +348,14 @@ test("keys choose the period, search, compare and close", async () => {
   await page.getByRole("dialog", { name: "Add a filter" }).waitFor();
   await page.keyboard.press("Escape");
   await page.locator("[aria-roledescription=chart]").focus();
-  await page.keyboard.press("End");
-  const spoken = await page.locator("[aria-live=polite]").first().innerText();
-  assert.match(spoken, /not over yet: \d+$/);
+  // Until the answer without a comparison is there, the chart shows the one before.
+  let spoken;
+  for (const since = Date.now(); !/not over yet: \d+$/.test(spoken); ) {
+    assert.ok(Date.now() - since < PATIENCE_MS, spoken);
+    await page.keyboard.press("Home");
+    await page.keyboard.press("End");
+    spoken = await page.locator("[aria-live=polite]").first().innerText();
+  }
   await page.keyboard.press("Home");
   assert.notEqual(await page.locator("[aria-live=polite]").first().innerText(), spoken);
   // Everything is reached by Tab, from the first link to the last card.

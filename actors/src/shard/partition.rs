@@ -163,15 +163,16 @@ impl Partition {
         self.applied
     }
 
-    /// Returns the keys of the ids of events of one project, which are applied next, after reading the records that they will change.
-    pub(crate) fn look_ahead(&self, events: &[Box<Event>]) -> Vec<SentKeys> {
-        let keys: Vec<SentKeys> = events.iter().map(|event| SentKeys::of(&event.who, &self.context.hasher)).collect();
-        if let [first, _, ..] = events
+    /// Computes the keys of the ids of events of one project, which are applied next, and reads the records that they will change.
+    pub(crate) fn look_ahead(&self, events: &[Box<Event>], keys: &mut [SentKeys]) {
+        for (keys, event) in keys.iter_mut().zip(events) {
+            *keys = SentKeys::of(&event.who, &self.context.hasher);
+        }
+        if let ([first, _, ..], Some(keys)) = (events, keys.get(..events.len()))
             && let Some(state) = self.projects.get(first.project)
         {
-            black_box(state.project.look_ahead(&keys));
+            black_box(state.project.look_ahead(keys));
         }
-        keys
     }
 
     /// Folds one event with the keys of its ids. Events of one project must come once, in the order of their positions.

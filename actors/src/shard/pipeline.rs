@@ -250,7 +250,8 @@ impl EventPipeline {
         let mut pace = Pace::new(began);
         let mut positions = work.first + from as u64..;
         for next in events[from..].chunks(LOOK_AHEAD_EVENTS) {
-            let keys = partition.look_ahead(next);
+            let mut keys = [SentKeys::default(); LOOK_AHEAD_EVENTS];
+            partition.look_ahead(next, &mut keys);
             for ((event, keys), position) in next.iter().zip(keys).zip(&mut positions) {
                 match self.applier.apply(partition, (event, keys), position)? {
                     Some(outcome) => outcomes.push(outcome),
