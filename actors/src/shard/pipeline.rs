@@ -21,7 +21,7 @@ use crate::event_codec::LogRecord;
 use crate::history::History;
 use crate::partitions::partition_of;
 
-/// The number of events whose records are read ahead together: as many as their first cache lines fit beside each other.
+/// The number of events whose records are read ahead together. Of 8, 16 and 32, the last two took the least processor time.
 const LOOK_AHEAD_EVENTS: usize = 16;
 
 /// A partition whose state is lost, and why.

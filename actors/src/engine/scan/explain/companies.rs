@@ -167,7 +167,7 @@ impl CompanyReader<'_> {
     }
 }
 
-/// Whether a company can be linked to a domain: it is none itself.
+/// Whether a company can be linked to a domain, which a company that is a domain itself can not.
 fn takes_domain(company: &str) -> bool {
     !CompanyKey::from_recorded(company).is_domain()
 }
