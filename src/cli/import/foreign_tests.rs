@@ -16,7 +16,7 @@ use super::*;
 const ROWS: u64 = 6_000;
 /// Their sessions, each of which is a visitor.
 const SESSIONS: u64 = 1_700;
-/// One row of so many is no event.
+/// One in this many rows is not an event.
 const BROKEN_EVERY: u64 = 1_000;
 const BROKEN: u64 = ROWS / BROKEN_EVERY;
 

@@ -22,7 +22,7 @@ pub struct AssociationsQuery {
 }
 
 impl Query for AssociationsQuery {
-    /// In the order of the identities: the first recorded association, unless there is none.
+    /// In the order of the identities: the first recorded association, if any.
     type Partial = Vec<Option<Association>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
@@ -46,7 +46,7 @@ pub struct CompanyLinksQuery {
 }
 
 impl Query for CompanyLinksQuery {
-    /// In the order of the companies: the link, unless there is none.
+    /// In the order of the companies: the link, if any.
     type Partial = Vec<Option<CompanyLink>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
