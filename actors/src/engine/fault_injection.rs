@@ -70,7 +70,7 @@ fn number(variable: &str) -> Result<Option<u64>, OpenError> {
 }
 
 /// Under `ack-before-apply`: answers now, with made-up outcomes. The real answer comes later and finds nobody waiting.
-pub(crate) fn acknowledge_early(back: &Return, first: Position, count: usize) {
+pub(crate) fn acknowledge_early(back: &mut Return, first: Position, count: usize) {
     if is_early() {
         let outcomes = (first..).take(count).map(Outcome::at).collect();
         back.finish_early(outcomes);

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use actix::{Actor, Addr};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
@@ -25,7 +24,7 @@ use super::idle_views::start_views;
 use super::open::{self, Opened};
 use super::scan::{ScanHelpers, ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
-use super::threads::{Threads, sink, start_ingest, start_system};
+use super::threads::{Threads, sink, start_system, start_tracker};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{ArchiveSettings, Archiver, RemovalSources, Sources};
@@ -36,7 +35,7 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
 use crate::history::{History, SealedEvents};
-use crate::ingest::{IngestActor, Ticket, Tracker};
+use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
 use crate::memory_budget::MemoryShares;
@@ -101,7 +100,7 @@ pub(super) struct Inner {
     registry: Arc<Registry>,
     secrets: Secrets,
     geo: Option<GeoDatabase>,
-    ingest: Addr<IngestActor>,
+    tracker: Tracker,
     incarnation: u128,
     starts: Starts,
 }
@@ -193,7 +192,7 @@ impl Engine {
         let (log_reader, trimmer) = (log.reader(), log.trimmer());
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
-        let ingest = start_ingest(&actors.system, Arc::clone(&log), Arc::clone(&shared.health))?;
+        let tracker = start_tracker(&actors.system, Gathering::new(Arc::clone(&log), Arc::clone(&shared.health)))?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = Sources {
@@ -246,7 +245,7 @@ impl Engine {
             registry,
             secrets,
             geo,
-            ingest,
+            tracker,
             incarnation,
             starts,
             config,
@@ -411,13 +410,12 @@ impl Engine {
     /// The tracker of the embedded API.
     #[must_use]
     pub fn tracker(&self) -> Tracker {
-        Tracker::new(self.inner.ingest.clone())
+        self.inner.tracker.clone()
     }
 
     /// A tracker for the calling thread, which must be one of an actix system (an HTTP worker).
     #[must_use]
     pub fn local_tracker(&self) -> Tracker {
-        let ingest = IngestActor::new(Arc::clone(&self.inner.log), Arc::clone(&self.inner.admission.health));
-        Tracker::new(ingest.start())
+        Tracker::start(Gathering::new(Arc::clone(&self.inner.log), Arc::clone(&self.inner.admission.health)))
     }
 }

@@ -8,14 +8,14 @@ use std::thread::JoinHandle;
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, System};
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::{Commit, Outcome as LogOutcome};
+use headcount_storage::log::Outcome as LogOutcome;
 use tokio::runtime::{self, Handle};
 
 use super::config::OpenError;
 use crate::archiver::Archiver;
 use crate::checkpoint_writer::CheckpointWriter;
-use crate::ingest::{IngestActor, Ticket};
-use crate::shard::{Apply, PartitionHealth, Shard, ShardActor, ShardMap, Work};
+use crate::ingest::{Gathering, Ticket, Tracker};
+use crate::shard::{Apply, Shard, ShardActor, ShardMap, Work};
 use crate::thread_name;
 use crate::verifier::Verifier;
 
@@ -123,17 +123,13 @@ fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
     Some(arbiters)
 }
 
-pub(crate) fn start_ingest(
-    system: &System,
-    group: Arc<dyn Commit<Ticket>>,
-    health: Arc<PartitionHealth>,
-) -> Result<Addr<IngestActor>, OpenError> {
+pub(crate) fn start_tracker(system: &System, gathering: Gathering) -> Result<Tracker, OpenError> {
     let (started, wait) = std::sync::mpsc::sync_channel(1);
-    let running = system.arbiter().spawn_fn(move || drop(started.send(IngestActor::new(group, health).start())));
+    let running = system.arbiter().spawn_fn(move || drop(started.send(Tracker::start(gathering))));
     if !running {
         return Err(OpenError::Start("the actor system has stopped".into()));
     }
-    wait.recv().map_err(|_| OpenError::Start("the ingest actor did not start".into()))
+    wait.recv().map_err(|_| OpenError::Start("the tracker did not start".into()))
 }
 
 /// Returns the sink of the log's thread, which passes committed events to their shards, and refusals back.
@@ -150,9 +146,10 @@ pub(crate) fn sink(
         for outcome in outcomes {
             match outcome {
                 LogOutcome::Committed(committed) => {
-                    let Ticket { project, record, permits, back } = committed.ticket;
+                    #[cfg_attr(not(feature = "fault-injection"), expect(unused_mut, reason = "only a fault answers early"))]
+                    let Ticket { project, record, permits, mut back } = committed.ticket;
                     #[cfg(feature = "fault-injection")]
-                    super::fault_injection::acknowledge_early(&back, committed.first, record.count());
+                    super::fault_injection::acknowledge_early(&mut back, committed.first, record.count());
                     let reply = Box::new(move |outcomes| back.finish(outcomes));
                     let (partition, first) = (committed.partition, committed.first);
                     last = last.max(first + u64::from(committed.count) - 1);

@@ -1,6 +1,7 @@
 //! Receiving events: admission, batching, and what senders hear.
 
 mod actor;
+mod gathering;
 mod known_agents;
 mod new_event;
 mod prepared;
@@ -10,7 +11,7 @@ mod tracker;
 
 #[cfg(feature = "fault-injection")]
 pub(crate) use actor::Return;
-pub(crate) use actor::{IngestActor, Ticket};
+pub(crate) use gathering::{Gathering, Ticket};
 pub(crate) use known_agents::with_agent;
 pub use new_event::{Field, NewEvent};
 pub use prepared::{Origin, Prepared};

@@ -1,12 +1,14 @@
 //! The way from a sender to an ingest actor.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use actix::Addr;
+use actix::{Actor, Addr};
 use headcount_domain::floor::FloorMove;
 use tokio::sync::oneshot;
 
-use super::actor::{IngestActor, RaiseFloor, Track};
+use super::actor::{Answer, IngestActor};
+use super::gathering::Gathering;
 use super::refusal::TrackError;
 use crate::admission_gate::Permit;
 use crate::event_codec::Events;
@@ -18,6 +20,7 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
 /// A handle for tracking from one thread of an actix system: answers wake that thread only.
 #[derive(Clone)]
 pub struct Tracker {
+    gathering: Arc<Gathering>,
     ingest: Addr<IngestActor>,
     /// How long senders wait.
     timeout: Duration,
@@ -30,8 +33,11 @@ impl std::fmt::Debug for Tracker {
 }
 
 impl Tracker {
-    pub(crate) fn new(ingest: Addr<IngestActor>) -> Self {
-        Self { ingest, timeout: APPLY_TIMEOUT }
+    /// Starts an actor in the calling thread's actix system.
+    pub(crate) fn start(gathering: Gathering) -> Self {
+        let gathering = Arc::new(gathering);
+        let ingest = IngestActor::new(Arc::clone(&gathering)).start();
+        Self { gathering, ingest, timeout: APPLY_TIMEOUT }
     }
 
     /// Waits for as long as it takes. For those that send much ahead of what is applied: what they wait for is mostly their own work.
@@ -46,10 +52,7 @@ impl Tracker {
     /// # Errors
     /// See [`TrackError`].
     pub(crate) async fn record(&self, events: Events, permit: Permit) -> Result<Vec<Outcome>, TrackError> {
-        let (answer, wait) = oneshot::channel();
-        #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
-        self.ingest.do_send(Track { events, permit, answer });
-        self.answered(wait).await
+        self.answered(|answer| self.gathering.add(events, permit, answer, &self.ingest)).await
     }
 
     /// Records a floor of a project; answers when it is durable and applied.
@@ -57,13 +60,12 @@ impl Tracker {
     /// # Errors
     /// See [`TrackError`].
     pub(crate) async fn raise_floor(&self, floor: FloorMove, permit: Permit) -> Result<(), TrackError> {
-        let (answer, wait) = oneshot::channel();
-        #[expect(clippy::disallowed_methods, reason = "the permit is the bound")]
-        self.ingest.do_send(RaiseFloor { floor, permit, answer });
-        self.answered(wait).await.map(drop)
+        self.answered(|answer| self.gathering.raise_floor(floor, permit, answer, &self.ingest)).await.map(drop)
     }
 
-    async fn answered(&self, wait: oneshot::Receiver<Result<Vec<Outcome>, TrackError>>) -> Result<Vec<Outcome>, TrackError> {
+    async fn answered(&self, send: impl FnOnce(Answer)) -> Result<Vec<Outcome>, TrackError> {
+        let (answer, wait) = oneshot::channel();
+        send(answer);
         match tokio::time::timeout(self.timeout, wait).await {
             Ok(Ok(result)) => result,
             _ => Err(TrackError::OutcomeUnknown),

@@ -1,0 +1,134 @@
+//! Gathers the events of senders, and submits them to the log: few submissions when senders are many, and no wait when they are few.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use actix::Addr;
+use headcount_domain::floor::FloorMove;
+use headcount_domain::ids::ProjectId;
+use headcount_storage::log::Commit;
+use parking_lot::Mutex;
+
+use super::actor::{Answer, Flush, IngestActor, Return, Waiting};
+use crate::admission_gate::Permit;
+use crate::event_codec::{Events, LogRecord};
+use crate::shard::{PartitionHealth, partition_of};
+
+/// From this many events on, what a project has gathered is submitted at once. The log and the shard work on them while the
+/// thread parses the next ones; with all that a turn brings in one submission, each would wait for the others.
+const SUBMITTED_AT_ONCE: usize = 16;
+
+/// Travels through the log with a submission: its record for the shard, and the way back.
+pub(crate) struct Ticket {
+    pub(crate) project: ProjectId,
+    pub(crate) record: LogRecord,
+    pub(crate) permits: Vec<Permit>,
+    pub(crate) back: Return,
+}
+
+/// The senders of a submission.
+#[derive(Default)]
+struct Senders {
+    /// Kept until the events are applied, whether or not anybody waits for that.
+    permits: Vec<Permit>,
+    waiting: Vec<Waiting>,
+}
+
+impl Senders {
+    fn add(&mut self, events: usize, permit: Permit, answer: Answer) {
+        self.permits.push(permit);
+        self.waiting.push(Waiting { events, answer });
+    }
+}
+
+#[derive(Default)]
+struct Gathered {
+    events: Events,
+    from: Senders,
+}
+
+#[derive(Default)]
+struct State {
+    by_project: HashMap<ProjectId, Gathered>,
+    /// Whether a [`Flush`] is on its way.
+    flushing: bool,
+}
+
+/// Gathers events of one thread (or of all callers of the embedded API).
+pub(crate) struct Gathering {
+    log: Arc<dyn Commit<Ticket>>,
+    health: Arc<PartitionHealth>,
+    state: Mutex<State>,
+}
+
+impl Gathering {
+    pub(crate) fn new(log: Arc<dyn Commit<Ticket>>, health: Arc<PartitionHealth>) -> Self {
+        Self { log, health, state: Mutex::default() }
+    }
+
+    /// Takes the events of one sender, all of one project, and answers when they are durable and applied.
+    pub(super) fn add(&self, events: Events, permit: Permit, answer: Answer, ingest: &Addr<IngestActor>) {
+        let Some(project) = events.first().map(|event| event.project) else {
+            let _ = answer.send(Ok(Vec::new()));
+            return;
+        };
+        let mut state = self.state.lock();
+        let gathered = state.by_project.entry(project).or_default();
+        gathered.from.add(events.len(), permit, answer);
+        if gathered.events.is_empty() {
+            gathered.events = events;
+        } else {
+            gathered.events.extend(events);
+        }
+        if gathered.events.len() >= SUBMITTED_AT_ONCE {
+            let gathered = state.by_project.remove(&project);
+            drop(state);
+            return self.submit_events(project, gathered.unwrap_or_default(), ingest);
+        }
+        if !std::mem::replace(&mut state.flushing, true) {
+            drop(state);
+            #[expect(clippy::disallowed_methods, reason = "one is on its way at most")]
+            ingest.do_send(Flush);
+        }
+    }
+
+    /// Records a floor of a project. Events that were sent before may come after it.
+    pub(super) fn raise_floor(&self, floor: FloorMove, permit: Permit, answer: Answer, ingest: &Addr<IngestActor>) {
+        let mut from = Senders::default();
+        from.add(1, permit, answer);
+        self.submit(floor.project, LogRecord::Floor(floor), from, ingest);
+    }
+
+    /// Submits what was gathered.
+    pub(super) fn flush(&self, ingest: &Addr<IngestActor>) {
+        let mut state = self.state.lock();
+        state.flushing = false;
+        let gathered: Vec<_> = state.by_project.drain().collect();
+        drop(state);
+        for (project, gathered) in gathered {
+            self.submit_events(project, gathered, ingest);
+        }
+    }
+
+    fn submit_events(&self, project: ProjectId, Gathered { events, from }: Gathered, ingest: &Addr<IngestActor>) {
+        self.submit(project, LogRecord::Events(events), from, ingest);
+    }
+
+    fn submit(&self, project: ProjectId, record: LogRecord, from: Senders, ingest: &Addr<IngestActor>) {
+        let Senders { permits, waiting } = from;
+        let back = Return::new(ingest.clone(), waiting);
+        // The last check before the log: logged events are applied, at the latest by the next start.
+        if let Err(why) = self.health.check_project(project) {
+            return back.unavailable(why);
+        }
+        let count = u32::try_from(record.count()).unwrap_or(u32::MAX);
+        let payload = match record.encode() {
+            Ok(payload) => payload,
+            Err(error) => return back.unavailable(&format!("an event could not be encoded: {error}")),
+        };
+        let ticket = Ticket { project, record, permits, back };
+        if let Err(ticket) = self.log.submit(partition_of(project), count, payload, ticket) {
+            ticket.back.unavailable("the engine is shutting down");
+        }
+    }
+}
