@@ -102,6 +102,12 @@ impl IngestActor {
     }
 }
 
+impl Drop for IngestActor {
+    fn drop(&mut self) {
+        self.gathering.close();
+    }
+}
+
 impl Actor for IngestActor {
     type Context = Context<Self>;
 
@@ -137,7 +143,8 @@ impl Handler<Done> for IngestActor {
     }
 }
 
-fn refuse(waiting: Vec<Waiting>, why: &str) {
+/// Answers senders that nothing was recorded.
+pub(super) fn refuse(waiting: Vec<Waiting>, why: &str) {
     for Waiting { answer, .. } in waiting {
         let _ = answer.send(Err(TrackError::Unavailable(why.to_owned())));
     }

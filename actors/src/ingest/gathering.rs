@@ -9,7 +9,8 @@ use headcount_domain::ids::ProjectId;
 use headcount_storage::log::Commit;
 use parking_lot::Mutex;
 
-use super::actor::{Answer, Flush, IngestActor, Return, Waiting};
+use super::actor::{Answer, Flush, IngestActor, Return, Waiting, refuse};
+use super::refusal::TrackError;
 use crate::admission_gate::Permit;
 use crate::event_codec::{Events, LogRecord};
 use crate::shard::{PartitionHealth, partition_of};
@@ -17,6 +18,8 @@ use crate::shard::{PartitionHealth, partition_of};
 /// From this many events on, what a project has gathered is submitted at once. The log and the shard work on them while the
 /// thread parses the next ones; with all that a turn brings in one submission, each would wait for the others.
 const SUBMITTED_AT_ONCE: usize = 16;
+
+const SHUTTING_DOWN: &str = "the engine is shutting down";
 
 /// Travels through the log with a submission: its record for the shard, and the way back.
 pub(crate) struct Ticket {
@@ -52,6 +55,8 @@ struct State {
     by_project: HashMap<ProjectId, Gathered>,
     /// Whether a [`Flush`] is on its way.
     flushing: bool,
+    /// Whether the actor is gone, so that nobody would submit what is gathered.
+    closed: bool,
 }
 
 /// Gathers events of one thread (or of all callers of the embedded API).
@@ -73,6 +78,11 @@ impl Gathering {
             return;
         };
         let mut state = self.state.lock();
+        if state.closed {
+            drop(state);
+            let _ = answer.send(Err(TrackError::Unavailable(SHUTTING_DOWN.to_owned())));
+            return;
+        }
         let gathered = state.by_project.entry(project).or_default();
         gathered.from.add(events.len(), permit, answer);
         if gathered.events.is_empty() {
@@ -110,6 +120,15 @@ impl Gathering {
         }
     }
 
+    /// Refuses what was gathered, and all that follows. Called when the actor is gone.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let gathered = std::mem::take(&mut state.by_project);
+        drop(state);
+        gathered.into_values().for_each(|gathered| refuse(gathered.from.waiting, SHUTTING_DOWN));
+    }
+
     fn submit_events(&self, project: ProjectId, Gathered { events, from }: Gathered, ingest: &Addr<IngestActor>) {
         self.submit(project, LogRecord::Events(events), from, ingest);
     }
@@ -128,7 +147,76 @@ impl Gathering {
         };
         let ticket = Ticket { project, record, permits, back };
         if let Err(ticket) = self.log.submit(partition_of(project), count, payload, ticket) {
-            ticket.back.unavailable("the engine is shutting down");
+            ticket.back.unavailable(SHUTTING_DOWN);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use actix::{Actor, System};
+    use headcount_domain::intake::event::{Details, Event, SentIds};
+    use headcount_domain::time::{Day, Instant};
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::admission_gate::Gate;
+    use crate::shard::Outcome;
+
+    /// A log that takes everything, and forgets it.
+    struct Forgetful;
+
+    impl Commit<Ticket> for Forgetful {
+        fn submit(&self, _: u16, _: u32, _: Vec<u8>, ticket: Ticket) -> Result<(), Ticket> {
+            ticket.back.finish(Vec::new());
+            Ok(())
+        }
+
+        fn end_segment(&self, _: u64) {}
+
+        fn close(&self) {}
+    }
+
+    fn event() -> Event {
+        Event {
+            project: ProjectId(1),
+            time: Instant(0),
+            received: Instant(0),
+            day: Day(0),
+            name: "pageview".into(),
+            who: SentIds::default(),
+            external_id: None,
+            money: None,
+            company: None,
+            company_domain: None,
+            email_company: None,
+            details: Details::default(),
+        }
+    }
+
+    fn send(gathering: &Gathering, ingest: &Addr<IngestActor>) -> oneshot::Receiver<Result<Vec<Outcome>, TrackError>> {
+        let (answer, wait) = oneshot::channel();
+        let permit = Gate::new(1).take(1).unwrap();
+        gathering.add(vec![Box::new(event())], permit, answer, ingest);
+        wait
+    }
+
+    #[test]
+    fn senders_hear_at_once_that_the_actor_is_gone() {
+        let gathering = Arc::new(Gathering::new(Arc::new(Forgetful), Arc::default()));
+        let system = System::new();
+        let (ingest, before) = system.block_on(async {
+            let ingest = IngestActor::new(Arc::clone(&gathering)).start();
+            let answered = tokio::time::timeout(Duration::from_secs(10), send(&gathering, &ingest)).await.unwrap();
+            assert!(answered.unwrap().is_ok());
+            // Gathered, and not submitted: the system ends first.
+            (ingest.clone(), send(&gathering, &ingest))
+        });
+        drop(system);
+        let refused = |mut wait: oneshot::Receiver<_>| matches!(wait.try_recv(), Ok(Err(TrackError::Unavailable(_))));
+        assert!(refused(before));
+        assert!(refused(send(&gathering, &ingest)));
     }
 }

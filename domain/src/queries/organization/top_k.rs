@@ -67,9 +67,8 @@ impl Query for TopQuery {
         let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
         let groups = rollups.group_numbers.count(kind);
         let sums = activity.sums(kind, groups, &activity.cover(kind, window));
-        let mut active: Vec<(i64, u32)> = sums.iter().copied().zip(0..).filter(|(sum, _)| *sum > 0).collect();
-        let most = self.reported(&mut active);
-        let mut first = self.first(active, most, || {
+        let most = self.reported(&sums);
+        let mut first = self.first(&sums, most, || {
             let sum = |number: u32| sums.get(number as usize).copied().unwrap_or_default();
             rollups.group_names.of_kind(kind).map(move |(number, prefix)| ((Reverse(sum(number)), prefix), number))
         });
@@ -80,35 +79,46 @@ impl Query for TopQuery {
     }
 }
 
-/// Partitions groups by their sums, largest first, around the one at place `at`. Returns the sum there; `None` if there are no more than `at` groups.
-fn sum_at(active: &mut [(i64, u32)], at: usize) -> Option<i64> {
-    (at < active.len()).then(|| active.select_nth_unstable_by_key(at, |(sum, _)| Reverse(*sum)).1.0)
+/// Returns the `count` largest of the sums that are positive, in order, and the numbers of their groups. Of equal sums, lower numbers come first.
+fn largest(sums: &[i64], count: usize) -> Vec<(Reverse<i64>, u32)> {
+    let room = count.saturating_mul(2).max(count);
+    let mut found = Vec::with_capacity(room.min(sums.len()));
+    // What a sum must exceed: as many are known that are no smaller and come first.
+    let mut exceeded = 0;
+    for (number, sum) in (0..).zip(sums) {
+        if *sum <= exceeded {
+            continue;
+        }
+        found.push((Reverse(*sum), number));
+        if found.len() == room {
+            let (_, (Reverse(last), _), _) = found.select_nth_unstable(count.saturating_sub(1));
+            exceeded = *last;
+            found.truncate(count);
+        }
+    }
+    found.sort_unstable();
+    found.truncate(count);
+    found
 }
 
 impl TopQuery {
     /// Returns the number of groups to report.
-    fn reported(&self, active: &mut [(i64, u32)]) -> usize {
-        let bound = self.below.zip(sum_at(active, self.most));
+    fn reported(&self, sums: &[i64]) -> usize {
+        let bound = self.below.and_then(|part| Some((part, largest(sums, self.most.saturating_add(1)).get(self.most)?.0.0)));
         let lower = bound.map(|((part, whole), bound)| i128::from(bound) * i128::from(part) / i128::from(whole.max(1)));
-        lower.map_or(self.most, |lower| active.iter().filter(|(sum, _)| i128::from(*sum) > lower).count().max(self.most))
+        let above = |lower: i128| sums.iter().filter(|sum| **sum > 0 && i128::from(**sum) > lower).count();
+        lower.map_or(self.most, |lower| above(lower).max(self.most))
     }
 
     /// Returns the ranks and numbers of the first `most` groups and one more, in order. Names, of which `named` returns those of all groups,
     /// only count where the last row of the list ties with what is not reported.
-    fn first<N: Iterator<Item = (Rank, u32)>>(
-        &self,
-        mut active: Vec<(i64, u32)>,
-        most: usize,
-        named: impl FnOnce() -> N,
-    ) -> Vec<(Rank, u32)> {
-        let others = sum_at(&mut active, most).unwrap_or_default();
-        let last = self.limit.checked_sub(1).and_then(|last| sum_at(&mut active, last));
+    fn first<N: Iterator<Item = (Rank, u32)>>(&self, sums: &[i64], most: usize, named: impl FnOnce() -> N) -> Vec<(Rank, u32)> {
+        let active = largest(sums, most.saturating_add(1));
+        let others = active.get(most).map_or(0, |(Reverse(sum), _)| *sum);
+        let last = self.limit.checked_sub(1).and_then(|last| active.get(last)).map(|(Reverse(sum), _)| *sum);
         let mut first: Vec<(Rank, u32)> = match others > 0 && last == Some(others) {
             true => named().filter(|((Reverse(sum), _), _)| *sum >= others).collect(),
-            false => {
-                let place = |(sum, number)| ((Reverse(sum), NamePrefix::default()), number);
-                active.into_iter().filter(|(sum, _)| *sum >= others).map(place).collect()
-            }
+            false => active.into_iter().map(|(sum, number)| ((sum, NamePrefix::default()), number)).collect(),
         };
         if first.len() > most {
             first.select_nth_unstable(most);
@@ -317,6 +327,27 @@ mod tests {
     use std::collections::BTreeMap;
 
     const KEYS: usize = 30;
+
+    #[test]
+    fn the_largest_sums_are_found_in_any_order() {
+        let mut random = 1_u64;
+        for round in 0..2_000_usize {
+            let sums: Vec<i64> = (0..round % 90)
+                .map(|_| {
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    i64::try_from(random % (1 + round as u64 % 40)).unwrap() - 3
+                })
+                .collect();
+            let mut sorted: Vec<(Reverse<i64>, u32)> = sums.iter().map(|sum| Reverse(*sum)).zip(0..).collect();
+            sorted.retain(|(Reverse(sum), _)| *sum > 0);
+            sorted.sort_unstable();
+            for count in [0, 1, 2, 7, 30, 200, usize::MAX] {
+                assert_eq!(largest(&sums, count), sorted[..sorted.len().min(count)], "{count} of {sums:?}");
+            }
+        }
+    }
 
     /// Builds the report of a project from the number of events of each key.
     fn reported(events: &[i64; KEYS], most: usize) -> TopPartial {
