@@ -5,91 +5,11 @@
 
 use std::sync::Arc;
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
-use headcount_storage::log::LogError;
-use tokio::sync::oneshot;
+use actix::{Actor, Addr, AsyncContext, Context, Handler};
 
+use super::answers::{Done, Flush, IngestAddresses, Unsettled, Waiting, refuse};
 use super::gathering::Gathering;
 use super::refusal::TrackError;
-use crate::shard::Outcome;
-
-/// Answers a sender.
-pub(super) type Answer = oneshot::Sender<Result<Vec<Outcome>, TrackError>>;
-
-/// A sender that waits for the outcomes of its events.
-pub(super) struct Waiting {
-    /// The number of its positions in the submission.
-    pub(super) events: usize,
-    pub(super) answer: Answer,
-}
-
-/// Submit what was gathered.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Flush;
-
-/// Why a submission has no outcomes.
-enum Unsettled {
-    /// The log refused it: nothing was recorded.
-    Refused(Arc<LogError>),
-    /// It may be in the log.
-    Unknown,
-}
-
-/// The result of a submission.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Done {
-    waiting: Vec<Waiting>,
-    result: Result<Vec<Outcome>, Unsettled>,
-}
-
-/// The way back to the senders of a submission. Dropping it reports that the outcome is unknown.
-pub(crate) struct Return {
-    /// `None` once the result was returned.
-    way: Option<(Addr<IngestActor>, Vec<Waiting>)>,
-}
-
-impl Return {
-    pub(super) fn new(ingest: Addr<IngestActor>, waiting: Vec<Waiting>) -> Self {
-        Self { way: Some((ingest, waiting)) }
-    }
-
-    /// Returns the outcomes.
-    pub(crate) fn finish(mut self, outcomes: Vec<Outcome>) {
-        self.send(Ok(outcomes));
-    }
-
-    /// Reports that the log refused the submission.
-    pub(crate) fn refuse(mut self, reason: Arc<LogError>) {
-        self.send(Err(Unsettled::Refused(reason)));
-    }
-
-    /// Answers on the calling thread that nothing was recorded, for what never came to the log.
-    pub(super) fn unavailable(mut self, why: &str) {
-        if let Some((_, waiting)) = self.way.take() {
-            refuse(waiting, why);
-        }
-    }
-
-    fn send(&mut self, result: Result<Vec<Outcome>, Unsettled>) {
-        let Some((ingest, waiting)) = self.way.take() else { return };
-        #[expect(clippy::disallowed_methods, reason = "one answer per submission, and the gate bounds those under way")]
-        ingest.do_send(Done { waiting, result });
-    }
-
-    /// Returns made-up outcomes; the real ones will find nobody waiting.
-    #[cfg(feature = "fault-injection")]
-    pub(crate) fn finish_early(&mut self, outcomes: Vec<Outcome>) {
-        self.send(Ok(outcomes));
-    }
-}
-
-impl Drop for Return {
-    fn drop(&mut self) {
-        self.send(Err(Unsettled::Unknown));
-    }
-}
 
 /// See the module.
 pub(crate) struct IngestActor {
@@ -100,6 +20,11 @@ impl IngestActor {
     pub(crate) fn new(gathering: Arc<Gathering>) -> Self {
         Self { gathering }
     }
+}
+
+/// Returns the addresses that senders and submissions need.
+pub(super) fn addresses(ingest: &Addr<IngestActor>) -> IngestAddresses {
+    IngestAddresses { flush: ingest.clone().recipient(), done: ingest.clone().recipient() }
 }
 
 impl Drop for IngestActor {
@@ -121,7 +46,7 @@ impl Handler<Flush> for IngestActor {
     type Result = ();
 
     fn handle(&mut self, _: Flush, ctx: &mut Context<Self>) {
-        self.gathering.flush(&ctx.address());
+        self.gathering.flush(&addresses(&ctx.address()));
     }
 }
 
@@ -140,12 +65,5 @@ impl Handler<Done> for IngestActor {
         for Waiting { events, answer } in waiting {
             let _ = answer.send(Ok(rest.by_ref().take(events).collect()));
         }
-    }
-}
-
-/// Answers senders that nothing was recorded.
-pub(super) fn refuse(waiting: Vec<Waiting>, why: &str) {
-    for Waiting { answer, .. } in waiting {
-        let _ = answer.send(Err(TrackError::Unavailable(why.to_owned())));
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use actix::Addr;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_storage::log::Commit;
 use parking_lot::Mutex;
 
-use super::actor::{Answer, Flush, IngestActor, Return, Waiting, refuse};
+use super::answers::{Answer, Flush, IngestAddresses, Return, Waiting, refuse};
 use super::refusal::TrackError;
 use crate::admission_gate::Permit;
 use crate::event_codec::{Events, LogRecord};
@@ -51,7 +50,7 @@ struct Gathered {
 }
 
 #[derive(Default)]
-struct State {
+struct GatheredByProject {
     by_project: HashMap<ProjectId, Gathered>,
     /// Whether a [`Flush`] is on its way.
     flushing: bool,
@@ -63,7 +62,7 @@ struct State {
 pub(crate) struct Gathering {
     log: Arc<dyn Commit<Ticket>>,
     health: Arc<PartitionHealth>,
-    state: Mutex<State>,
+    state: Mutex<GatheredByProject>,
 }
 
 impl Gathering {
@@ -72,7 +71,7 @@ impl Gathering {
     }
 
     /// Takes the events of one sender, all of one project, and answers when they are durable and applied.
-    pub(super) fn add(&self, events: Events, permit: Permit, answer: Answer, ingest: &Addr<IngestActor>) {
+    pub(super) fn add(&self, events: Events, permit: Permit, answer: Answer, ingest: &IngestAddresses) {
         let Some(project) = events.first().map(|event| event.project) else {
             let _ = answer.send(Ok(Vec::new()));
             return;
@@ -98,19 +97,19 @@ impl Gathering {
         if !std::mem::replace(&mut state.flushing, true) {
             drop(state);
             #[expect(clippy::disallowed_methods, reason = "one is on its way at most")]
-            ingest.do_send(Flush);
+            ingest.flush.do_send(Flush);
         }
     }
 
     /// Records a floor of a project. Events that were sent before may come after it.
-    pub(super) fn raise_floor(&self, floor: FloorMove, permit: Permit, answer: Answer, ingest: &Addr<IngestActor>) {
+    pub(super) fn raise_floor(&self, floor: FloorMove, permit: Permit, answer: Answer, ingest: &IngestAddresses) {
         let mut from = Senders::default();
         from.add(1, permit, answer);
         self.submit(floor.project, LogRecord::Floor(floor), from, ingest);
     }
 
     /// Submits what was gathered.
-    pub(super) fn flush(&self, ingest: &Addr<IngestActor>) {
+    pub(super) fn flush(&self, ingest: &IngestAddresses) {
         let mut state = self.state.lock();
         state.flushing = false;
         let gathered: Vec<_> = state.by_project.drain().collect();
@@ -129,13 +128,13 @@ impl Gathering {
         gathered.into_values().for_each(|gathered| refuse(gathered.from.waiting, SHUTTING_DOWN));
     }
 
-    fn submit_events(&self, project: ProjectId, Gathered { events, from }: Gathered, ingest: &Addr<IngestActor>) {
+    fn submit_events(&self, project: ProjectId, Gathered { events, from }: Gathered, ingest: &IngestAddresses) {
         self.submit(project, LogRecord::Events(events), from, ingest);
     }
 
-    fn submit(&self, project: ProjectId, record: LogRecord, from: Senders, ingest: &Addr<IngestActor>) {
+    fn submit(&self, project: ProjectId, record: LogRecord, from: Senders, ingest: &IngestAddresses) {
         let Senders { permits, waiting } = from;
-        let back = Return::new(ingest.clone(), waiting);
+        let back = Return::new(ingest.done.clone(), waiting);
         // The last check before the log: logged events are applied, at the latest by the next start.
         if let Err(why) = self.health.check_project(project) {
             return back.unavailable(why);
@@ -163,6 +162,7 @@ mod tests {
 
     use super::*;
     use crate::admission_gate::Gate;
+    use crate::ingest::actor::{IngestActor, addresses};
     use crate::shard::Outcome;
 
     /// A log that takes everything, and forgets it.
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    fn send(gathering: &Gathering, ingest: &Addr<IngestActor>) -> oneshot::Receiver<Result<Vec<Outcome>, TrackError>> {
+    fn send(gathering: &Gathering, ingest: &IngestAddresses) -> oneshot::Receiver<Result<Vec<Outcome>, TrackError>> {
         let (answer, wait) = oneshot::channel();
         let permit = Gate::new(1).take(1).unwrap();
         gathering.add(vec![Box::new(event())], permit, answer, ingest);
@@ -208,7 +208,7 @@ mod tests {
         let gathering = Arc::new(Gathering::new(Arc::new(Forgetful), Arc::default()));
         let system = System::new();
         let (ingest, before) = system.block_on(async {
-            let ingest = IngestActor::new(Arc::clone(&gathering)).start();
+            let ingest = addresses(&IngestActor::new(Arc::clone(&gathering)).start());
             let answered = tokio::time::timeout(Duration::from_secs(10), send(&gathering, &ingest)).await.unwrap();
             assert!(answered.unwrap().is_ok());
             // Gathered, and not submitted: the system ends first.

@@ -1,6 +1,7 @@
 //! Receiving events: admission, batching, and what senders hear.
 
 mod actor;
+mod answers;
 mod gathering;
 mod known_agents;
 mod new_event;
@@ -10,7 +11,7 @@ mod refusal;
 mod tracker;
 
 #[cfg(feature = "fault-injection")]
-pub(crate) use actor::Return;
+pub(crate) use answers::Return;
 pub(crate) use gathering::{Gathering, Ticket};
 pub(crate) use known_agents::with_agent;
 pub use new_event::{Field, NewEvent};

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, Addr};
+use actix::Actor;
 use headcount_domain::floor::FloorMove;
 use tokio::sync::oneshot;
 
-use super::actor::{Answer, IngestActor};
+use super::actor::{IngestActor, addresses};
+use super::answers::{Answer, IngestAddresses};
 use super::gathering::Gathering;
 use super::refusal::TrackError;
 use crate::admission_gate::Permit;
@@ -21,7 +22,7 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Tracker {
     gathering: Arc<Gathering>,
-    ingest: Addr<IngestActor>,
+    ingest: IngestAddresses,
     /// How long senders wait.
     timeout: Duration,
 }
@@ -36,7 +37,7 @@ impl Tracker {
     /// Starts an actor in the calling thread's actix system.
     pub(crate) fn start(gathering: Gathering) -> Self {
         let gathering = Arc::new(gathering);
-        let ingest = IngestActor::new(Arc::clone(&gathering)).start();
+        let ingest = addresses(&IngestActor::new(Arc::clone(&gathering)).start());
         Self { gathering, ingest, timeout: APPLY_TIMEOUT }
     }
 

@@ -1,0 +1,102 @@
+//! The way back to senders: what they wait for, and the messages that bring it to their thread.
+
+use std::sync::Arc;
+
+use actix::{Message, Recipient};
+use headcount_storage::log::LogError;
+use tokio::sync::oneshot;
+
+use super::refusal::TrackError;
+use crate::shard::Outcome;
+
+/// Answers a sender.
+pub(super) type Answer = oneshot::Sender<Result<Vec<Outcome>, TrackError>>;
+
+/// A sender that waits for the outcomes of its events.
+pub(super) struct Waiting {
+    /// The number of its positions in the submission.
+    pub(super) events: usize,
+    pub(super) answer: Answer,
+}
+
+/// Submit what was gathered.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Flush;
+
+/// Why a submission has no outcomes.
+pub(super) enum Unsettled {
+    /// The log refused it: nothing was recorded.
+    Refused(Arc<LogError>),
+    /// It may be in the log.
+    Unknown,
+}
+
+/// The result of a submission.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Done {
+    pub(super) waiting: Vec<Waiting>,
+    pub(super) result: Result<Vec<Outcome>, Unsettled>,
+}
+
+/// The addresses of an ingest actor.
+#[derive(Clone)]
+pub(super) struct IngestAddresses {
+    pub(super) flush: Recipient<Flush>,
+    pub(super) done: Recipient<Done>,
+}
+
+/// The way back to the senders of a submission. Dropping it reports that the outcome is unknown.
+pub(crate) struct Return {
+    /// `None` once the result was returned.
+    way: Option<(Recipient<Done>, Vec<Waiting>)>,
+}
+
+impl Return {
+    pub(super) fn new(done: Recipient<Done>, waiting: Vec<Waiting>) -> Self {
+        Self { way: Some((done, waiting)) }
+    }
+
+    /// Returns the outcomes.
+    pub(crate) fn finish(mut self, outcomes: Vec<Outcome>) {
+        self.send(Ok(outcomes));
+    }
+
+    /// Reports that the log refused the submission.
+    pub(crate) fn refuse(mut self, reason: Arc<LogError>) {
+        self.send(Err(Unsettled::Refused(reason)));
+    }
+
+    /// Answers on the calling thread that nothing was recorded, for what never came to the log.
+    pub(super) fn unavailable(mut self, why: &str) {
+        if let Some((_, waiting)) = self.way.take() {
+            refuse(waiting, why);
+        }
+    }
+
+    fn send(&mut self, result: Result<Vec<Outcome>, Unsettled>) {
+        let Some((done, waiting)) = self.way.take() else { return };
+        #[expect(clippy::disallowed_methods, reason = "one answer per submission, and the gate bounds those under way")]
+        done.do_send(Done { waiting, result });
+    }
+
+    /// Returns made-up outcomes; the real ones will find nobody waiting.
+    #[cfg(feature = "fault-injection")]
+    pub(crate) fn finish_early(&mut self, outcomes: Vec<Outcome>) {
+        self.send(Ok(outcomes));
+    }
+}
+
+impl Drop for Return {
+    fn drop(&mut self) {
+        self.send(Err(Unsettled::Unknown));
+    }
+}
+
+/// Answers senders that nothing was recorded.
+pub(super) fn refuse(waiting: Vec<Waiting>, why: &str) {
+    for Waiting { answer, .. } in waiting {
+        let _ = answer.send(Err(TrackError::Unavailable(why.to_owned())));
+    }
+}
