@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler};
+use actix::{Actor, Addr, Context, Handler};
 
 use super::answers::{Done, Flush, IngestAddresses, Unsettled, Waiting, refuse};
 use super::gathering::Gathering;
@@ -23,8 +23,8 @@ impl IngestActor {
 }
 
 /// Returns the addresses that senders and submissions need.
-pub(super) fn addresses(ingest: &Addr<IngestActor>) -> IngestAddresses {
-    IngestAddresses { flush: ingest.clone().recipient(), done: ingest.clone().recipient() }
+pub(super) fn addresses(ingest: &Addr<IngestActor>) -> Arc<IngestAddresses> {
+    Arc::new(IngestAddresses { flush: ingest.clone().recipient(), done: ingest.clone().recipient() })
 }
 
 impl Drop for IngestActor {
@@ -45,8 +45,8 @@ impl Actor for IngestActor {
 impl Handler<Flush> for IngestActor {
     type Result = ();
 
-    fn handle(&mut self, _: Flush, ctx: &mut Context<Self>) {
-        self.gathering.flush(&addresses(&ctx.address()));
+    fn handle(&mut self, Flush(ingest): Flush, _: &mut Context<Self>) {
+        self.gathering.flush(&ingest);
     }
 }
 

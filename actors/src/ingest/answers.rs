@@ -22,7 +22,7 @@ pub(super) struct Waiting {
 /// Submit what was gathered.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Flush;
+pub(super) struct Flush(pub(super) Arc<IngestAddresses>);
 
 /// Why a submission has no outcomes.
 pub(super) enum Unsettled {
@@ -41,7 +41,6 @@ pub(super) struct Done {
 }
 
 /// The addresses of an ingest actor.
-#[derive(Clone)]
 pub(super) struct IngestAddresses {
     pub(super) flush: Recipient<Flush>,
     pub(super) done: Recipient<Done>,
@@ -50,12 +49,12 @@ pub(super) struct IngestAddresses {
 /// The way back to the senders of a submission. Dropping it reports that the outcome is unknown.
 pub(crate) struct Return {
     /// `None` once the result was returned.
-    way: Option<(Recipient<Done>, Vec<Waiting>)>,
+    way: Option<(Arc<IngestAddresses>, Vec<Waiting>)>,
 }
 
 impl Return {
-    pub(super) fn new(done: Recipient<Done>, waiting: Vec<Waiting>) -> Self {
-        Self { way: Some((done, waiting)) }
+    pub(super) fn new(ingest: Arc<IngestAddresses>, waiting: Vec<Waiting>) -> Self {
+        Self { way: Some((ingest, waiting)) }
     }
 
     /// Returns the outcomes.
@@ -76,9 +75,9 @@ impl Return {
     }
 
     fn send(&mut self, result: Result<Vec<Outcome>, Unsettled>) {
-        let Some((done, waiting)) = self.way.take() else { return };
+        let Some((ingest, waiting)) = self.way.take() else { return };
         #[expect(clippy::disallowed_methods, reason = "one answer per submission, and the gate bounds those under way")]
-        done.do_send(Done { waiting, result });
+        ingest.done.do_send(Done { waiting, result });
     }
 
     /// Returns made-up outcomes; the real ones will find nobody waiting.

@@ -71,7 +71,7 @@ impl Gathering {
     }
 
     /// Takes the events of one sender, all of one project, and answers when they are durable and applied.
-    pub(super) fn add(&self, events: Events, permit: Permit, answer: Answer, ingest: &IngestAddresses) {
+    pub(super) fn add(&self, events: Events, permit: Permit, answer: Answer, ingest: &Arc<IngestAddresses>) {
         let Some(project) = events.first().map(|event| event.project) else {
             let _ = answer.send(Ok(Vec::new()));
             return;
@@ -97,19 +97,19 @@ impl Gathering {
         if !std::mem::replace(&mut state.flushing, true) {
             drop(state);
             #[expect(clippy::disallowed_methods, reason = "one is on its way at most")]
-            ingest.flush.do_send(Flush);
+            ingest.flush.do_send(Flush(Arc::clone(ingest)));
         }
     }
 
     /// Records a floor of a project. Events that were sent before may come after it.
-    pub(super) fn raise_floor(&self, floor: FloorMove, permit: Permit, answer: Answer, ingest: &IngestAddresses) {
+    pub(super) fn raise_floor(&self, floor: FloorMove, permit: Permit, answer: Answer, ingest: &Arc<IngestAddresses>) {
         let mut from = Senders::default();
         from.add(1, permit, answer);
         self.submit(floor.project, LogRecord::Floor(floor), from, ingest);
     }
 
     /// Submits what was gathered.
-    pub(super) fn flush(&self, ingest: &IngestAddresses) {
+    pub(super) fn flush(&self, ingest: &Arc<IngestAddresses>) {
         let mut state = self.state.lock();
         state.flushing = false;
         let gathered: Vec<_> = state.by_project.drain().collect();
@@ -128,13 +128,13 @@ impl Gathering {
         gathered.into_values().for_each(|gathered| refuse(gathered.from.waiting, SHUTTING_DOWN));
     }
 
-    fn submit_events(&self, project: ProjectId, Gathered { events, from }: Gathered, ingest: &IngestAddresses) {
+    fn submit_events(&self, project: ProjectId, Gathered { events, from }: Gathered, ingest: &Arc<IngestAddresses>) {
         self.submit(project, LogRecord::Events(events), from, ingest);
     }
 
-    fn submit(&self, project: ProjectId, record: LogRecord, from: Senders, ingest: &IngestAddresses) {
+    fn submit(&self, project: ProjectId, record: LogRecord, from: Senders, ingest: &Arc<IngestAddresses>) {
         let Senders { permits, waiting } = from;
-        let back = Return::new(ingest.done.clone(), waiting);
+        let back = Return::new(Arc::clone(ingest), waiting);
         // The last check before the log: logged events are applied, at the latest by the next start.
         if let Err(why) = self.health.check_project(project) {
             return back.unavailable(why);
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    fn send(gathering: &Gathering, ingest: &IngestAddresses) -> oneshot::Receiver<Result<Vec<Outcome>, TrackError>> {
+    fn send(gathering: &Gathering, ingest: &Arc<IngestAddresses>) -> oneshot::Receiver<Result<Vec<Outcome>, TrackError>> {
         let (answer, wait) = oneshot::channel();
         let permit = Gate::new(1).take(1).unwrap();
         gathering.add(vec![Box::new(event())], permit, answer, ingest);

@@ -22,7 +22,7 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Tracker {
     gathering: Arc<Gathering>,
-    ingest: IngestAddresses,
+    ingest: Arc<IngestAddresses>,
     /// How long senders wait.
     timeout: Duration,
 }
