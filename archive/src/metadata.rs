@@ -4,7 +4,7 @@
 //! the metadata.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use headcount_domain::intake::fields::{MetadataPath, Scalar};
@@ -24,15 +24,15 @@ const RARE_ONE_IN: u64 = 100;
 /// Calls `visit` with each path at which `json` has a scalar other than null, and with the scalar's shortest JSON text. Equal scalars have
 /// equal texts. Skips paths that can't be columns.
 pub fn visit_scalars(json: &str, mut visit: impl FnMut(&str, Cow<'_, str>)) {
-    let Some(top) = entries(json) else { return };
+    let Some(top) = Entries::parse(json) else { return };
     let mut path = String::new();
-    for (key, value) in &top {
+    for (key, value) in &top.0 {
         path.clear();
         path.push_str(key);
         visit_value(value, &mut path, 1, &mut |path, text| {
             // A key that equals the whole path takes precedence, even if its value is null.
             let is_nested = path.len() > key.len();
-            if !is_nested || !top.contains_key(path) {
+            if !is_nested || !top.has(path) {
                 visit(path, text);
             }
         });
@@ -45,7 +45,10 @@ fn visit_value(json: &str, path: &mut String, depth: usize, visit: &mut dyn FnMu
         return;
     }
     if !json.starts_with('{') {
-        let text = Scalar::parse(json).and_then(|scalar| shortest(json, &scalar));
+        let text = match is_shortest(json) {
+            true => Some(Cow::Borrowed(json)),
+            false => Scalar::parse(json).and_then(|scalar| shortest(json, &scalar)),
+        };
         if let Some(text) = text.filter(|_| !path.is_empty()) {
             visit(path, text);
         }
@@ -55,7 +58,8 @@ fn visit_value(json: &str, path: &mut String, depth: usize, visit: &mut dyn FnMu
     if depth >= MAX_METADATA_DEPTH || depth == 1 && path.contains('.') {
         return;
     }
-    for (key, value) in entries(json).iter().flatten() {
+    let Some(entries) = Entries::parse(json) else { return };
+    for (key, value) in &entries.0 {
         if !key.contains('.') {
             let end = path.len();
             path.push('.');
@@ -77,25 +81,72 @@ fn shortest<'j>(json: &'j str, scalar: &Scalar<'_>) -> Option<Cow<'j, str>> {
     }
 }
 
-/// The entries of a JSON object, with the last value of each key; `None` if `json` is not an object.
-fn entries(json: &str) -> Option<BTreeMap<Cow<'_, str>, &str>> {
-    struct Entries;
-    impl<'de> Visitor<'de> for Entries {
-        type Value = BTreeMap<Cow<'de, str>, &'de str>;
+/// Whether the JSON text of a value is certainly that of a scalar other than null, and the shortest one: text without escapes, or a number that is written out,
+/// without zeros that could be left out. Most values are one of these, and need not be parsed.
+fn is_shortest(json: &str) -> bool {
+    /// Longer numbers are written with an exponent.
+    const MAX_WHOLE_DIGITS: usize = 21;
+    if json.starts_with('"') {
+        return !json.contains('\\');
+    }
+    let digits = json.strip_prefix('-').unwrap_or(json);
+    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, fraction)| (whole, Some(fraction)));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number(whole)
+        && whole.len() <= MAX_WHOLE_DIGITS
+        && !whole.starts_with('0')
+        && fraction.is_none_or(|fraction| is_number(fraction) && !fraction.ends_with('0'))
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
+/// The entries of a JSON object, each key once, with its last value. More than [`FEW_ENTRIES`] are sorted by key.
+struct Entries<'j>(Vec<(Cow<'j, str>, &'j str)>);
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut entries = BTreeMap::new();
-            while let Some(Text(key)) = map.next_key()? {
-                entries.insert(key, map.next_value::<&'de RawValue>()?.get());
+/// The number of entries up to which comparing all of their keys costs less than sorting them.
+const FEW_ENTRIES: usize = 16;
+
+impl<'j> Entries<'j> {
+    /// `None` if `json` is not an object.
+    fn parse(json: &'j str) -> Option<Self> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Vec<(Cow<'de, str>, &'de str)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
             }
-            Ok(entries)
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(Text(key)) = map.next_key()? {
+                    entries.push((key, map.next_value::<&'de RawValue>()?.get()));
+                }
+                Ok(entries)
+            }
+        }
+        let mut entries = serde_json::Deserializer::from_str(json).deserialize_map(Object).ok()?;
+        if entries.len() > FEW_ENTRIES {
+            entries.reverse();
+            // Stable, so that the last value of a key remains.
+            entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+            entries.dedup_by(|(left, _), (right, _)| left == right);
+        } else {
+            let mut at = 0;
+            while let Some(((key, _), later)) = entries.get(at..).and_then(<[_]>::split_first) {
+                match later.iter().any(|(later, _)| later == key) {
+                    true => drop(entries.remove(at)),
+                    false => at += 1,
+                }
+            }
+        }
+        Some(Self(entries))
+    }
+
+    fn has(&self, key: &str) -> bool {
+        match self.0.len() > FEW_ENTRIES {
+            true => self.0.binary_search_by(|(known, _)| known.as_ref().cmp(key)).is_ok(),
+            false => self.0.iter().any(|(known, _)| known == key),
         }
     }
-    serde_json::Deserializer::from_str(json).deserialize_map(Entries).ok()
 }
 
 /// Counts the rows that have a scalar at each path.

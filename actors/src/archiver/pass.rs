@@ -1,7 +1,7 @@
 //! One pass over the log, which writes the events of all projects to their archives.
 //!
 //! Events are collected by project within a budget. When it is used up, those of the largest project go to a file, which stays open until
-//! those of another one do. So a large project gets one file, and many small ones take no more memory than a few.
+//! those of another one do; until then, its later events follow soon. So a large project gets one file, and many small ones take no more memory than a few.
 //!
 //! A project whose list of files can't be used waits: its events stay in the log, and a later pass seals them once the list is restored.
 
@@ -26,6 +26,11 @@ use super::sources::Sources;
 use crate::erasures::erase_row;
 use crate::history::{HistoryPiece, Wanted};
 use crate::partitions::{PARTITIONS, partition_of};
+
+/// The bytes of rows that wait at most while the file of their project is open.
+const OPEN_WAITING_BYTES: usize = 256 << 10;
+/// The bytes of rows that wait at least before the first file is begun.
+const FIRST_WAITING_BYTES: usize = 4 << 20;
 
 /// Rows that wait to be written, and floors among them.
 #[derive(Default)]
@@ -169,6 +174,10 @@ impl<'s> SealingPass<'s> {
             self.floors.insert(project, Some(day));
             self.wait(project, WaitingRow::Floor(position, day), event_bytes);
         }
+        // Waiting any longer would only cost memory, which the processor's caches have no room for.
+        while let Some(project) = self.at_hand() {
+            self.write(project)?;
+        }
         while self.waiting_bytes > self.sources.buffer_bytes()
             && let Some(project) = self.largest()
         {
@@ -241,6 +250,15 @@ impl<'s> SealingPass<'s> {
         let currencies = Currencies { project: keyed.policy.currency, organization: keyed.policy.organization_currency };
         self.currencies.insert(project, currencies);
         Ok(currencies)
+    }
+
+    /// The project whose rows can be written without another file than with all of them: its file is open; or none is, and most rows are its own.
+    fn at_hand(&self) -> Option<ProjectId> {
+        let (project, least) = match &self.open {
+            Some(open) => (open.project, OPEN_WAITING_BYTES),
+            None => (self.largest()?, FIRST_WAITING_BYTES.max(self.waiting_bytes / 2)),
+        };
+        self.waiting.get(&project).is_some_and(|waiting| waiting.bytes > least).then_some(project)
     }
 
     /// The project with the most bytes that wait.

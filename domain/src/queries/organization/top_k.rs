@@ -81,7 +81,7 @@ impl Query for TopQuery {
 
 /// Returns the `count` largest of the sums that are positive, in order, and the numbers of their groups. Of equal sums, lower numbers come first.
 fn largest(sums: &[i64], count: usize) -> Vec<(Reverse<i64>, u32)> {
-    let room = count.saturating_mul(2).max(count);
+    let room = count.saturating_mul(2);
     let mut found = Vec::with_capacity(room.min(sums.len()));
     // What a sum must exceed: as many are known that are no smaller and come first.
     let mut exceeded = 0;
