@@ -177,7 +177,7 @@ keys! {
     view_memory "SIZE" "--view-memory" "HEADCOUNT_VIEW_MEMORY" "auto" "Memory for kept answers of aggregates and filtered counts, 0 to keep none, or auto for a sixteenth of the memory";
     checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
     seal_after "DURATION" "--seal-after" "HEADCOUNT_SEAL_AFTER" "24h" "Age at which events move from the log to the archive";
-    seal_events "N" "--seal-events" "HEADCOUNT_SEAL_EVENTS" "262144" "Number of events in the log at which they move to the archive";
+    seal_events "N" "--seal-events" "HEADCOUNT_SEAL_EVENTS" "262144" "Number of events, all of them in checkpoints, at which they move from the log to the archive";
     archive_level "N" "--archive-level" "HEADCOUNT_ARCHIVE_LEVEL" "3" "Compression level of archive files, from 1 to 22";
     export_retention "DURATION" "--export-retention" "HEADCOUNT_EXPORT_RETENTION" "7d" "Time for which what a privacy export made can be downloaded";
     log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "Log level, or directives such as info,headcount_storage=debug";

@@ -24,16 +24,31 @@ impl Default for CompactOptions {
     }
 }
 
-/// Returns the files to merge next: adjacent files of one month. `now` is the current month.
+/// A file is small if it has less than one in so many of the rows of a full one. A file has some nine kilobytes of headers and footers, which
+/// are nothing to those of more rows.
+const SMALL_ONE_IN: u64 = 8;
+
+/// Returns the files to merge next: adjacent files of one month, with at most the rows of one full file. `now` is the current month.
 ///
-/// A month is due if it is over or has too many files. Of a due month, adjacent files that are less than half full are merged. At most the
-/// last merged file is less than half full, so that a row is rewritten a few times at most, and merging terminates.
+/// A month is due if it is over or has too many files. Of a due month, adjacent small files are merged. Only the last merged file of a series can be small, so
+/// that a row is rewritten a few times at most, and merging terminates.
 #[must_use]
 pub fn next_merge<'m>(manifest: &'m Manifest, now: Month, options: &CompactOptions) -> Option<&'m [FileEntry]> {
+    let full = options.seal.file_rows.min(MAX_FILE_ROWS);
     let months = manifest.files().chunk_by(|one, next| one.name.month == next.name.month);
     let due = months.filter(|files| files[0].name.month < now || files.len() > options.month_files);
-    let is_small = |file: &FileEntry| file.rows < options.seal.file_rows.min(MAX_FILE_ROWS).div_ceil(2);
-    due.flat_map(|files| files.chunk_by(move |one, next| is_small(one) && is_small(next))).find(|series| series.len() > 1)
+    let is_small = |file: &FileEntry| file.rows < full.div_ceil(SMALL_ONE_IN);
+    let series = due.flat_map(|files| files.chunk_by(move |one, next| is_small(one) && is_small(next)));
+    series.map(|files| &files[..fitting(files, full)]).find(|files| files.len() > 1)
+}
+
+/// The number of the first files that have at most `rows` rows together.
+fn fitting(files: &[FileEntry], rows: u64) -> usize {
+    let sums = files.iter().scan(0_u64, |sum, file| {
+        *sum += file.rows;
+        Some(*sum)
+    });
+    sums.take_while(|sum| *sum <= rows).count()
 }
 
 /// Merges the files that [`next_merge`] returns, as long as `is_wanted` returns true. Returns false if there are none.

@@ -50,10 +50,16 @@ pub(super) fn can_resume(sources: &Sources) -> bool {
     catalog.waiting().keys().any(|project| sources.existing_archive(&catalog, *project).is_none_or(|opened| opened.is_ok()))
 }
 
-/// Whether events are to be sealed.
-pub(super) fn is_due(sources: &Sources, age_ms: u64) -> bool {
+/// Returns how many events must be in durable checkpoints to be sealed now; `None` if it is not time. Many small files would have to be merged later, so that
+/// only old events are sealed whatever their number.
+pub(super) fn least_due(sources: &Sources, age_ms: u64) -> Option<u64> {
+    let policy = &sources.settings.policy;
     let unsealed =
         sources.delivered.load(std::sync::atomic::Ordering::Acquire).saturating_sub(sources.sealed.catalog().sealed_until());
-    let after_ms = u64::try_from(sources.settings.policy.seal_after.as_millis()).unwrap_or(u64::MAX);
-    unsealed > 0 && (unsealed >= sources.settings.policy.seal_events || age_ms >= after_ms)
+    let after_ms = u64::try_from(policy.seal_after.as_millis()).unwrap_or(u64::MAX);
+    match unsealed {
+        0 => None,
+        _ if age_ms >= after_ms => Some(0),
+        _ => (unsealed >= policy.seal_events).then_some(policy.seal_events),
+    }
 }

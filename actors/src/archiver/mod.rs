@@ -32,7 +32,7 @@ pub(crate) use thread::Archiver;
 pub struct ArchivePolicy {
     /// The age at which events are sealed.
     pub seal_after: Duration,
-    /// The number of unsealed events at which they are sealed.
+    /// The number of unsealed events in durable checkpoints at which they are sealed.
     pub seal_events: u64,
     /// How long a partition has not changed when its tables are merged to one.
     #[doc(hidden)]

@@ -27,10 +27,15 @@ pub struct Sealed {
     pub waiting: Vec<ProjectId>,
 }
 
-/// Seals what is in durable checkpoints.
-pub(super) fn seal(sources: &Sources) -> Result<Sealed, SealingError> {
+/// Seals what is in durable checkpoints, if that is at least `least` events.
+pub(super) fn seal(sources: &Sources, least: u64) -> Result<Sealed, SealingError> {
     let delivered = sources.delivered.load(Ordering::Acquire);
     let until = sources.shards.durable_until(delivered).ok_or(SealingError::NoAnswer)?;
+    let catalog = sources.sealed.catalog();
+    if until.saturating_sub(catalog.sealed_until()) < least {
+        let waiting = catalog.waiting().keys().copied().collect();
+        return Ok(Sealed { sealed_until: catalog.sealed_until(), events: 0, waiting });
+    }
     seal_until(sources, until)
 }
 

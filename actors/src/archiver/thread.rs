@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::damage::DamageCheck;
 use super::deletions::Deletions;
-use super::due::{Oldest, can_resume, is_due};
+use super::due::{Oldest, can_resume, least_due};
 use super::erasures::ErasureSteps;
 use super::error::SealingError;
 use super::merges::Merges;
@@ -204,10 +204,9 @@ impl ArchiveWork {
         };
         self.figures.lag_ms.store(age_ms.max(waiting_ms), Ordering::Relaxed);
         self.note_waiting();
-        if !is_due(&self.sources, age_ms) && !std::mem::take(&mut self.can_resume) {
-            return Ok(());
-        }
-        match seal(&self.sources) {
+        let resumed = std::mem::take(&mut self.can_resume).then_some(0);
+        let Some(least) = resumed.or_else(|| least_due(&self.sources, age_ms)) else { return Ok(()) };
+        match seal(&self.sources, least) {
             // Not a failure: checkpoints are on their way.
             Err(SealingError::NoAnswer) => Ok(()),
             Ok(Sealed { events, sealed_until, waiting: _ }) => {

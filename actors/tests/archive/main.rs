@@ -419,3 +419,37 @@ async fn every_operation_on_files_fails_once_and_nothing_is_lost() {
     same(&answers(&engine, projects).await, &before, "rebuilt");
     engine.close().await;
 }
+
+/// The log has enough events, but their checkpoint comes later: sealing what is in an earlier one would make two small files.
+#[tokio::test]
+async fn sealing_waits_for_enough_events_in_checkpoints() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path());
+    config.shards = 1;
+    (config.archive.seal_events, config.archive.seal_after) = (100, std::time::Duration::MAX);
+    config.checkpoints.events = 60;
+    let (engine, projects) = new(config).await;
+    let project = &projects[..1];
+    let some = |from: usize, to: usize| {
+        (from..to).map(|user| NewEvent::new("visit").user(format!("u{user}")).at_ms(BASE_MS)).collect::<Vec<_>>()
+    };
+    for (from, to) in [(0, 60), (60, 119)] {
+        engine.track_batch(project[0], &some(from, to)).await.unwrap();
+        // The archive's thread looks every second.
+        tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
+        assert_eq!(files(&dir.path().join("archive"), "parquet"), [PathBuf::new(); 0], "after {to} events");
+    }
+    engine.track_batch(project[0], &some(119, 120)).await.unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let found = loop {
+        let found = files(&dir.path().join("archive"), "parquet");
+        if !found.is_empty() {
+            break found;
+        }
+        assert!(std::time::Instant::now() < until, "nothing is sealed");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
+    let names: Vec<_> = found.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    assert_eq!(names, ["00000000000000000001-00000000000000000120.parquet"]);
+    engine.close().await;
+}

@@ -122,9 +122,9 @@ fn the_first_seal_survives_each_failure() {
 #[test]
 fn merging_and_clearing_up_survive_each_failure() {
     let place = scratch();
-    let all = series(1..=100);
+    let all = series(1..=48);
     let mut archive = Archive::open(place.path(), PROJECT).unwrap();
-    all.chunks(15).for_each(|rows| seal(&mut archive, rows, options()));
+    all.chunks(4).for_each(|rows| seal(&mut archive, rows, options()));
     let files = archive.manifest().files().len();
     let compact = CompactOptions { seal: options(), ..CompactOptions::default() };
     let failures = fail_each(place.path(), &all, &all, |root| {

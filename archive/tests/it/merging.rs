@@ -17,7 +17,7 @@ fn march() -> Month {
 }
 
 fn options() -> CompactOptions {
-    CompactOptions { month_files: 4, seal: SealOptions { file_rows: 100, ..SealOptions::default() } }
+    CompactOptions { month_files: 4, seal: SealOptions { file_rows: 400, ..SealOptions::default() } }
 }
 
 fn sizes(archive: &Archive) -> Vec<u64> {
@@ -63,9 +63,27 @@ fn too_many_files_of_a_month_are_merged_before_it_is_over() {
     let root = scratch();
     let (mut archive, all) = archive_of(root.path(), &[10, 10, 80, 40, 40, 40]);
     assert!(merge_all(&mut archive, march()) > 0);
-    assert_eq!(sizes(&archive), [20, 80, 100, 20]);
+    assert_eq!(sizes(&archive), [20, 80, 120]);
     assert_eq!(rows(&archive), all);
-    assert_eq!(merge_all(&mut archive, march().next()), 0, "what is half full or alone stays");
+    assert_eq!(merge_all(&mut archive, march().next()), 0, "what is an eighth full or alone stays");
+}
+
+/// So a merge takes a bounded time, and events can be sealed before the next one.
+#[test]
+fn a_merge_makes_one_file() {
+    let root = scratch();
+    let (mut archive, all) = archive_of(root.path(), &[45; 20]);
+    assert_eq!(next_merge(archive.manifest(), march(), &options()).unwrap().len(), 8);
+    assert_eq!(merge_all(&mut archive, march().next()), 3);
+    assert_eq!(sizes(&archive), [360, 360, 180]);
+    assert_eq!(rows(&archive), all);
+}
+
+#[test]
+fn files_that_are_not_small_are_never_merged() {
+    let root = scratch();
+    let (archive, _) = archive_of(root.path(), &[50; 12]);
+    assert_eq!(next_merge(archive.manifest(), march().next(), &options()), None);
 }
 
 #[test]
