@@ -437,7 +437,7 @@ async fn sealing_waits_for_enough_events_in_checkpoints() {
         engine.track_batch(project[0], &some(from, to)).await.unwrap();
         // The archive's thread looks every second.
         tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
-        assert_eq!(files(&dir.path().join("archive"), "parquet"), [PathBuf::new(); 0], "after {to} events");
+        assert!(files(&dir.path().join("archive"), "parquet").is_empty(), "after {to} events");
     }
     engine.track_batch(project[0], &some(119, 120)).await.unwrap();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
