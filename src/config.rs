@@ -21,7 +21,7 @@ use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 use headcount_actors::profiles::ResearchSettings;
 use headcount_actors::webhooks::WebhookSettings;
 use headcount_outbound::AllowList;
-use headcount_storage::log::LogOptions;
+use headcount_storage::log::MAX_BLOCK_BYTES;
 
 use crate::research::GuardedReader;
 use crate::server::{ExtraPaths, HttpConfig};
@@ -287,11 +287,12 @@ impl Settings {
 
     /// Raises a limit below one segment: the log grows by segments, so that a smaller limit would not prevent a full disk.
     fn raise_min_free_bytes(&mut self) {
-        let least = LogOptions::default().segment_bytes;
+        let least = MAX_BLOCK_BYTES;
         if (1..least).contains(&self.min_free_bytes) {
             let given = self.min_free_bytes;
-            let message =
-                format!("min_free_bytes: {given} is less than a segment of the log, so {least} are kept free (0 is no limit)");
+            let message = format!(
+                "min_free_bytes: {given} is less than the largest append to the log, so {least} are kept free (0 is no limit)"
+            );
             self.warnings.push(message);
             self.min_free_bytes = least;
         }

@@ -54,7 +54,7 @@ fn unknown_keys_of_the_file_are_named() {
 }
 
 #[test]
-fn a_limit_of_the_disk_below_a_segment_is_raised() {
+fn a_limit_of_the_disk_below_the_largest_append_is_raised() {
     let resolved = |value: &str| {
         let flags = Flags { min_free_bytes: Some(value.to_owned()), ..Flags::default() };
         Settings::resolve(&flags, none).unwrap()

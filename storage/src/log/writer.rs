@@ -23,7 +23,8 @@ const MAX_SEGMENT_BYTES: u64 = 1024 * 1024 * 1024;
 /// How a log is opened.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
-    /// Size of a segment's file in bytes; between 8 KiB and 1 GiB. A block that is larger gets a segment of its own.
+    /// Size of a segment's file in bytes; between 8 KiB and 1 GiB. A block that is larger gets a segment of its own. Two of them take their whole size on the disk, even
+    /// of an empty log: the current one and the one that is prepared.
     pub segment_bytes: u64,
     /// Whether the next segment is prepared on a thread while the current one is filled. Without, an append that needs
     /// a new segment waits until its file has been zeroed.
@@ -35,7 +36,7 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        LogOptions { segment_bytes: 64 * 1024 * 1024, prepare_ahead: true, repair: false }
+        LogOptions { segment_bytes: 16 * 1024 * 1024, prepare_ahead: true, repair: false }
     }
 }
 
