@@ -285,7 +285,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Raises a limit below one segment: the log grows by segments, so that a smaller limit would not prevent a full disk.
+    /// Raises a limit below the largest append, which gets a segment of its own: a smaller limit would not prevent a full disk.
     fn raise_min_free_bytes(&mut self) {
         let least = MAX_BLOCK_BYTES;
         if (1..least).contains(&self.min_free_bytes) {

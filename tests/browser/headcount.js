@@ -6,11 +6,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const PROGRAM = process.env.HEADCOUNT ?? fileURLToPath(new URL("../../target/debug/headcount", import.meta.url));
 const SETTINGS = ["--shards=1", "--workers=1", "--min-free-bytes=0", "--log=warn"];
 const PATIENCE_MS = 30_000;
+
+/** Starts the demo, which stops by itself. Returns its process, and the link that it prints. */
+export async function demo() {
+  const started = spawn(PROGRAM, ["demo", "--for", "5m", "--listen", "127.0.0.1:0", "--log", "warn"], { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const line of createInterface({ input: started.stdout })) {
+    if (line.includes("/#code=")) return { started, link: line.trim() };
+  }
+  throw new Error("the demo printed no link");
+}
 
 async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");

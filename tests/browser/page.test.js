@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { launch, pause } from "./browser.js";
+import { addDays, briefMoney, duration, money, share, today, whole } from "./figures.js";
 import { Headcount } from "./headcount.js";
 import { sample } from "./sample.js";
 
@@ -80,17 +81,6 @@ async function close(page) {
   await page.context().close();
 }
 
-const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const money = (value, currency = "USD") => new Intl.NumberFormat("en-US", { style: "currency", currency }).format(value);
-const briefMoney = (value) => (Math.abs(value) < 1_000 ? money(value) : new Intl.NumberFormat("en-US", { style: "currency", currency: "USD", maximumFractionDigits: 0 }).format(value));
-const share = (value) => new Intl.NumberFormat("en-US", { style: "percent", maximumFractionDigits: 1 }).format(value);
-const duration = (seconds) => {
-  const all = Math.round(seconds);
-  return all < 60 ? `${all}s` : `${Math.floor(all / 60)}m ${String(all % 60).padStart(2, "0")}s`;
-};
-
-const today = () => new Date().toISOString().slice(0, 10);
-const addDays = (day, days) => new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10);
 const last28 = () => ({ start_date: addDays(today(), -27), end_date: today() });
 
 const figure = (page, id) => page.locator(`[data-figure="${id}"]`).innerText();
@@ -237,8 +227,10 @@ test("each figure says why it is what it is, event by event", async () => {
   await dialog.waitFor({ state: "detached" });
   assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Why: Sessions");
   for (const name of ["Visitors", "Bounce rate", "Session duration", "Revenue"]) {
-    await why(page, name);
+    const opened = await why(page, name);
     await page.keyboard.press("Escape");
+    // Nothing behind it can be focused until it is gone.
+    await opened.waitFor({ state: "detached" });
   }
   await page.goto(`${server.url}/ui/${server.initial.project_id}/revenue`);
   await settled(page);

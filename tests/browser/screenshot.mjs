@@ -2,25 +2,14 @@
 //
 // usage: node screenshot.mjs [FILE]
 
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { launch } from "./browser.js";
+import { demo } from "./headcount.js";
 
-const PROGRAM = process.env.HEADCOUNT ?? fileURLToPath(new URL("../../target/debug/headcount", import.meta.url));
 const FILE = process.argv[2] ?? fileURLToPath(new URL("../../docs/overview.png", import.meta.url));
 const SIZE = { width: 1400, height: 976 };
 const PATIENCE_MS = 60_000;
-
-/** Starts the demo, which stops by itself. Returns its process, and the link that it prints. */
-async function demo() {
-  const started = spawn(PROGRAM, ["demo", "--for", "5m", "--listen", "127.0.0.1:0", "--log", "warn"], { stdio: ["ignore", "pipe", "inherit"] });
-  for await (const line of createInterface({ input: started.stdout })) {
-    if (line.includes("/#code=")) return { started, link: line.trim() };
-  }
-  throw new Error("the demo printed no link");
-}
 
 const { started, link } = await demo();
 const browser = await launch();

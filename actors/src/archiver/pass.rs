@@ -83,6 +83,8 @@ pub(super) struct SealingPass<'s> {
     held: BTreeMap<ProjectId, Position>,
     waiting: BTreeMap<ProjectId, WaitingRows>,
     waiting_bytes: usize,
+    /// The project of the row that was the last to wait.
+    latest: Option<ProjectId>,
     open: Option<Open>,
     ids: HashMap<u16, ExternalIdsView>,
     currencies: HashMap<ProjectId, Currencies>,
@@ -107,6 +109,7 @@ impl<'s> SealingPass<'s> {
             held,
             waiting,
             waiting_bytes: 0,
+            latest: None,
             open: None,
             ids,
             currencies,
@@ -191,6 +194,7 @@ impl<'s> SealingPass<'s> {
         waiting.rows.push(row);
         waiting.bytes += bytes;
         self.waiting_bytes += bytes;
+        self.latest = Some(project);
     }
 
     /// The floor of a project before a position, unless its list of files can't be used: then it is held from the position on.
@@ -252,11 +256,12 @@ impl<'s> SealingPass<'s> {
         Ok(currencies)
     }
 
-    /// The project whose rows can be written without another file than with all of them: its file is open; or none is, and most rows are its own.
+    /// The project whose rows can be written without another file than with all of them: its file is open; or none is, and most rows are its own. Only its own
+    /// rows make it the one with most, so that the others are not looked at.
     fn at_hand(&self) -> Option<ProjectId> {
         let (project, least) = match &self.open {
             Some(open) => (open.project, OPEN_WAITING_BYTES),
-            None => (self.largest()?, FIRST_WAITING_BYTES.max(self.waiting_bytes / 2)),
+            None => (self.latest?, FIRST_WAITING_BYTES.max(self.waiting_bytes / 2)),
         };
         self.waiting.get(&project).is_some_and(|waiting| waiting.bytes > least).then_some(project)
     }
