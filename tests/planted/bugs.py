@@ -292,7 +292,7 @@ BUGS = [
     ("a count that is added to in place is not saved", "        Arc::make_mut(part).put_number(at, after);\n        self.mark(number);\n", "        Arc::make_mut(part).put_number(at, after);\n"),
     ("a count in place gets longer than its row", "let after = unsigned_short(after).filter(|after| part.fits_number(*after))?;", "let after = unsigned_short(after)?;"),
     ("a count in place stays as a row of zero", "checked_add(by).filter(|after| *after != 0)?", "checked_add(by)?"),
-    ("days of counts in place are not touched", "            journal.record(bytes, Some(before), &self.parts);\n", ""),
+    ("a version of days with counts in place stays", "            journal.record(bytes, Some(before), &self.parts);\n", ""),
     ("a chunk that was split is looked for in the one before", "self.chunks.insert(at + 1, later);", "self.chunks.insert(at, later);"),
     ("wide numbers are cut", "bits.div_ceil(8)", "(bits / 8).max(1)"),
     ("the keys of a part begin with too much", "self.prefix_len.min(u8::try_from(common).unwrap_or(self.prefix_len))", "self.prefix_len"),
