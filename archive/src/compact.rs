@@ -24,8 +24,8 @@ impl Default for CompactOptions {
     }
 }
 
-/// A file is small if it has less than one in so many of the rows of a full one. A file has some nine kilobytes of headers and footers, which
-/// are nothing to those of more rows.
+/// The divisor of a full file's rows below which a file is small. Headers and footers take some nine kilobytes of each file, which does not matter in larger
+/// ones.
 const SMALL_ONE_IN: u64 = 8;
 
 /// Returns the files to merge next: adjacent files of one month, with at most the rows of one full file. `now` is the current month.

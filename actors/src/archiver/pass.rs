@@ -177,7 +177,7 @@ impl<'s> SealingPass<'s> {
             self.floors.insert(project, Some(day));
             self.wait(project, WaitingRow::Floor(position, day), event_bytes);
         }
-        // Waiting any longer would only cost memory, which the processor's caches have no room for.
+        // Written soon, the rows are still in the processor's caches, and their memory is used again.
         while let Some(project) = self.at_hand() {
             self.write(project)?;
         }
