@@ -1,5 +1,7 @@
 //! The state of one project, and the list of its tables.
 
+use std::ops::ControlFlow;
+
 use crate::cache::bytes::Bytes;
 use crate::cache::table::Table;
 use crate::cells::packed::Packed;
@@ -67,6 +69,11 @@ pub trait RecordVisitor {
 
     /// Receives one part of the rollup `tag`; `None` if the part was removed.
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>);
+
+    /// Whether that is enough for now. The rest comes with the next call.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 /// The list of tables. A new kind of record is one line here.
@@ -165,15 +172,24 @@ impl Project {
         self.rollups.compare(&recomputed.rollups, visit) + self.versions.compare(&recomputed.versions, visit)
     }
 
-    /// Passes up to `most` parts of rollups and records of each kind to `visitor`, as they were at [`Project::freeze`]. Returns
-    /// `false` after the last ones.
-    pub fn drain_frozen(&mut self, most: usize, visitor: &mut impl RecordVisitor) -> bool {
-        for _ in 0..most {
-            let Some((tag, (number, part))) = self.frozen_parts.pop() else { break };
+    /// Passes parts of rollups and records to `visitor`, as they were at [`Project::freeze`], until it is full. Returns `false` after the last ones.
+    pub fn drain_frozen(&mut self, visitor: &mut impl RecordVisitor) -> bool {
+        while !visitor.is_full()
+            && let Some((tag, (number, part))) = self.frozen_parts.pop()
+        {
             visitor.visit_part(tag, number, part.as_deref());
         }
         let mut more = !self.frozen_parts.is_empty();
-        for_each_table!(self, table => more |= table.drain_frozen(most, |key, record| visitor.visit(key, record)));
+        for_each_table!(self, table => {
+            if visitor.is_full() {
+                more |= table.has_frozen();
+            } else {
+                more |= table.drain_frozen(|key, record| {
+                    visitor.visit(key, record);
+                    if visitor.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+            }
+        });
         more
     }
 

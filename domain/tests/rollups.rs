@@ -73,7 +73,7 @@ impl RecordVisitor for Parts {
 fn checkpoint(project: &mut Project) -> Parts {
     let mut parts = Parts::default();
     project.freeze();
-    while project.drain_frozen(100, &mut parts) {}
+    while project.drain_frozen(&mut parts) {}
     project.mark_durable();
     parts
 }

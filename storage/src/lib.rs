@@ -8,12 +8,13 @@
 //! - [`aside`]: directories that are no longer trusted.
 //! - [`keyspace`]: every space of the store, and the keys in it.
 //! - [`codec`]: a version byte and bincode.
-//! - [`priority`]: of threads; [`pace`]: of long work.
+//! - [`background`]: work that gives way to others; [`pace`]: of checks.
 //! - [`starts`]: the last starts of a data directory.
 //! - [`mod@format`]: what a data directory says of itself; [`lock`]: one process per directory; [`files`]: small files,
 //!   written whole or not at all.
 
 pub mod aside;
+pub mod background;
 pub mod backup;
 pub mod codec;
 pub mod external_ids;
@@ -24,7 +25,6 @@ pub mod lock;
 pub mod log;
 pub mod pace;
 mod parallel;
-pub mod priority;
 pub mod private;
 mod random;
 mod sstable;

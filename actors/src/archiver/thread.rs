@@ -1,13 +1,16 @@
 //! The thread that seals and merges.
 
+use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_storage::priority;
+use headcount_domain::intake::event::Position;
+use headcount_storage::background;
 use parking_lot::Mutex;
 
 use super::damage::DamageCheck;
@@ -31,6 +34,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(300);
 const MERGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// How often damaged files, and the lists of projects that wait, are checked again.
 const DAMAGE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How many events may wait to be sealed before sealing no longer leaves the processors to others. A checkpoint has a million at most.
+const MAX_WAITING_EVENTS: u64 = 3_000_000;
 
 /// Figures about the archive.
 #[derive(Debug, Default)]
@@ -148,14 +154,26 @@ struct ArchiveWork {
     figures: Arc<ArchiveFigures>,
 }
 
+/// How far the thread has come.
+#[derive(Default)]
+struct Progress {
+    sealed_until: Cell<Position>,
+    /// Whether somebody waits for what it does.
+    is_awaited: Cell<bool>,
+}
+
 impl ArchiveWork {
     fn run(mut self, requests: &Receiver<ArchiverRequest>) {
-        priority::run_in_background();
+        let progress = Rc::<Progress>::default();
+        background::begin(self.urgency(&progress));
         let mut has_more = true;
         while !self.sources.is_stopping() {
+            progress.sealed_until.set(self.sources.sealed.catalog().sealed_until());
+            progress.is_awaited.set(self.sources.removal.erasures.has_unfinished());
             let tick = if self.sources.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };
             match requests.recv_timeout(if has_more { Duration::ZERO } else { tick }) {
                 Ok(ArchiverRequest::Seal(reply)) => {
+                    progress.is_awaited.set(true);
                     let outcome = seal_all(&self.sources);
                     self.note_waiting();
                     self.merges.check_all(&self.sources);
@@ -165,11 +183,21 @@ impl ArchiveWork {
                     let _ = reply.send(outcome);
                 }
                 Ok(ArchiverRequest::MergeTables(reply)) => {
+                    progress.is_awaited.set(true);
                     let _ = reply.send(self.resting.merge_all(&self.sources));
                 }
                 Err(RecvTimeoutError::Timeout) => has_more = self.tick(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+        }
+    }
+
+    /// Whether the work must go on at full speed, however busy the processors are.
+    fn urgency(&self, progress: &Rc<Progress>) -> impl Fn() -> bool + 'static {
+        let (progress, delivered) = (Rc::clone(progress), Arc::clone(&self.sources.delivered));
+        move || {
+            let waiting = delivered.load(Ordering::Relaxed).saturating_sub(progress.sealed_until.get());
+            progress.is_awaited.get() || waiting > MAX_WAITING_EVENTS
         }
     }
 

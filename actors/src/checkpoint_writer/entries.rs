@@ -1,15 +1,23 @@
 //! The content of a checkpoint: keys and values in a few large blocks, since there may be hundreds of thousands.
 
+use headcount_storage::background;
+
 /// How large a block grows, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
+/// How many entries are sorted between two calls of [`background::give_way`], at first.
+const SORTED_TOGETHER: usize = 1 << 15;
+/// The length of a value that says that the key is to be deleted.
+const DELETED: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Span {
+    /// The first bytes of the key, which decide nearly every comparison without a look at the block. Shorter keys are filled up with zeroes.
+    head: [u32; 4],
     block: u32,
     start: u32,
     key: u32,
-    /// `None`: the key is to be deleted.
-    value: Option<u32>,
+    /// The length of the value, or [`DELETED`].
+    value: u32,
 }
 
 /// Keys, each with what it holds from now on.
@@ -27,7 +35,7 @@ impl Entries {
         bytes.extend_from_slice(key);
         write(bytes)?;
         let value = bytes.len() - start - key.len();
-        self.spans.push(Span { block, start: narrow(start), key: narrow(key.len()), value: Some(narrow(value)) });
+        self.spans.push(Span { head: head(key), block, start: narrow(start), key: narrow(key.len()), value: narrow(value) });
         Ok(())
     }
 
@@ -36,7 +44,12 @@ impl Entries {
         let (block, bytes) = self.block();
         let start = bytes.len();
         bytes.extend_from_slice(key);
-        self.spans.push(Span { block, start: narrow(start), key: narrow(key.len()), value: None });
+        self.spans.push(Span { head: head(key), block, start: narrow(start), key: narrow(key.len()), value: DELETED });
+    }
+
+    /// The number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
     }
 
     /// What they take in memory.
@@ -49,7 +62,8 @@ impl Entries {
         self.spans.iter().filter_map(|span| {
             let rest = self.blocks.get(span.block as usize)?.get(span.start as usize..)?;
             let (key, rest) = rest.split_at_checked(span.key as usize)?;
-            Some((key, span.value.and_then(|value| rest.get(..value as usize))))
+            let value = (span.value != DELETED).then(|| rest.get(..span.value as usize)).flatten();
+            Some((key, value))
         })
     }
 
@@ -60,7 +74,18 @@ impl Entries {
             let rest = blocks.get(span.block as usize).and_then(|block| block.get(span.start as usize..));
             rest.and_then(|rest| rest.get(..span.key as usize)).unwrap_or_default()
         };
-        spans.sort_by(|one, other| key(one).cmp(key(other)));
+        let mut sorted = SORTED_TOGETHER;
+        loop {
+            for part in spans.chunks_mut(sorted) {
+                // Merges the sorted halves from the second time on.
+                part.sort_by(|one, other| one.head.cmp(&other.head).then_with(|| key(one).cmp(key(other))));
+                background::give_way();
+            }
+            if sorted >= spans.len() {
+                return;
+            }
+            sorted *= 2;
+        }
     }
 
     /// The block that the next entry goes into.
@@ -74,14 +99,45 @@ impl Entries {
     }
 }
 
+fn head(key: &[u8]) -> [u32; 4] {
+    let mut head = [0; 16];
+    let length = key.len().min(head.len());
+    head[..length].copy_from_slice(&key[..length]);
+    let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    [word(0), word(4), word(8), word(12)]
+}
+
 /// Lengths within a block and its last entry: the store takes no value of more than 64 MiB.
 fn narrow(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
+    u32::try_from(length).unwrap_or(DELETED - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_entries_are_sorted_and_those_of_one_key_stay_in_their_order() {
+        let mut entries = Entries::default();
+        let mut expected = Vec::new();
+        let mut random = 1_u64;
+        for number in 0..100_000_u32 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Keys of several lengths, many of which differ late or not at all.
+            let mut key = [vec![7; (random >> 60) as usize], (random >> 40).to_be_bytes().to_vec()].concat();
+            key.truncate((random >> 32) as usize % 24);
+            let written: Result<(), ()> = entries.put(&key, |bytes| {
+                bytes.extend(number.to_be_bytes());
+                Ok(())
+            });
+            written.unwrap();
+            expected.push((key, number));
+        }
+        entries.sort();
+        expected.sort();
+        let number = |value: &[u8]| u32::from_be_bytes(value.try_into().unwrap());
+        assert!(entries.iter().map(|(key, value)| (key.to_vec(), number(value.unwrap()))).eq(expected));
+    }
 
     #[test]
     fn what_was_added_comes_back_in_order() {

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use headcount_storage::background;
 use headcount_storage::external_ids::{ExternalIdsError, Frozen, Written};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{Store, StoreError};
@@ -99,6 +100,7 @@ impl Job {
             begun => begun?,
         };
         for (key, value) in self.entries.iter() {
+            background::give_way();
             match value {
                 Some(value) => checkpoint.put(key, value)?,
                 None => checkpoint.delete(key)?,

@@ -12,6 +12,7 @@ mod snapshots;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod urgency;
 mod writer;
 
 pub(crate) use bases::{BaseSource, key_check};
@@ -25,4 +26,5 @@ pub(crate) use stored::{
     Collect, PartitionMeta, ProjectMeta, Records, StoreSource, for_each_identity, highest_key, load_cells, meta_key,
     position_key, read_meta, stored_types,
 };
+pub(crate) use urgency::Hurry;
 pub(crate) use writer::CheckpointWriter;

@@ -240,13 +240,28 @@ impl Collect<'_> {
 
 /// Collects parts and records; the first one that can't be encoded ends the collection.
 pub(crate) struct Records<'c, 'e> {
-    pub(crate) collect: &'c mut Collect<'e>,
-    pub(crate) result: Result<(), Fault>,
+    collect: &'c mut Collect<'e>,
+    result: Result<(), Fault>,
+    /// The number of entries from which on it is full.
+    most: usize,
+}
+
+impl<'c, 'e> Records<'c, 'e> {
+    /// Collects until there are about `most` more entries: pages come with their record.
+    pub(crate) fn up_to(most: usize, collect: &'c mut Collect<'e>) -> Self {
+        let most = collect.entries.len().saturating_add(most);
+        Self { collect, result: Ok(()), most }
+    }
+
+    /// Ends the collection.
+    pub(crate) fn end(self) -> Result<(), Fault> {
+        self.result
+    }
 }
 
 impl RecordVisitor for Records<'_, '_> {
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
-        let Records { collect, result } = self;
+        let Records { collect, result, .. } = self;
         let (partition, project) = (collect.partition, collect.project);
         let mut put = |collected: Result<(), Fault>| {
             if result.is_ok() {
@@ -260,7 +275,7 @@ impl RecordVisitor for Records<'_, '_> {
     }
 
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
-        let Records { collect, result } = self;
+        let Records { collect, result, .. } = self;
         let (partition, project) = (PartitionId(collect.partition), collect.project.0);
         let key = Key::Cells { partition, project, tag, part: number }.encode();
         match part {
@@ -268,6 +283,10 @@ impl RecordVisitor for Records<'_, '_> {
             Some(part) => *result = collect.put(&key, PART_VERSION, part),
             None => collect.entries.delete(&key),
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.collect.entries.len() >= self.most
     }
 }
 

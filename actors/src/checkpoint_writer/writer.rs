@@ -7,13 +7,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_storage::background;
 use headcount_storage::keyspace::PartitionId;
-use headcount_storage::priority;
 use headcount_storage::store::{Store, StoreError};
 
 use super::job::{Attempt, Job};
 use super::merger::{MergeJob, StopSignal, merge_all};
 use super::removal::Removal;
+use super::urgency::{Hurry, Urgency};
 
 /// How long a failed checkpoint waits before it is retried: doubled each time, up to the maximum.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -36,6 +37,7 @@ pub(crate) struct CheckpointWriter {
     pub(super) commands: Sender<Command>,
     pub(super) merges: Sender<MergeJob>,
     stop: Arc<StopSignal>,
+    urgency: Urgency,
 }
 
 impl CheckpointWriter {
@@ -46,15 +48,23 @@ impl CheckpointWriter {
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         let merging = Arc::clone(&stop);
         let merger = thread("merge-ids").spawn(move || {
-            priority::run_in_background();
+            background::begin(|| false);
             merge_all(&merge_inbox, &merging);
         })?;
         let stopping = Arc::clone(&stop);
+        let urgency = Urgency::default();
+        let seen = urgency.clone();
         let writer = thread("checkpoint").spawn(move || {
+            background::begin(move || seen.is_urgent());
             run(&*store, &inbox, &stopping);
             let _ = merger.join();
         })?;
-        Ok((Self { commands, merges, stop }, writer))
+        Ok((Self { commands, merges, stop, urgency }, writer))
+    }
+
+    /// Has checkpoints written at full speed while the result exists, however busy the processors are.
+    pub(crate) fn hurry(&self) -> Hurry {
+        self.urgency.hurry()
     }
 
     /// Queues a checkpoint. Bounded by its callers: each partition has at most one.

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_storage::background;
 use headcount_storage::log::{LogReader, Record};
 
 use super::{HistoryError, HistoryPiece, PieceOrigin, Wanted};
@@ -42,6 +43,7 @@ impl LoggedEvents {
             if record.first > until {
                 return ControlFlow::Break(());
             }
+            background::give_way();
             let Some(wanted) = of(record.partition) else { return ControlFlow::Continue(()) };
             match piece(&record, wanted) {
                 Ok(piece) => visit(piece),

@@ -15,6 +15,7 @@ use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
+use headcount_storage::background;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::{HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, SealedColumns, Wanted};
@@ -354,6 +355,7 @@ impl SealedRead<'_> {
     }
 
     fn hand_over(&mut self, floor: Option<(Position, FloorMove)>) -> ControlFlow<()> {
+        background::give_way();
         let (events, bytes) = (std::mem::take(&mut self.events), std::mem::take(&mut self.bytes));
         (self.visit)(HistoryPiece { partition: self.wanted.partition, events, floor, bytes, origin: PieceOrigin::Archive })
     }

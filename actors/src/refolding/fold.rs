@@ -10,7 +10,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_storage::priority;
+use headcount_storage::background;
 use headcount_storage::store::{DiskStore, PartitionSnapshot};
 
 use super::difference::replace;
@@ -91,7 +91,7 @@ impl Folding {
     pub(crate) fn start(sources: &FoldSources, project: ProjectId) -> io::Result<Self> {
         let fold = Fold { sources: sources.clone(), project };
         let thread = std::thread::Builder::new().name("fold-anew".into()).spawn(move || {
-            priority::run_in_background();
+            background::begin(|| false);
             fold.run()
         })?;
         Ok(Self { thread: Some(thread) })

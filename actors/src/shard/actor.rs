@@ -14,6 +14,10 @@ use super::shard::{Shard, ShardRequest};
 use super::work::Work;
 
 const TICK: Duration = Duration::from_secs(1);
+/// How long steps of checkpoints take together before the shard pauses between them. Timers are no finer.
+const PACED_TOGETHER: Duration = Duration::from_millis(1);
+/// How many times as long the shard pauses. With longer pauses, more records change before they are collected, which have to be copied then.
+const PAUSE_FACTOR: u32 = 1;
 /// How long queued events are applied once the engine closes. The rest is left to the next start.
 const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 
@@ -22,8 +26,10 @@ pub(crate) struct ShardActor {
     shard: Shard,
     /// Whether a turn is on its way.
     advancing: bool,
-    /// Whether a [`Signal::Step`] is on its way.
+    /// Whether a [`Signal::Step`] is on its way, or a pause after one.
     stepping: bool,
+    /// How long the steps since the last pause took.
+    stepped_for: Duration,
     drained: Vec<oneshot::Sender<()>>,
     /// Until when queued events are applied; `None`: nobody drains.
     fold_until: Option<Stopwatch>,
@@ -64,7 +70,7 @@ enum Signal {
 
 impl ShardActor {
     pub(crate) fn new(shard: Shard) -> Self {
-        Self { shard, advancing: false, stepping: false, drained: Vec::new(), fold_until: None }
+        Self { shard, advancing: false, stepping: false, stepped_for: Duration::ZERO, drained: Vec::new(), fold_until: None }
     }
 
     /// Schedules a turn of the shard after the messages that have arrived, so that turns are fair among them.
@@ -112,6 +118,30 @@ impl ShardActor {
             self.stepping = true;
             ctx.notify(Signal::Step);
         }
+    }
+
+    /// Performs a step of a checkpoint. Between the steps the shard pauses, unless checkpoints are urgent.
+    fn perform_step(&mut self, ctx: &mut Context<Self>) {
+        let began = Stopwatch::now();
+        let next = self.shard.step_checkpoint();
+        let pause = self.pause_after(began.elapsed());
+        if pause.is_zero() || !next.is_step() {
+            self.stepping = false;
+            return self.go_on(next, ctx);
+        }
+        ctx.run_later(pause, |actor, ctx| {
+            actor.stepping = false;
+            actor.go_on(actor.shard.next_step(), ctx);
+        });
+    }
+
+    fn pause_after(&mut self, step: Duration) -> Duration {
+        self.stepped_for += step;
+        if self.stepped_for < PACED_TOGETHER {
+            return Duration::ZERO;
+        }
+        let stepped_for = std::mem::take(&mut self.stepped_for);
+        if self.shard.is_urgent() { Duration::ZERO } else { stepped_for * PAUSE_FACTOR }
     }
 
     fn go_on(&mut self, next: Next, ctx: &mut Context<Self>) {
@@ -189,11 +219,7 @@ impl Handler<Signal> for ShardActor {
     fn handle(&mut self, signal: Signal, ctx: &mut Context<Self>) {
         match signal {
             Signal::Advance => self.advance(ctx),
-            Signal::Step => {
-                self.stepping = false;
-                let next = self.shard.step_checkpoint();
-                self.go_on(next, ctx);
-            }
+            Signal::Step => self.perform_step(ctx),
             Signal::RebuildReady => self.schedule(ctx),
             Signal::CheckpointReported => {
                 let next = self.shard.hear_writer();

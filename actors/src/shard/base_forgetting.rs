@@ -14,9 +14,6 @@ use super::partition_context::PartitionContext;
 use crate::checkpoint_writer::{Collect, Entries, ProjectMeta, Records, StoreSource, load_cells};
 use crate::fault;
 
-/// How many parts and records of each kind are collected at once.
-const COLLECTED_TOGETHER: usize = 1024;
-
 /// Forgets the people with erased keys in the pairs of a project that were loaded without its meta. Returns what that is from then on, and the checkpoint that makes the
 /// project one.
 pub(super) fn forget(
@@ -54,9 +51,9 @@ fn save(store: &dyn Store, stored_as: u16, id: ProjectId, project: &mut Project)
     let mut collect = Collect { partition: stored_as, project: id, entries: &mut entries };
     project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
     project.freeze();
-    let mut records = Records { collect: &mut collect, result: Ok(()) };
-    while project.drain_frozen(COLLECTED_TOGETHER, &mut records) {}
-    records.result?;
+    let mut records = Records::up_to(usize::MAX, &mut collect);
+    project.drain_frozen(&mut records);
+    records.end()?;
     entries.sort();
     let mut checkpoint = store.begin(PartitionId(stored_as)).map_err(fault::of_store)?;
     put(&entries, &mut *checkpoint)?;

@@ -18,8 +18,8 @@ use crate::checkpoint_writer::{
 };
 use crate::history::History;
 
-/// How many records one step encodes: well under a millisecond of the shard's time.
-const RECORDS_PER_STEP: usize = 256;
+/// How many records, pages and parts one step encodes, or a few more: about half a millisecond of the shard's time.
+const ENTRIES_PER_STEP: usize = 256;
 
 /// A checkpoint whose records are being collected.
 struct Collecting {
@@ -97,7 +97,7 @@ impl Checkpoints {
             self.checkpointer.frozen(number, false);
             return Ok(());
         };
-        if partition.collect_records(RECORDS_PER_STEP, &mut collecting.entries)? {
+        if partition.collect_records(ENTRIES_PER_STEP, &mut collecting.entries)? {
             self.collecting = Some(collecting);
             return Ok(());
         }

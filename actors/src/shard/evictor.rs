@@ -38,6 +38,7 @@ pub(crate) struct Evictor {
     events: usize,
     queries: usize,
     checkpoint_due: bool,
+    is_pressing: bool,
     backpressured: bool,
 }
 
@@ -51,12 +52,26 @@ struct Evict {
 impl Evictor {
     /// An evictor of one shard; `budget` and `total` are those of all shards.
     pub(crate) fn new(budget: usize, total: Arc<MemoryUsage>) -> Self {
-        Self { budget, total, own: Usage::default(), events: 0, queries: 0, checkpoint_due: false, backpressured: false }
+        Self {
+            budget,
+            total,
+            own: Usage::default(),
+            events: 0,
+            queries: 0,
+            checkpoint_due: false,
+            is_pressing: false,
+            backpressured: false,
+        }
     }
 
     /// Whether a checkpoint should begin before its time.
     pub(crate) fn checkpoint_due(&self) -> bool {
         self.checkpoint_due
+    }
+
+    /// Whether checkpoints must be written at full speed, or applying events will have to wait.
+    pub(super) fn is_pressing(&self) -> bool {
+        self.is_pressing
     }
 
     /// Has events wait for a checkpoint until memory is looked at again.
@@ -142,6 +157,7 @@ impl Evictor {
         // A record that changes again before it is saved is encoded once: late checkpoints save much of their work.
         let is_over = free.resident > available && free.unsaved > available / 2 && eviction_is_finished;
         self.backpressured = has_unsaved && free.unsaved > available / 16 * 13;
+        self.is_pressing = has_unsaved && free.unsaved > available / 16 * 12;
         self.checkpoint_due = has_unsaved && (is_over || free.unsaved > available / 8 * 5);
     }
 
@@ -251,22 +267,24 @@ mod tests {
 
     #[test]
     fn a_table_of_pressure() {
-        // Own usage, that of other shards, whether the eviction was finished; then: a checkpoint is due, applying waits.
+        // Own usage, that of other shards, whether the eviction was finished; then: a checkpoint is due, it is urgent, applying waits.
         let table = [
-            (usage(1000, 625, 0, 0), usage(0, 0, 0, 0), true, (false, false)),
-            (usage(1000, 626, 0, 0), usage(0, 0, 0, 0), true, (true, false)),
-            (usage(1000, 807, 0, 0), usage(0, 0, 0, 0), true, (true, true)),
+            (usage(1000, 625, 0, 0), usage(0, 0, 0, 0), true, (false, false, false)),
+            (usage(1000, 626, 0, 0), usage(0, 0, 0, 0), true, (true, false, false)),
+            (usage(1000, 745, 0, 0), usage(0, 0, 0, 0), true, (true, true, false)),
+            (usage(1000, 807, 0, 0), usage(0, 0, 0, 0), true, (true, true, true)),
             // Unsaved records are what is in the way of an eviction that found nothing more.
-            (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), true, (true, false)),
-            (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), false, (false, false)),
+            (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), true, (true, false, false)),
+            (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), false, (false, false, false)),
             // The other shards' records: this one has nothing to save.
-            (usage(100, 62, 0, 0), usage(900, 800, 0, 0), true, (false, false)),
-            (usage(100, 63, 0, 0), usage(900, 800, 0, 0), true, (true, true)),
+            (usage(100, 62, 0, 0), usage(900, 800, 0, 0), true, (false, false, false)),
+            (usage(100, 63, 0, 0), usage(900, 800, 0, 0), true, (true, true, true)),
         ];
         for (own, others, finished, expected) in table {
             let (mut evictor, all) = after(own, others);
             evictor.decide(all, finished);
-            assert_eq!((evictor.checkpoint_due(), evictor.is_backpressured()), expected, "{own:?} {others:?}");
+            let found = (evictor.checkpoint_due(), evictor.is_pressing(), evictor.is_backpressured());
+            assert_eq!(found, expected, "{own:?} {others:?}");
         }
     }
 

@@ -428,14 +428,14 @@ impl Partition {
         self.index.as_mut().map_or(Freeze::Nothing, ExternalIds::freeze)
     }
 
-    /// Collects up to `most` parts of rollups and records of a checkpoint. Returns whether there are more.
+    /// Collects about `most` parts of rollups, records and pages of a checkpoint. Returns whether there are more.
     pub(crate) fn collect_records(&mut self, most: usize, entries: &mut Entries) -> Result<bool, Fault> {
         let Some(id) = self.freezing.last().copied() else { return Ok(false) };
         let Some(state) = self.projects.get_mut(id) else { return Ok(false) };
         let mut collect = Collect { partition: self.stored_as, project: id, entries };
-        let mut records = Records { collect: &mut collect, result: Ok(()) };
-        let more = state.project.drain_frozen(most, &mut records);
-        records.result?;
+        let mut records = Records::up_to(most, &mut collect);
+        let more = state.project.drain_frozen(&mut records);
+        records.end()?;
         if !more {
             self.freezing.pop();
         }

@@ -25,6 +25,7 @@ use super::partition_context::PartitionContext;
 use super::pipeline::{Broken, EventPipeline, RebuildStep};
 use super::quota_table::QuotaCheck;
 use super::work::Work;
+use crate::checkpoint_writer::Hurry;
 use crate::history::History;
 use crate::partitions::partition_of;
 
@@ -56,6 +57,10 @@ pub(crate) struct Shard {
     pub(super) evictor: Evictor,
     /// Whether somebody waits for checkpoints of everything.
     wants_checkpoints: bool,
+    /// Whether somebody waits for the round that is under way, or the next one.
+    round_is_awaited: bool,
+    /// Exists while checkpoints are urgent.
+    hurry: Option<Hurry>,
     requests: FairQueue<Option<OrganizationId>, Box<dyn ShardRequest>>,
     pub(super) replayed: u64,
 }
@@ -71,8 +76,16 @@ impl Shard {
         evictor: Evictor,
     ) -> Result<Self, Fault> {
         let pipeline = EventPipeline::open(numbers, context, history, applier)?;
-        let mut shard =
-            Self { pipeline, checkpoints, evictor, wants_checkpoints: false, requests: FairQueue::default(), replayed: 0 };
+        let mut shard = Self {
+            pipeline,
+            checkpoints,
+            evictor,
+            wants_checkpoints: false,
+            round_is_awaited: false,
+            hurry: None,
+            requests: FairQueue::default(),
+            replayed: 0,
+        };
         shard.catch_up()?;
         Ok(shard)
     }
@@ -333,6 +346,21 @@ impl Shard {
     fn check_memory(&mut self, patience: Option<Duration>) {
         let EventPipeline { partitions, context, .. } = &mut self.pipeline;
         self.evictor.evict_if_needed(partitions, &context.checkpoints, patience);
+        self.note_urgency();
+    }
+
+    /// Has checkpoints written at full speed while somebody waits for them, or memory runs short.
+    fn note_urgency(&mut self) {
+        self.round_is_awaited &= self.wants_checkpoints || !self.checkpoints.checkpointer.is_idle();
+        self.hurry = match self.round_is_awaited || self.evictor.is_pressing() {
+            true => self.hurry.take().or_else(|| Some(self.checkpoints.writer.hurry())),
+            false => None,
+        };
+    }
+
+    /// Whether checkpoints are to be written at full speed, however busy the processors are.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.hurry.is_some()
     }
 
     /// Whether a checkpoint should begin before its time, for lack of memory.
@@ -342,7 +370,8 @@ impl Shard {
 
     /// Has checkpoints of everything taken soon.
     pub(crate) fn want_checkpoints(&mut self) {
-        self.wants_checkpoints = true;
+        (self.wants_checkpoints, self.round_is_awaited) = (true, true);
+        self.note_urgency();
     }
 
     /// The position up to which everything that was delivered is in durable checkpoints. See [`EventPipeline::durable_until`].
@@ -360,7 +389,14 @@ impl Shard {
         if force && self.checkpoints.checkpointer.is_idle() {
             self.wants_checkpoints = false;
         }
-        self.checkpoints.begin_round(force, &self.pipeline.partitions, &*self.pipeline.history)
+        let next = self.checkpoints.begin_round(force, &self.pipeline.partitions, &*self.pipeline.history);
+        self.note_urgency();
+        next
+    }
+
+    /// The next step of the round.
+    pub(crate) fn next_step(&self) -> Next {
+        self.checkpoints.checkpointer.next()
     }
 
     /// Performs one step of the round.
@@ -386,6 +422,7 @@ impl Shard {
             self.checkpoints.handle(report, &mut self.pipeline.partitions);
             self.evict_if_needed();
         }
+        self.note_urgency();
         self.checkpoints.checkpointer.next()
     }
 
@@ -396,6 +433,7 @@ impl Shard {
             Next::Rest if self.has_queued() => Next::Wait,
             Next::Rest => {
                 if self.checkpoints.begin_last_round() {
+                    self.round_is_awaited = true;
                     self.begin_checkpoints(true);
                 }
                 self.checkpoints.checkpointer.next_of_last_round()
@@ -412,6 +450,7 @@ impl Shard {
             self.check_memory(Some(START_PATIENCE));
         }
         let began = Stopwatch::now();
+        let _hurry = self.checkpoints.writer.hurry();
         // Stuck partitions keep too much, and events of the log can't be refused.
         while self.evictor.is_exhausted() {
             let left = MAX_WAIT_FOR_STUCK.checked_sub(began.elapsed());
@@ -432,6 +471,7 @@ impl Shard {
     }
 
     fn write_round(&mut self) -> Result<(), Fault> {
+        let _hurry = self.checkpoints.writer.hurry();
         let mut next = self.begin_checkpoints(true);
         while next != Next::Rest {
             next = if next.is_step() { self.step_checkpoint() } else { self.wait_for_writer(None)? };

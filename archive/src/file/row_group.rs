@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::fields::MetadataPath;
+use headcount_storage::background;
 use parquet::basic::Encoding;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion};
@@ -47,6 +48,7 @@ impl Encoder {
         let descriptors = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
         for (buffer, descriptor) in columns.into_iter().zip(descriptors) {
+            background::give_way();
             let chunk = self.chunks.encode(buffer, rows, descriptor)?;
             self.checksums.push(crc32c::crc32c(&chunk.bytes));
             group.append_column(&chunk.bytes, chunk.close)?;

@@ -6,6 +6,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::MetadataPath;
 use headcount_domain::time::{Day, Month};
+use headcount_storage::background;
 use headcount_storage::files::{self, File};
 use sha2::{Digest, Sha256};
 
@@ -20,6 +21,9 @@ use crate::schema::COLUMNS;
 pub(super) const MAX_DECIMAL: u128 = 10_u128.pow(38) - 1;
 /// The most rows of a row group, which is the unit that readers skip.
 pub(super) const ROW_GROUP_ROWS: usize = 1 << 16;
+
+/// How much is written in the background between two syncs.
+const SYNCED_TOGETHER: usize = 1 << 20;
 
 /// Options of writing files.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +109,7 @@ impl FileWriter {
     /// # Errors
     /// [`ArchiveError::Refused`]: the row was not added. After any other error, the writer must be dropped.
     pub fn push(&mut self, row: &Row) -> Result<(), ArchiveError> {
+        background::give_way();
         self.check(row).map_err(|reason| ArchiveError::Refused { position: row.position, reason })?;
         self.buffers.push(row);
         self.rows += 1;
@@ -147,7 +152,13 @@ impl FileWriter {
             }
         };
         let bytes = encoder.row_group(buffers).map_err(ArchiveError::encode)?;
-        self.write(&bytes)
+        for part in bytes.chunks(SYNCED_TOGETHER) {
+            self.write(part)?;
+            if background::gives_way() {
+                self.file.sync_data().map_err(ArchiveError::io("sync", &self.tmp))?;
+            }
+        }
+        Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {

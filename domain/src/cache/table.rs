@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::ControlFlow;
 
 use crate::cache::bytes::Bytes;
 use crate::fault::Fault;
@@ -291,31 +292,45 @@ impl<T: Record> Table<T> {
         self.durable = self.generation - 1;
     }
 
-    /// Passes up to `most` records of the checkpoint to `visit`, as they were at [`Table::freeze`]. Returns `false` after the last.
-    pub fn drain_frozen(&mut self, most: usize, mut visit: impl FnMut(RecordKey, &T)) -> bool {
-        for (key, value) in self.spilled.drain(..) {
-            visit(key, &value);
+    /// Passes records of the checkpoint to `visit`, as they were at [`Table::freeze`], until it returns [`ControlFlow::Break`]. Returns `false` after the
+    /// last.
+    pub fn drain_frozen(&mut self, mut visit: impl FnMut(RecordKey, &T) -> ControlFlow<()>) -> bool {
+        let mut flow = ControlFlow::Continue(());
+        while flow.is_continue()
+            && let Some((key, value)) = self.spilled.pop()
+        {
+            flow = visit(key, &value);
+            self.frozen_bytes = self.frozen_bytes.saturating_sub(weigh(&value) as usize);
         }
-        for _ in 0..most {
-            let Some(key) = self.frozen.pop() else { break };
+        while flow.is_continue()
+            && let Some(key) = self.frozen.pop()
+        {
             if let Some(slot) = self.slots.get_mut(&key)
                 && slot.changed_in + 1 == self.generation
             {
-                visit(key, &slot.value);
+                flow = visit(key, &slot.value);
                 slot.value.saved();
                 slot.changed_in = 0;
                 slot.collected_in = self.generation - 1;
                 let (before, now) = slot.weigh();
                 self.resident_bytes = self.resident_bytes + now - before;
+                self.frozen_bytes = self.frozen_bytes.saturating_sub(before);
             }
         }
-        if self.frozen.is_empty() {
+        let has_more = self.has_frozen();
+        if !has_more {
             self.frozen_bytes = 0;
             // Release memory that was only needed temporarily.
             self.frozen.shrink_to(1024);
             self.spilled.shrink_to(64);
         }
-        !self.frozen.is_empty()
+        has_more
+    }
+
+    /// Whether records of the checkpoint are still to be passed on.
+    #[must_use]
+    pub fn has_frozen(&self) -> bool {
+        !self.spilled.is_empty() || !self.frozen.is_empty()
     }
 
     /// Returns the number of records changed since the last [`Table::freeze`].
@@ -357,8 +372,16 @@ mod tests {
         }
     }
 
-    fn drain(table: &mut Table<u32>, most: usize, into: &mut BTreeMap<RecordKey, u32>) -> bool {
-        table.drain_frozen(most, |key, value| assert_eq!(into.insert(key, *value), None, "each record once"))
+    fn drain(table: &mut Table<u32>, mut most: usize, into: &mut BTreeMap<RecordKey, u32>) -> bool {
+        table.drain_frozen(|key, value| {
+            assert_eq!(into.insert(key, *value), None, "each record once");
+            most -= 1;
+            if most == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    }
+
+    fn drain_all<T: Record>(table: &mut Table<T>) {
+        assert!(!table.drain_frozen(|_, _| ControlFlow::Continue(())), "nothing is left");
     }
 
     impl Record for Vec<u8> {
@@ -390,11 +413,11 @@ mod tests {
         // The record is protected while its checkpoint is collected, and afterwards.
         table.freeze();
         grow(&mut table);
-        while table.drain_frozen(1, |_, _| {}) {}
+        while table.drain_frozen(|_, _| ControlFlow::Break(())) {}
         assert!(table.bytes().resident > 1_900 && table.bytes().unsaved > 1_900, "{:?}", table.bytes());
         table.mark_durable();
         table.freeze();
-        while table.drain_frozen(1, |_, _| {}) {}
+        while table.drain_frozen(|_, _| ControlFlow::Break(())) {}
         table.mark_durable();
         assert_eq!(table.bytes(), Bytes { resident: 2_000 + SLOT_BYTES, unsaved: 0 });
     }
@@ -408,6 +431,7 @@ mod tests {
         table.freeze();
         let mut saved = BTreeMap::new();
         assert!(drain(&mut table, 3, &mut saved));
+        assert_eq!(table.bytes().unsaved, 7 * (SLOT_BYTES + 4), "what is collected is no longer unsaved");
         for key in 0..12 {
             match table.get_mut(RecordKey(key), || Ok(None)).unwrap() {
                 Some(value) => *value = 2,
@@ -458,7 +482,7 @@ mod tests {
         let mut table = Table::default();
         table.insert(RecordKey(1), InPages(5));
         table.freeze();
-        while table.drain_frozen(4, |_, _| {}) {}
+        drain_all(&mut table);
         table.mark_durable();
         assert_eq!(table.get_mut(RecordKey(1), || Ok(None)), Ok(Some(&mut InPages(5))));
         assert_eq!(table.evict(usize::MAX, 100), 500);
@@ -476,7 +500,7 @@ mod tests {
         assert_eq!((all.resident, all.unsaved), (10 * (SLOT_BYTES + 4), all.resident));
         assert_eq!(table.evict(usize::MAX, 100), 0, "nothing is saved yet");
         table.freeze();
-        while table.drain_frozen(4, |_, _| {}) {}
+        drain_all(&mut table);
         assert_eq!(table.bytes(), Bytes { unsaved: 0, ..all });
         assert_eq!(table.evict(usize::MAX, 100), 0, "it is not in the store yet");
         table.mark_durable();
@@ -488,7 +512,7 @@ mod tests {
             8 * (SLOT_BYTES + 4),
             "all but the changed one and the one in use, also during a checkpoint"
         );
-        while table.drain_frozen(4, |_, _| {}) {}
+        drain_all(&mut table);
         table.mark_durable();
         assert_eq!(table.resident(), 2);
         assert_eq!(table.evict(1, 100), SLOT_BYTES + 4, "no more than is enough");

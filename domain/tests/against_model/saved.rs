@@ -46,6 +46,8 @@ struct Checkpoint {
     names: TermCounts,
     floor: Option<Day>,
     orphans: Vec<(u8, RecordKey)>,
+    /// How much more it takes for now.
+    room: usize,
 }
 
 fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
@@ -71,10 +73,11 @@ impl Saved {
     /// Writes up to `most` more parts and records of the checkpoint. `true`: that was all, and it counts.
     pub(crate) fn go_on(&mut self, state: &mut Project, most: usize) -> bool {
         let Some(checkpoint) = &mut self.running else { return true };
-        if state.drain_frozen(most, checkpoint) {
+        checkpoint.room = most;
+        if state.drain_frozen(checkpoint) {
             return false;
         }
-        let Checkpoint { records, cells, names, floor, orphans } = self.running.take().unwrap();
+        let Checkpoint { records, cells, names, floor, orphans, room: _ } = self.running.take().unwrap();
         self.records.extend(records);
         for orphan in orphans {
             self.records.remove(&orphan);
@@ -220,14 +223,20 @@ fn dirty_pages<T: Record>(table: &Table<T>) -> usize {
 
 impl RecordVisitor for Checkpoint {
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T) {
+        self.room -= 1;
         let twice = self.records.insert((T::SPACE, key), encoded(record));
         assert!(twice.is_none(), "a checkpoint has each record once");
         record.dirty_pages(key, &mut |page, chunk| drop(self.records.insert((T::PAGE_SPACE, page), encoded(chunk))));
     }
 
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>) {
+        self.room -= 1;
         let twice = self.cells.insert((tag, number), part.map(encoded));
         assert!(twice.is_none(), "a checkpoint has each part once");
+    }
+
+    fn is_full(&self) -> bool {
+        self.room == 0
     }
 }
 

@@ -182,7 +182,7 @@ impl Sizes {
 
     fn save(&mut self, project: &mut Project) {
         project.freeze();
-        while project.drain_frozen(usize::MAX, self) {}
+        while project.drain_frozen(self) {}
         project.mark_durable();
         project.evict(usize::MAX, usize::MAX);
         project.evict(usize::MAX, usize::MAX);

@@ -86,7 +86,7 @@ fn what_is_stored_changes_with_its_version_only() {
         }
         project.freeze();
         let mut of_shape = Stored::default();
-        while project.drain_frozen(usize::MAX, &mut of_shape) {}
+        while project.drain_frozen(&mut of_shape) {}
         for (kind, values) in of_shape.0 {
             let values = values.into_iter().map(|(key, value)| ([vec![place as u8], key].concat(), value));
             stored.0.entry(kind).or_default().extend(values);

@@ -112,7 +112,11 @@ impl File {
         })
     }
 
-    pub(crate) fn sync_data(&self) -> io::Result<()> {
+    /// Makes the contents durable.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub fn sync_data(&self) -> io::Result<()> {
         self.origin.run(Operation::Sync, || self.inner.sync_data())
     }
 

@@ -8,18 +8,41 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::durable::{abort, write_zeroes};
 use super::segment::{SegmentHeader, segment_path};
 use crate::files::{self, File, sync_dir};
 
 /// Bytes between two syncs of a file that is being filled: few enough that an append's sync never waits long behind one.
-const CHUNK_BYTES: u64 = 1024 * 1024;
+const CHUNK_BYTES: u64 = 256 * 1024;
+/// How many times as long as a chunk took the disk is left to the syncs of appends afterwards, unless somebody waits for the file. Disks that slow down what
+/// writes much at once would hold up appends for a tenth of a second.
+const PAUSE_FACTOR: u32 = 4;
+/// The longest pause.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a fill heeds between chunks.
+#[derive(Debug, Default)]
+pub(super) struct FillSignals {
+    /// It is to give up.
+    stop: AtomicBool,
+    /// It is to go on without pauses.
+    is_awaited: AtomicBool,
+}
+
+impl FillSignals {
+    fn pause_after(&self, chunk: Duration) {
+        if !self.is_awaited.load(Ordering::Relaxed) {
+            std::thread::sleep((chunk * PAUSE_FACTOR).min(MAX_PAUSE));
+        }
+    }
+}
 
 /// Fills part of a file with durable zeroes: a seam for tests with a full disk.
 pub(super) trait Fill: Send + Sync + 'static {
-    /// Allocates and zeroes the bytes from `from` to `to` and syncs them. Gives up between chunks once `stop` is set.
-    fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()>;
+    /// Allocates and zeroes the bytes from `from` to `to` and syncs them.
+    fn fill(&self, file: &File, from: u64, to: u64, signals: &FillSignals) -> io::Result<()>;
 }
 
 /// Fills files on the real disk.
@@ -27,17 +50,18 @@ pub(super) trait Fill: Send + Sync + 'static {
 pub(super) struct FillOnDisk;
 
 impl Fill for FillOnDisk {
-    fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()> {
+    fn fill(&self, file: &File, from: u64, to: u64, signals: &FillSignals) -> io::Result<()> {
         // Allocates all the space at once, so that a nearly full disk is not filled chunk by chunk just to fail.
         file.allocate(from, to)?;
         let mut at = from;
         while at < to {
-            if stop.load(Ordering::Relaxed) {
+            if signals.stop.load(Ordering::Relaxed) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            let end = to.min(at + CHUNK_BYTES);
+            let (end, began) = (to.min(at + CHUNK_BYTES), Instant::now());
             write_zeroes(file, at, end)?;
             file.sync_data()?;
+            signals.pause_after(began.elapsed());
             at = end;
         }
         file.sync_all()
@@ -54,10 +78,10 @@ pub(super) struct PreparedSegment {
 }
 
 impl PreparedSegment {
-    fn create(path: PathBuf, bytes: u64, fill: &dyn Fill, stop: &AtomicBool) -> io::Result<Self> {
+    fn create(path: PathBuf, bytes: u64, fill: &dyn Fill, signals: &FillSignals) -> io::Result<Self> {
         let file = File::create(&path)?;
         let prepared = PreparedSegment { file, path, bytes, installed: false };
-        fill.fill(&prepared.file, 0, bytes, stop)?;
+        fill.fill(&prepared.file, 0, bytes, signals)?;
         Ok(prepared)
     }
 
@@ -97,13 +121,13 @@ pub(super) struct Preparer {
     dir: PathBuf,
     fill: Arc<dyn Fill>,
     pending: Option<JoinHandle<io::Result<PreparedSegment>>>,
-    stop: Arc<AtomicBool>,
+    signals: Arc<FillSignals>,
     serial: u64,
 }
 
 impl Preparer {
     pub(super) fn new(dir: &Path, fill: Arc<dyn Fill>) -> Self {
-        Preparer { dir: dir.to_path_buf(), fill, pending: None, stop: Arc::default(), serial: 0 }
+        Preparer { dir: dir.to_path_buf(), fill, pending: None, signals: Arc::default(), serial: 0 }
     }
 
     fn next_path(&mut self) -> PathBuf {
@@ -116,8 +140,9 @@ impl Preparer {
         if self.pending.is_some() {
             return;
         }
-        let (path, fill, stop) = (self.next_path(), Arc::clone(&self.fill), Arc::clone(&self.stop));
-        let work = move || PreparedSegment::create(path, bytes, fill.as_ref(), &stop);
+        self.signals.is_awaited.store(false, Ordering::Relaxed);
+        let (path, fill, signals) = (self.next_path(), Arc::clone(&self.fill), Arc::clone(&self.signals));
+        let work = move || PreparedSegment::create(path, bytes, fill.as_ref(), &signals);
         match std::thread::Builder::new().name("log-prepare".into()).spawn(work) {
             Ok(thread) => self.pending = Some(thread),
             Err(error) => tracing::warn!(%error, "could not start a thread to prepare a segment, it is made when needed"),
@@ -126,6 +151,7 @@ impl Preparer {
 
     /// Returns the prepared file if it has at least `bytes`, or else one made now.
     pub(super) fn take(&mut self, bytes: u64) -> io::Result<PreparedSegment> {
+        self.signals.is_awaited.store(true, Ordering::Relaxed);
         if let Some(thread) = self.pending.take() {
             match thread.join() {
                 Ok(Ok(prepared)) if prepared.bytes() >= bytes => return Ok(prepared),
@@ -135,12 +161,13 @@ impl Preparer {
             }
         }
         let path = self.next_path();
-        PreparedSegment::create(path, bytes, self.fill.as_ref(), &self.stop)
+        PreparedSegment::create(path, bytes, self.fill.as_ref(), &self.signals)
     }
 
     /// Extends an empty segment. On an error it keeps its length.
     pub(super) fn extend(&self, file: &File, from: u64, to: u64) -> io::Result<()> {
-        self.fill.fill(file, from, to, &self.stop).inspect_err(|_| {
+        self.signals.is_awaited.store(true, Ordering::Relaxed);
+        self.fill.fill(file, from, to, &self.signals).inspect_err(|_| {
             if let Err(error) = file.set_len(from) {
                 tracing::warn!(%error, "could not take back the extension of a segment");
             }
@@ -150,7 +177,8 @@ impl Preparer {
 
 impl Drop for Preparer {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.signals.stop.store(true, Ordering::Relaxed);
+        self.signals.is_awaited.store(true, Ordering::Relaxed);
         if let Some(thread) = self.pending.take() {
             // Whatever it made is removed by its own drop.
             let _ = thread.join();

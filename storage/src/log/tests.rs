@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::commit::{Commit, Outcome};
 use super::group::{GroupCommit, GroupOptions};
-use super::space::{Fill, FillOnDisk};
+use super::space::{Fill, FillOnDisk, FillSignals};
 use super::{AppendEntry, Log, LogError, LogOptions};
 use crate::files::File;
 
@@ -18,14 +18,14 @@ struct Disk {
 }
 
 impl Fill for Disk {
-    fn fill(&self, file: &File, from: u64, to: u64, stop: &AtomicBool) -> io::Result<()> {
+    fn fill(&self, file: &File, from: u64, to: u64, signals: &FillSignals) -> io::Result<()> {
         assert!(!self.panics.load(Ordering::Relaxed), "planted");
         if self.full.load(Ordering::Relaxed) {
             // Some of it fits, as on a real one.
-            FillOnDisk.fill(file, from, from + (to - from) / 2, stop)?;
+            FillOnDisk.fill(file, from, from + (to - from) / 2, signals)?;
             return Err(io::ErrorKind::StorageFull.into());
         }
-        FillOnDisk.fill(file, from, to, stop)
+        FillOnDisk.fill(file, from, to, signals)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Threads that merge tables in the background.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -7,7 +9,7 @@ use std::thread::JoinHandle;
 
 use super::merge::{MergePlan, plan, plan_at_rest};
 use super::set::TableSet;
-use crate::priority;
+use crate::background;
 use parking_lot::Mutex;
 
 /// The greatest number of threads. There are half as many as processors at most.
@@ -72,14 +74,19 @@ impl Drop for Merger {
 }
 
 fn merge_all(inbox: &Mutex<Receiver<Order>>, stop: &AtomicBool) {
-    priority::run_in_background();
+    let merging = Rc::<RefCell<Option<Arc<TableSet>>>>::default();
+    let awaited = Rc::clone(&merging);
+    background::begin(move || awaited.borrow().as_ref().is_some_and(|set| set.is_awaited()));
     loop {
         let order = inbox.lock().recv();
         let Ok((set, plan)) = order else { return };
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        if let Err(error) = set.merge_queued(plan, stop) {
+        *merging.borrow_mut() = Some(Arc::clone(&set));
+        let merged = set.merge_queued(plan, stop);
+        *merging.borrow_mut() = None;
+        if let Err(error) = merged {
             tracing::warn!(tables = %set.space().describe(), %error, "tables not merged; that can wait");
         }
     }

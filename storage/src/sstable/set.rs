@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::error::TableError;
@@ -25,6 +25,8 @@ pub(crate) struct TableSet {
     members: RwLock<Members>,
     merging: Mutex<MergeState>,
     merge_ended: Condvar,
+    /// How many threads wait for a merge to end.
+    waiting: AtomicUsize,
     /// The error of the last merge in the background, if it was damage.
     damage: Mutex<Option<TableError>>,
 }
@@ -84,6 +86,7 @@ impl TableSet {
             members: RwLock::new(Members { next, tables: Arc::new(tables), replaced: Vec::new(), changed: Instant::now() }),
             merging: Mutex::default(),
             merge_ended: Condvar::new(),
+            waiting: AtomicUsize::new(0),
             damage: Mutex::default(),
         }
     }
@@ -178,6 +181,11 @@ impl TableSet {
         *self.merging.lock() != MergeState::Idle
     }
 
+    /// Whether a thread waits for a merge to end.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
     /// Marks the set as waiting for a merge thread. Returns `false` if it is already, or is being merged.
     pub(super) fn queue_merge(&self) -> bool {
         let mut state = self.merging.lock();
@@ -219,7 +227,9 @@ impl TableSet {
 
     fn begin_merge(&self) {
         let mut state = self.merging.lock();
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         self.merge_ended.wait_while(&mut state, |state| *state == MergeState::Running);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
         *state = MergeState::Running;
     }
 

@@ -10,9 +10,14 @@ use super::footer::{Footer, MAGIC};
 use super::index::BlockIndex;
 use super::reader::Table;
 use super::space::TableSpace;
+use crate::background;
 use crate::files::{File, remove_file};
 
 const BUFFER_BYTES: usize = 256 << 10;
+/// How many pairs are written between two calls of [`background::give_way`].
+const PAIRS_PER_TURN: u64 = 64;
+/// How much is written in the background between two syncs.
+const SYNCED_TOGETHER: u64 = 1 << 20;
 
 /// The filter, or the hashes for it while the number of keys is unknown.
 enum Keys {
@@ -30,6 +35,8 @@ pub(crate) struct TableWriter {
     index: BlockIndex,
     keys: Keys,
     count: u64,
+    /// Where the index says that the last sync before the end was.
+    synced: u64,
 }
 
 impl TableWriter {
@@ -39,7 +46,7 @@ impl TableWriter {
         let keys = expected.map_or_else(|| Keys::Hashes(Vec::new()), |expected| Keys::Filter(Filter::for_keys(expected)));
         let (block, index) = (BlockBuilder::new(space.layout.encoding), BlockIndex::default());
         let out = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
-        let mut writer = Self { space: Arc::clone(space), id, out, block, index, keys, count: 0 };
+        let mut writer = Self { space: Arc::clone(space), id, out, block, index, keys, count: 0, synced: 0 };
         writer.write(&MAGIC)?;
         Ok(writer)
     }
@@ -56,6 +63,9 @@ impl TableWriter {
     /// Appends a pair whose key is greater than the one before. `None` marks the key as deleted.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), TableError> {
         debug_assert!(self.takes(key), "tables are written in key order");
+        if self.count.is_multiple_of(PAIRS_PER_TURN) {
+            background::give_way();
+        }
         if self.block.len() == 0 {
             self.index.begin(self.block.last_key(), key);
         }
@@ -83,6 +93,16 @@ impl TableWriter {
         self.out.as_mut().map_or(Ok(()), |out| out.write_all(stored)).map_err(TableError::io("write a table"))?;
         drop(bytes);
         self.block.clear();
+        self.sync_some()
+    }
+
+    /// Syncs what was written if that is much, and the work gives way to others.
+    fn sync_some(&mut self) -> Result<(), TableError> {
+        let end = self.index.data_end();
+        if end - self.synced >= SYNCED_TOGETHER && background::gives_way() {
+            self.synced = end;
+            self.out.as_ref().map_or(Ok(()), |out| out.get_ref().sync_data()).map_err(TableError::io("write a table"))?;
+        }
         Ok(())
     }
 

@@ -16,8 +16,9 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 6] = [
+pub const CRATES: [Crate; 7] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
+    Crate { src: "scheduling/src/", root: "lib.rs" },
     Crate { src: "domain/src/", root: "lib.rs" },
     Crate { src: "storage/src/", root: "lib.rs" },
     Crate { src: "archive/src/", root: "lib.rs" },

@@ -1,0 +1,90 @@
+//! How the kernel schedules a thread.
+//!
+//! Linux gives a thread that waits for nothing a turn of a few milliseconds, which a thread that wakes up has to wait for, whatever the
+//! priorities of both. A thread that asks for long turns is interrupted at once by those that keep to short ones: its share of the
+//! processors stays the same, and nobody waits for it.
+
+use std::io;
+
+/// The longest turn that Linux grants, in nanoseconds.
+#[cfg(target_os = "linux")]
+const LONG_TURN: u64 = 100_000_000;
+
+/// Lowers the priority of the current thread by `nice`, and asks for long turns, so that other threads interrupt it when they wake up. Linux grants long turns
+/// from version 6.12 on; before, only the priority changes. On other systems nothing does.
+///
+/// # Errors
+/// The system refuses it; nothing has changed.
+#[cfg(target_os = "linux")]
+pub fn stand_back(nice: i32) -> io::Result<()> {
+    let mut attributes = attributes()?;
+    attributes.sched_nice = (attributes.sched_nice + nice).min(19);
+    attributes.sched_runtime = LONG_TURN;
+    #[expect(unsafe_code, reason = "no safe library has this system call")]
+    // SAFETY: the kernel reads `size` bytes of a structure that outlives the call. Thread 0 is the current one, and there are no flags.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Does nothing.
+///
+/// # Errors
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn stand_back(_nice: i32) -> io::Result<()> {
+    Ok(())
+}
+
+/// Reads how the current thread is scheduled.
+#[cfg(target_os = "linux")]
+fn attributes() -> io::Result<libc::sched_attr> {
+    /// The size of the structure in the first version of the system call, which every kernel knows.
+    const SIZE: u32 = 48;
+    let mut attributes = libc::sched_attr {
+        size: SIZE,
+        sched_policy: 0,
+        sched_flags: 0,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: 0,
+        sched_deadline: 0,
+        sched_period: 0,
+    };
+    #[expect(unsafe_code, reason = "no safe library has this system call")]
+    // SAFETY: the kernel writes at most `SIZE` bytes to a structure that has them and outlives the call. Thread 0 is the current one, and there are no flags.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, SIZE, 0) };
+    if result == 0 { Ok(attributes) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    const _: () = assert!(size_of::<libc::sched_attr>() >= 48);
+
+    #[test]
+    fn only_the_thread_that_asks_stands_back() {
+        let before = attributes().unwrap();
+        let after = std::thread::spawn(|| {
+            stand_back(5).unwrap();
+            attributes().unwrap()
+        });
+        let after = after.join().unwrap();
+        assert_eq!(after.sched_policy, before.sched_policy);
+        assert_eq!(after.sched_nice, (before.sched_nice + 5).min(19));
+        // Kernels before 6.12 report no turns.
+        assert!(after.sched_runtime == LONG_TURN || before.sched_runtime == 0, "{after:?}");
+        let unchanged = attributes().unwrap();
+        assert_eq!((unchanged.sched_nice, unchanged.sched_runtime), (before.sched_nice, before.sched_runtime));
+    }
+
+    #[test]
+    fn the_lowest_priority_stays_the_lowest() {
+        let lowest = std::thread::spawn(|| {
+            stand_back(40).unwrap();
+            stand_back(1).unwrap();
+            attributes().unwrap().sched_nice
+        });
+        assert_eq!(lowest.join().unwrap(), 19);
+    }
+}
