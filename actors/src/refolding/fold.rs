@@ -91,7 +91,8 @@ impl Folding {
     pub(crate) fn start(sources: &FoldSources, project: ProjectId) -> io::Result<Self> {
         let fold = Fold { sources: sources.clone(), project };
         let thread = std::thread::Builder::new().name("fold-anew".into()).spawn(move || {
-            background::begin(|| false);
+            // Without pauses: it has to catch up with the events that come in.
+            background::begin(|| true);
             fold.run()
         })?;
         Ok(Self { thread: Some(thread) })

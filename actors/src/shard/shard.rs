@@ -349,10 +349,11 @@ impl Shard {
         self.note_urgency();
     }
 
-    /// Has checkpoints written at full speed while somebody waits for them, or memory runs short.
+    /// Has checkpoints written at full speed while somebody waits for them, or for a project that is held until its partition is saved, or memory runs short.
     fn note_urgency(&mut self) {
         self.round_is_awaited &= self.wants_checkpoints || !self.checkpoints.checkpointer.is_idle();
-        self.hurry = match self.round_is_awaited || self.evictor.is_pressing() {
+        let is_held = self.pipeline.partitions.values().any(|partition| partition.replacement.is_some());
+        self.hurry = match self.round_is_awaited || is_held || self.evictor.is_pressing() {
             true => self.hurry.take().or_else(|| Some(self.checkpoints.writer.hurry())),
             false => None,
         };
@@ -429,6 +430,8 @@ impl Shard {
     /// Writes each partition a last time, and retries once what the writer has postponed. `Rest`: that is over, whether or
     /// not everything could be written.
     pub(crate) fn drain(&mut self) -> Next {
+        self.round_is_awaited = true;
+        self.note_urgency();
         match self.checkpoints.checkpointer.next() {
             Next::Rest if self.has_queued() => Next::Wait,
             Next::Rest => {

@@ -191,3 +191,21 @@ impl std::fmt::Debug for Preparer {
         f.debug_struct("Preparer").field("dir", &self.dir).field("pending", &self.pending.is_some()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_awaited_is_filled_without_pauses() {
+        let pause = |signals: &FillSignals| {
+            let began = Instant::now();
+            signals.pause_after(MAX_PAUSE);
+            began.elapsed()
+        };
+        let signals = FillSignals::default();
+        assert!(pause(&signals) >= MAX_PAUSE);
+        signals.is_awaited.store(true, Ordering::Relaxed);
+        assert!(pause(&signals) < MAX_PAUSE);
+    }
+}
