@@ -109,9 +109,9 @@ impl Deletions {
             Some(until) => until,
             // Events that were admitted before the deletion are still on their way.
             None if sources.removal.admitted.has(Holder::Project(project)) => return Ok(false),
-            None => *deletion.until.insert(sources.logged.last_position()),
+            None => *deletion.until.insert(sources.logged.last_position(partition_of(project))),
         };
-        let must_seal = !is_out_of_log(sources, until);
+        let must_seal = !is_out_of_log(sources, project, until);
         let sealed_lately = self.sealed_at.is_some_and(|at| at.elapsed() < SEAL_INTERVAL);
         let mut outcome = Ok(());
         for part in PARTS {
@@ -150,7 +150,7 @@ fn remove_part(
         Part::Archive => remove_archive(sources, project),
         Part::Store => remove_from_store(sources, project, asked),
         Part::ExternalIds => remove_external_ids(sources, project, asked),
-        Part::Log => remove_from_log(sources, until),
+        Part::Log => remove_from_log(sources, project, until),
         Part::SmallFiles => remove_small_files(sources, project),
     }
 }
@@ -210,18 +210,18 @@ fn remove_external_ids(sources: &Sources, project: ProjectId, asked: &mut Option
     Ok(true)
 }
 
-fn is_out_of_log(sources: &Sources, until: Position) -> bool {
-    sources.logged.first_position() > until
+fn is_out_of_log(sources: &Sources, project: ProjectId, until: Position) -> bool {
+    sources.logged.first_position(partition_of(project)) > until
 }
 
 /// Seals what is in the log, without the project, until the log has no event of it.
-fn remove_from_log(sources: &Sources, until: Position) -> Result<bool, Fault> {
-    if is_out_of_log(sources, until) {
+fn remove_from_log(sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
+    if is_out_of_log(sources, project, until) {
         return Ok(true);
     }
     (sources.removal.end_segment)(until);
     match seal_all(sources) {
-        Ok(_) => Ok(is_out_of_log(sources, until)),
+        Ok(_) => Ok(is_out_of_log(sources, project, until)),
         // Checkpoints are on their way.
         Err(SealingError::NoAnswer) => Ok(false),
         Err(_) if sources.is_stopping() => Ok(false),

@@ -32,7 +32,7 @@ impl Oldest {
 }
 
 fn first_received(sources: &Sources, after: Position) -> Result<Option<Instant>, HistoryError> {
-    if sources.logged.last_position() <= after {
+    if (0..PARTITIONS).all(|partition| sources.logged.last_position(partition) <= after) {
         return Ok(None);
     }
     let wanted: Vec<Wanted> = (0..PARTITIONS).map(|partition| Wanted::partition(partition, after)).collect();

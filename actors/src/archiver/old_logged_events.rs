@@ -37,8 +37,8 @@ impl OldLoggedEvents {
         if raised.is_empty() || self.tried.is_some_and(|at| at.elapsed() < PAUSE) {
             return Ok(false);
         }
-        let first = sources.logged.first_position();
-        let last = last_before(sources, &raised, first.saturating_sub(1))?;
+        let partitions: BTreeSet<u16> = raised.keys().map(|project| partition_of(*project)).collect();
+        let last = last_before(sources, &raised, &partitions)?;
         let Some(last) = last else {
             self.removed.extend(raised);
             return Ok(false);
@@ -53,7 +53,7 @@ impl OldLoggedEvents {
         }
         sources.done("old events out of the log");
         // Unless a reader holds a segment.
-        if sources.logged.first_position() > last {
+        if partitions.iter().all(|partition| sources.logged.first_position(*partition) > last) {
             self.removed.extend(raised);
             self.tried = None;
         }
@@ -61,10 +61,15 @@ impl OldLoggedEvents {
     }
 }
 
-/// The position of the last event in the log behind `after` whose day lies before the floor of its project.
-fn last_before(sources: &Sources, floors: &BTreeMap<ProjectId, Day>, after: Position) -> Result<Option<Position>, Fault> {
-    let partitions: BTreeSet<u16> = floors.keys().map(|project| partition_of(*project)).collect();
-    let wanted: Vec<Wanted> = partitions.into_iter().map(|partition| Wanted::partition(partition, after)).collect();
+/// The position of the last event in the log whose day lies before the floor of its project, which is in one of `partitions`.
+fn last_before(
+    sources: &Sources,
+    floors: &BTreeMap<ProjectId, Day>,
+    partitions: &BTreeSet<u16>,
+) -> Result<Option<Position>, Fault> {
+    let first = |partition| sources.logged.first_position(partition);
+    let all = |partition: &u16| Wanted::partition(*partition, first(*partition).saturating_sub(1));
+    let wanted: Vec<Wanted> = partitions.iter().map(all).collect();
     let mut last = None;
     let read = sources.logged.read(&wanted, &mut |piece: HistoryPiece| {
         let is_old = |(_, event): &&(Position, Box<Event>)| floors.get(&event.project).is_some_and(|floor| event.day < *floor);

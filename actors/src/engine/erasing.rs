@@ -11,6 +11,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::{EmailKeysQuery, Query, SubjectFigures, SubjectFiguresQuery};
 
 use super::handle::Engine;
+use super::open::last_position;
 use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::for_each_identity;
 use crate::partitions::partition_of;
@@ -200,7 +201,7 @@ impl Engine {
         // No base is listed until the project is known to have an erased identity. So one that has it ends at `until`, if not earlier.
         let _bases = self.inner.history.bases();
         let figures = self.figures_of(&erasure)?;
-        erasure.until = self.inner.log_reader.last_position();
+        erasure.until = last_position(&*self.inner.history);
         // Nothing was recorded since it was erased.
         erasure.is_done = erasure.projects.is_empty();
         let erasure = self.registry().add_erasure(erasure, made_for)?;
@@ -348,7 +349,7 @@ impl Engine {
     /// Has everything saved that was recorded before the call.
     pub(super) fn save_state(&self) -> Result<(), ErasureError> {
         let (shards, delivered) = (&self.inner.shards, &self.inner.delivered);
-        let (target, began) = (self.inner.log_reader.last_position(), Stopwatch::now());
+        let (target, began) = (last_position(&*self.inner.history), Stopwatch::now());
         let mut asked: Option<Stopwatch> = None;
         loop {
             if asked.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {

@@ -12,7 +12,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
-use headcount_storage::log::LogReader;
+use headcount_storage::log::{ReadLog, Record};
 use serde::Deserialize;
 
 use super::needles::{Needles, text};
@@ -36,28 +36,25 @@ fn look(needles: &Needles, place: &str, position: Position, event: &Event, found
 
 /// Looks into the events of the log.
 pub(crate) fn search_log(
-    log: &LogReader,
+    log: &dyn ReadLog,
     needles: &Needles,
     found: &mut ErasedSearch,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<(), Fault> {
     let mut undecoded = Ok(());
-    let read = log.read(
-        |_| Some(0),
-        |record| match event_codec::decode(record.payload) {
-            Ok(LogRecord::Events(events)) => {
-                for (position, event) in (record.first..).zip(events) {
-                    look(needles, "log/", position, &event, found);
-                }
-                if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let read = log.read(&|_| Some(0), &mut |record: Record<'_>| match event_codec::decode(record.payload) {
+        Ok(LogRecord::Events(events)) => {
+            for (position, event) in (record.first..).zip(events) {
+                look(needles, "log/", position, &event, found);
             }
-            Ok(LogRecord::Floor(_)) => ControlFlow::Continue(()),
-            Err(error) => {
-                undecoded = Err(Fault::damaged_log(error.to_string()));
-                ControlFlow::Break(())
-            }
-        },
-    );
+            if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+        Ok(LogRecord::Floor(_)) => ControlFlow::Continue(()),
+        Err(error) => {
+            undecoded = Err(Fault::damaged_log(error.to_string()));
+            ControlFlow::Break(())
+        }
+    });
     read.map_err(fault::of_log)?;
     undecoded
 }

@@ -1,11 +1,12 @@
 //! Reads recorded events from the log.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::background;
-use headcount_storage::log::{LogReader, Record};
+use headcount_storage::log::{ReadLog, Record};
 
 use super::{HistoryError, HistoryPiece, PieceOrigin, Wanted};
 use crate::event_codec::{self, LogRecord};
@@ -13,24 +14,30 @@ use crate::event_codec::{self, LogRecord};
 /// The events of the log.
 #[derive(Debug, Clone)]
 pub(crate) struct LoggedEvents {
-    reader: LogReader,
+    log: Arc<dyn ReadLog>,
 }
 
 impl LoggedEvents {
-    pub(crate) fn new(reader: LogReader) -> Self {
-        Self { reader }
+    pub(crate) fn new(log: impl ReadLog + 'static) -> Self {
+        Self { log: Arc::new(log) }
     }
 
-    /// The first position that the log has, or will have next.
-    pub(crate) fn first_position(&self) -> Position {
-        self.reader.first_position()
+    /// The first position of a partition that the log has, or will have next.
+    pub(crate) fn first_position(&self, partition: u16) -> Position {
+        self.log.first_position(partition)
     }
 
-    pub(crate) fn last_position(&self) -> Position {
-        self.reader.last_position()
+    /// The last durable position that a partition can have.
+    pub(crate) fn last_position(&self, partition: u16) -> Position {
+        self.log.last_position(partition)
     }
 
-    /// Passes the wanted events to `visit`, in order of position.
+    /// About how many events a read of a partition after a position passes over.
+    pub(crate) fn events_after(&self, partition: u16, position: Position) -> u64 {
+        self.log.events_after(partition, position)
+    }
+
+    /// Passes the wanted events to `visit`, in the order of their partition's positions.
     pub(crate) fn read(
         &self,
         wanted: &[Wanted],
@@ -39,7 +46,7 @@ impl LoggedEvents {
         let of = |partition: u16| wanted.iter().find(|wanted| wanted.partition == partition);
         let until = wanted.iter().map(|wanted| wanted.until).max().unwrap_or(0);
         let mut result = Ok(());
-        let visit = |record: Record<'_>| {
+        let mut visit = |record: Record<'_>| {
             if record.first > until {
                 return ControlFlow::Break(());
             }
@@ -53,7 +60,7 @@ impl LoggedEvents {
                 }
             }
         };
-        self.reader.read(|partition| of(partition).map(|wanted| wanted.after), visit)?;
+        self.log.read(&|partition| of(partition).map(|wanted| wanted.after), &mut visit)?;
         result
     }
 }

@@ -137,6 +137,9 @@ pub(crate) trait History: Send + Sync {
     /// Returns the position of the last durable event that `partition` can have.
     fn last_position(&self, partition: u16) -> Position;
 
+    /// Returns about how many events a replay of `partition` after `position` passes over.
+    fn events_after(&self, partition: u16, position: Position) -> u64;
+
     /// Passes the wanted events to `visit`, up to what was durable at the call. Each partition is wanted at most once.
     ///
     /// The events of one project are visited in order; those of the log come after the sealed ones. Of a whole partition, sealed events are left out

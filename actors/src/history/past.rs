@@ -80,8 +80,12 @@ fn sealed_until(catalog: &Catalog, wanted: &Wanted) -> Position {
 }
 
 impl History for Past {
-    fn last_position(&self, _: u16) -> Position {
-        self.logged.last_position()
+    fn last_position(&self, partition: u16) -> Position {
+        self.logged.last_position(partition)
+    }
+
+    fn events_after(&self, partition: u16, position: Position) -> u64 {
+        self.logged.events_after(partition, position)
     }
 
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
@@ -168,10 +172,14 @@ impl Past {
         let logged_after = |wanted: &Wanted| wanted.after.max(sealed_until(catalog, wanted));
         let rest = wanted.iter().map(|wanted| Wanted { after: logged_after(wanted), ..*wanted });
         let rest: Vec<Wanted> = rest.filter(|wanted| wanted.after < wanted.until).collect();
-        let Some(from) = rest.iter().map(|wanted| wanted.after + 1).min() else { return Ok(()) };
-        let first = self.logged.first_position();
-        if first > from {
-            return Err(HistoryError::Missing { from, to: first - 1 });
+        if rest.is_empty() {
+            return Ok(());
+        }
+        for Wanted { partition, after, .. } in &rest {
+            let (from, first) = (after + 1, self.logged.first_position(*partition));
+            if first > from {
+                return Err(HistoryError::Missing { from, to: first - 1 });
+            }
         }
         self.logged.read(&rest, visit)
     }

@@ -53,6 +53,10 @@ impl History for BoundedHistory {
         self.bound(partition).last()
     }
 
+    fn events_after(&self, partition: u16, position: Position) -> u64 {
+        self.whole.events_after(partition, position)
+    }
+
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
         let bounds: BTreeMap<u16, Bound> = wanted.iter().map(|one| (one.partition, self.bound(one.partition))).collect();
         let bounded = |one: &Wanted| {

@@ -44,6 +44,10 @@ impl History for ProjectHistory {
         self.until()
     }
 
+    fn events_after(&self, partition: u16, position: Position) -> u64 {
+        self.whole.events_after(partition, position)
+    }
+
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
         let bounded = wanted.iter().map(|wanted| self.bounded(wanted)).filter(|wanted| wanted.after < wanted.until);
         let bounded: Vec<Wanted> = bounded.collect();

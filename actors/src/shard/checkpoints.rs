@@ -71,7 +71,7 @@ impl Checkpoints {
             let first = partition.unsaved_from().filter(|_| !partition.is_stuck())?;
             Some(Unsaved {
                 partition: *number,
-                events_to_replay: (history.last_position(*number) + 1).saturating_sub(first),
+                events_to_replay: history.events_after(*number, first.saturating_sub(1)),
                 unsaved_for: self.progress.unsaved_for(*number).unwrap_or_default(),
             })
         };

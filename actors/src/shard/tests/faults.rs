@@ -39,7 +39,7 @@ impl Rig<DiskStore> {
             opened.inspect_err(|_| std::thread::sleep(Duration::from_millis(50))).ok()
         });
         let store = opened.expect("the store can be opened");
-        let (shard, memory) = open(&dir, &log, &store, NEVER, 1 << 30);
+        let (shard, memory) = open(&dir, log.reader(), &store, NEVER, 1 << 30);
         Self { dir, log, store, memory, shard }
     }
 

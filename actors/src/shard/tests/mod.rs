@@ -11,13 +11,14 @@ use headcount_domain::queries::UniqueUsersQuery;
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_storage::external_ids::{ExternalIdsOptions, Freeze};
 use headcount_storage::format::Incarnation;
-use headcount_storage::log::{AppendEntry, Log, LogOptions};
+use headcount_storage::log::{AppendEntry, Log, LogOptions, ReadLog};
 use headcount_storage::store::Store;
 use tempfile::TempDir;
 
 mod broken;
 mod faults;
 mod floors;
+mod sparse;
 
 use super::checkpointer::Next;
 use super::*;
@@ -50,7 +51,7 @@ impl Rig {
 
     /// Restarts the shard from the store and the log.
     fn restart(&mut self) {
-        let (shard, memory) = open(&self.dir, &self.log, &self.store, NEVER, 1 << 30);
+        let (shard, memory) = open(&self.dir, self.log.reader(), &self.store, NEVER, 1 << 30);
         (self.shard, self.memory) = (shard, memory);
     }
 }
@@ -58,7 +59,7 @@ impl Rig {
 impl<S: Store + Clone> Rig<S> {
     fn with(dir: TempDir, store: S, policy: CheckpointPolicy, memory: usize) -> Self {
         let (log, _) = Log::open(dir.path().join("log"), LogOptions { segment_bytes: 1 << 20, ..LogOptions::default() }).unwrap();
-        let (shard, memory) = open(&dir, &log, &store, policy, memory);
+        let (shard, memory) = open(&dir, log.reader(), &store, policy, memory);
         Self { dir, log, store, memory, shard }
     }
 
@@ -132,14 +133,14 @@ fn no_erasures() -> Arc<Erasures> {
     Arc::new(Erasures::none(KeyHasher::new([7; 16])))
 }
 
-fn past(dir: &TempDir, log: &Log) -> Arc<dyn History> {
+fn past(dir: &TempDir, log: impl ReadLog + 'static) -> Arc<dyn History> {
     let sealed = Arc::new(SealedEvents::open(&dir.path().join("archive"), Arc::default()).unwrap());
-    Arc::new(Past::new(sealed, LoggedEvents::new(log.reader()), no_erasures()))
+    Arc::new(Past::new(sealed, LoggedEvents::new(log), no_erasures()))
 }
 
 fn open<S: Store + Clone>(
     dir: &TempDir,
-    log: &Log,
+    log: impl ReadLog + 'static,
     store: &S,
     policy: CheckpointPolicy,
     memory: usize,
@@ -371,8 +372,28 @@ fn a_start_waits_for_checkpoints_before_it_runs_out_of_memory() {
     rig.shard.evict_if_needed();
     assert!(rig.memory.resident() > 3 * MEMORY, "{} bytes are too few", rig.memory.resident());
     rig.store.change(partition_of(project), |faults| faults.failing_commits = 1);
-    let (shard, memory) = open(&rig.dir, &rig.log, &rig.store, NEVER, MEMORY);
+    let (shard, memory) = open(&rig.dir, rig.log.reader(), &rig.store, NEVER, MEMORY);
     (rig.shard, rig.memory) = (shard, memory);
     assert!(rig.memory.resident() <= MEMORY, "an idle shard keeps what it opened with: {:?}", rig.memory);
     assert_eq!((rig.shard.replayed(), rig.users(project)), (8_000, 8_000));
+}
+
+#[test]
+fn checkpoints_are_urgent_while_somebody_waits_for_them() {
+    let mut rig = Rig::new(NEVER, 1 << 30);
+    let (project, _) = two();
+    rig.send(project, users(project, 0..10));
+    let next = rig.shard.begin_checkpoints(true);
+    assert!(next.is_step() && !rig.shard.is_urgent(), "nobody waits");
+    rig.go_on(next);
+    rig.send(project, users(project, 10..20));
+    rig.shard.want_checkpoints();
+    assert!(rig.shard.is_urgent());
+    rig.round();
+    assert!(!rig.shard.is_urgent(), "it is there");
+    rig.send(project, users(project, 20..30));
+    let next = rig.shard.drain();
+    assert!(next.is_step() && rig.shard.is_urgent(), "a stop waits for it");
+    rig.go_on(next);
+    assert_eq!(rig.saved(project), 30);
 }
