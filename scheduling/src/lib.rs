@@ -6,19 +6,21 @@
 
 use std::io;
 
-/// The longest turn that Linux grants, in nanoseconds.
+/// A turn that is longer than the usual ones of up to 3 ms, in nanoseconds. The longer it is, the longer a thread waits for its next one on a busy machine.
 #[cfg(target_os = "linux")]
-const LONG_TURN: u64 = 100_000_000;
+const LONG_TURN: u64 = 10_000_000;
 
-/// Lowers the priority of the current thread by `nice`, and asks for long turns, so that other threads interrupt it when they wake up. Linux grants long turns
+/// Lowers the priority of the current thread to `nice` below that of the process, and asks for long turns, so that other threads interrupt it when they wake up. Linux grants long turns
 /// from version 6.12 on; before, only the priority changes. On other systems nothing does.
 ///
 /// # Errors
 /// The system refuses it; nothing has changed.
 #[cfg(target_os = "linux")]
 pub fn stand_back(nice: i32) -> io::Result<()> {
-    let mut attributes = attributes()?;
-    attributes.sched_nice = (attributes.sched_nice + nice).min(19);
+    let process = attributes(i32::try_from(std::process::id()).unwrap_or(0))?;
+    let mut attributes = attributes(0)?;
+    // A thread inherits the priority of the one that starts it, which may stand back already.
+    attributes.sched_nice = (process.sched_nice + nice).max(attributes.sched_nice).min(19);
     attributes.sched_runtime = LONG_TURN;
     #[expect(unsafe_code, reason = "no safe library has this system call")]
     // SAFETY: the kernel reads `size` bytes of a structure that outlives the call. Thread 0 is the current one, and there are no flags.
@@ -35,9 +37,9 @@ pub fn stand_back(_nice: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads how the current thread is scheduled.
+/// Reads how a thread is scheduled; 0 is the current one, and the number of the process its first.
 #[cfg(target_os = "linux")]
-fn attributes() -> io::Result<libc::sched_attr> {
+fn attributes(thread: i32) -> io::Result<libc::sched_attr> {
     /// The size of the structure in the first version of the system call, which every kernel knows.
     const SIZE: u32 = 48;
     let mut attributes = libc::sched_attr {
@@ -51,8 +53,8 @@ fn attributes() -> io::Result<libc::sched_attr> {
         sched_period: 0,
     };
     #[expect(unsafe_code, reason = "no safe library has this system call")]
-    // SAFETY: the kernel writes at most `SIZE` bytes to a structure that has them and outlives the call. Thread 0 is the current one, and there are no flags.
-    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, SIZE, 0) };
+    // SAFETY: the kernel writes at most `SIZE` bytes to a structure that has them and outlives the call. There are no flags.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut attributes, SIZE, 0) };
     if result == 0 { Ok(attributes) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -64,17 +66,18 @@ mod tests {
 
     #[test]
     fn only_the_thread_that_asks_stands_back() {
-        let before = attributes().unwrap();
+        let before = attributes(0).unwrap();
         let after = std::thread::spawn(|| {
             stand_back(5).unwrap();
-            attributes().unwrap()
+            // Once more, as a thread does that one in the background has started.
+            std::thread::spawn(|| stand_back(5).map(|()| attributes(0).unwrap())).join().unwrap().unwrap()
         });
         let after = after.join().unwrap();
         assert_eq!(after.sched_policy, before.sched_policy);
         assert_eq!(after.sched_nice, (before.sched_nice + 5).min(19));
         // Kernels before 6.12 report no turns.
         assert!(after.sched_runtime == LONG_TURN || before.sched_runtime == 0, "{after:?}");
-        let unchanged = attributes().unwrap();
+        let unchanged = attributes(0).unwrap();
         assert_eq!((unchanged.sched_nice, unchanged.sched_runtime), (before.sched_nice, before.sched_runtime));
     }
 
@@ -83,7 +86,7 @@ mod tests {
         let lowest = std::thread::spawn(|| {
             stand_back(40).unwrap();
             stand_back(1).unwrap();
-            attributes().unwrap().sched_nice
+            attributes(0).unwrap().sched_nice
         });
         assert_eq!(lowest.join().unwrap(), 19);
     }

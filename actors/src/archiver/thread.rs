@@ -195,9 +195,10 @@ impl ArchiveWork {
     /// Whether the work must go on at full speed, however busy the processors are.
     fn urgency(&self, progress: &Rc<Progress>) -> impl Fn() -> bool + 'static {
         let (progress, delivered) = (Rc::clone(progress), Arc::clone(&self.sources.delivered));
+        let stop = Arc::clone(&self.sources.stop);
         move || {
             let waiting = delivered.load(Ordering::Relaxed).saturating_sub(progress.sealed_until.get());
-            progress.is_awaited.get() || waiting > MAX_WAITING_EVENTS
+            progress.is_awaited.get() || waiting > MAX_WAITING_EVENTS || stop.load(Ordering::Relaxed)
         }
     }
 

@@ -53,9 +53,9 @@ impl CheckpointWriter {
         })?;
         let stopping = Arc::clone(&stop);
         let urgency = Urgency::default();
-        let seen = urgency.clone();
+        let (seen, stopped) = (urgency.clone(), Arc::clone(&stop));
         let writer = thread("checkpoint").spawn(move || {
-            background::begin(move || seen.is_urgent());
+            background::begin(move || seen.is_urgent() || stopped.is_stopped());
             run(&*store, &inbox, &stopping);
             let _ = merger.join();
         })?;
@@ -80,6 +80,7 @@ impl CheckpointWriter {
 
     /// Deletes the pairs under `prefixes`, which no checkpoint has any more. Blocks. `None`: the thread is gone.
     pub(crate) fn remove(&self, stored_as: PartitionId, prefixes: Vec<Vec<u8>>) -> Option<Result<(), StoreError>> {
+        let _hurry = self.hurry();
         let (reply, answer) = channel();
         self.commands.send(Command::Remove(Removal { stored_as, prefixes, reply })).ok()?;
         answer.recv().ok()
