@@ -156,7 +156,7 @@ struct ArchiveWork {
 
 /// How far the thread has come.
 #[derive(Default)]
-struct Progress {
+struct WorkProgress {
     sealed_until: Cell<Position>,
     /// Whether somebody waits for what it does.
     is_awaited: Cell<bool>,
@@ -164,7 +164,7 @@ struct Progress {
 
 impl ArchiveWork {
     fn run(mut self, requests: &Receiver<ArchiverRequest>) {
-        let progress = Rc::<Progress>::default();
+        let progress = Rc::<WorkProgress>::default();
         background::begin(self.urgency(&progress));
         let mut has_more = true;
         while !self.sources.is_stopping() {
@@ -193,7 +193,7 @@ impl ArchiveWork {
     }
 
     /// Whether the work must go on at full speed, however busy the processors are.
-    fn urgency(&self, progress: &Rc<Progress>) -> impl Fn() -> bool + 'static {
+    fn urgency(&self, progress: &Rc<WorkProgress>) -> impl Fn() -> bool + 'static {
         let (progress, delivered) = (Rc::clone(progress), Arc::clone(&self.sources.delivered));
         let stop = Arc::clone(&self.sources.stop);
         move || {
