@@ -134,8 +134,7 @@ impl ErasureSteps {
 
 /// Seals what is in the log, without the identity, until the log has no event of it. What is sealed is in durable checkpoints.
 fn remove_from_log(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
-    let mut partitions: Vec<u16> = erasure.projects.iter().map(|project| partition_of(*project)).collect();
-    partitions.dedup();
+    let partitions: BTreeSet<u16> = erasure.projects.iter().map(|project| partition_of(*project)).collect();
     let is_out = || partitions.iter().all(|partition| sources.logged.first_position(*partition) > erasure.until);
     if is_out() {
         return Ok(true);
