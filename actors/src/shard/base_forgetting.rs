@@ -52,7 +52,7 @@ fn save(store: &dyn Store, stored_as: u16, id: ProjectId, project: &mut Project)
     project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
     project.freeze();
     let mut records = Records::up_to(usize::MAX, &mut collect);
-    project.drain_frozen(&mut records);
+    while project.drain_frozen(&mut records) {}
     records.end()?;
     entries.sort();
     let mut checkpoint = store.begin(PartitionId(stored_as)).map_err(fault::of_store)?;

@@ -69,6 +69,9 @@ impl<T: Record> CachedRecord<T> {
     }
 }
 
+/// How many keys of records that changed again one step passes over: a fraction of a millisecond.
+const MOST_SKIPPED: usize = 1024;
+
 /// The memory of a slot beyond its value's weight: its entries in the map and the queue, and their spare capacity.
 const SLOT_BYTES: usize = 88;
 
@@ -292,8 +295,8 @@ impl<T: Record> Table<T> {
         self.durable = self.generation - 1;
     }
 
-    /// Passes records of the checkpoint to `visit`, as they were at [`Table::freeze`], until it returns [`ControlFlow::Break`]. Returns `false` after the
-    /// last.
+    /// Passes records of the checkpoint to `visit`, as they were at [`Table::freeze`], until it returns [`ControlFlow::Break`], or many were found to be passed
+    /// on already. Returns `false` after the last.
     pub fn drain_frozen(&mut self, mut visit: impl FnMut(RecordKey, &T) -> ControlFlow<()>) -> bool {
         let mut flow = ControlFlow::Continue(());
         while flow.is_continue()
@@ -302,7 +305,9 @@ impl<T: Record> Table<T> {
             flow = visit(key, &value);
             self.frozen_bytes = self.frozen_bytes.saturating_sub(weigh(&value) as usize);
         }
+        let mut skipped = 0;
         while flow.is_continue()
+            && skipped < MOST_SKIPPED
             && let Some(key) = self.frozen.pop()
         {
             if let Some(slot) = self.slots.get_mut(&key)
@@ -315,6 +320,8 @@ impl<T: Record> Table<T> {
                 let (before, now) = slot.weigh();
                 self.resident_bytes = self.resident_bytes + now - before;
                 self.frozen_bytes = self.frozen_bytes.saturating_sub(before);
+            } else {
+                skipped += 1;
             }
         }
         let has_more = self.has_frozen();

@@ -160,3 +160,18 @@ fn only_what_is_saved_and_not_in_use_is_let_go_of() {
     assert_eq!(table.bytes().resident, SLOT_BYTES + 4);
     assert_eq!(table.evict(1, 1), 0, "it is in use");
 }
+
+#[test]
+fn a_step_passes_over_a_bounded_number_of_records_that_changed_again() {
+    let all = u32::try_from(3 * MOST_SKIPPED).unwrap();
+    let mut table = Table::default();
+    (0..all).for_each(|key| table.insert(RecordKey(key.into()), key));
+    table.freeze();
+    for key in 0..all {
+        *table.get_mut(RecordKey(key.into()), || Ok(None)).unwrap().unwrap() += 1;
+    }
+    let mut saved = BTreeMap::new();
+    let unfinished = std::iter::repeat_with(|| drain(&mut table, usize::MAX, &mut saved)).take_while(|more| *more).count();
+    assert_eq!(unfinished, 2, "three steps");
+    assert!(saved.into_iter().eq((0..all).map(|key| (RecordKey(key.into()), key))));
+}
