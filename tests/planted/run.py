@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import bugs
@@ -73,22 +74,36 @@ def try_explain(tree, name=""):
     return run_tests(tree, "-p", "headcount-actors", "--test", "explain", "--", "--skip", "by_sorts_on_disk")
 
 
-class Suite:
-    """Bugs of one crate, the parts of the workspace that its trial is built from, and the trial."""
+def parts_of(crate):
+    """A crate of the workspace and all that it needs of it, also for its tests, as paths from the root."""
+    shared = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
+    parts, left = [], [crate]
+    while left:
+        part = left.pop()
+        if part in parts:
+            continue
+        parts.append(part)
+        manifest = tomllib.loads((ROOT / part / "Cargo.toml").read_text())
+        for kind in ("dependencies", "dev-dependencies", "build-dependencies"):
+            left += [shared[name]["path"] for name in manifest.get(kind, {}) if "path" in shared.get(name, {})]
+    return sorted(parts)
 
-    def __init__(self, crate, bugs, parts, trial):
-        self.crate, self.bugs, self.parts, self.trial = crate, bugs, parts, trial
+
+class Suite:
+    """Bugs of one crate, the crate whose tests are its trial, and the trial."""
+
+    def __init__(self, crate, bugs, tested, trial):
+        self.crate, self.bugs, self.tested, self.trial = crate, bugs, tested, trial
 
     def sources(self, root):
         return {path: path.read_text() for path in (root / self.crate / "src").rglob("*.rs")}
 
 
-OF_ENGINE = ["domain", "storage", "archive", "actors", "tests/model", "tests/histories"]
 SUITES = [
-    Suite("domain", bugs.BUGS, ["domain", "storage", "tests/model", "tests/histories"], try_domain),
-    Suite("actors", engine_bugs.BUGS, OF_ENGINE, try_engine),
-    Suite("actors", explain_bugs.BUGS, OF_ENGINE, try_explain),
-    Suite("domain", explain_bugs.DOMAIN_BUGS, OF_ENGINE, try_explain),
+    Suite("domain", bugs.BUGS, "domain", try_domain),
+    Suite("actors", engine_bugs.BUGS, "actors", try_engine),
+    Suite("actors", explain_bugs.BUGS, "actors", try_explain),
+    Suite("domain", explain_bugs.DOMAIN_BUGS, "actors", try_explain),
 ]
 
 
@@ -97,7 +112,8 @@ def make_copy(suite):
     # The same for all suites: cargo takes the crates of two such workspaces for the same, and looks for changes only where it found the crate first.
     tree = WORK / "tree"
     shutil.rmtree(tree, ignore_errors=True)
-    for part in suite.parts:
+    parts = parts_of(suite.tested)
+    for part in parts:
         # New times: cargo would take the copy for older than the build of the last planted bug.
         shutil.copytree(ROOT / part, tree / part, copy_function=shutil.copyfile)
     for path in (tree / suite.crate / "tests").glob("*.rs"):
@@ -106,7 +122,7 @@ def make_copy(suite):
     root = (ROOT / "Cargo.toml").read_text()
     # Bugs leave things unused.
     manifest = root[: root.index("[workspace.lints.rust]")] + '[workspace.lints.rust]\nwarnings = "allow"\n\n'
-    manifest = re.sub(r"members = \[.*?\]", 'members = ' + json.dumps(suite.parts), manifest, count=1, flags=re.S)
+    manifest = re.sub(r"members = \[.*?\]", 'members = ' + json.dumps(parts), manifest, count=1, flags=re.S)
     # Everything is built as in the whole workspace, so that it can be built once.
     manifest += root[root.index("[profile.dev]") : root.index("[profile.release]")]
     (tree / "Cargo.toml").write_text(manifest)
