@@ -193,6 +193,13 @@ impl Project {
         more
     }
 
+    /// Returns how many records and parts of rollups the frozen state has that are still to be passed on.
+    pub fn frozen(&mut self) -> usize {
+        let mut frozen = self.frozen_parts.len();
+        for_each_table!(self, table => frozen += table.frozen());
+        frozen
+    }
+
     /// Records that the last collected checkpoint is in the store.
     pub fn mark_durable(&mut self) {
         for_each_table!(self, table => table.mark_durable());

@@ -5,6 +5,7 @@
 //! others interrupt the work when they wake up, and it pauses for as long as it finds itself waiting for a processor.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 /// How much lower the priority of work in the background is, as `nice` counts it.
@@ -13,12 +14,61 @@ const NICENESS: i32 = 5;
 const SLICE: Duration = Duration::from_millis(2);
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_millis(100);
-/// The part of a processor, in percent, that work takes at least. With much less, sealing would fall behind a server at its limit.
-const LEAST_SHARE: u32 = 25;
 /// How much the share grows, in percentage points, after a slice without waiting.
 const GROWTH: u32 = 10;
 /// The processors are busy if a thread waits for one longer than this part of the time for which it has one.
 const WAITS_ONE_IN: u32 = 8;
+
+/// How fast work in the background goes on while the processors are busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tempo {
+    /// It takes an eighth of a processor: it may take its time. At that tempo, sealing keeps up with half of what a server on two processors can take.
+    Slow,
+    /// It takes a quarter of a processor: it is not to fall behind.
+    Steady,
+    /// It never pauses: somebody waits for it.
+    Full,
+}
+
+impl Tempo {
+    /// Returns [`Tempo::Full`] if `is_urgent`, else [`Tempo::Steady`].
+    #[must_use]
+    pub fn urgent_if(is_urgent: bool) -> Self {
+        if is_urgent { Self::Full } else { Self::Steady }
+    }
+
+    /// The part of a processor, in percent, that the work takes at least.
+    fn least_share(self) -> u32 {
+        match self {
+            Self::Slow => 12,
+            Self::Steady => 25,
+            Self::Full => 100,
+        }
+    }
+}
+
+/// The number of [`Burst`]s.
+static BURSTS: AtomicUsize = AtomicUsize::new(0);
+
+/// Work beside events and questions on a thread that serves them, which can't be left to the background. While it exists, what gives way
+/// takes half as much of a processor.
+#[derive(Debug)]
+pub struct Burst(());
+
+impl Burst {
+    /// Begins such work.
+    #[must_use]
+    pub fn begin() -> Self {
+        BURSTS.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Burst {
+    fn drop(&mut self) {
+        BURSTS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// How long a thread ran on a processor, and how long it waited for one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,16 +94,16 @@ impl Pacer {
     }
 
     /// Looks at how busy the processors were since the last look. Returns how long this thread ran meanwhile.
-    fn look(&mut self) -> Duration {
-        self.times.read().map_or(Duration::ZERO, |now| self.adapt(now))
+    fn look(&mut self, least_share: u32) -> Duration {
+        self.times.read().map_or(Duration::ZERO, |now| self.adapt(now, least_share))
     }
 
-    fn adapt(&mut self, now: ProcessorTime) -> Duration {
+    fn adapt(&mut self, now: ProcessorTime, least_share: u32) -> Duration {
         let ran = now.ran.saturating_sub(self.before.ran);
         let waited = now.waited.saturating_sub(self.before.waited);
         self.before = now;
         self.share = match waited * WAITS_ONE_IN > ran {
-            true => (self.share / 2).max(LEAST_SHARE),
+            true => (self.share / 2).max(least_share),
             false => (self.share + GROWTH).min(100),
         };
         ran
@@ -69,18 +119,24 @@ impl Pacer {
 struct Work {
     pacer: Pacer,
     slice_began: Stopwatch,
-    is_urgent: Box<dyn Fn() -> bool>,
+    tempo: Box<dyn Fn() -> Tempo>,
 }
 
 impl Work {
+    /// The part of a processor, in percent, that the work takes at least.
+    fn least_share(&self) -> u32 {
+        let alone = (self.tempo)().least_share();
+        if BURSTS.load(Ordering::Relaxed) > 0 { alone / 2 } else { alone }
+    }
+
     /// Ends the slice if its time is over. Returns how long to pause then.
     fn end_slice(&mut self) -> Option<Duration> {
         if self.slice_began.elapsed() < SLICE {
             return None;
         }
-        let worked = self.pacer.look();
+        let worked = self.pacer.look(self.least_share());
         let pause = self.pacer.pause(worked);
-        let pause = (!pause.is_zero() && !(self.is_urgent)()).then_some(pause);
+        let pause = (!pause.is_zero() && (self.tempo)() != Tempo::Full).then_some(pause);
         self.slice_began = Stopwatch::now() + pause.unwrap_or_default();
         pause
     }
@@ -90,21 +146,21 @@ thread_local! {
     static WORK: RefCell<Option<Work>> = const { RefCell::new(None) };
 }
 
-/// Puts the work of the current thread into the background: has the kernel prefer other threads, and has [`give_way`] pause while `is_urgent` returns false.
+/// Puts the work of the current thread into the background: has the kernel prefer other threads, and has [`give_way`] pause unless `tempo` returns [`Tempo::Full`].
 ///
 /// Only Linux knows priorities of threads. Elsewhere, and where the system refuses it, the thread stays as it is.
-pub fn begin(is_urgent: impl Fn() -> bool + 'static) {
+pub fn begin(tempo: impl Fn() -> Tempo + 'static) {
     if let Err(error) = headcount_scheduling::stand_back(NICENESS) {
         tracing::debug!(%error, "a thread in the background has the priority of all others");
     }
-    let work = Work { pacer: Pacer::of_this_thread(), slice_began: Stopwatch::now(), is_urgent: Box::new(is_urgent) };
+    let work = Work { pacer: Pacer::of_this_thread(), slice_began: Stopwatch::now(), tempo: Box::new(tempo) };
     WORK.set(Some(work));
 }
 
 /// Whether the current thread works in the background, and nobody waits for it. It writes to the disk little by little then, since a sync of much at once
 /// would hold up those of others.
 pub fn gives_way() -> bool {
-    WORK.with_borrow(|work| work.as_ref().is_some_and(|work| !(work.is_urgent)()))
+    WORK.with_borrow(|work| work.as_ref().is_some_and(|work| (work.tempo)() != Tempo::Full))
 }
 
 /// Pauses if the current thread's work is in the background and the processors are busy. Long work calls this every few

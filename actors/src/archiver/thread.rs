@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::intake::event::Position;
-use headcount_storage::background;
+use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
 
 use super::damage::DamageCheck;
@@ -35,8 +35,10 @@ const MERGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// How often damaged files, and the lists of projects that wait, are checked again.
 const DAMAGE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How many events may wait to be sealed before sealing no longer leaves the processors to others. A checkpoint has a million at most.
-const MAX_WAITING_EVENTS: u64 = 3_000_000;
+/// How many events may wait to be sealed, at least, before sealing is not to fall behind any further. A checkpoint has a million at most.
+const STEADY_FROM_EVENTS: u64 = 2_000_000;
+/// How many may wait, at least, before sealing no longer leaves the processors to others.
+const FULL_FROM_EVENTS: u64 = 3_000_000;
 
 /// Figures about the archive.
 #[derive(Debug, Default)]
@@ -63,6 +65,8 @@ enum ArchiverRequest {
 /// The handle of the thread.
 pub(crate) struct Archiver {
     requests: Mutex<Option<Sender<ArchiverRequest>>>,
+    /// How many wait for an answer.
+    waiting: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     figures: Arc<ArchiveFigures>,
 }
@@ -76,7 +80,9 @@ impl Archiver {
         let (requests, received) = channel();
         let figures = Arc::<ArchiveFigures>::default();
         let stop = Arc::clone(&sources.stop);
+        let waiting = Arc::<AtomicUsize>::default();
         let work = ArchiveWork {
+            asked: Arc::clone(&waiting),
             oldest: Oldest::default(),
             oldest_waiting: Oldest::default(),
             can_resume: false,
@@ -95,7 +101,7 @@ impl Archiver {
         };
         work.note_retention();
         let thread = std::thread::Builder::new().name("archive".into()).spawn(move || work.run(&received))?;
-        Ok((Arc::new(Self { requests: Mutex::new(Some(requests)), stop, figures }), thread))
+        Ok((Arc::new(Self { requests: Mutex::new(Some(requests)), waiting, stop, figures }), thread))
     }
 
     /// Seals everything that was recorded before the call. Blocks.
@@ -116,8 +122,10 @@ impl Archiver {
     fn ask<R>(&self, request: impl FnOnce(Sender<R>) -> ArchiverRequest) -> Option<R> {
         let (reply, answer) = channel();
         let requests = self.requests.lock().clone();
-        requests?.send(request(reply)).ok()?;
-        answer.recv().ok()
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let answer = requests.and_then(|requests| requests.send(request(reply)).ok()).and_then(|()| answer.recv().ok());
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        answer
     }
 
     /// The figures.
@@ -134,6 +142,8 @@ impl Archiver {
 
 struct ArchiveWork {
     sources: Sources,
+    /// How many wait for an answer.
+    asked: Arc<AtomicUsize>,
     /// The oldest unsealed event of projects that don't wait.
     oldest: Oldest,
     /// The oldest event of those that do.
@@ -154,26 +164,16 @@ struct ArchiveWork {
     figures: Arc<ArchiveFigures>,
 }
 
-/// How far the thread has come.
-#[derive(Default)]
-struct WorkProgress {
-    sealed_until: Cell<Position>,
-    /// Whether somebody waits for what it does.
-    is_awaited: Cell<bool>,
-}
-
 impl ArchiveWork {
     fn run(mut self, requests: &Receiver<ArchiverRequest>) {
-        let progress = Rc::<WorkProgress>::default();
-        background::begin(self.urgency(&progress));
+        let sealed_until = Rc::<Cell<Position>>::default();
+        background::begin(self.tempo(&sealed_until));
         let mut has_more = true;
         while !self.sources.is_stopping() {
-            progress.sealed_until.set(self.sources.sealed.catalog().sealed_until());
-            progress.is_awaited.set(self.sources.removal.erasures.has_unfinished());
+            sealed_until.set(self.sources.sealed.catalog().sealed_until());
             let tick = if self.sources.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };
             match requests.recv_timeout(if has_more { Duration::ZERO } else { tick }) {
                 Ok(ArchiverRequest::Seal(reply)) => {
-                    progress.is_awaited.set(true);
                     let outcome = seal_all(&self.sources);
                     self.note_waiting();
                     self.merges.check_all(&self.sources);
@@ -183,7 +183,6 @@ impl ArchiveWork {
                     let _ = reply.send(outcome);
                 }
                 Ok(ArchiverRequest::MergeTables(reply)) => {
-                    progress.is_awaited.set(true);
                     let _ = reply.send(self.resting.merge_all(&self.sources));
                 }
                 Err(RecvTimeoutError::Timeout) => has_more = self.tick(),
@@ -192,13 +191,20 @@ impl ArchiveWork {
         }
     }
 
-    /// Whether the work must go on at full speed, however busy the processors are.
-    fn urgency(&self, progress: &Rc<WorkProgress>) -> impl Fn() -> bool + 'static {
-        let (progress, delivered) = (Rc::clone(progress), Arc::clone(&self.sources.delivered));
-        let stop = Arc::clone(&self.sources.stop);
+    /// How fast the work goes on: at full speed while somebody waits for it, else the faster the more events wait.
+    fn tempo(&self, sealed_until: &Rc<Cell<Position>>) -> impl Fn() -> Tempo + 'static {
+        let sources = &self.sources;
+        let (sealed_until, delivered) = (Rc::clone(sealed_until), Arc::clone(&sources.delivered));
+        let (asked, erasures, stop) = (Arc::clone(&self.asked), Arc::clone(&sources.removal.erasures), Arc::clone(&sources.stop));
+        let rounds = |count| sources.settings.policy.seal_events.saturating_mul(count);
+        let (steady_from, full_from) = (STEADY_FROM_EVENTS.max(rounds(2)), FULL_FROM_EVENTS.max(rounds(3)));
         move || {
-            let waiting = delivered.load(Ordering::Relaxed).saturating_sub(progress.sealed_until.get());
-            progress.is_awaited.get() || waiting > MAX_WAITING_EVENTS || stop.load(Ordering::Relaxed)
+            let is_awaited = asked.load(Ordering::Relaxed) > 0 || erasures.has_unfinished() || stop.load(Ordering::Relaxed);
+            match delivered.load(Ordering::Relaxed).saturating_sub(sealed_until.get()) {
+                waiting if is_awaited || waiting > full_from => Tempo::Full,
+                waiting if waiting > steady_from => Tempo::Steady,
+                _ => Tempo::Slow,
+            }
         }
     }
 

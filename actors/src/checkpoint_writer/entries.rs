@@ -4,6 +4,8 @@ use headcount_storage::background;
 
 /// How large a block grows, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
+/// The room for the end of a block's last entry. A larger one makes the block grow.
+const SPARE_BYTES: usize = 16 << 10;
 /// How many entries are sorted between two calls of [`background::give_way`], at first.
 const SORTED_TOGETHER: usize = 1 << 15;
 /// The length of a value that says that the key is to be deleted.
@@ -28,6 +30,11 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
+    /// Makes room for the places of `more` entries.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.spans.reserve(more);
+    }
+
     /// Adds a key, and the value that `write` appends.
     pub(crate) fn put<E>(&mut self, key: &[u8], write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         let (block, bytes) = self.block();
@@ -91,7 +98,8 @@ impl Entries {
     /// The block that the next entry goes into.
     fn block(&mut self) -> (u32, &mut Vec<u8>) {
         if self.blocks.last().is_none_or(|block| block.len() >= BLOCK_BYTES) {
-            self.blocks.push(Vec::new());
+            // Small checkpoints need little; what needs a second block may well need all of it.
+            self.blocks.push(if self.blocks.is_empty() { Vec::new() } else { Vec::with_capacity(BLOCK_BYTES + SPARE_BYTES) });
         }
         let number = narrow(self.blocks.len() - 1);
         let last = self.blocks.len() - 1;

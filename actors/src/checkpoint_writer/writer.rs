@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_storage::background;
+use headcount_storage::background::{self, Tempo};
 use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{Store, StoreError};
 
@@ -48,14 +48,14 @@ impl CheckpointWriter {
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         let merging = Arc::clone(&stop);
         let merger = thread("merge-ids").spawn(move || {
-            background::begin(|| false);
+            background::begin(|| Tempo::Steady);
             merge_all(&merge_inbox, &merging);
         })?;
         let stopping = Arc::clone(&stop);
         let urgency = Urgency::default();
         let (seen, stopped) = (urgency.clone(), Arc::clone(&stop));
         let writer = thread("checkpoint").spawn(move || {
-            background::begin(move || seen.is_urgent() || stopped.is_stopped());
+            background::begin(move || Tempo::urgent_if(seen.is_urgent() || stopped.is_stopped()));
             run(&*store, &inbox, &stopping);
             let _ = merger.join();
         })?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::event::Position;
-use headcount_storage::background;
+use headcount_storage::background::{self, Tempo};
 use headcount_storage::store::{DiskStore, PartitionSnapshot};
 
 use super::difference::replace;
@@ -92,7 +92,7 @@ impl Folding {
         let fold = Fold { sources: sources.clone(), project };
         let thread = std::thread::Builder::new().name("fold-anew".into()).spawn(move || {
             // Without pauses: it has to catch up with the events that come in.
-            background::begin(|| true);
+            background::begin(|| Tempo::Full);
             fold.run()
         })?;
         Ok(Self { thread: Some(thread) })

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
 use headcount_domain::ids::OrganizationId;
+use headcount_storage::background::Burst;
 use tokio::sync::oneshot;
 
 use super::checkpointer::Next;
@@ -16,8 +17,6 @@ use super::work::Work;
 const TICK: Duration = Duration::from_secs(1);
 /// How long steps of checkpoints take together before the shard pauses between them. Timers are no finer.
 const PACED_TOGETHER: Duration = Duration::from_millis(1);
-/// How many times as long the shard pauses. With longer pauses, more records change before they are collected, which have to be copied then.
-const PAUSE_FACTOR: u32 = 1;
 /// How long queued events are applied once the engine closes. The rest is left to the next start.
 const FOLD_AT_CLOSE: Duration = Duration::from_secs(3);
 
@@ -30,6 +29,8 @@ pub(crate) struct ShardActor {
     stepping: bool,
     /// How long the steps since the last pause took.
     stepped_for: Duration,
+    /// While steps are taken, and nobody waits for them.
+    burst: Option<Burst>,
     drained: Vec<oneshot::Sender<()>>,
     /// Until when queued events are applied; `None`: nobody drains.
     fold_until: Option<Stopwatch>,
@@ -70,7 +71,15 @@ enum Signal {
 
 impl ShardActor {
     pub(crate) fn new(shard: Shard) -> Self {
-        Self { shard, advancing: false, stepping: false, stepped_for: Duration::ZERO, drained: Vec::new(), fold_until: None }
+        Self {
+            shard,
+            advancing: false,
+            stepping: false,
+            stepped_for: Duration::ZERO,
+            burst: None,
+            drained: Vec::new(),
+            fold_until: None,
+        }
     }
 
     /// Schedules a turn of the shard after the messages that have arrived, so that turns are fair among them.
@@ -122,6 +131,9 @@ impl ShardActor {
 
     /// Performs a step of a checkpoint. Between the steps the shard pauses, unless checkpoints are urgent.
     fn perform_step(&mut self, ctx: &mut Context<Self>) {
+        if self.burst.is_none() && !self.shard.is_urgent() {
+            self.burst = Some(Burst::begin());
+        }
         let began = Stopwatch::now();
         let next = self.shard.step_checkpoint();
         let pause = self.pause_after(began.elapsed());
@@ -135,16 +147,20 @@ impl ShardActor {
         });
     }
 
+    /// The shard pauses as long as it has worked. With longer pauses, more records change before they are collected, which have to be copied then.
     fn pause_after(&mut self, step: Duration) -> Duration {
         self.stepped_for += step;
         if self.stepped_for < PACED_TOGETHER {
             return Duration::ZERO;
         }
         let stepped_for = std::mem::take(&mut self.stepped_for);
-        if self.shard.is_urgent() { Duration::ZERO } else { stepped_for * PAUSE_FACTOR }
+        if self.shard.is_urgent() { Duration::ZERO } else { stepped_for }
     }
 
     fn go_on(&mut self, next: Next, ctx: &mut Context<Self>) {
+        if !next.is_step() {
+            self.burst = None;
+        }
         self.step(next, ctx);
         if next == Next::Rest {
             self.drain(ctx);

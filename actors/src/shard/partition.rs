@@ -403,6 +403,7 @@ impl Partition {
         for (id, state) in self.projects.select_mut(|state| state.changed) {
             state.changed = false;
             state.project.freeze();
+            entries.reserve(state.project.frozen());
             self.freezing.push(id);
             let mut collect = Collect { partition: self.stored_as, project: id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));

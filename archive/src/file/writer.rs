@@ -55,6 +55,8 @@ pub struct FileWriter {
     file: File,
     hash: Sha256,
     bytes: u64,
+    /// How many of the bytes are known to be on the disk.
+    synced: u64,
     rows: u64,
     positions: Option<(Position, Position)>,
     days: (Day, Day),
@@ -91,6 +93,7 @@ impl FileWriter {
             file,
             hash: Sha256::new(),
             bytes: 0,
+            synced: 0,
             rows: 0,
             positions: None,
             days: (Day(i32::MAX), Day(i32::MIN)),
@@ -154,7 +157,8 @@ impl FileWriter {
         let bytes = encoder.row_group(buffers).map_err(ArchiveError::encode)?;
         for part in bytes.chunks(SYNCED_TOGETHER) {
             self.write(part)?;
-            if background::gives_way() {
+            if self.bytes - self.synced >= SYNCED_TOGETHER as u64 && background::gives_way() {
+                self.synced = self.bytes;
                 self.file.sync_data().map_err(ArchiveError::io("sync", &self.tmp))?;
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use headcount_storage::background;
+use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
@@ -99,7 +99,7 @@ pub(crate) fn start<P: Send + 'static>(
         let (blocks_read, to_record, work) = (Arc::clone(&blocks_read), to_record.clone(), Arc::clone(&work));
         std::thread::Builder::new().name(format!("import-{number}")).spawn(move || {
             // The shards go first, but nobody else waits for a processor.
-            background::begin(|| true);
+            background::begin(|| Tempo::Full);
             while let Some(block) = receive(&blocks_read) {
                 let mut events = work.0.read(block);
                 let prepared = (work.1)(&mut events);

@@ -34,7 +34,8 @@ pub(super) struct FillSignals {
 impl FillSignals {
     fn pause_after(&self, chunk: Duration) {
         if !self.is_awaited.load(Ordering::Relaxed) {
-            std::thread::sleep((chunk * PAUSE_FACTOR).min(MAX_PAUSE));
+            // Until somebody waits for the file.
+            std::thread::park_timeout((chunk * PAUSE_FACTOR).min(MAX_PAUSE));
         }
     }
 }
@@ -153,6 +154,7 @@ impl Preparer {
     pub(super) fn take(&mut self, bytes: u64) -> io::Result<PreparedSegment> {
         self.signals.is_awaited.store(true, Ordering::Relaxed);
         if let Some(thread) = self.pending.take() {
+            thread.thread().unpark();
             match thread.join() {
                 Ok(Ok(prepared)) if prepared.bytes() >= bytes => return Ok(prepared),
                 Ok(Ok(_too_small)) => {}
@@ -180,6 +182,7 @@ impl Drop for Preparer {
         self.signals.stop.store(true, Ordering::Relaxed);
         self.signals.is_awaited.store(true, Ordering::Relaxed);
         if let Some(thread) = self.pending.take() {
+            thread.thread().unpark();
             // Whatever it made is removed by its own drop.
             let _ = thread.join();
         }

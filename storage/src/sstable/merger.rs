@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use super::merge::{MergePlan, plan, plan_at_rest};
 use super::set::TableSet;
-use crate::background;
+use crate::background::{self, Tempo};
 use parking_lot::Mutex;
 
 /// The greatest number of threads. There are half as many as processors at most.
@@ -76,7 +76,7 @@ impl Drop for Merger {
 fn merge_all(inbox: &Mutex<Receiver<Order>>, stop: &AtomicBool) {
     let merging = Rc::<RefCell<Option<Arc<TableSet>>>>::default();
     let awaited = Rc::clone(&merging);
-    background::begin(move || awaited.borrow().as_ref().is_some_and(|set| set.is_awaited()));
+    background::begin(move || Tempo::urgent_if(awaited.borrow().as_ref().is_some_and(|set| set.is_awaited())));
     loop {
         let order = inbox.lock().recv();
         let Ok((set, plan)) = order else { return };
