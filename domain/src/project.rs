@@ -14,7 +14,7 @@ use crate::ids::{KeyHasher, RecordKey};
 use crate::indexes::dictionary::{Dictionary, TermCounts, TermId, TermText};
 use crate::limits::Limits;
 use crate::records::Record;
-use crate::rollups::{self, Rollups};
+use crate::rollups::{self, KeptSums, Rollups};
 use crate::time::Day;
 use crate::versions::{DayVersions, Touched};
 
@@ -37,6 +37,8 @@ pub struct Project {
     pub dictionary: Dictionary,
     /// The rollups and indexes.
     pub rollups: Rollups,
+    /// Sums of the rollups that were asked for lately.
+    pub kept_sums: KeptSums,
     /// The versions of its days, which tell whether an answer can have changed.
     pub versions: DayVersions,
     /// The first day whose figures still change. [`Project::restore_floor`] also sets that of the rollups.
@@ -130,6 +132,7 @@ impl Project {
             emails: Table::default(),
             dictionary: Dictionary::default(),
             rollups: Rollups::new(&limits),
+            kept_sums: KeptSums::default(),
             versions: DayVersions::default(),
             floor: None,
             touched: Touched::default(),
@@ -222,10 +225,10 @@ impl Project {
         bytes
     }
 
-    /// Returns the bytes of rollups and versions, which are never evicted.
+    /// Returns the bytes of rollups, their kept sums, and versions, which are never evicted.
     #[must_use]
     pub fn rollup_bytes(&self) -> usize {
-        self.rollups.weight() + self.versions.weight()
+        self.rollups.weight() + self.versions.weight() + self.kept_sums.weight()
     }
 
     /// Returns the largest number of resident records of one kind.

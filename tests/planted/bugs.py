@@ -176,7 +176,7 @@ BUGS = [
     ("a company's money is the project's", "fn share_day … money.organization_revenue", "money.revenue"),
     ("a company's orders are the project's", "money.organization_orders", "money.orders"),
     ("a session that grows is counted again", "match company(joined).filter(|_| kept.is_none()) {", "match company(joined) {"),
-    ("what moves to another company stays in top lists", "        rollups.group_activity.count(day, self.hasher.group_type(&group.kind), group.number, sums.events, sign);\n", "        if sign == Sign::Plus {\n            rollups.group_activity.count(day, self.hasher.group_type(&group.kind), group.number, sums.events, sign);\n        }\n"),
+    ("what moves to another company stays in top lists", "        rollups.group_activity.count(day, kind, group.number, sums.events, sign);\n        kept_sums.count(day, kind, group.number, sums.events, sign);\n", "        if sign == Sign::Plus {\n            rollups.group_activity.count(day, kind, group.number, sums.events, sign);\n            kept_sums.count(day, kind, group.number, sums.events, sign);\n        }\n"),
     ("a block of days is counted in the next one", "self.add((kind, bucket(level, day.0 >> digits), number), events);", "self.add((kind, bucket(level, (day.0 >> digits) + i32::from(level > 1)), number), events);"),
     ("the rest of a block is not taken out of it", "Self::of(first, last, level - 1, sign.opposite())", "Self::of(first, last, level - 1, sign)"),
     ("a block reaches beyond the window's beginning", "let first = if first == least { first & !whole } else { first };", "let first = if first == least || first > least + 3 { first & !whole } else { first };"),
@@ -319,4 +319,7 @@ BUGS = [
     ("a text comes before an equal number", "(kind == NULL, self.text(), kind == TEXT)", "(kind == NULL, self.text(), kind != TEXT)"),
     ("groups are ordered by count where sums are asked for", "if self.sums { group.total.amount()", "if self.sums && group.count == 0 { group.total.amount()"),
     ("total_groups is cut by the limit", "Aggregate { rows, total_groups, truncated }", "Aggregate { total_groups: total_groups.min(rows.len() as u64), rows, truncated }"),
+    ("kept sums of groups forget what is taken out", "sign.factor() * i64::try_from(events).unwrap_or(i64::MAX), number as usize)", "i64::from(sign == Sign::Plus) * i64::try_from(events).unwrap_or(i64::MAX), number as usize)"),
+    ("a kept window of groups counts the day after it", "(kept.start..=kept.end).contains(&day)", "(kept.start.0..=kept.end.0 + 1).contains(&day.0)"),
+    ("kept sums of groups are of any type", "if kept.kind == kind && (kept.start", "if (kept.start"),
 ]

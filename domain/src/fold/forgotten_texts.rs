@@ -150,6 +150,9 @@ impl<S: SavedRecords> Fold<'_, S> {
             rollups.group_names.set_name(kind, group.number, "");
             removed.entry(kind).or_default().insert(group.number);
         }
+        if !removed.is_empty() {
+            self.project.kept_sums.clear();
+        }
         removed.iter().for_each(|(kind, numbers)| self.project.rollups.group_activity.remove_groups(*kind, numbers));
         Ok(())
     }

@@ -155,7 +155,7 @@ impl<S: Source> Fold<'_, S> {
         sign: Sign,
     ) -> Result<(), Fault> {
         let source = self.source;
-        let Project { groups, rollups, limits, floor, .. } = &mut *self.project;
+        let Project { groups, rollups, kept_sums, limits, floor, .. } = &mut *self.project;
         let Some(group) = groups.get_mut(key, || source.record(key))? else { return Ok(()) };
         let load = |serial| source.page::<Group>(page_key(key, serial));
         group.add(day, sums, sign, limits, load)?;
@@ -169,7 +169,9 @@ impl<S: Source> Fold<'_, S> {
         if floor.is_some_and(|floor| day < floor) {
             return Ok(());
         }
-        rollups.group_activity.count(day, self.hasher.group_type(&group.kind), group.number, sums.events, sign);
+        let kind = self.hasher.group_type(&group.kind);
+        rollups.group_activity.count(day, kind, group.number, sums.events, sign);
+        kept_sums.count(day, kind, group.number, sums.events, sign);
         Ok(())
     }
 

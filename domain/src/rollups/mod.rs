@@ -6,6 +6,7 @@ mod attribution;
 mod cohorts;
 pub mod distinct;
 mod group_activity;
+mod kept_sums;
 mod receipts;
 mod retention;
 mod revenue;
@@ -20,6 +21,7 @@ pub use attribution::{
 };
 pub use cohorts::{CohortSums, CohortsByAccount, CohortsByIdentity};
 pub use group_activity::{ActiveGroup, Cover, GroupActivity};
+pub use kept_sums::KeptSums;
 pub(crate) use receipts::quarter_of;
 pub use receipts::{Quarter, Receipts, ReceiptsByQuarter, beginning_of};
 pub use retention::{CohortAndOffset, RetentionByMonth, RetentionByWeek};

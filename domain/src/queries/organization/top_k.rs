@@ -15,6 +15,7 @@ use crate::cache::table::KeyHashBuilder;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
 use crate::indexes::NamePrefix;
+use crate::project::Project;
 use crate::queries::partial::{Projects, Query, Reader, candidates, rank};
 use crate::records::Source;
 use crate::time::Window;
@@ -63,12 +64,12 @@ impl Query for TopQuery {
     type Partial = TopPartial;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<TopPartial, Fault> {
-        let (rollups, window) = (&reader.project.rollups, reader.kept(self.window));
-        let (activity, kind) = (&rollups.group_activity, reader.hasher.group_type(&self.kind));
-        let groups = rollups.group_numbers.count(kind);
-        let sums = activity.sums(kind, groups, &activity.cover(kind, window));
-        let most = self.reported(&sums);
-        let mut first = self.first(&sums, most, || {
+        let (window, kind) = (reader.kept(self.window), reader.hasher.group_type(&self.kind));
+        let Project { rollups, kept_sums, .. } = &mut *reader.project;
+        let (activity, groups) = (&rollups.group_activity, rollups.group_numbers.count(kind));
+        let sums = kept_sums.sums(kind, window, groups, || activity.sums(kind, groups, &activity.cover(kind, window)));
+        let most = self.reported(sums);
+        let mut first = self.first(sums, most, || {
             let sum = |number: u32| sums.get(number as usize).copied().unwrap_or_default();
             rollups.group_names.of_kind(kind).map(move |(number, prefix)| ((Reverse(sum(number)), prefix), number))
         });
@@ -254,10 +255,12 @@ impl Query for EventsQuery {
                 numbers.push(group.number);
             }
         }
-        let (window, activity) = (reader.kept(self.window), &reader.project.rollups.group_activity);
-        let kind = reader.hasher.group_type(&self.kind);
+        let (window, kind) = (reader.kept(self.window), reader.hasher.group_type(&self.kind));
+        let Project { rollups, kept_sums, .. } = &*reader.project;
+        let activity = &rollups.group_activity;
         let mut events = vec![0; self.groups.len()];
-        let sums = activity.sums_of(kind, &numbers, &activity.cover(kind, window));
+        let kept = kept_sums.sums_of(kind, window, &numbers);
+        let sums = kept.unwrap_or_else(|| activity.sums_of(kind, &numbers, &activity.cover(kind, window)));
         places.into_iter().zip(sums).for_each(|(place, sum)| events[place] += sum);
         Ok(events)
     }
