@@ -172,7 +172,9 @@ impl Project {
 
     /// Passes the cells that differ from those of `recomputed` to `visit`. Returns the number of cells that were compared.
     pub fn compare_cells(&self, recomputed: &Self, visit: &mut VisitDifference<'_>) -> u64 {
-        self.rollups.compare(&recomputed.rollups, visit) + self.versions.compare(&recomputed.versions, visit)
+        self.rollups.compare(&recomputed.rollups, visit)
+            + self.versions.compare(&recomputed.versions, visit)
+            + self.kept_sums.compare(&recomputed.rollups.group_activity, visit)
     }
 
     /// Passes parts of rollups and records to `visitor`, as they were at [`Project::freeze`], until it is full. Returns `false` after the last ones.

@@ -1,7 +1,7 @@
 //! Events of groups in the windows that top lists were asked for lately, kept up to date while events come in: adding up the rows of
 //! [`GroupActivity`](super::GroupActivity) for each question takes most of its time.
 
-use crate::cells::Cells;
+use crate::cells::{CellDifference, Cells, VisitDifference};
 use crate::contribution::Sign;
 use crate::ids::RecordKey;
 use crate::rollups::ActiveGroup;
@@ -86,13 +86,26 @@ impl KeptSums {
         self.windows.clear();
     }
 
-    /// Whether all kept windows hold what the rows of `activity` add up to.
-    #[must_use]
-    pub fn agree_with(&self, activity: &Cells<ActiveGroup, i64>) -> bool {
-        self.windows.iter().all(|WindowSums { kind, start, end, sums, .. }| {
+    /// Passes the sums that differ from what the rows of `activity` add up to to `visit`. Returns the number of sums that were compared.
+    pub fn compare(&self, activity: &Cells<ActiveGroup, i64>, visit: &mut VisitDifference<'_>) -> u64 {
+        let mut compared = 0;
+        for WindowSums { kind, start, end, sums, .. } in &self.windows {
             let cover = activity.cover(*kind, Window { start: *start, end: *end });
-            *sums == activity.sums(*kind, sums.len(), &cover)
-        })
+            let recomputed = activity.sums(*kind, sums.len(), &cover);
+            let different = (0..).zip(sums.iter().zip(&recomputed)).filter(|(_, (kept, recomputed))| kept != recomputed);
+            for (number, (kept, recomputed)) in different {
+                let key = format!("{kind:?} group {number} from {start} to {end}");
+                let (stored, recomputed) = (Some(kept.to_string()), Some(recomputed.to_string()));
+                visit(&|| CellDifference {
+                    rollup: "kept_sums",
+                    key: key.clone(),
+                    stored: stored.clone(),
+                    recomputed: recomputed.clone(),
+                });
+            }
+            compared += sums.len() as u64;
+        }
+        compared
     }
 
     /// Returns the approximate memory, in bytes.

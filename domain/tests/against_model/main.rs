@@ -128,7 +128,9 @@ impl Held {
     }
 
     fn logged(&mut self, record: Logged, position: u64) {
-        assert!(self.state.kept_sums.agree_with(&self.state.rollups.group_activity), "kept sums at {position}");
+        self.state
+            .kept_sums
+            .compare(&self.state.rollups.group_activity, &mut |describe| panic!("at {position}: {:?}", describe()));
         self.since.push((record, position));
         if self.saved.is_running() {
             if position.is_multiple_of(3) {
