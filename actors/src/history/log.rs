@@ -1,5 +1,6 @@
 //! Reads recorded events from the log.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -44,14 +45,20 @@ impl LoggedEvents {
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
     ) -> Result<(), HistoryError> {
         let of = |partition: u16| wanted.iter().find(|wanted| wanted.partition == partition);
+        let is_in_order = self.log.is_in_order();
         let until = wanted.iter().map(|wanted| wanted.until).max().unwrap_or(0);
+        let mut unfinished: BTreeSet<u16> = wanted.iter().map(|wanted| wanted.partition).collect();
         let mut result = Ok(());
         let mut visit = |record: Record<'_>| {
-            if record.first > until {
+            if is_in_order && record.first > until {
                 return ControlFlow::Break(());
             }
             background::give_way();
             let Some(wanted) = of(record.partition) else { return ControlFlow::Continue(()) };
+            if record.first > wanted.until {
+                unfinished.remove(&record.partition);
+                return if unfinished.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            }
             match piece(&record, wanted) {
                 Ok(piece) => visit(piece),
                 Err(error) => {

@@ -25,6 +25,9 @@ pub trait ReadLog: Debug + Send + Sync {
     /// Returns about how many events a read of `partition` after `position` passes over.
     fn events_after(&self, partition: u16, position: Position) -> u64;
 
+    /// Whether [`ReadLog::read`] visits the records of all partitions in the order of their positions, so that a reader knows when it is done.
+    fn is_in_order(&self) -> bool;
+
     /// Passes each record of the wanted partitions to `visit`, in the order of its partition's positions, up to what was durable at the call. A record is
     /// visited if its *last* event lies after the wanted position, so the first record may begin before it.
     ///
@@ -45,6 +48,10 @@ impl ReadLog for LogReader {
 
     fn events_after(&self, _: u16, position: Position) -> u64 {
         Self::last_position(self).saturating_sub(position)
+    }
+
+    fn is_in_order(&self) -> bool {
+        true
     }
 
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError> {

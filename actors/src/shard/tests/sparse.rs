@@ -69,6 +69,10 @@ impl ReadLog for SparseLog {
         self.with(partition, count).unwrap_or(0)
     }
 
+    fn is_in_order(&self) -> bool {
+        false
+    }
+
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError> {
         let partitions = self.partitions.lock().clone();
         for (partition, records) in partitions {
@@ -155,4 +159,28 @@ fn a_checkpoint_is_due_after_a_number_of_events_whatever_their_positions() {
     assert_eq!(send(0..10), Next::Rest);
     assert_eq!(send(10..19), Next::Rest);
     assert_eq!(send(19..20), Next::Freeze(partition_of(one)));
+}
+
+#[test]
+fn what_one_partition_has_too_many_of_hides_nothing_of_another() {
+    let (one, other) = two();
+    for (few, all) in [(one, other), (other, one)] {
+        let log = SparseLog::default();
+        for (project, records) in [(few, 6), (all, 4)] {
+            for number in 0..records {
+                log.append(project, users(project, number..number + 1));
+            }
+        }
+        let history = LoggedEvents::new(log.clone());
+        let (few, all) = (partition_of(few), partition_of(all));
+        let wanted = [(few, STEP), (all, log.last_position(all))];
+        let wanted = wanted.map(|(partition, until)| Wanted { until, ..Wanted::partition(partition, 0) });
+        let mut events = BTreeMap::<u16, usize>::new();
+        let mut visit = |piece: crate::history::HistoryPiece| {
+            *events.entry(piece.partition).or_default() += piece.events.len();
+            ControlFlow::Continue(())
+        };
+        history.read(&wanted, &mut visit).unwrap();
+        assert_eq!(events, BTreeMap::from([(few, 1), (all, 4)]));
+    }
 }
