@@ -84,20 +84,21 @@ impl Registry {
         token: TokenId,
         now: Instant,
     ) -> Result<(BrowserSession, Secret), SignInError> {
-        let mut change = self.change()?;
-        {
-            let state = change.state();
-            let found = state.tenants.get(&organization).and_then(|tenant| tenant.tokens.get(&token));
-            if found.is_none_or(|(token, _)| token.is_expired(now)) {
-                return Err(SignInError::Refused);
+        self.change(|change| {
+            {
+                let state = change.state();
+                let found = state.tenants.get(&organization).and_then(|tenant| tenant.tokens.get(&token));
+                if found.is_none_or(|(token, _)| token.is_expired(now)) {
+                    return Err(SignInError::Refused);
+                }
             }
-        }
-        let secret = Secret::random(SESSION_PREFIX).map_err(RegistryError::from)?;
-        let id = SessionId::random().map_err(RegistryError::from)?;
-        let session = BrowserSession { id, organization, token, created_at: now };
-        let stored = StoredSession { session: session.clone(), hash: SecretHash::of(secret.expose()) };
-        change.commit_unaudited(ControlRecord::SessionBegun(stored))?;
-        Ok((session, secret))
+            let secret = Secret::random(SESSION_PREFIX).map_err(RegistryError::from)?;
+            let id = SessionId::random().map_err(RegistryError::from)?;
+            let session = BrowserSession { id, organization, token: token.clone(), created_at: now };
+            let stored = StoredSession { session: session.clone(), hash: SecretHash::of(secret.expose()) };
+            change.commit_unaudited(ControlRecord::SessionBegun(stored))?;
+            Ok((session, secret))
+        })
     }
 
     /// Ends a session. Its requests are refused from the next one on, and its streams end. Nothing happens if it has ended.
@@ -105,13 +106,15 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Storage`].
     pub fn end_session(&self, session: &BrowserSession) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        let organization = session.organization;
-        let is_there = change.state().tenants.get(&organization).is_some_and(|tenant| tenant.sessions.contains_key(&session.id));
-        if is_there {
-            change.commit_unaudited(ControlRecord::SessionEnded { organization, session: session.id.clone() })?;
-        }
-        Ok(())
+        self.change(|change| {
+            let organization = session.organization;
+            let is_there =
+                change.state().tenants.get(&organization).is_some_and(|tenant| tenant.sessions.contains_key(&session.id));
+            if is_there {
+                change.commit_unaudited(ControlRecord::SessionEnded { organization, session: session.id.clone() })?;
+            }
+            Ok(())
+        })
     }
 
     /// Makes a code that begins one session of a token, within [`super::SIGN_IN_CODE_SECONDS`] and before a restart. Returns the code, and when it

@@ -23,28 +23,37 @@ impl Registry {
     /// another website; [`RegistryError::NotFound`] without the organization; [`RegistryError::Storage`].
     pub(crate) fn start_build(&self, new: NewBuild, author: &Author) -> Result<BuildRun, RegistryError> {
         let NewBuild { organization, website, profile, price } = new;
-        let mut change = self.change()?;
-        {
-            let state = change.state();
-            let runs = &state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.builds;
-            if let Some(run) = runs.values().find(|run| run.outcome.is_none() && run.profile == profile) {
-                if run.website.place() == website.place() {
-                    return Ok(run.clone());
+        self.change(|change| {
+            {
+                let state = change.state();
+                let runs = &state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.builds;
+                if let Some(run) = runs.values().find(|run| run.outcome.is_none() && run.profile == profile) {
+                    if run.website.place() == website.place() {
+                        return Ok(run.clone());
+                    }
+                    let message = format!("the profile is being built from {}", run.website);
+                    return Err(RegistryError::conflict("website_mismatch", message));
                 }
-                let message = format!("the profile is being built from {}", run.website);
-                return Err(RegistryError::conflict("website_mismatch", message));
+                if runs.values().filter(|run| run.is_kept(author.at)).count() >= MAX_BUILD_RUNS {
+                    let message = format!("there are {MAX_BUILD_RUNS} builds of the last 30 days; there can be no more");
+                    return Err(RegistryError::conflict("limit_reached", message));
+                }
             }
-            if runs.values().filter(|run| run.is_kept(author.at)).count() >= MAX_BUILD_RUNS {
-                let message = format!("there are {MAX_BUILD_RUNS} builds of the last 30 days; there can be no more");
-                return Err(RegistryError::conflict("limit_reached", message));
-            }
-        }
-        let (actor, request_id) = (author.actor.clone(), author.request_id.clone());
-        let id = BuildRunId::random()?;
-        let run = BuildRun { id, organization, website, profile, at: author.at, actor, request_id, price, outcome: None };
-        let payment = change.payment(&run, ActionReason::Build, author)?;
-        change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment }, author)?;
-        Ok(run)
+            let run = BuildRun {
+                id: BuildRunId::random()?,
+                organization,
+                website: website.clone(),
+                profile: profile.clone(),
+                at: author.at,
+                actor: author.actor.clone(),
+                request_id: author.request_id.clone(),
+                price,
+                outcome: None,
+            };
+            let payment = change.payment(&run, ActionReason::Build, author)?;
+            change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment }, author)?;
+            Ok(run)
+        })
     }
 
     /// Ends a run, and gives back its price if it failed. Nothing happens if it has ended.
@@ -58,17 +67,18 @@ impl Registry {
         result: Result<CompanyProfileId, BuildError>,
         at: Instant,
     ) -> Result<BuildRun, RegistryError> {
-        let mut change = self.change()?;
-        let run = self.build(organization, id)?;
-        if run.outcome.is_some() {
-            return Ok(run);
-        }
-        let author = run.author(at);
-        let run = BuildRun { outcome: Some(BuildOutcome { at, result }), ..run };
-        let is_failed = run.spent() < run.price;
-        let payment = if is_failed { change.payment(&run, ActionReason::Refund, &author)? } else { None };
-        change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment }, &author)?;
-        Ok(run)
+        self.change(|change| {
+            let run = self.build(organization, id)?;
+            if run.outcome.is_some() {
+                return Ok(run);
+            }
+            let author = run.author(at);
+            let run = BuildRun { outcome: Some(BuildOutcome { at, result: result.clone() }), ..run };
+            let is_failed = run.spent() < run.price;
+            let payment = if is_failed { change.payment(&run, ActionReason::Refund, &author)? } else { None };
+            change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment }, &author)?;
+            Ok(run)
+        })
     }
 
     /// A run that is under way, or ended not long before `now`.

@@ -49,15 +49,16 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
     pub(crate) fn add_erasure(&self, erasure: Erasure, made_for: Option<&MadeFor>) -> Result<Erasure, RegistryError> {
-        let mut change = self.change()?;
-        let last = {
-            let state = change.state();
-            let tenant = state.tenants.get(&erasure.organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            tenant.erasures.last_key_value().map_or(0, |(number, _)| *number)
-        };
-        let erasure = Erasure { number: last + 1, ..erasure };
-        change.commit_for(ControlRecord::IdentityErased(erasure.clone()), made_for)?;
-        Ok(erasure)
+        self.change(|change| {
+            let last = {
+                let state = change.state();
+                let tenant = state.tenants.get(&erasure.organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                tenant.erasures.last_key_value().map_or(0, |(number, _)| *number)
+            };
+            let erasure = Erasure { number: last + 1, ..erasure.clone() };
+            change.commit_for(ControlRecord::IdentityErased(erasure.clone()), made_for)?;
+            Ok(erasure)
+        })
     }
 
     /// Records an erasure of another data directory under the number that it has there, durably. It replaces the one that has this number.
@@ -65,11 +66,12 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
     pub(crate) fn put_erasure(&self, erasure: Erasure) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        if !change.state().tenants.contains_key(&erasure.organization) {
-            return Err(ORGANIZATION_NOT_FOUND);
-        }
-        change.commit_for(ControlRecord::IdentityErased(erasure), None)
+        self.change(|change| {
+            if !change.state().tenants.contains_key(&erasure.organization) {
+                return Err(ORGANIZATION_NOT_FOUND);
+            }
+            change.commit_for(ControlRecord::IdentityErased(erasure.clone()), None)
+        })
     }
 
     /// Records in the audit log that a privacy request was made that changes nothing else.
@@ -77,11 +79,12 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
     pub(crate) fn note_privacy_request(&self, organization: OrganizationId, made_for: &MadeFor) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        // An entry of the audit log travels with a record of the control log: this one changes nothing.
-        let unchanged =
-            Organization::clone(&change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.organization);
-        change.commit_for(ControlRecord::OrganizationChanged(unchanged), Some(made_for))
+        self.change(|change| {
+            // An entry of the audit log travels with a record of the control log: this one changes nothing.
+            let unchanged =
+                Organization::clone(&change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.organization);
+            change.commit_for(ControlRecord::OrganizationChanged(unchanged), Some(made_for))
+        })
     }
 
     /// Records that nothing is left of an erased identity.
@@ -105,17 +108,18 @@ impl Registry {
         &self,
         erasure: &Erasure,
         made_for: Option<&MadeFor>,
-        change_it: impl FnOnce(&mut Erasure),
+        change_it: impl Fn(&mut Erasure),
     ) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        let current = {
-            let state = change.state();
-            let tenant = state.tenants.get(&erasure.organization);
-            tenant.and_then(|tenant| tenant.erasures.get(&erasure.number).cloned())
-        };
-        let Some(mut current) = current else { return Ok(()) };
-        change_it(&mut current);
-        change.commit_for(ControlRecord::IdentityErased(current), made_for)
+        self.change(|change| {
+            let current = {
+                let state = change.state();
+                let tenant = state.tenants.get(&erasure.organization);
+                tenant.and_then(|tenant| tenant.erasures.get(&erasure.number).cloned())
+            };
+            let Some(mut current) = current else { return Ok(()) };
+            change_it(&mut current);
+            change.commit_for(ControlRecord::IdentityErased(current), made_for)
+        })
     }
 
     /// All erasures.

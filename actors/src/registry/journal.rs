@@ -55,6 +55,8 @@ pub(super) struct Journal {
     log: Box<dyn ControlLog>,
     trail: Trail,
     options: JournalOptions,
+    /// The last record that the state reflects. There are more if others write to the same log.
+    applied: u64,
     /// The last record that the newest snapshot reflects; 0 without one.
     snapshot_at: u64,
     /// The size of that snapshot.
@@ -65,24 +67,57 @@ impl Journal {
     /// Opens the control log in `dir`, or creates one there, and reads the state that it leads to.
     pub(super) fn open(dir: &Path, options: JournalOptions) -> Result<(Self, State), ControlError> {
         let log_dir = dir.join("log");
-        for private_dir in [dir, &log_dir] {
-            create_private_dir(private_dir)
-                .and_then(|()| fs::set_permissions(private_dir, Permissions::from_mode(PRIVATE_DIR)))
-                .map_err(|error| ControlError::io("create", private_dir, error))?;
-        }
+        [dir, &log_dir].into_iter().try_for_each(create_dir)?;
         let log = LocalControlLog::open(&log_dir, options.segment_bytes)?;
-        let (snapshot_at, mut state) = newest_snapshot(dir, &log)?;
+        Self::open_on(dir, Box::new(log), options)
+    }
+
+    /// Opens the snapshots and audit logs in `dir`, which exists, and reads the state that `log` leads to.
+    pub(super) fn open_on(dir: &Path, log: Box<dyn ControlLog>, options: JournalOptions) -> Result<(Self, State), ControlError> {
+        let (snapshot_at, mut state) = newest_snapshot(dir, &*log)?;
         let snapshot_bytes = if snapshot_at == 0 { 0 } else { snapshot::bytes(dir, snapshot_at)? };
-        replay(&log, snapshot_at, &mut state)?;
-        let trail = Trail::open(&dir.join("audit"), &log)?;
-        let (dir, log) = (dir.to_path_buf(), Box::new(log));
-        Ok((Journal { dir, log, trail, options, snapshot_at, snapshot_bytes }, state))
+        let applied = replay(&*log, snapshot_at, &mut state)?;
+        let trail = Trail::open(&dir.join("audit"), &*log)?;
+        Ok((Journal { dir: dir.to_path_buf(), log, trail, options, applied, snapshot_at, snapshot_bytes }, state))
+    }
+
+    /// Passes the records that the state does not reflect yet to `apply`, and copies their entries of the audit log. Returns their number.
+    pub(super) fn catch_up(
+        &mut self,
+        apply: &mut dyn FnMut(u64, ControlRecord) -> Result<(), ControlError>,
+    ) -> Result<u64, ControlError> {
+        let Self { log, trail, applied, .. } = self;
+        let before = *applied;
+        if log.last_position() <= before {
+            return Ok(0);
+        }
+        let mut failure = None;
+        log.read_after(before, &mut |position, payload| {
+            let taken = in_order(position, *applied + 1)
+                .and_then(|()| Ok((record::decode(payload, position)?, record::decode_audit(payload, position)?)))
+                .and_then(|(record, audit)| apply(position, record).map(|()| audit));
+            match taken {
+                Ok(audit) => {
+                    *applied = position;
+                    if let Some((organization, entries)) = audit {
+                        trail.follow(organization, position, &entries, &**log);
+                    }
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failure.map_or(Ok(self.applied - before), Err)
     }
 
     /// Appends a record that was checked against the state before `position`, with the entries of the audit log about it; durable on return. After an
     /// error neither was recorded.
     pub(super) fn append_at(&mut self, position: u64, record: &ControlRecord, audit: &[AuditEntry]) -> Result<(), ControlError> {
         self.log.append_at(position, &record::encode(record, audit)?)?;
+        self.applied = position;
         self.trail.follow(record.organization(), position, audit, &*self.log);
         Ok(())
     }
@@ -99,7 +134,7 @@ impl Journal {
 
     /// Position of the next record.
     pub(super) fn next_position(&self) -> u64 {
-        self.log.last_position() + 1
+        self.applied + 1
     }
 
     /// Writes a snapshot if enough records have come since the last one, and removes what is no longer needed. Call it after
@@ -107,7 +142,7 @@ impl Journal {
     /// log has everything.
     pub(super) fn roll(&mut self, state: &State) {
         let distance = self.options.snapshot_every.max(self.snapshot_bytes / self.options.snapshot_bytes_per_record);
-        if self.log.last_position() - self.snapshot_at >= distance
+        if self.applied - self.snapshot_at >= distance
             && let Err(error) = self.try_roll(state)
         {
             tracing::warn!(%error, "could not write a snapshot of the control data: will try again");
@@ -126,7 +161,7 @@ impl Journal {
     }
 
     fn try_roll(&mut self, state: &State) -> Result<(), ControlError> {
-        let position = self.log.last_position();
+        let position = self.applied;
         self.snapshot_bytes = snapshot::write(&self.dir, position, state)?;
         self.snapshot_at = position;
         let positions = snapshot::list(&self.dir)?;
@@ -178,8 +213,14 @@ fn set_aside(dir: &Path, damaged: &[u64]) -> Result<(), ControlError> {
     Ok(())
 }
 
-/// Applies the records after `snapshot_at`.
-fn replay(log: &dyn ControlLog, snapshot_at: u64, state: &mut State) -> Result<(), ControlError> {
+fn create_dir(dir: &Path) -> Result<(), ControlError> {
+    create_private_dir(dir)
+        .and_then(|()| fs::set_permissions(dir, Permissions::from_mode(PRIVATE_DIR)))
+        .map_err(|error| ControlError::io("create", dir, error))
+}
+
+/// Applies the records after `snapshot_at`. Returns the position of the last.
+fn replay(log: &dyn ControlLog, snapshot_at: u64, state: &mut State) -> Result<u64, ControlError> {
     let mut next = snapshot_at + 1;
     let mut failure = None;
     log.read_after(snapshot_at, &mut |position, payload| match replay_one(position, next, payload, state) {
@@ -195,18 +236,20 @@ fn replay(log: &dyn ControlLog, snapshot_at: u64, state: &mut State) -> Result<(
     match failure {
         Some(error) => Err(error),
         None if next <= log.last_position() => Err(missing(next)),
-        None => Ok(()),
+        None => Ok(next - 1),
     }
 }
 
 fn replay_one(position: u64, expected: u64, payload: &[u8], state: &mut State) -> Result<(), ControlError> {
-    if position != expected {
-        return Err(missing(expected));
-    }
+    in_order(position, expected)?;
     let record = record::decode(payload, position)?;
     state.check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
     state.apply(record);
     Ok(())
+}
+
+fn in_order(position: u64, expected: u64) -> Result<(), ControlError> {
+    if position == expected { Ok(()) } else { Err(missing(expected)) }
 }
 
 /// A repaired log may have gaps: control data with a gap would be wrong without anybody noticing.

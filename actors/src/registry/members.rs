@@ -47,24 +47,25 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Member>, RegistryError> {
         let author = by.into();
-        let mut change = self.change()?;
-        let member = Member {
-            id: MemberId::random()?,
-            organization,
-            email: validate::email(&new.email)?,
-            name: name(new.name.as_deref())?,
-            role: new.role,
-            created_at: author.at,
-        };
-        {
-            let state = change.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            validate::room(tenant.members.len(), validate::MAX_MEMBERS, "members")?;
-            check_email(tenant, &member)?;
-        }
-        let id = member.id.clone();
-        change.commit(ControlRecord::MemberCreated(member), &author)?;
-        self.member(organization, &id)
+        self.change(|change| {
+            let member = Member {
+                id: MemberId::random()?,
+                organization,
+                email: validate::email(&new.email)?,
+                name: name(new.name.as_deref())?,
+                role: new.role,
+                created_at: author.at,
+            };
+            {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                validate::room(tenant.members.len(), validate::MAX_MEMBERS, "members")?;
+                check_email(tenant, &member)?;
+            }
+            let id = member.id.clone();
+            change.commit(ControlRecord::MemberCreated(member), &author)?;
+            self.member(organization, &id)
+        })
     }
 
     /// Changes a member, and returns its new state. A new role holds for its tokens from the next request on.
@@ -79,28 +80,29 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Member>, RegistryError> {
         let author = by.into();
-        let mut change = self.change()?;
-        let current = self.member(organization, id)?;
-        let mut changed = Member::clone(&current);
-        if let Some(email) = patch.email {
-            changed.email = validate::email(&email)?;
-        }
-        if patch.name.is_some() {
-            changed.name = name(patch.name.as_deref())?;
-        }
-        changed.role = patch.role.unwrap_or(changed.role);
-        if *current == changed {
-            return Ok(current);
-        }
-        {
-            let state = change.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            check_email(tenant, &changed)?;
-            let is_lowered = |token: &ApiToken| token.member.as_ref() == Some(id) && changed.role > token.role;
-            check_owner_is_left(tenant, author.at, is_lowered)?;
-        }
-        change.commit(ControlRecord::MemberChanged(changed), &author)?;
-        self.member(organization, id)
+        self.change(|change| {
+            let current = self.member(organization, id)?;
+            let mut changed = Member::clone(&current);
+            if let Some(email) = &patch.email {
+                changed.email = validate::email(email)?;
+            }
+            if patch.name.is_some() {
+                changed.name = name(patch.name.as_deref())?;
+            }
+            changed.role = patch.role.unwrap_or(changed.role);
+            if *current == changed {
+                return Ok(current);
+            }
+            {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                check_email(tenant, &changed)?;
+                let is_lowered = |token: &ApiToken| token.member.as_ref() == Some(id) && changed.role > token.role;
+                check_owner_is_left(tenant, author.at, is_lowered)?;
+            }
+            change.commit(ControlRecord::MemberChanged(changed), &author)?;
+            self.member(organization, id)
+        })
     }
 
     /// Removes a member, and revokes the member's tokens from the next request on.
@@ -109,14 +111,15 @@ impl Registry {
     /// could manage the organization.
     pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, by: impl Into<Author>) -> Result<(), RegistryError> {
         let author = by.into();
-        let mut change = self.change()?;
-        self.member(organization, id)?;
-        {
-            let state = change.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            check_owner_is_left(tenant, author.at, |token| token.member.as_ref() == Some(id))?;
-        }
-        change.commit(ControlRecord::MemberRemoved { organization, member: id.clone() }, &author)
+        self.change(|change| {
+            self.member(organization, id)?;
+            {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                check_owner_is_left(tenant, author.at, |token| token.member.as_ref() == Some(id))?;
+            }
+            change.commit(ControlRecord::MemberRemoved { organization, member: id.clone() }, &author)
+        })
     }
 }
 

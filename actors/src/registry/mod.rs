@@ -11,8 +11,8 @@
 //!
 //! # Invariants
 //! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
-//! - One change at a time: the holder of the journal's lock checks, records, applies, and brings the cache up to date before
-//!   letting go. Readers wait for none of it but the applying.
+//! - One change at a time: the holder of the journal's lock applies what other writers of the control log have recorded, checks, records, applies, and brings
+//!   the cache up to date before letting go. If another writer's record comes first, it begins again. Readers wait for none of it but the applying.
 //! - Secrets are on disk as hashes only, and in memory too, but for the moment of their making.
 //! - What belongs to another organization is not found.
 //! - Timezone and currencies never change once an event may have been recorded with them ([`Registry::pin_calendar`]).
@@ -130,7 +130,10 @@ impl Registry {
     }
 
     fn open_with(data_dir: &Path, options: JournalOptions) -> Result<Self, RegistryError> {
-        let (journal, state) = Journal::open(&data_dir.join(CONTROL_DIR), options)?;
+        Self::of(Journal::open(&data_dir.join(CONTROL_DIR), options)?)
+    }
+
+    fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
         let cache = Cache::of(&state);
         Ok(Registry { journal: Mutex::new(journal), state: RwLock::new(state), cache, codes: parking_lot::Mutex::default() })
     }
@@ -184,14 +187,15 @@ impl Registry {
             return Ok(Arc::clone(held));
         }
         let project = held.policy.project;
-        let mut change = self.change()?;
-        let current = self.policy(project).ok_or(PROJECT_NOT_FOUND)?;
-        if current.is_calendar_pinned() {
-            return Ok(current);
-        }
-        let organization = current.policy.organization;
-        change.commit_unaudited(ControlRecord::EventsRecorded { organization, project })?;
-        self.policy(project).ok_or(PROJECT_NOT_FOUND)
+        self.change(|change| {
+            let current = self.policy(project).ok_or(PROJECT_NOT_FOUND)?;
+            if current.is_calendar_pinned() {
+                return Ok(current);
+            }
+            let organization = current.policy.organization;
+            change.commit_unaudited(ControlRecord::EventsRecorded { organization, project })?;
+            self.policy(project).ok_or(PROJECT_NOT_FOUND)
+        })
     }
 
     /// Sees each change of a token, a key or a project from now on: who holds it may look again what is allowed.
@@ -202,7 +206,7 @@ impl Registry {
 
     /// Passes the files of the control data to `take`. Changes wait meanwhile.
     pub(crate) fn hold_files<R>(&self, take: impl FnOnce(&[LogFile]) -> R) -> Result<R, RegistryError> {
-        let change = self.change()?;
+        let change = self.begin_change()?;
         let files = change.journal.files()?;
         Ok(take(&files))
     }
@@ -212,11 +216,33 @@ impl Registry {
         self.state.read()
     }
 
+    /// Makes a change: `attempt` checks the state and commits, or returns without. If another writer of the control log has recorded something in between,
+    /// it is applied, and `attempt` begins again.
+    fn change<T, E: From<RegistryError>>(&self, mut attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>) -> Result<T, E> {
+        let mut change = self.begin_change()?;
+        change.catch_up()?;
+        loop {
+            let outcome = attempt(&mut change);
+            // A log that refuses, and has nothing new, would do so for ever.
+            if !std::mem::take(&mut change.was_overtaken) || change.catch_up()? == 0 {
+                return outcome;
+            }
+        }
+    }
+
     /// Begins a change; other changes wait until it is dropped.
-    fn change(&self) -> Result<Change<'_>, RegistryError> {
+    fn begin_change(&self) -> Result<Change<'_>, RegistryError> {
         // A holder that panicked may have recorded what it did not apply: only the next start repairs that.
         let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
-        Ok(Change { registry: self, journal })
+        Ok(Change { registry: self, journal, was_overtaken: false })
+    }
+
+    /// Applies a record that is on disk, and publishes it.
+    fn apply(&self, record: ControlRecord) {
+        let touched = self.state.write().apply(record);
+        if let Some(touched) = touched {
+            self.cache.follow(&self.state(), touched);
+        }
     }
 }
 
@@ -227,6 +253,8 @@ const ORGANIZATION_NOT_FOUND: RegistryError = RegistryError::NotFound { what: "o
 struct Change<'a> {
     registry: &'a Registry,
     journal: MutexGuard<'a, Journal>,
+    /// Whether a commit failed because another writer's came first.
+    was_overtaken: bool,
 }
 
 impl Change<'_> {
@@ -250,13 +278,25 @@ impl Change<'_> {
     fn record(&mut self, record: ControlRecord, audit: &[AuditEntry]) -> Result<(), RegistryError> {
         let position = self.journal.next_position();
         self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
-        self.journal.append_at(position, &record, audit)?;
-        let touched = self.registry.state.write().apply(record);
-        let state = self.registry.state();
-        if let Some(touched) = touched {
-            self.registry.cache.follow(&state, touched);
-        }
-        self.journal.roll(&state);
+        let appended = self.journal.append_at(position, &record, audit);
+        self.was_overtaken = matches!(appended, Err(ControlError::Conflict { .. }));
+        appended?;
+        self.registry.apply(record);
+        self.journal.roll(&self.registry.state());
         Ok(())
+    }
+
+    /// Applies what other writers have recorded. Returns the number of records.
+    fn catch_up(&mut self) -> Result<u64, RegistryError> {
+        let registry = self.registry;
+        let caught_up = self.journal.catch_up(&mut |position, record| {
+            registry.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
+            registry.apply(record);
+            Ok(())
+        })?;
+        if caught_up > 0 {
+            self.journal.roll(&registry.state());
+        }
+        Ok(caught_up)
     }
 }

@@ -32,15 +32,17 @@ impl Registry {
     ///
     /// # Errors As [`Registry::initialize`], and [`RegistryError::Invalid`] for an invalid name; then nothing is created.
     pub fn initialize_as(&self, new: NewOrganization, by: impl Into<Author>) -> Result<Initial, RegistryError> {
-        let mut change = self.change()?;
-        if !change.state().tenants.is_empty() {
-            let message = "there is an organization already";
-            return Err(RegistryError::conflict("already_initialized", message));
-        }
-        let root_token = Secret::random(ROOT_TOKEN_PREFIX)?;
-        let keys = change.create_organization(new, Some(SecretHash::of(root_token.expose())), &by.into())?;
-        let OrganizationKeys { organization_id, project_id, public_key, api_token } = keys;
-        Ok(Initial { organization_id, project_id, public_key, api_token, root_token })
+        let author = by.into();
+        self.change(|change| {
+            if !change.state().tenants.is_empty() {
+                let message = "there is an organization already";
+                return Err(RegistryError::conflict("already_initialized", message));
+            }
+            let root_token = Secret::random(ROOT_TOKEN_PREFIX)?;
+            let keys = change.create_organization(new.clone(), Some(SecretHash::of(root_token.expose())), &author)?;
+            let OrganizationKeys { organization_id, project_id, public_key, api_token } = keys;
+            Ok(Initial { organization_id, project_id, public_key, api_token, root_token })
+        })
     }
 
     /// Creates a further organization, its project and its token, on behalf of a root token.
@@ -48,7 +50,8 @@ impl Registry {
     /// # Errors [`RegistryError::Invalid`] for an invalid name; [`RegistryError::Storage`].
     pub fn create_organization(&self, name: &str, by: impl Into<Author>) -> Result<OrganizationKeys, RegistryError> {
         let new = NewOrganization { name: Some(name.to_owned()), ..NewOrganization::default() };
-        self.change()?.create_organization(new, None, &by.into())
+        let author = by.into();
+        self.change(|change| change.create_organization(new.clone(), None, &author))
     }
 
     /// Returns the current state of an organization.
@@ -80,10 +83,12 @@ impl Registry {
         patch: OrganizationPatch,
         by: impl Into<Author>,
     ) -> Result<Arc<Organization>, RegistryError> {
-        let mut change = self.change()?;
-        let current = self.organization(id)?;
-        let changed = patched(&current, patch)?;
-        change.commit_organization(&current, changed, ActionReason::Set, &by.into())
+        let author = by.into();
+        self.change(|change| {
+            let current = self.organization(id)?;
+            let changed = patched(&current, patch.clone())?;
+            change.commit_organization(&current, changed, ActionReason::Set, &author)
+        })
     }
 
     /// Changes the timezone of an organization whose days have been counted anew in it.
@@ -95,10 +100,12 @@ impl Registry {
         timezone: Timezone,
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        let current = self.organization(id)?;
-        let changed = Organization { timezone, ..Organization::clone(&current) };
-        change.commit_organization(&current, changed, ActionReason::Set, &by.into()).map(drop)
+        let author = by.into();
+        self.change(|change| {
+            let current = self.organization(id)?;
+            let changed = Organization { timezone, ..Organization::clone(&current) };
+            change.commit_organization(&current, changed, ActionReason::Set, &author).map(drop)
+        })
     }
 }
 

@@ -27,17 +27,18 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
         let author = by.into();
-        let mut change = self.change()?;
-        let id = {
-            let state = change.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            // A deleted project counts until nothing of it is left, so that deletions are bounded, too.
-            validate::room(tenant.projects.len() + tenant.deletions.len(), validate::MAX_PROJECTS, "projects")?;
-            unused_project_id(&state)?
-        };
-        let project = new.build(organization, id, author.at)?;
-        change.commit(ControlRecord::ProjectCreated(project), &author)?;
-        self.project(organization, id)
+        self.change(|change| {
+            let id = {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                // A deleted project counts until nothing of it is left, so that deletions are bounded, too.
+                validate::room(tenant.projects.len() + tenant.deletions.len(), validate::MAX_PROJECTS, "projects")?;
+                unused_project_id(&state)?
+            };
+            let project = new.clone().build(organization, id, author.at)?;
+            change.commit(ControlRecord::ProjectCreated(project), &author)?;
+            self.project(organization, id)
+        })
     }
 
     /// Returns the projects of an organization, oldest first.
@@ -88,10 +89,12 @@ impl Registry {
         patch: ProjectPatch,
         by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
-        let mut change = self.change()?;
-        let current = self.project(organization, id)?;
-        let changed = patched(&current, patch)?;
-        change.commit_project(&current, changed, &by.into())
+        let author = by.into();
+        self.change(|change| {
+            let current = self.project(organization, id)?;
+            let changed = patched(&current, patch.clone())?;
+            change.commit_project(&current, changed, &author)
+        })
     }
 
     /// Deletes a project with its keys and tokens, durably. They are refused from the next request on; what was recorded of the project, if
@@ -104,9 +107,11 @@ impl Registry {
         id: ProjectId,
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        self.project(organization, id)?;
-        change.commit(ControlRecord::ProjectDeleted { organization, project: id }, &by.into())
+        let author = by.into();
+        self.change(|change| {
+            self.project(organization, id)?;
+            change.commit(ControlRecord::ProjectDeleted { organization, project: id }, &author)
+        })
     }
 
     /// The deleted projects whose data may not yet be removed.
@@ -118,10 +123,11 @@ impl Registry {
     ///
     /// # Errors [`RegistryError::Storage`].
     pub(crate) fn finish_deletion(&self, id: ProjectId) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        let found = change.state().deletions().find(|(_, project)| *project == id);
-        let Some((organization, project)) = found else { return Ok(()) };
-        change.commit_unaudited(ControlRecord::DeletionFinished { organization, project })
+        self.change(|change| {
+            let found = change.state().deletions().find(|(_, project)| *project == id);
+            let Some((organization, project)) = found else { return Ok(()) };
+            change.commit_unaudited(ControlRecord::DeletionFinished { organization, project })
+        })
     }
 
     /// Adds a public key to a project, and returns it. Existing keys stay valid.
@@ -134,14 +140,16 @@ impl Registry {
         id: ProjectId,
         by: impl Into<Author>,
     ) -> Result<String, RegistryError> {
-        let mut change = self.change()?;
-        let current = self.project(organization, id)?;
-        validate::room(current.public_keys.len(), validate::MAX_PUBLIC_KEYS, "public keys")?;
-        let key = new_public_key()?;
-        let mut changed = Project::clone(&current);
-        changed.public_keys.push(key.clone());
-        change.commit_project(&current, changed, &by.into())?;
-        Ok(key)
+        let author = by.into();
+        self.change(|change| {
+            let current = self.project(organization, id)?;
+            validate::room(current.public_keys.len(), validate::MAX_PUBLIC_KEYS, "public keys")?;
+            let key = new_public_key()?;
+            let mut changed = Project::clone(&current);
+            changed.public_keys.push(key.clone());
+            change.commit_project(&current, changed, &author)?;
+            Ok(key)
+        })
     }
 
     /// Removes a public key from a project. Events sent with it are refused from the next request on.
@@ -155,19 +163,21 @@ impl Registry {
         public_key: &str,
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        let current = self.project(organization, id)?;
-        let mut changed = Project::clone(&current);
-        changed.public_keys.retain(|key| key != public_key);
-        if changed.public_keys.len() == current.public_keys.len() {
-            return Err(PUBLIC_KEY_NOT_FOUND);
-        }
-        changed.key_limits.remove(public_key);
-        if changed.public_keys.is_empty() {
-            let message = "a project's last public key can't be removed: add another one first";
-            return Err(RegistryError::conflict("last_public_key", message));
-        }
-        change.commit_project(&current, changed, &by.into()).map(drop)
+        let author = by.into();
+        self.change(|change| {
+            let current = self.project(organization, id)?;
+            let mut changed = Project::clone(&current);
+            changed.public_keys.retain(|key| key != public_key);
+            if changed.public_keys.len() == current.public_keys.len() {
+                return Err(PUBLIC_KEY_NOT_FOUND);
+            }
+            changed.key_limits.remove(public_key);
+            if changed.public_keys.is_empty() {
+                let message = "a project's last public key can't be removed: add another one first";
+                return Err(RegistryError::conflict("last_public_key", message));
+            }
+            change.commit_project(&current, changed, &author).map(drop)
+        })
     }
 
     /// Changes or removes the rate limit of a public key, from the next request on. A key whose limit changed may send a
@@ -183,17 +193,19 @@ impl Registry {
         patch: RateLimitPatch,
         by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
-        let mut change = self.change()?;
-        let current = self.project(organization, id)?;
-        if !current.public_keys.iter().any(|key| key == public_key) {
-            return Err(PUBLIC_KEY_NOT_FOUND);
-        }
-        let mut changed = Project::clone(&current);
-        match validate::rate_limit(current.key_limits.get(public_key).copied(), patch)? {
-            Some(limit) => drop(changed.key_limits.insert(public_key.to_owned(), limit)),
-            None => drop(changed.key_limits.remove(public_key)),
-        }
-        change.commit_project(&current, changed, &by.into())
+        let author = by.into();
+        self.change(|change| {
+            let current = self.project(organization, id)?;
+            if !current.public_keys.iter().any(|key| key == public_key) {
+                return Err(PUBLIC_KEY_NOT_FOUND);
+            }
+            let mut changed = Project::clone(&current);
+            match validate::rate_limit(current.key_limits.get(public_key).copied(), patch)? {
+                Some(limit) => drop(changed.key_limits.insert(public_key.to_owned(), limit)),
+                None => drop(changed.key_limits.remove(public_key)),
+            }
+            change.commit_project(&current, changed, &author)
+        })
     }
 }
 

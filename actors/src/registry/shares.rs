@@ -27,30 +27,31 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(Share, Secret), RegistryError> {
         let author = by.into();
-        let mut change = self.change()?;
-        {
-            let state = change.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
-            validate::room(tenant.shares.len(), MAX_SHARES, "shares of the organization")?;
-            let of_project = tenant.shares.values().filter(|(share, _)| share.project == project).count();
-            validate::room(of_project, MAX_SHARES_OF_PROJECT, "shares of the project")?;
-        }
-        validate::expiry(new.expires_at, author.at)?;
-        let secret = Secret::random(SHARE_PREFIX)?;
-        let share = Share {
-            id: ShareId::random()?,
-            organization,
-            project,
-            name: validate::name(&new.name)?,
-            revenue: new.revenue,
-            embed_origins: embed_origins(&new.embed_origins)?,
-            created_at: author.at,
-            expires_at: new.expires_at,
-        };
-        let stored = StoredShare { share: share.clone(), hash: SecretHash::of(secret.expose()) };
-        change.commit(ControlRecord::ShareCreated(stored), &author)?;
-        Ok((share, secret))
+        self.change(|change| {
+            {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                tenant.projects.get(&project).ok_or(PROJECT_NOT_FOUND)?;
+                validate::room(tenant.shares.len(), MAX_SHARES, "shares of the organization")?;
+                let of_project = tenant.shares.values().filter(|(share, _)| share.project == project).count();
+                validate::room(of_project, MAX_SHARES_OF_PROJECT, "shares of the project")?;
+            }
+            validate::expiry(new.expires_at, author.at)?;
+            let secret = Secret::random(SHARE_PREFIX)?;
+            let share = Share {
+                id: ShareId::random()?,
+                organization,
+                project,
+                name: validate::name(&new.name)?,
+                revenue: new.revenue,
+                embed_origins: embed_origins(&new.embed_origins)?,
+                created_at: author.at,
+                expires_at: new.expires_at,
+            };
+            let stored = StoredShare { share: share.clone(), hash: SecretHash::of(secret.expose()) };
+            change.commit(ControlRecord::ShareCreated(stored), &author)?;
+            Ok((share, secret))
+        })
     }
 
     /// Returns the shares of a project, oldest first, including expired ones.
@@ -76,16 +77,18 @@ impl Registry {
         id: &ShareId,
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
-        let mut change = self.change()?;
-        let is_there = {
-            let state = change.state();
-            let share = state.tenants.get(&organization).and_then(|tenant| tenant.shares.get(id));
-            share.is_some_and(|(share, _)| share.project == project)
-        };
-        if !is_there {
-            return Err(SHARE_NOT_FOUND);
-        }
-        change.commit(ControlRecord::ShareRevoked { organization, share: id.clone() }, &by.into())
+        let author = by.into();
+        self.change(|change| {
+            let is_there = {
+                let state = change.state();
+                let share = state.tenants.get(&organization).and_then(|tenant| tenant.shares.get(id));
+                share.is_some_and(|(share, _)| share.project == project)
+            };
+            if !is_there {
+                return Err(SHARE_NOT_FOUND);
+            }
+            change.commit(ControlRecord::ShareRevoked { organization, share: id.clone() }, &author)
+        })
     }
 
     /// Returns the share of this id, of any organization: for the origins that may embed it, which are no secret.

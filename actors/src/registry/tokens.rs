@@ -30,22 +30,23 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(ApiToken, Secret), RegistryError> {
         let author = by.into();
-        let mut change = self.change()?;
-        {
-            let state = change.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            validate::room(tenant.tokens.len(), validate::MAX_TOKENS, "API tokens")?;
-            if new.project.is_some_and(|project| !tenant.projects.contains_key(&project)) {
-                return Err(RegistryError::invalid("project_id", "must be a project of the organization"));
+        self.change(|change| {
+            {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                validate::room(tenant.tokens.len(), validate::MAX_TOKENS, "API tokens")?;
+                if new.project.is_some_and(|project| !tenant.projects.contains_key(&project)) {
+                    return Err(RegistryError::invalid("project_id", "must be a project of the organization"));
+                }
+                if new.member.as_ref().is_some_and(|member| !tenant.members.contains_key(member)) {
+                    return Err(RegistryError::invalid("member_id", "must be a member of the organization"));
+                }
             }
-            if new.member.as_ref().is_some_and(|member| !tenant.members.contains_key(member)) {
-                return Err(RegistryError::invalid("member_id", "must be a member of the organization"));
-            }
-        }
-        let (stored, secret) = new.build(organization, author.at)?;
-        let token = stored.token.clone();
-        change.commit(ControlRecord::TokenCreated(stored), &author)?;
-        Ok((token, secret))
+            let (stored, secret) = new.clone().build(organization, author.at)?;
+            let token = stored.token.clone();
+            change.commit(ControlRecord::TokenCreated(stored), &author)?;
+            Ok((token, secret))
+        })
     }
 
     /// Issues a token of role owner with every scope that is in memory only: it ends with the process. For commands on a data directory that no
@@ -54,19 +55,20 @@ impl Registry {
     /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Storage`] if there is no randomness.
     pub fn temporary_token(&self, organization: OrganizationId, now: Instant) -> Result<Secret, RegistryError> {
         // No change of the organization may come between the check and the cache.
-        let change = self.change()?;
-        change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-        let new = NewToken {
-            name: "command line".into(),
-            role: Role::Owner,
-            scopes: Scope::ALL.to_vec(),
-            project: None,
-            expires_at: None,
-            member: None,
-        };
-        let (StoredToken { token, hash }, secret) = new.build(organization, now)?;
-        self.cache.put_command_token(&Arc::new(token), hash);
-        Ok(secret)
+        self.change(|change| {
+            change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+            let new = NewToken {
+                name: "command line".into(),
+                role: Role::Owner,
+                scopes: Scope::ALL.to_vec(),
+                project: None,
+                expires_at: None,
+                member: None,
+            };
+            let (StoredToken { token, hash }, secret) = new.build(organization, now)?;
+            self.cache.put_command_token(&Arc::new(token), hash);
+            Ok(secret)
+        })
     }
 
     /// Issues a root token that is in memory only: it ends with the process.
@@ -100,18 +102,20 @@ impl Registry {
         patch: TokenPatch,
         by: impl Into<Author>,
     ) -> Result<Arc<ApiToken>, RegistryError> {
-        let mut change = self.change()?;
-        let current = self.token(organization, token_id)?;
-        let mut changed = ApiToken::clone(&current);
-        if let Some(name) = patch.name {
-            changed.name = validate::name(&name)?;
-        }
-        changed.rate_limit = validate::rate_limit(current.rate_limit, patch.rate_limit)?;
-        if *current == changed {
-            return Ok(current);
-        }
-        change.commit(ControlRecord::TokenChanged(changed), &by.into())?;
-        self.token(organization, token_id)
+        let author = by.into();
+        self.change(|change| {
+            let current = self.token(organization, token_id)?;
+            let mut changed = ApiToken::clone(&current);
+            if let Some(name) = &patch.name {
+                changed.name = validate::name(name)?;
+            }
+            changed.rate_limit = validate::rate_limit(current.rate_limit, patch.rate_limit)?;
+            if *current == changed {
+                return Ok(current);
+            }
+            change.commit(ControlRecord::TokenChanged(changed), &author)?;
+            self.token(organization, token_id)
+        })
     }
 
     fn token(&self, organization: OrganizationId, id: &TokenId) -> Result<Arc<ApiToken>, RegistryError> {
@@ -132,16 +136,17 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         let author = by.into();
-        let mut change = self.change()?;
-        {
-            let state = change.state();
-            let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
-            if !tenant.tokens.contains_key(token_id) {
-                return Err(TOKEN_NOT_FOUND);
+        self.change(|change| {
+            {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
+                if !tenant.tokens.contains_key(token_id) {
+                    return Err(TOKEN_NOT_FOUND);
+                }
+                check_owner_is_left(tenant, author.at, |token| token.token_id == *token_id)?;
             }
-            check_owner_is_left(tenant, author.at, |token| token.token_id == *token_id)?;
-        }
-        change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() }, &author)
+            change.commit(ControlRecord::TokenRevoked { organization, token_id: token_id.clone() }, &author)
+        })
     }
 }
 

@@ -356,7 +356,7 @@ fn timezone_and_currencies_stay_once_an_event_was_recorded() {
 #[test]
 fn a_patch_that_changes_nothing_is_not_recorded() {
     let (_dir, registry, initial) = registry();
-    let position = || registry.change().unwrap().journal.next_position();
+    let position = || registry.begin_change().unwrap().journal.next_position();
     let before = position();
     let patch = OrganizationPatch { name: Some("default".into()), timezone: Some(Timezone::UTC), ..Default::default() };
     registry.update_organization(initial.organization_id, patch, NOW).unwrap();

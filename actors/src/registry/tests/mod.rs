@@ -8,6 +8,7 @@ mod durability;
 mod formats;
 mod races;
 mod secrecy;
+mod shared;
 
 use std::fs;
 use std::path::Path;

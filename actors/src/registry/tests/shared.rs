@@ -1,0 +1,210 @@
+//! Several registries that write to the same control log.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::registry::control_log::ControlLog;
+
+type Meanwhile = Box<dyn Fn() + Send>;
+
+/// The handle of one writer of a log in memory, which knows of the others' records only what it has met.
+#[derive(Clone, Default)]
+struct SharedLog {
+    records: Arc<parking_lot::Mutex<Vec<Vec<u8>>>>,
+    known: Arc<AtomicU64>,
+    /// What happens right before the next append.
+    meanwhile: Arc<parking_lot::Mutex<Option<Meanwhile>>>,
+    conflicts: Arc<AtomicUsize>,
+    /// Whether each append is refused.
+    refuses: bool,
+}
+
+impl std::fmt::Debug for SharedLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedLog").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+impl ControlLog for SharedLog {
+    fn first_position(&self) -> u64 {
+        1
+    }
+
+    fn last_position(&self) -> u64 {
+        self.known.load(Ordering::Relaxed)
+    }
+
+    fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError> {
+        if let Some(meanwhile) = self.meanwhile.lock().take() {
+            meanwhile();
+        }
+        let mut records = self.records.lock();
+        let next = records.len() as u64 + 1;
+        if expected != next || self.refuses {
+            self.known.store(next - 1, Ordering::Relaxed);
+            self.conflicts.fetch_add(1, Ordering::Relaxed);
+            return Err(ControlError::Conflict { expected, next });
+        }
+        records.push(record.to_vec());
+        self.known.store(next, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError> {
+        let records = self.records.lock().clone();
+        for (at, record) in (1..).zip(&records).skip(usize::try_from(position).unwrap()) {
+            if visit(at, record).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_before(&mut self, _: u64) -> Result<(), ControlError> {
+        Ok(())
+    }
+
+    fn files(&self) -> Result<Vec<LogFile>, ControlError> {
+        Ok(Vec::new())
+    }
+}
+
+/// A registry with a directory of its own.
+struct Writer {
+    _dir: TempDir,
+    log: SharedLog,
+    registry: Registry,
+}
+
+impl Writer {
+    fn open(log: SharedLog) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::of(Journal::open_on(dir.path(), Box::new(log.clone()), small()).unwrap()).unwrap();
+        Self { _dir: dir, log, registry }
+    }
+
+    /// Another writer to the same log.
+    fn another(&self) -> Arc<Self> {
+        Arc::new(Self::open(SharedLog { records: Arc::clone(&self.log.records), ..SharedLog::default() }))
+    }
+
+    /// Has `other` do something right before the next append.
+    fn meanwhile(&self, other: &Arc<Self>, act: impl Fn(&Registry) + Send + 'static) {
+        let other = Arc::clone(other);
+        *self.log.meanwhile.lock() = Some(Box::new(move || act(&other.registry)));
+    }
+
+    /// Everything, once all records are applied.
+    fn everything(&self) -> (State, Listing) {
+        self.log.known.store(self.log.records.lock().len() as u64, Ordering::Relaxed);
+        self.registry.change(|_| Ok::<_, RegistryError>(())).unwrap();
+        everything(&self.registry)
+    }
+}
+
+fn member(email: &str) -> NewMember {
+    NewMember { email: email.into(), name: None, role: Role::Admin }
+}
+
+#[test]
+fn every_kind_of_change_begins_again_when_another_writer_comes_first() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    for (number, change) in (0_i64..).zip(changes()) {
+        one.meanwhile(&other, move |registry| {
+            registry.create_organization("meanwhile", NOW.plus_ms(1_000_000 + number)).unwrap();
+        });
+        if number == 0 {
+            // Only the first of all may begin with it.
+            one.log.meanwhile.lock().take();
+        }
+        change(&one.registry);
+    }
+    let changes = changes().len();
+    assert!(one.log.conflicts.load(Ordering::Relaxed) >= changes - 2, "some changes record nothing");
+    let all = one.everything();
+    assert!(all.0.tenants.len() >= changes - 2);
+    assert_eq!(other.everything(), all);
+    assert_eq!(one.another().everything(), all);
+}
+
+#[test]
+fn what_another_writer_did_first_is_checked_again() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    let organization = one.registry.initialize(NOW).unwrap().organization_id;
+    let twice = other.registry.initialize(NOW).unwrap_err();
+    assert!(matches!(twice, RegistryError::Conflict { code: "already_initialized", .. }), "{twice}");
+
+    one.meanwhile(&other, move |registry| drop(registry.create_member(organization, member("a@example.com"), NOW).unwrap()));
+    let taken = one.registry.create_member(organization, member("A@example.com"), NOW).unwrap_err();
+    assert!(matches!(taken, RegistryError::Conflict { code: "email_taken", .. }), "{taken}");
+    let members = one.registry.members(organization).unwrap();
+    assert_eq!(members.len(), 1, "what stood in the way is there at once");
+
+    let erasure = Erasure {
+        number: 0,
+        organization,
+        users: Vec::new(),
+        others: Vec::new(),
+        projects: Vec::new(),
+        until: 5,
+        is_done: false,
+        is_lifted: false,
+    };
+    let same = erasure.clone();
+    one.meanwhile(&other, move |registry| assert_eq!(registry.add_erasure(same.clone(), None).unwrap().number, 1));
+    assert_eq!(one.registry.add_erasure(erasure, None).unwrap().number, 2);
+
+    // A token that was revoked elsewhere is gone here once anything is changed here.
+    let (token, secret) = one.registry.create_token(organization, token("brief", &[Scope::AnalyticsRead]), NOW).unwrap();
+    let id = token.token_id;
+    other.everything();
+    one.meanwhile(&other, move |registry| registry.revoke_token(organization, &id, NOW).unwrap());
+    one.registry.create_organization("second", NOW).unwrap();
+    assert_eq!(one.registry.authenticate(secret.expose(), NOW).unwrap_err(), AuthError::Unknown);
+}
+
+#[test]
+fn writers_at_once_lose_and_double_nothing() {
+    const WRITERS: usize = 4;
+    const EACH: usize = 15;
+    let first = Arc::new(Writer::open(SharedLog::default()));
+    let organization = first.registry.initialize(NOW).unwrap().organization_id;
+    let writers: Vec<Arc<Writer>> = (1..WRITERS).map(|_| first.another()).chain([Arc::clone(&first)]).collect();
+    thread::scope(|scope| {
+        for (number, writer) in writers.iter().enumerate() {
+            scope.spawn(move || {
+                for at in 0..EACH {
+                    let name = format!("{number}-{at}");
+                    writer.registry.create_token(organization, token(&name, &[Scope::AnalyticsRead]), NOW).unwrap();
+                }
+            });
+        }
+    });
+    let all = first.everything();
+    let query = AuditQuery { limit: 100, starting_after: None, action: None, target_id: None };
+    let audited = |writer: &Writer| writer.registry.audit_log(organization, &query, NOW).unwrap().entries;
+    let entries = audited(&first);
+    assert_eq!(entries.iter().filter(|entry| entry.action == AuditAction::ApiTokenCreated).count(), WRITERS * EACH + 1);
+    for writer in &writers {
+        assert_eq!(writer.everything(), all);
+        assert_eq!(audited(writer), entries);
+    }
+    let tokens = first.registry.tokens(organization).unwrap();
+    let names: std::collections::BTreeSet<&str> = tokens.iter().map(|token| token.name.as_str()).collect();
+    assert_eq!((names.len(), tokens.len()), (WRITERS * EACH + 1, WRITERS * EACH + 1));
+}
+
+#[test]
+fn a_log_that_refuses_without_anything_new_is_an_error() {
+    let writer = Writer::open(SharedLog { refuses: true, ..SharedLog::default() });
+    let error = writer.registry.initialize(NOW).unwrap_err();
+    assert!(matches!(error, RegistryError::Storage(ControlError::Conflict { .. })), "{error}");
+    assert_eq!(writer.log.conflicts.load(Ordering::Relaxed), 1);
+}
