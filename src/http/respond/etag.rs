@@ -16,6 +16,9 @@ const JSON: &str = "application/json";
 /// Stands in `If-None-Match` for any answer.
 const ANY: &str = "*";
 
+/// The version of the code that answers, which is part of each tag: a later one may say more about the same data, and clients are to see it.
+const ANSWERS_VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The tag of an answer: it changes whenever the answer may have changed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct EntityTag(String);
@@ -41,6 +44,10 @@ pub(crate) struct DataVersion {
 impl EntityTag {
     /// Returns the tag of the answer to a request, known before the answer is.
     pub(crate) fn of_answer(data: &DataVersion, request: &HttpRequest, body: &[u8]) -> Self {
+        Self::of_answer_by(ANSWERS_VERSION, data, request, body)
+    }
+
+    fn of_answer_by(version: &str, data: &DataVersion, request: &HttpRequest, body: &[u8]) -> Self {
         let mut hash = Xxh3::new();
         hash.write_u128(data.incarnation);
         hash.write_u128(data.version);
@@ -49,7 +56,7 @@ impl EntityTag {
         hash.write_u64(data.variant);
         hash.write(data.timezone.name().as_bytes());
         hash.write(data.currency.as_str().as_bytes());
-        for part in [request.path().as_bytes(), request.query_string().as_bytes(), body] {
+        for part in [version.as_bytes(), request.path().as_bytes(), request.query_string().as_bytes(), body] {
             hash.write_usize(part.len());
             hash.write(part);
         }
@@ -123,4 +130,39 @@ pub(crate) fn to_json(answer: &impl Serialize) -> Result<Bytes, ApiError> {
         tracing::error!(%error, "an answer can't be written as JSON");
         ApiError::internal()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[test]
+    fn a_tag_changes_with_the_data_the_question_and_the_code() {
+        let data = DataVersion {
+            incarnation: 1,
+            version: 2,
+            id: 3,
+            timezone: Timezone::UTC,
+            currency: Currency::USD,
+            today: None,
+            variant: 4,
+        };
+        let request = |uri| TestRequest::get().uri(uri).to_http_request();
+        let asked = request("/revenue?days=7");
+        let tag = EntityTag::of_answer(&data, &asked, b"");
+        assert_eq!(EntityTag::of_answer(&data, &asked, b""), tag);
+        let others = [
+            EntityTag::of_answer_by("another version", &data, &asked, b""),
+            EntityTag::of_answer(&DataVersion { version: 5, ..data }, &asked, b""),
+            EntityTag::of_answer(&DataVersion { today: Some(Day(9)), ..data }, &asked, b""),
+            EntityTag::of_answer(&data, &request("/revenue?days=70"), b""),
+            EntityTag::of_answer(&data, &request("/revenue?days=7&"), b""),
+            EntityTag::of_answer(&data, &asked, b"{}"),
+        ];
+        for (number, other) in others.iter().enumerate() {
+            assert_ne!(*other, tag, "{number}");
+        }
+    }
 }
