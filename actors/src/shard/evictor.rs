@@ -144,8 +144,8 @@ impl Evictor {
         // A little more than needed, so that the next checks find nothing to do; each shard evicts its part.
         let excess = all.free.resident - available / 8 * 7;
         let bytes = (excess as u128 * self.own.free.resident as u128 / all.free.resident.max(1) as u128) as usize;
-        let is_far = all.free.resident > available + available / 4;
-        Some(Evict { bytes, patience: if is_far { patience.max(FAR_PATIENCE) } else { patience } })
+        let patience = if is_far_beyond(available, all) { patience.max(FAR_PATIENCE) } else { patience };
+        Some(Evict { bytes, patience })
     }
 
     fn decide(&mut self, all: Usage, eviction_is_finished: bool) {
@@ -157,7 +157,9 @@ impl Evictor {
         // A record that changes again before it is saved is encoded once: late checkpoints save much of their work.
         let is_over = free.resident > available && free.unsaved > available / 2 && eviction_is_finished;
         self.backpressured = has_unsaved && free.unsaved > available / 16 * 13;
-        self.is_pressing = has_unsaved && free.unsaved > available / 16 * 12;
+        // What a checkpoint has collected is no longer unsaved, but can't be evicted until it is written.
+        let is_held = eviction_is_finished && is_far_beyond(available, all) && own.resident > available / 16;
+        self.is_pressing = is_held || (has_unsaved && free.unsaved > available / 16 * 12);
         self.checkpoint_due = has_unsaved && (is_over || free.unsaved > available / 8 * 5);
     }
 
@@ -175,6 +177,11 @@ impl Evictor {
             }
         }
     }
+}
+
+/// Whether memory is used far beyond what is available.
+fn is_far_beyond(available: usize, all: Usage) -> bool {
+    all.free.resident > available + available / 4
 }
 
 fn usage_of(partitions: &mut Partitions) -> Usage {
@@ -276,6 +283,10 @@ mod tests {
             // Unsaved records are what is in the way of an eviction that found nothing more.
             (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), true, (true, false, false)),
             (usage(1001, 501, 0, 0), usage(0, 0, 0, 0), false, (false, false, false)),
+            // A checkpoint that is being written is in the way.
+            (usage(1251, 500, 0, 0), usage(0, 0, 0, 0), true, (false, true, false)),
+            (usage(1251, 500, 0, 0), usage(0, 0, 0, 0), false, (false, false, false)),
+            (usage(62, 0, 0, 0), usage(1200, 0, 0, 0), true, (false, false, false)),
             // The other shards' records: this one has nothing to save.
             (usage(100, 62, 0, 0), usage(900, 800, 0, 0), true, (false, false, false)),
             (usage(100, 63, 0, 0), usage(900, 800, 0, 0), true, (true, true, true)),
