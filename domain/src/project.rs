@@ -243,6 +243,7 @@ impl Project {
     /// Evicts saved records that are not in use, until `enough` bytes are freed or `most` records of each kind were
     /// examined. Returns the number of bytes freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {
+        self.kept_sums.evict();
         let mut freed = 0;
         for_each_table!(self, table => freed += table.evict(enough.saturating_sub(freed), most));
         freed

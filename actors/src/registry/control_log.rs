@@ -20,13 +20,14 @@ pub(super) trait ControlLog: std::fmt::Debug + Send {
     /// Appends a record, which must get the position `expected`. Durable on return; after an error nothing was recorded.
     ///
     /// # Errors
-    /// [`ControlError::Conflict`] if another position is next: `expected` was computed from an outdated state.
+    /// [`ControlError::Conflict`] if another position is next: `expected` was computed from an outdated state. Never because of this very record: the
+    /// change would be made twice.
     fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError>;
 
     /// Passes the records after `position` to `visit`, in order, each with its position.
     fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError>;
 
-    /// Removes records before `position` where that costs nothing: whole segments.
+    /// Removes records before `position` where that costs nothing: whole segments. A log that several write to keeps what any of them may need.
     fn remove_before(&mut self, position: u64) -> Result<(), ControlError>;
 
     /// The files on this machine that hold the records.

@@ -77,7 +77,7 @@ impl Journal {
         let (snapshot_at, mut state) = newest_snapshot(dir, &*log)?;
         let snapshot_bytes = if snapshot_at == 0 { 0 } else { snapshot::bytes(dir, snapshot_at)? };
         let applied = replay(&*log, snapshot_at, &mut state)?;
-        let trail = Trail::open(&dir.join("audit"), &*log)?;
+        let trail = Trail::open(&dir.join("audit"), &*log, applied)?;
         Ok((Journal { dir: dir.to_path_buf(), log, trail, options, applied, snapshot_at, snapshot_bytes }, state))
     }
 
@@ -87,8 +87,8 @@ impl Journal {
         apply: &mut dyn FnMut(u64, ControlRecord) -> Result<(), ControlError>,
     ) -> Result<u64, ControlError> {
         let Self { log, trail, applied, .. } = self;
-        let before = *applied;
-        if log.last_position() <= before {
+        let (before, known) = (*applied, log.last_position());
+        if known <= before {
             return Ok(0);
         }
         let mut failure = None;
@@ -99,8 +99,8 @@ impl Journal {
             match taken {
                 Ok(audit) => {
                     *applied = position;
-                    if let Some((organization, entries)) = audit {
-                        trail.follow(organization, position, &entries, &**log);
+                    if let Some((organization, _)) = audit {
+                        trail.note(organization, position);
                     }
                     ControlFlow::Continue(())
                 }
@@ -110,7 +110,12 @@ impl Journal {
                 }
             }
         })?;
-        failure.map_or(Ok(self.applied - before), Err)
+        trail.make_up(&**log, *applied)?;
+        match failure {
+            Some(error) => Err(error),
+            None if *applied < known => Err(missing(*applied + 1)),
+            None => Ok(*applied - before),
+        }
     }
 
     /// Appends a record that was checked against the state before `position`, with the entries of the audit log about it; durable on return. After an
@@ -129,7 +134,7 @@ impl Journal {
         query: &AuditQuery,
         now: Instant,
     ) -> Result<Option<AuditPage>, ControlError> {
-        self.trail.page(organization, query, now, &*self.log)
+        self.trail.page(organization, query, now, (&*self.log, self.applied))
     }
 
     /// Position of the next record.

@@ -157,8 +157,8 @@ impl Evictor {
         // A record that changes again before it is saved is encoded once: late checkpoints save much of their work.
         let is_over = free.resident > available && free.unsaved > available / 2 && eviction_is_finished;
         self.backpressured = has_unsaved && free.unsaved > available / 16 * 13;
-        // What a checkpoint has collected is no longer unsaved, but can't be evicted until it is written.
-        let is_held = eviction_is_finished && is_far_beyond(available, all) && own.resident > available / 16;
+        // What a checkpoint has collected is no longer unsaved, but can't be evicted until it is written. What a stuck partition keeps stays anyway.
+        let is_held = eviction_is_finished && all.stuck == 0 && is_far_beyond(available, all) && own.resident > available / 16;
         self.is_pressing = is_held || (has_unsaved && free.unsaved > available / 16 * 12);
         self.checkpoint_due = has_unsaved && (is_over || free.unsaved > available / 8 * 5);
     }
@@ -286,6 +286,7 @@ mod tests {
             // A checkpoint that is being written is in the way.
             (usage(1251, 500, 0, 0), usage(0, 0, 0, 0), true, (false, true, false)),
             (usage(1251, 500, 0, 0), usage(0, 0, 0, 0), false, (false, false, false)),
+            (usage(1251, 400, 1, 0), usage(0, 0, 0, 0), true, (false, false, false)),
             (usage(62, 0, 0, 0), usage(1200, 0, 0, 0), true, (false, false, false)),
             // The other shards' records: this one has nothing to save.
             (usage(100, 62, 0, 0), usage(900, 800, 0, 0), true, (false, false, false)),

@@ -400,16 +400,18 @@ impl Partition {
         self.freezing.clear();
         self.saving_from = self.unsaved_from.take();
         self.writing_bytes = self.bytes().unsaved;
+        let mut to_collect = 0;
         for (id, state) in self.projects.select_mut(|state| state.changed) {
             state.changed = false;
             state.project.freeze();
-            entries.reserve(state.project.frozen());
+            to_collect += state.project.frozen();
             self.freezing.push(id);
             let mut collect = Collect { partition: self.stored_as, project: id, entries };
             state.project.orphans.drain(..).for_each(|(space, key)| collect.orphan(space, key));
             let (names, external_ids) = (state.project.dictionary.counts, state.external_ids);
             collect.meta(ProjectMeta { last: state.last, names, external_ids, floor: state.project.floor() })?;
         }
+        entries.reserve(to_collect);
         let next = self.serial + 1;
         for id in self.forgotten.iter().filter(|(_, serial)| **serial == next).map(|(id, _)| *id) {
             Collect { partition: self.stored_as, project: id, entries }.no_meta();

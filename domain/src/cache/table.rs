@@ -160,6 +160,7 @@ impl<T: Record> Table<T> {
                 None => return Ok(None),
             },
         };
+        let frozen_weight = slot.weight;
         slot.used = true;
         slot.changes += 1;
         if slot.changes.is_power_of_two() {
@@ -174,7 +175,7 @@ impl<T: Record> Table<T> {
         }
         if slot.changed_in != *generation {
             if slot.changed_in + 1 == *generation && !frozen.is_empty() {
-                spilled.push((key, slot.value.clone(), slot.weight));
+                spilled.push((key, slot.value.clone(), frozen_weight));
                 slot.value.saved();
             }
             slot.changed_in = *generation;

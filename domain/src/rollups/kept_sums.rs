@@ -11,6 +11,8 @@ use crate::time::{Day, Window};
 const MOST_WINDOWS: usize = 4;
 /// How many changes a window outlives without being asked for.
 const MOST_CHANGES: u32 = 1 << 20;
+/// How many evictions it outlives.
+const EVICTIONS: u32 = 64;
 
 /// The number of events of each group of a type in a window.
 #[derive(Debug)]
@@ -81,6 +83,12 @@ impl KeptSums {
         self.windows.retain(|kept| kept.changes < MOST_CHANGES);
     }
 
+    /// Notes that memory is short: windows that nobody asks for any more are forgotten after some of that.
+    pub fn evict(&mut self) {
+        self.windows.iter_mut().for_each(|kept| kept.changes += MOST_CHANGES / EVICTIONS);
+        self.windows.retain(|kept| kept.changes < MOST_CHANGES);
+    }
+
     /// Forgets all windows: groups were removed.
     pub fn clear(&mut self) {
         self.windows.clear();
@@ -111,7 +119,7 @@ impl KeptSums {
     /// Returns the approximate memory, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
-        self.windows.iter().map(|kept| size_of::<WindowSums>() + size_of_val(kept.sums.as_slice())).sum()
+        self.windows.iter().map(|kept| size_of::<WindowSums>() + kept.sums.capacity() * size_of::<i64>()).sum()
     }
 }
 
@@ -162,5 +170,10 @@ mod tests {
         let weight = kept.weight();
         (0..MOST_CHANGES).for_each(|_| kept.count(Day(0), SQUAD, 0, 1, Sign::Plus));
         assert!(weight > 0 && kept.weight() == 0, "nobody asks any more");
+        assert!(ask(&mut kept, 0));
+        (1..EVICTIONS).for_each(|_| kept.evict());
+        assert!(!ask(&mut kept, 0));
+        (0..EVICTIONS).for_each(|_| kept.evict());
+        assert!(ask(&mut kept, 0));
     }
 }

@@ -32,22 +32,32 @@ pub(in crate::registry) struct Trail {
 }
 
 impl Trail {
-    /// Opens the audit logs in `dir`, and adds what they lack of the control log.
-    pub(in crate::registry) fn open(dir: &Path, log: &dyn ControlLog) -> Result<Self, ControlError> {
+    /// Opens the audit logs in `dir`, and adds what they lack of the control records up to `until`.
+    pub(in crate::registry) fn open(dir: &Path, log: &dyn ControlLog, until: u64) -> Result<Self, ControlError> {
         create_private_dir(dir).map_err(|error| ControlError::io("create", dir, error))?;
         let mut trail = Self { dir: dir.to_path_buf(), behind: BTreeMap::new() };
-        let behind = &mut trail.behind;
-        audited(log, 0, &mut |position, organization, _| {
-            behind.entry(organization).or_insert(position);
+        audited(log, (0, until), &mut |position, organization, _| {
+            trail.note(organization, position);
             Ok(())
         })??;
-        let organizations: Vec<OrganizationId> = trail.behind.keys().copied().collect();
+        trail.make_up(log, until)?;
+        Ok(trail)
+    }
+
+    /// Notes that the audit log of an organization may lack the entries of the control record at `position`.
+    pub(in crate::registry) fn note(&mut self, organization: OrganizationId, position: u64) {
+        self.behind.entry(organization).or_insert(position);
+    }
+
+    /// Adds what audit logs lack of the control records up to `until`. Where that fails, it is logged, and made up for later.
+    pub(in crate::registry) fn make_up(&mut self, log: &dyn ControlLog, until: u64) -> Result<(), ControlError> {
+        let organizations: Vec<OrganizationId> = self.behind.keys().copied().collect();
         for organization in organizations {
-            if let Err(error) = trail.catch_up(organization, log)? {
+            if let Err(error) = self.catch_up(organization, log, until)? {
                 warn(organization, &error);
             }
         }
-        Ok(trail)
+        Ok(())
     }
 
     /// Adds the entries of the control record at `position`, which is on disk. A failure is logged, and made up for later.
@@ -60,7 +70,7 @@ impl Trail {
     ) {
         let Some(last) = entries.last() else { return };
         let added = if self.behind.contains_key(&organization) {
-            self.catch_up(organization, log).flatten()
+            self.catch_up(organization, log, position).flatten()
         } else {
             let added = self.add(organization, position, entries, last.at);
             if added.is_err() {
@@ -78,15 +88,15 @@ impl Trail {
         self.behind.values().min().copied()
     }
 
-    /// Returns entries of an organization; `None` if the query begins after an entry that is not there.
+    /// Returns entries of an organization, of the control records up to `until`; `None` if the query begins after an entry that is not there.
     pub(in crate::registry) fn page(
         &mut self,
         organization: OrganizationId,
         query: &AuditQuery,
         now: Instant,
-        log: &dyn ControlLog,
+        (log, until): (&dyn ControlLog, u64),
     ) -> Result<Option<AuditPage>, ControlError> {
-        self.catch_up(organization, log)??;
+        self.catch_up(organization, log, until)??;
         self.file(organization)?.page(query, now)
     }
 
@@ -118,15 +128,20 @@ impl Trail {
         Ok(())
     }
 
-    /// Adds the entries that an audit log lacks. The inner error is the audit log's.
-    fn catch_up(&mut self, organization: OrganizationId, log: &dyn ControlLog) -> Result<Result<(), ControlError>, ControlError> {
+    /// Adds the entries that an audit log lacks of the control records up to `until`. The inner error is the audit log's.
+    fn catch_up(
+        &mut self,
+        organization: OrganizationId,
+        log: &dyn ControlLog,
+        until: u64,
+    ) -> Result<Result<(), ControlError>, ControlError> {
         let Some(from) = self.behind.get(&organization).copied() else { return Ok(Ok(())) };
         let opened = self.file(organization).and_then(|file| file.reflects().map(|reflected| (file, reflected)));
         let (mut file, reflected) = match opened {
             Ok(opened) => opened,
             Err(error) => return Ok(Err(error)),
         };
-        let added = audited(log, (from - 1).max(reflected), &mut |position, other, entries| {
+        let added = audited(log, ((from - 1).max(reflected), until), &mut |position, other, entries| {
             if other == organization { file.append(position, entries) } else { Ok(()) }
         })?;
         if added.is_ok() {
@@ -138,10 +153,17 @@ impl Trail {
 
 type VisitAudited<'a> = &'a mut dyn FnMut(u64, OrganizationId, &[AuditEntry]) -> Result<(), ControlError>;
 
-/// Passes the entries of the control records after a position to `visit`. The inner error is that of `visit`.
-fn audited(log: &dyn ControlLog, after: u64, visit: VisitAudited<'_>) -> Result<Result<(), ControlError>, ControlError> {
+/// Passes the entries of the control records after a position, up to another, to `visit`. The inner error is that of `visit`.
+fn audited(
+    log: &dyn ControlLog,
+    (after, until): (u64, u64),
+    visit: VisitAudited<'_>,
+) -> Result<Result<(), ControlError>, ControlError> {
     let mut ended = Ok(Ok(()));
     log.read_after(after, &mut |position, payload| {
+        if position > until {
+            return ControlFlow::Break(());
+        }
         ended = match record::decode_audit(payload, position) {
             Ok(Some((organization, entries))) => Ok(visit(position, organization, &entries)),
             Ok(None) => Ok(Ok(())),

@@ -76,7 +76,7 @@ impl ControlLog for SharedLog {
 
 /// A registry with a directory of its own.
 struct Writer {
-    _dir: TempDir,
+    dir: TempDir,
     log: SharedLog,
     registry: Registry,
 }
@@ -85,7 +85,7 @@ impl Writer {
     fn open(log: SharedLog) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let registry = Registry::of(Journal::open_on(dir.path(), Box::new(log.clone()), small()).unwrap()).unwrap();
-        Self { _dir: dir, log, registry }
+        Self { dir, log, registry }
     }
 
     /// Another writer to the same log.
@@ -97,6 +97,11 @@ impl Writer {
     fn meanwhile(&self, other: &Arc<Self>, act: impl Fn(&Registry) + Send + 'static) {
         let other = Arc::clone(other);
         *self.log.meanwhile.lock() = Some(Box::new(move || act(&other.registry)));
+    }
+
+    fn audited(&self, organization: OrganizationId) -> Vec<AuditEntry> {
+        let query = AuditQuery { limit: 100, starting_after: None, action: None, target_id: None };
+        self.registry.audit_log(organization, &query, NOW).unwrap().entries
     }
 
     /// Everything, once all records are applied.
@@ -188,13 +193,11 @@ fn writers_at_once_lose_and_double_nothing() {
         }
     });
     let all = first.everything();
-    let query = AuditQuery { limit: 100, starting_after: None, action: None, target_id: None };
-    let audited = |writer: &Writer| writer.registry.audit_log(organization, &query, NOW).unwrap().entries;
-    let entries = audited(&first);
+    let entries = first.audited(organization);
     assert_eq!(entries.iter().filter(|entry| entry.action == AuditAction::ApiTokenCreated).count(), WRITERS * EACH + 1);
     for writer in &writers {
         assert_eq!(writer.everything(), all);
-        assert_eq!(audited(writer), entries);
+        assert_eq!(writer.audited(organization), entries);
     }
     let tokens = first.registry.tokens(organization).unwrap();
     let names: std::collections::BTreeSet<&str> = tokens.iter().map(|token| token.name.as_str()).collect();
@@ -207,4 +210,35 @@ fn a_log_that_refuses_without_anything_new_is_an_error() {
     let error = writer.registry.initialize(NOW).unwrap_err();
     assert!(matches!(error, RegistryError::Storage(ControlError::Conflict { .. })), "{error}");
     assert_eq!(writer.log.conflicts.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn an_audit_log_that_was_not_written_gets_each_entry_once() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    let organization = one.registry.initialize(NOW).unwrap().organization_id;
+    let act = |name: &str| drop(one.registry.create_token(organization, token(name, &[Scope::AnalyticsRead]), NOW).unwrap());
+    act("first");
+    // A file where the directory of the audit log belongs.
+    let place = other.dir.path().join("audit").join(organization.to_string());
+    fs::write(&place, b"").unwrap();
+    assert_eq!(other.everything(), one.everything());
+    fs::remove_file(&place).unwrap();
+    ["second", "third", "fourth"].into_iter().for_each(act);
+    assert_eq!(other.everything(), one.everything());
+    assert_eq!(other.audited(organization), one.audited(organization));
+    assert_eq!(one.audited(organization).len(), 3 + 4, "the organization with its project and token, and four tokens");
+}
+
+#[test]
+fn a_log_without_the_next_record_is_an_error() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    one.registry.initialize(NOW).unwrap();
+    other.log.known.store(1, Ordering::Relaxed);
+    let records = std::mem::take(&mut *one.log.records.lock());
+    let error = other.registry.create_organization("second", NOW).unwrap_err();
+    assert!(matches!(error, RegistryError::Storage(ControlError::BadRecord { position: 1, .. })), "{error}");
+    *one.log.records.lock() = records;
+    assert_eq!(other.everything(), one.everything());
 }
