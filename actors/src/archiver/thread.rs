@@ -66,7 +66,7 @@ enum ArchiverRequest {
 pub(crate) struct Archiver {
     requests: Mutex<Option<Sender<ArchiverRequest>>>,
     /// How many wait for an answer.
-    waiting: Arc<AtomicUsize>,
+    asked: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     figures: Arc<ArchiveFigures>,
 }
@@ -80,9 +80,9 @@ impl Archiver {
         let (requests, received) = channel();
         let figures = Arc::<ArchiveFigures>::default();
         let stop = Arc::clone(&sources.stop);
-        let waiting = Arc::<AtomicUsize>::default();
+        let asked = Arc::<AtomicUsize>::default();
         let work = ArchiveWork {
-            asked: Arc::clone(&waiting),
+            asked: Arc::clone(&asked),
             oldest: Oldest::default(),
             oldest_waiting: Oldest::default(),
             can_resume: false,
@@ -101,7 +101,7 @@ impl Archiver {
         };
         work.note_retention();
         let thread = std::thread::Builder::new().name("archive".into()).spawn(move || work.run(&received))?;
-        Ok((Arc::new(Self { requests: Mutex::new(Some(requests)), waiting, stop, figures }), thread))
+        Ok((Arc::new(Self { requests: Mutex::new(Some(requests)), asked, stop, figures }), thread))
     }
 
     /// Seals everything that was recorded before the call. Blocks.
@@ -122,9 +122,9 @@ impl Archiver {
     fn ask<R>(&self, request: impl FnOnce(Sender<R>) -> ArchiverRequest) -> Option<R> {
         let (reply, answer) = channel();
         let requests = self.requests.lock().clone();
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let answer = requests.and_then(|requests| requests.send(request(reply)).ok()).and_then(|()| answer.recv().ok());
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.asked.fetch_sub(1, Ordering::Relaxed);
         answer
     }
 
@@ -137,6 +137,15 @@ impl Archiver {
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.requests.lock().take();
+    }
+}
+
+/// How fast events are sealed that nobody waits for, if `waiting` of them are to be sealed, and sealing begins with `seal_events`.
+fn sealing_tempo(waiting: u64, seal_events: u64) -> Tempo {
+    match waiting {
+        _ if waiting > FULL_FROM_EVENTS.max(seal_events.saturating_mul(3)) => Tempo::Full,
+        _ if waiting > STEADY_FROM_EVENTS.max(seal_events.saturating_mul(2)) => Tempo::Steady,
+        _ => Tempo::Slow,
     }
 }
 
@@ -196,15 +205,11 @@ impl ArchiveWork {
         let sources = &self.sources;
         let (sealed_until, delivered) = (Rc::clone(sealed_until), Arc::clone(&sources.delivered));
         let (asked, erasures, stop) = (Arc::clone(&self.asked), Arc::clone(&sources.removal.erasures), Arc::clone(&sources.stop));
-        let rounds = |count| sources.settings.policy.seal_events.saturating_mul(count);
-        let (steady_from, full_from) = (STEADY_FROM_EVENTS.max(rounds(2)), FULL_FROM_EVENTS.max(rounds(3)));
+        let seal_events = sources.settings.policy.seal_events;
         move || {
             let is_awaited = asked.load(Ordering::Relaxed) > 0 || erasures.has_unfinished() || stop.load(Ordering::Relaxed);
-            match delivered.load(Ordering::Relaxed).saturating_sub(sealed_until.get()) {
-                waiting if is_awaited || waiting > full_from => Tempo::Full,
-                waiting if waiting > steady_from => Tempo::Steady,
-                _ => Tempo::Slow,
-            }
+            let waiting = delivered.load(Ordering::Relaxed).saturating_sub(sealed_until.get());
+            if is_awaited { Tempo::Full } else { sealing_tempo(waiting, seal_events) }
         }
     }
 
@@ -299,6 +304,31 @@ impl ArchiveWork {
         }
         if self.not_before.take().is_some() {
             self.failures = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sealing_hurries_the_more_it_falls_behind() {
+        let usual = 1 << 18;
+        let table = [
+            (0, usual, Tempo::Slow),
+            (STEADY_FROM_EVENTS, usual, Tempo::Slow),
+            (STEADY_FROM_EVENTS + 1, usual, Tempo::Steady),
+            (FULL_FROM_EVENTS, usual, Tempo::Steady),
+            (FULL_FROM_EVENTS + 1, usual, Tempo::Full),
+            // What is not due yet is no reason to hurry.
+            (10_000_000, 10_000_000, Tempo::Slow),
+            (20_000_001, 10_000_000, Tempo::Steady),
+            (30_000_001, 10_000_000, Tempo::Full),
+            (u64::MAX, u64::MAX, Tempo::Slow),
+        ];
+        for (waiting, seal_events, expected) in table {
+            assert_eq!(sealing_tempo(waiting, seal_events), expected, "{waiting} of {seal_events}");
         }
     }
 }

@@ -14,7 +14,7 @@ pub(super) trait ControlLog: std::fmt::Debug + Send {
     /// Position of the oldest record that is kept.
     fn first_position(&self) -> u64;
 
-    /// Position of the last record that is known; the one before the first if there is none. A writer that met a conflict knows the record in its way.
+    /// Position of the last known record; the one before the first if there is none. After a conflict, it is at least that of the record that caused it.
     fn last_position(&self) -> u64;
 
     /// Appends a record, which must get the position `expected`. Durable on return; after an error nothing was recorded.

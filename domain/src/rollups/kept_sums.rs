@@ -11,8 +11,8 @@ use crate::time::{Day, Window};
 const MOST_WINDOWS: usize = 4;
 /// How many changes a window outlives without being asked for.
 const MOST_CHANGES: u32 = 1 << 20;
-/// How many evictions it outlives.
-const EVICTIONS: u32 = 64;
+/// How many rounds of evictions it outlives: those of some minutes while memory is short all the time.
+const EVICTION_ROUNDS: u32 = 1 << 14;
 
 /// The number of events of each group of a type in a window.
 #[derive(Debug)]
@@ -83,9 +83,9 @@ impl KeptSums {
         self.windows.retain(|kept| kept.changes < MOST_CHANGES);
     }
 
-    /// Notes that memory is short: windows that nobody asks for any more are forgotten after some of that.
+    /// Takes part in a round of an eviction: windows that nobody has asked for during many of them are forgotten.
     pub fn evict(&mut self) {
-        self.windows.iter_mut().for_each(|kept| kept.changes += MOST_CHANGES / EVICTIONS);
+        self.windows.iter_mut().for_each(|kept| kept.changes += MOST_CHANGES / EVICTION_ROUNDS);
         self.windows.retain(|kept| kept.changes < MOST_CHANGES);
     }
 
@@ -171,9 +171,9 @@ mod tests {
         (0..MOST_CHANGES).for_each(|_| kept.count(Day(0), SQUAD, 0, 1, Sign::Plus));
         assert!(weight > 0 && kept.weight() == 0, "nobody asks any more");
         assert!(ask(&mut kept, 0));
-        (1..EVICTIONS).for_each(|_| kept.evict());
+        (1..EVICTION_ROUNDS).for_each(|_| kept.evict());
         assert!(!ask(&mut kept, 0));
-        (0..EVICTIONS).for_each(|_| kept.evict());
+        (0..EVICTION_ROUNDS).for_each(|_| kept.evict());
         assert!(ask(&mut kept, 0));
     }
 }
