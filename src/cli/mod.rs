@@ -6,6 +6,7 @@
 mod archive;
 mod backup;
 mod client;
+mod cluster;
 mod credentials;
 mod demo;
 mod erased;
@@ -100,6 +101,8 @@ enum Command {
     Reindex(reindex::ReindexArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
+    /// Check the NATS brokers of a cluster
+    Cluster(cluster::ClusterArgs),
     /// Print the completion script of a shell
     Completions(reference::CompletionsArgs),
     /// Write the manual pages into a directory
@@ -120,7 +123,8 @@ impl Command {
             | Self::Backup(_)
             | Self::Restore(_)
             | Self::Verify(_)
-            | Self::Load(_) => false,
+            | Self::Load(_)
+            | Self::Cluster(_) => false,
             Self::Health(_) | Self::Completions(_) | Self::Man(_) => false,
         }
     }
@@ -181,6 +185,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::AuditLog(args) => manage::audit_log(&settings, &args),
         Command::Reindex(args) => reindex::run(&settings, &args),
         Command::Load(args) => load::run(&args),
+        Command::Cluster(args) => cluster::run(args),
         Command::Completions(args) => reference::complete(Cli::command(), &args),
         Command::Man(args) => reference::write_pages(Cli::command(), &args),
     }

@@ -284,3 +284,19 @@ fn completions_and_manual_pages_have_every_command() {
     let (_, errors) = printed(&run("man", dir.path(), &[taken.to_str().unwrap()]));
     assert!(errors.contains("taken: "), "{errors}");
 }
+
+#[test]
+fn brokers_that_do_not_answer_can_not_carry_a_cluster() {
+    let dir = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = format!("nats://name:secret@{free}");
+    for arguments in [&["cluster", "check", &address][..], &["cluster", "check", &address, "--json"]] {
+        let checked = command(arguments[0], dir.path()).args(&arguments[1..]).output().unwrap();
+        let (text, errors) = printed(&checked);
+        assert_eq!(checked.status.code(), Some(1), "{text} {errors}");
+        assert!(text.contains(&format!("nats://{free} does not answer")), "{text}");
+        assert!(!format!("{text}{errors}").contains("secret"), "{text} {errors}");
+    }
+    let refused = run("cluster", dir.path(), &["check"]);
+    assert_eq!(refused.status.code(), Some(2));
+}

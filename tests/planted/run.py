@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plants bugs in a copy of the sources, one at a time, and shows that each is caught: those of the domain by the naive model, those of the engine by its tests.
 
-usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words
+usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words; those of the cluster need HEADCOUNT_NATS_SERVER
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
-The bugs are in bugs.py, engine_bugs.py and explain_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
-random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations. It survives when all pass.
+The bugs are in bugs.py, engine_bugs.py, explain_bugs.py and cluster_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
+random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations; one of the cluster when one of its tests does. It survives when all pass.
 The tree itself is never touched: what is needed is copied to target/planted, and built there, or in CARGO_TARGET_DIR.
 """
 import json
@@ -18,6 +18,7 @@ import tomllib
 from pathlib import Path
 
 import bugs
+import cluster_bugs
 import engine_bugs
 import explain_bugs
 import source
@@ -74,6 +75,12 @@ def try_explain(tree, name=""):
     return run_tests(tree, "-p", "headcount-actors", "--test", "explain", "--", "--skip", "by_sorts_on_disk")
 
 
+def try_cluster(tree, name=""):
+    """Runs the tests of the log of a cluster, with real brokers."""
+    os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
+    return run_tests(tree, "-p", "headcount-cluster", "--lib", "--test", "it")
+
+
 def parts_of(crate):
     """A crate of the workspace and all that it needs of it, also for its tests, as paths from the root."""
     shared = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
@@ -104,6 +111,7 @@ SUITES = [
     Suite("actors", engine_bugs.BUGS, "actors", try_engine),
     Suite("actors", explain_bugs.BUGS, "actors", try_explain),
     Suite("domain", explain_bugs.DOMAIN_BUGS, "actors", try_explain),
+    Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
 ]
 
 

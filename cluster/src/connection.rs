@@ -1,0 +1,63 @@
+//! A connection to the brokers.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::{Client, ConnectOptions};
+
+/// How long a connection may take to open, and a request to be answered.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What brokers are shown.
+#[derive(Debug, Clone, Default)]
+pub enum Credentials {
+    /// Nothing, or what the addresses contain.
+    #[default]
+    None,
+    /// A file of credentials, as `nsc` writes it.
+    File(PathBuf),
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The file of credentials can't be read.
+    #[error("the credentials can't be read: {0}")]
+    Credentials(#[source] io::Error),
+    /// No broker could be reached, or none accepted the connection.
+    #[error("{0}")]
+    Refused(#[source] async_nats::ConnectError),
+}
+
+impl Credentials {
+    /// Returns the options of a connection.
+    pub(crate) async fn options(&self) -> Result<ConnectOptions, ConnectError> {
+        let options = ConnectOptions::new().name("headcount").connection_timeout(TIMEOUT).request_timeout(Some(TIMEOUT));
+        match self {
+            Self::None => Ok(options),
+            Self::File(path) => options.credentials_file(path).await.map_err(ConnectError::Credentials),
+        }
+    }
+}
+
+/// A connection to one of several brokers; to another one when it is lost.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    pub(crate) client: Client,
+    pub(crate) context: Context,
+}
+
+impl Connection {
+    /// Connects to one of the brokers at these addresses.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub async fn open(addresses: &[String], credentials: &Credentials) -> Result<Self, ConnectError> {
+        let client = credentials.options().await?.connect(addresses).await.map_err(ConnectError::Refused)?;
+        let context = ContextBuilder::new().timeout(TIMEOUT).build(client.clone());
+        Ok(Self { client, context })
+    }
+}

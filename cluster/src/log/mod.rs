@@ -1,0 +1,81 @@
+//! The log of a partition: the messages of its stream, in order.
+//!
+//! # Invariants
+//! - A message follows the one before: its sequence is one more, and its [chain](Chain) covers all messages before it.
+//! - Each append says which message must be the last one. So of two writers that have read the same messages only one succeeds.
+//! - An owner begins with a message of its [epoch](Content::Epoch). It has read everything before it; a former owner can't append anything after it.
+//!   That append is the only proof of the end: an answer about a stream may come from a broker that leads no longer.
+//! - What [`LogWriter::append`] has returned is on the disks of a majority of brokers, once.
+
+mod message;
+mod reader;
+mod writer;
+
+pub use message::{Chain, Content, Entry, MAX_EVENTS, Message, MessageError};
+pub use reader::LogReader;
+pub use writer::LogWriter;
+
+/// What has been read of a log: its last message, and everything before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogEnd {
+    /// The sequence of the message in its stream; 0 if nothing was read.
+    pub sequence: u64,
+    /// Its chain.
+    pub chain: Chain,
+    /// The latest epoch.
+    pub epoch: u64,
+}
+
+/// Why a log can't be read, or not written to.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// Another owner has taken the partition over.
+    #[error("epoch {by} has begun")]
+    Fenced {
+        /// The epoch of that owner.
+        by: u64,
+    },
+    /// The message is not what follows the one before: the brokers don't have what they confirmed, or somebody else writes to the stream.
+    #[error("message {sequence} of {stream}: {reason}")]
+    Broken {
+        /// The stream.
+        stream: String,
+        /// The sequence of the message.
+        sequence: u64,
+        /// What is wrong with it.
+        reason: MessageError,
+    },
+    /// The brokers don't have a message that they must have.
+    #[error("message {wanted} of {stream} is missing; the first one after it is {found}")]
+    Missing {
+        /// The stream.
+        stream: String,
+        /// The sequence that follows what was read.
+        wanted: u64,
+        /// The sequence of a later message.
+        found: u64,
+    },
+    /// The stream is full. Nothing was recorded.
+    #[error("the stream {0} is full")]
+    Full(String),
+    /// The events don't fit into a message. Nothing was recorded.
+    #[error(transparent)]
+    Refused(#[from] MessageError),
+    /// A message may have more bytes than the brokers accept. Nothing was recorded.
+    #[error("a message of {bytes} bytes is larger than the {limit} bytes that the brokers accept")]
+    TooLarge {
+        /// The size of the message.
+        bytes: usize,
+        /// What the brokers accept.
+        limit: usize,
+    },
+    /// The brokers do not answer, or not what was asked for.
+    #[error("the brokers can't answer: {0}")]
+    Unavailable(String),
+}
+
+impl LogError {
+    pub(crate) fn unavailable(error: impl std::fmt::Display) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}

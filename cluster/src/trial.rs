@@ -1,0 +1,114 @@
+//! A trial: what a cluster relies on, done with a stream that is deleted afterwards.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::connection::Connection;
+use crate::log::{Content, Entry, LogEnd, LogError, LogReader, LogWriter, Message};
+use crate::stream::StreamName;
+
+/// How long the brokers may take for all of it.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The size of the stream at most.
+const MAX_BYTES: i64 = 64 << 20;
+/// The events of a message, and their size.
+const EVENTS: u32 = 100;
+const EVENT_BYTES: usize = 200;
+
+/// What the trial measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trial {
+    /// The number of messages that were recorded, one after the other.
+    pub messages: u64,
+    /// The median time until a message was on the disks of a majority, in milliseconds.
+    pub p50_ms: f64,
+    /// Its 99th percentile, in milliseconds.
+    pub p99_ms: f64,
+    /// The time that the second owner took to read them and to begin its epoch, in milliseconds.
+    pub take_over_ms: f64,
+}
+
+/// Why the trial failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// The stream can't be created.
+    #[error("a stream can't be created: {0}")]
+    Stream(#[source] LogError),
+    /// The brokers took too long.
+    #[error("the brokers took more than {} s", TIMEOUT.as_secs())]
+    Slow,
+    /// A message can't be written or read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The brokers accepted a message of a former owner.
+    #[error("a former owner could write to the stream after another one had taken it over")]
+    NotFenced,
+    /// What was read is not what was written.
+    #[error("{found} messages were read where {written} were written")]
+    Differs {
+        /// The number of messages that were read.
+        found: u64,
+        /// The number of messages that were written.
+        written: u64,
+    },
+}
+
+/// Records `messages` messages as an owner, takes over as another one, and checks that the former owner can't write, and that every message is there once.
+pub(crate) async fn run(connection: &Connection, replicas: usize, messages: u64) -> Result<Trial, TrialError> {
+    let nonce = fastrand::u64(..);
+    let name = StreamName { stream: format!("HC_CHECK_{nonce:016x}"), subject: format!("hc_check.{nonce:016x}") };
+    name.create(connection, replicas, MAX_BYTES).await.map_err(TrialError::Stream)?;
+    let result = tokio::time::timeout(TIMEOUT, owners(connection, &name, messages)).await;
+    if let Err(error) = name.delete(connection).await {
+        tracing::warn!(stream = name.stream, %error, "the stream of the trial can't be deleted");
+    }
+    result.unwrap_or(Err(TrialError::Slow))
+}
+
+async fn owners(connection: &Connection, name: &StreamName, messages: u64) -> Result<Trial, TrialError> {
+    let mut first = LogWriter::take_over(connection, name, 1, LogEnd::default(), &mut |_, _| {}).await?;
+    let mut times = Vec::new();
+    for number in 0..messages {
+        let began = Instant::now();
+        first.append(entries(number)).await?;
+        times.push(began.elapsed());
+    }
+    let (began, mut found) = (Instant::now(), 0);
+    let mut count = |_, message| found += u64::from(is_next(&message, found));
+    let mut second = LogWriter::take_over(connection, name, 2, LogEnd::default(), &mut count).await?;
+    let take_over_ms = began.elapsed().as_secs_f64() * 1000.0;
+    if found != messages {
+        return Err(TrialError::Differs { found, written: messages });
+    }
+    match first.append(entries(messages)).await {
+        Err(LogError::Fenced { by: 2 }) => {}
+        Err(error) => return Err(error.into()),
+        Ok(_) => return Err(TrialError::NotFenced),
+    }
+    second.append(entries(messages)).await?;
+    let mut found = 0;
+    let reader = LogReader::open(connection, &name.stream).await?;
+    reader.read(LogEnd::default(), &mut |_, message| found += u64::from(is_next(&message, found))).await?;
+    if found != messages + 1 {
+        return Err(TrialError::Differs { found, written: messages + 1 });
+    }
+    times.sort_unstable();
+    // The time that `part` of 100 messages took at most.
+    let at = |part: usize| {
+        times.get((times.len() * part).div_ceil(100).saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
+    };
+    Ok(Trial { messages, p50_ms: at(50), p99_ms: at(99), take_over_ms })
+}
+
+/// Returns the entries of the message `number`: as large as events are, and hard to compress.
+fn entries(number: u64) -> Vec<Entry> {
+    let mut random = fastrand::Rng::with_seed(number);
+    let payload = std::iter::repeat_with(|| random.u8(..)).take(EVENTS as usize * EVENT_BYTES).collect();
+    vec![Entry { count: EVENTS, payload }]
+}
+
+/// Whether a message has the events of the message `number`.
+fn is_next(message: &Message, number: u64) -> bool {
+    matches!(&message.content, Content::Events(found) if *found == entries(number))
+}

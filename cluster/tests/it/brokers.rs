@@ -1,0 +1,170 @@
+//! Brokers on loopback.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use headcount_cluster::{Connection, Credentials, StreamName};
+use tempfile::TempDir;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// How long brokers may take to be ready.
+const READY: Duration = Duration::from_secs(30);
+
+/// One test at a time has brokers: they are three processes, and wait for the disk.
+static TURN: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
+
+/// Brokers that form a cluster, with a directory of their own. They end with the value.
+pub(crate) struct Brokers {
+    program: PathBuf,
+    directory: TempDir,
+    brokers: Vec<Broker>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+struct Broker {
+    port: u16,
+    monitor: u16,
+    process: Option<Child>,
+}
+
+/// Returns the broker's program; `None` if there is none, and the test is skipped.
+pub(crate) fn program() -> Option<PathBuf> {
+    let named = std::env::var_os("HEADCOUNT_NATS_SERVER").map(PathBuf::from);
+    let found = named.or_else(|| {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).map(|folder| folder.join("nats-server")).find(|program| program.exists())
+    });
+    if found.is_none() {
+        assert!(std::env::var_os("HEADCOUNT_REQUIRE_CLUSTER").is_none(), "no nats-server: set HEADCOUNT_NATS_SERVER");
+        eprintln!("SKIPPED cluster: no nats-server");
+    }
+    found
+}
+
+impl Brokers {
+    /// Starts `count` brokers, and waits until they have elected a leader. `None`: the test is skipped.
+    pub(crate) async fn start(count: usize) -> Option<Self> {
+        Self::start_with(count, "max_payload: 8MB", "sync_interval: always").await
+    }
+
+    /// The same, with these lines in the configuration of each, and of its JetStream.
+    pub(crate) async fn start_with(count: usize, settings: &str, jetstream: &str) -> Option<Self> {
+        let program = program()?;
+        let turn = TURN.lock().await;
+        let directory = tempfile::tempdir().unwrap();
+        let ports = free_ports(count * 3);
+        let routes: Vec<String> = ports[2 * count..].iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+        let mut brokers = Vec::new();
+        for place in 0..count {
+            let (port, monitor, route) = (ports[place], ports[count + place], ports[2 * count + place]);
+            let folder = directory.path().join(format!("b{place}"));
+            let cluster = format!("cluster {{ name: test, listen: \"127.0.0.1:{route}\", routes: [{}] }}", routes.join(", "));
+            let config = format!(
+                "server_name: b{place}\nlisten: \"127.0.0.1:{port}\"\nhttp: \"127.0.0.1:{monitor}\"\n{settings}\n\
+                 jetstream {{ store_dir: \"{}\", max_file_store: 1GB, {jetstream} }}\n{}\n",
+                folder.display(),
+                if count > 1 { &cluster } else { "" },
+            );
+            std::fs::write(directory.path().join(format!("b{place}.conf")), config).unwrap();
+            brokers.push(Broker { port, monitor, process: None });
+        }
+        let mut started = Self { program, directory, brokers, _turn: turn };
+        (0..count).for_each(|place| started.restart(place));
+        started.ready().await;
+        Some(started)
+    }
+
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.brokers.iter().map(|broker| format!("nats://127.0.0.1:{}", broker.port)).collect()
+    }
+
+    pub(crate) fn monitors(&self) -> Vec<String> {
+        self.brokers.iter().map(|broker| format!("http://127.0.0.1:{}", broker.monitor)).collect()
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::open(&self.addresses(), &Credentials::None).await.unwrap()
+    }
+
+    /// Creates the stream of a log on all brokers.
+    pub(crate) async fn create(&self, name: &str, max_bytes: i64) -> StreamName {
+        let name = StreamName { stream: name.to_owned(), subject: name.to_lowercase() };
+        name.create(&self.connect().await, self.brokers.len(), max_bytes).await.unwrap();
+        name
+    }
+
+    /// Kills a broker.
+    pub(crate) fn kill(&mut self, place: usize) {
+        if let Some(mut process) = self.brokers[place].process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    /// Starts a broker again.
+    pub(crate) fn restart(&mut self, place: usize) {
+        let file = |end: &str| self.directory.path().join(format!("b{place}.{end}"));
+        let log = std::fs::File::create(file("log")).unwrap();
+        let mut command = Command::new(&self.program);
+        command.arg("-c").arg(file("conf")).stdout(Stdio::null()).stderr(log);
+        self.brokers[place].process = Some(command.spawn().unwrap());
+    }
+
+    /// Returns which broker leads a stream.
+    pub(crate) async fn leader_of(&self, stream: &str) -> usize {
+        let context = async_nats::jetstream::new(async_nats::connect(self.addresses()).await.unwrap());
+        let began = Instant::now();
+        while began.elapsed() < READY {
+            let leader = match context.get_stream(stream).await {
+                Ok(stream) => stream.cached_info().cluster.as_ref().and_then(|cluster| cluster.leader.clone()),
+                Err(_) => None,
+            };
+            if let Some(leader) = leader {
+                return leader.trim_start_matches('b').parse().unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("{stream} has no leader: {}", self.logs());
+    }
+
+    /// Waits until streams can be created.
+    async fn ready(&self) {
+        let began = Instant::now();
+        let name = StreamName { stream: "READY".to_owned(), subject: "ready".to_owned() };
+        while began.elapsed() < READY {
+            if let Ok(connection) = Connection::open(&self.addresses(), &Credentials::None).await
+                && name.create(&connection, self.brokers.len(), -1).await.is_ok()
+            {
+                name.delete(&connection).await.unwrap();
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("the brokers are not ready: {}", self.logs());
+    }
+
+    fn logs(&self) -> String {
+        let log = |place| std::fs::read_to_string(self.directory.path().join(format!("b{place}.log"))).unwrap_or_default();
+        (0..self.brokers.len()).map(log).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Drop for Brokers {
+    fn drop(&mut self) {
+        (0..self.brokers.len()).for_each(|place| self.kill(place));
+    }
+}
+
+/// Returns ports that are free now.
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
+/// Returns a path that is no broker's.
+pub(crate) fn no_file() -> &'static Path {
+    Path::new("/nonexistent/credentials")
+}
