@@ -6,7 +6,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_storage::codec::CodecError;
 use headcount_storage::external_ids::ExternalIdsError;
-use headcount_storage::log::LogError;
+use headcount_storage::log::{LogError, RemoteFailure};
 use headcount_storage::store::StoreError;
 
 use crate::history::HistoryError;
@@ -48,6 +48,11 @@ pub(crate) fn of_log(error: LogError) -> Fault {
         LogError::Damaged { .. } | LogError::UnsupportedVersion { .. } | LogError::Removed { .. } => Fault::damaged_log(message),
         LogError::Full { .. } | LogError::Io { .. } => Fault::io(message),
         LogError::TooLarge { .. } | LogError::Empty => Fault::defect(message),
+        LogError::Remote { kind, .. } => match kind {
+            RemoteFailure::Damaged => Fault::damaged_log(message),
+            RemoteFailure::Full | RemoteFailure::Unavailable => Fault::io(message),
+            RemoteFailure::TooLarge => Fault::defect(message),
+        },
     }
 }
 

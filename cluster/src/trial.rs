@@ -1,10 +1,12 @@
 //! A trial: what a cluster relies on, done with a stream that is deleted afterwards.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::connection::Connection;
+use crate::lease::{Candidate, Holder, Lease, LeaseError, Leases, Timing};
 use crate::log::{Content, Entry, LogEnd, LogError, LogReader, LogWriter, Message};
 use crate::stream::StreamName;
 
@@ -41,6 +43,12 @@ pub enum TrialError {
     /// A message can't be written or read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A lease can't be taken or given up.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// A lease was not given to the node that it was free for, or to another one while it was held.
+    #[error("the lease went to the wrong node")]
+    NotExclusive,
     /// The brokers accepted a message of a former owner.
     #[error("a former owner could write to the stream after another one had taken it over")]
     NotFenced,
@@ -59,37 +67,65 @@ pub(crate) async fn run(connection: &Connection, replicas: usize, messages: u64)
     let nonce = fastrand::u64(..);
     let name = StreamName { stream: format!("HC_CHECK_{nonce:016x}"), subject: format!("hc_check.{nonce:016x}") };
     name.create(connection, replicas, MAX_BYTES).await.map_err(TrialError::Stream)?;
-    let result = tokio::time::timeout(TIMEOUT, owners(connection, &name, messages)).await;
+    let result = tokio::time::timeout(TIMEOUT, with_leases(connection, &name, replicas, messages)).await;
     if let Err(error) = name.delete(connection).await {
         tracing::warn!(stream = name.stream, %error, "the stream of the trial can't be deleted");
     }
     result.unwrap_or(Err(TrialError::Slow))
 }
 
-async fn owners(connection: &Connection, name: &StreamName, messages: u64) -> Result<Trial, TrialError> {
-    let mut first = LogWriter::take_over(connection, name, 1, LogEnd::default(), &mut |_, _| {}).await?;
+/// Does it with leases in a bucket that has the name of the stream.
+async fn with_leases(connection: &Connection, name: &StreamName, replicas: usize, messages: u64) -> Result<Trial, TrialError> {
+    let leases = Leases::create(connection, &name.stream, replicas, Timing::default()).await?;
+    let result = owners(connection, name, &leases, messages).await;
+    if let Err(error) = Leases::delete(connection, &name.stream).await {
+        tracing::warn!(bucket = name.stream, %error, "the bucket of the trial can't be deleted");
+    }
+    result
+}
+
+/// Takes the lease as a node whose turn it is.
+async fn take(candidate: &mut Candidate) -> Result<Lease, TrialError> {
+    candidate.take().await?.ok_or(TrialError::NotExclusive)
+}
+
+async fn owners(connection: &Connection, name: &StreamName, leases: &Leases, messages: u64) -> Result<Trial, TrialError> {
+    let candidate = |node: &str| leases.candidate("lease", Holder { node: node.to_owned(), boot: "trial".to_owned() });
+    let (mut former, mut next) = (candidate("former"), candidate("next"));
+    let mut lease = take(&mut former).await?;
+    let mut first = LogWriter::take_over(connection, name, lease.epoch(), LogEnd::default(), &mut |_, _| {}).await?;
     let mut times = Vec::new();
     for number in 0..messages {
         let began = Instant::now();
         first.append(entries(number)).await?;
         times.push(began.elapsed());
     }
+    lease.renew().await?;
+    if next.take().await?.is_some() || !lease.is_valid() {
+        return Err(TrialError::NotExclusive);
+    }
+    lease.release().await?;
     let (began, mut found) = (Instant::now(), 0);
+    let epoch = take(&mut next).await?.epoch();
     let mut count = |_, message| found += u64::from(is_next(&message, found));
-    let mut second = LogWriter::take_over(connection, name, 2, LogEnd::default(), &mut count).await?;
+    let mut second = LogWriter::take_over(connection, name, epoch, LogEnd::default(), &mut count).await?;
     let take_over_ms = began.elapsed().as_secs_f64() * 1000.0;
     if found != messages {
         return Err(TrialError::Differs { found, written: messages });
     }
     match first.append(entries(messages)).await {
-        Err(LogError::Fenced { by: 2 }) => {}
+        Err(LogError::Fenced { by }) if by == epoch => {}
         Err(error) => return Err(error.into()),
         Ok(_) => return Err(TrialError::NotFenced),
     }
     second.append(entries(messages)).await?;
     let mut found = 0;
     let reader = LogReader::open(connection, &name.stream).await?;
-    reader.read(LogEnd::default(), &mut |_, message| found += u64::from(is_next(&message, found))).await?;
+    let mut count = |_, message| {
+        found += u64::from(is_next(&message, found));
+        ControlFlow::Continue(())
+    };
+    reader.read(LogEnd::default(), &mut count).await?;
     if found != messages + 1 {
         return Err(TrialError::Differs { found, written: messages + 1 });
     }

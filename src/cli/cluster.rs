@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Subcommand;
 use headcount_cluster::Credentials;
+use headcount_cluster::bench::{self, Measured};
 use headcount_cluster::check::{Broker, Options, Report, Trial, check};
 
 use super::failure::Failure;
+use super::flags::duration;
 use super::output;
 use super::runtime::runtime;
 
@@ -22,6 +25,8 @@ pub(crate) struct ClusterArgs {
 enum ClusterCommand {
     /// Check whether NATS brokers keep what a cluster relies on: their versions and settings, and a trial with a stream that is deleted afterwards
     Check(CheckArgs),
+    /// Measure how many events NATS brokers record, with streams that are deleted afterwards
+    Bench(BenchArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -46,9 +51,70 @@ struct CheckArgs {
     json: bool,
 }
 
-/// Runs the command. The exit code is 1 if there are problems.
+#[derive(Debug, clap::Args)]
+struct BenchArgs {
+    /// Addresses of all brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222
+    #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
+    brokers: Vec<String>,
+    /// File of credentials for the brokers, as `nsc` writes it
+    #[arg(long, value_name = "FILE")]
+    nats_creds: Option<PathBuf>,
+    /// On how many brokers each message has to be
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    replicas: u8,
+    /// Number of partitions, each a stream
+    #[arg(long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
+    partitions: u16,
+    /// Submissions of a partition that are under way at once
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    in_flight: u16,
+    /// Events of a submission
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=8192))]
+    batch: u32,
+    /// Encoded size of an event, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=800))]
+    event_bytes: u16,
+    /// How long to record, such as 10s
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
+    duration: Duration,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
 pub(crate) fn run(args: ClusterArgs) -> Result<ExitCode, Failure> {
-    let ClusterCommand::Check(args) = args.command;
+    match args.command {
+        ClusterCommand::Check(args) => run_check(args),
+        ClusterCommand::Bench(args) => run_bench(args),
+    }
+}
+
+fn run_bench(args: BenchArgs) -> Result<ExitCode, Failure> {
+    let options = bench::Options {
+        brokers: args.brokers,
+        credentials: args.nats_creds.map_or(Credentials::None, Credentials::File),
+        replicas: args.replicas.into(),
+        partitions: args.partitions,
+        in_flight: args.in_flight.into(),
+        batch: args.batch,
+        event_bytes: args.event_bytes.into(),
+        duration: args.duration,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let measured = bench::measure(runtime.handle(), &options)?;
+    output::print(args.json, &measured, || {
+        let Measured { events, seconds, events_per_second, p50_ms, p99_ms, read_seconds } = measured;
+        format!(
+            "{events} events recorded in {seconds:.1} s: {events_per_second:.0} events/s, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms\n\
+             all of them read again in {read_seconds:.1} s"
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the command. The exit code is 1 if there are problems.
+fn run_check(args: CheckArgs) -> Result<ExitCode, Failure> {
     let options = Options {
         brokers: args.brokers,
         monitors: args.monitors,

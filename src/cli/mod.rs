@@ -101,7 +101,7 @@ enum Command {
     Reindex(reindex::ReindexArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
-    /// Check the NATS brokers of a cluster
+    /// Check and measure the NATS brokers of a cluster
     Cluster(cluster::ClusterArgs),
     /// Print the completion script of a shell
     Completions(reference::CompletionsArgs),

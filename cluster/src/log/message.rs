@@ -56,6 +56,15 @@ pub struct Message {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chain(pub u128);
 
+impl Chain {
+    /// Returns the chain of a message of which nothing else is known, so that it can't be checked.
+    pub(super) fn claimed(bytes: &[u8]) -> Option<Self> {
+        let is_message = bytes.len() >= HEADER && bytes[0] == VERSION;
+        let chain = is_message.then(|| bytes[UNCHAINED..HEADER].try_into().ok())??;
+        Some(Self(u128::from_le_bytes(chain)))
+    }
+}
+
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {

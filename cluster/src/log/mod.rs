@@ -7,13 +7,20 @@
 //!   That append is the only proof of the end: an answer about a stream may come from a broker that leads no longer.
 //! - What [`LogWriter::append`] has returned is on the disks of a majority of brokers, once.
 
+mod commit;
 mod message;
+mod position;
+mod read;
 mod reader;
 mod writer;
 
+pub use commit::StreamCommit;
 pub use message::{Chain, Content, Entry, MAX_EVENTS, Message, MessageError};
+pub use read::StreamLog;
 pub use reader::LogReader;
 pub use writer::LogWriter;
+
+use headcount_storage::log::RemoteFailure;
 
 /// What has been read of a log: its last message, and everything before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,6 +79,18 @@ pub enum LogError {
     /// The brokers do not answer, or not what was asked for.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
+}
+
+impl From<LogError> for headcount_storage::log::LogError {
+    fn from(error: LogError) -> Self {
+        let kind = match &error {
+            LogError::Full(_) => RemoteFailure::Full,
+            LogError::Broken { .. } | LogError::Missing { .. } => RemoteFailure::Damaged,
+            LogError::Refused(_) | LogError::TooLarge { .. } => RemoteFailure::TooLarge,
+            LogError::Fenced { .. } | LogError::Unavailable(_) => RemoteFailure::Unavailable,
+        };
+        Self::Remote { kind, source: error.into() }
+    }
 }
 
 impl LogError {

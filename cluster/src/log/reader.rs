@@ -1,12 +1,15 @@
 //! Reading the log of a partition.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
 use async_nats::jetstream::stream::Stream;
 use futures_util::StreamExt as _;
 
-use super::message::Message;
+use super::message::{Chain, Message};
 use super::{LogEnd, LogError};
 use crate::connection::Connection;
 
@@ -21,11 +24,19 @@ const CONSUMER_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_FRUITLESS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Reads a partition's log.
+/// Reads a partition's log. Clones know what any of them learned of its bounds, and what the writer has recorded that one of them is of.
 #[derive(Debug, Clone)]
 pub struct LogReader {
     stream: Stream<()>,
     name: String,
+    bounds: Arc<Bounds>,
+}
+
+/// The sequences of the first and the last message, which only rise.
+#[derive(Debug, Default)]
+struct Bounds {
+    first: AtomicU64,
+    last: AtomicU64,
 }
 
 impl LogReader {
@@ -35,24 +46,27 @@ impl LogReader {
     /// [`LogError::Unavailable`].
     pub async fn open(connection: &Connection, name: &str) -> Result<Self, LogError> {
         let stream = connection.context.get_stream_no_info(name).await.map_err(LogError::unavailable)?;
-        Ok(Self { stream, name: name.to_owned() })
+        let reader = Self { stream, name: name.to_owned(), bounds: Arc::default() };
+        reader.ask_bounds().await?;
+        Ok(reader)
     }
 
-    /// Passes each message after `end` to `visit`, with its sequence, up to the one that was the last at the call. Returns the new end; an answer about the
-    /// last message may be out of date, so that more may follow.
+    /// Passes each message after `end` to `visit`, with its sequence, up to the one that was the last at the call, or until `visit` breaks. Returns the new end; an
+    /// answer about the last message may be out of date, so that more may follow.
     ///
     /// # Errors
     /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`]: messages before the failure have been visited.
-    pub async fn read(&self, end: LogEnd, visit: &mut (dyn FnMut(u64, Message) + Send)) -> Result<LogEnd, LogError> {
-        let info = self.stream.get_info().await.map_err(LogError::unavailable)?;
-        if info.state.first_sequence > end.sequence + 1 {
-            return Err(self.missing(end.sequence + 1, info.state.first_sequence));
+    pub async fn read(&self, end: LogEnd, visit: &mut impl FnMut(u64, Message) -> ControlFlow<()>) -> Result<LogEnd, LogError> {
+        let (first, last) = self.ask_bounds().await?;
+        if first > end.sequence + 1 {
+            return Err(self.missing(end.sequence + 1, first));
         }
         let (mut end, mut fruitless) = (end, 0);
-        while end.sequence < info.state.last_sequence {
+        while end.sequence < last {
             let before = end.sequence;
-            match self.read_some(&mut end, info.state.last_sequence, visit).await {
-                Ok(()) => {}
+            match self.read_some(&mut end, last, visit).await {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(end),
                 // A broker went away, or a consumer passed over messages: another one is asked, from here on.
                 Err(LogError::Unavailable(reason)) if fruitless < MAX_FRUITLESS => {
                     tracing::info!(stream = self.name, reason, "reading on")
@@ -71,7 +85,12 @@ impl LogReader {
     }
 
     /// Reads on with a consumer of its own, until that delivers nothing more.
-    async fn read_some(&self, end: &mut LogEnd, last: u64, visit: &mut (dyn FnMut(u64, Message) + Send)) -> Result<(), LogError> {
+    async fn read_some(
+        &self,
+        end: &mut LogEnd,
+        last: u64,
+        visit: &mut impl FnMut(u64, Message) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, LogError> {
         let consumer = self.consumer(end.sequence + 1).await?;
         loop {
             let fetch = consumer.fetch().max_messages(FETCHED_MESSAGES).max_bytes(FETCHED_BYTES).expires(NEXT_TIMEOUT);
@@ -85,10 +104,13 @@ impl LogReader {
                 if sequence != end.sequence + 1 {
                     return Err(LogError::Unavailable(format!("message {sequence} came instead of {}", end.sequence + 1)));
                 }
-                self.take(end, sequence, &message.payload, visit)?;
+                let message = self.take(end, sequence, &message.payload)?;
+                if visit(sequence, message).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
             if end.sequence >= last || end.sequence == before {
-                return Ok(());
+                return Ok(ControlFlow::Continue(()));
             }
         }
     }
@@ -105,14 +127,8 @@ impl LogReader {
         self.stream.create_consumer(config).await.map_err(LogError::unavailable)
     }
 
-    /// Decodes the message that follows `end`, and passes it on.
-    fn take(
-        &self,
-        end: &mut LogEnd,
-        sequence: u64,
-        bytes: &[u8],
-        visit: &mut (dyn FnMut(u64, Message) + Send),
-    ) -> Result<(), LogError> {
+    /// Decodes the message that follows `end`, which it is then.
+    fn take(&self, end: &mut LogEnd, sequence: u64, bytes: &[u8]) -> Result<Message, LogError> {
         let broken = |reason| LogError::Broken { stream: self.name.clone(), sequence, reason };
         let (message, chain) = Message::decode(bytes, end.chain).map_err(broken)?;
         // Who writes with an epoch that is over has not read its end.
@@ -120,8 +136,40 @@ impl LogReader {
             return Err(broken(super::MessageError::Unchained));
         }
         *end = LogEnd { sequence, chain, epoch: message.epoch };
-        visit(sequence, message);
-        Ok(())
+        Ok(message)
+    }
+
+    /// Returns the end up to the message with this sequence, as that message says. It is not compared with the messages before.
+    ///
+    /// # Errors
+    /// [`LogError::Missing`], [`LogError::Broken`] and [`LogError::Unavailable`].
+    pub async fn end_at(&self, sequence: u64) -> Result<LogEnd, LogError> {
+        if sequence == 0 {
+            return Ok(LogEnd::default());
+        }
+        let Some(bytes) = self.get(sequence).await? else { return Err(self.missing(sequence, sequence + 1)) };
+        match (Message::claimed_epoch(&bytes), Chain::claimed(&bytes)) {
+            (Some(epoch), Some(chain)) => Ok(LogEnd { sequence, chain, epoch }),
+            _ => Err(LogError::Broken { stream: self.name.clone(), sequence, reason: super::MessageError::Damaged }),
+        }
+    }
+
+    /// Returns the sequences of the first and the last message, as far as they are known. Without any, the last one is one less.
+    pub(super) fn bounds(&self) -> (u64, u64) {
+        (self.bounds.first.load(Ordering::Acquire), self.bounds.last.load(Ordering::Acquire))
+    }
+
+    /// Asks for the bounds. The answer may be out of date.
+    async fn ask_bounds(&self) -> Result<(u64, u64), LogError> {
+        let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;
+        self.bounds.first.fetch_max(state.first_sequence.max(1), Ordering::AcqRel);
+        self.recorded(state.last_sequence);
+        Ok(self.bounds())
+    }
+
+    /// Notes that there is a message with this sequence.
+    pub(super) fn recorded(&self, sequence: u64) {
+        self.bounds.last.fetch_max(sequence, Ordering::AcqRel);
     }
 
     /// Returns the bytes of one message; `None` if the leader has none with this sequence.

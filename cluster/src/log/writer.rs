@@ -1,5 +1,6 @@
 //! Writing to the log of a partition.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
@@ -53,12 +54,16 @@ impl LogWriter {
         name: &StreamName,
         epoch: u64,
         end: LogEnd,
-        visit: &mut (dyn FnMut(u64, Message) + Send),
+        visit: &mut impl FnMut(u64, Message),
     ) -> Result<Self, LogError> {
         let reader = LogReader::open(connection, &name.stream).await?;
         let mut writer = Self { connection: connection.clone(), reader, subject: name.subject.clone(), epoch, end };
         loop {
-            writer.end = writer.reader.read(writer.end, visit).await?;
+            let mut visit_all = |sequence, message| {
+                visit(sequence, message);
+                ControlFlow::Continue(())
+            };
+            writer.end = writer.reader.read(writer.end, &mut visit_all).await?;
             if writer.end.epoch >= epoch {
                 return Err(LogError::Fenced { by: writer.end.epoch });
             }
@@ -85,6 +90,12 @@ impl LogWriter {
         }
     }
 
+    /// Returns a reader that knows what this writer has recorded.
+    #[must_use]
+    pub fn reader(&self) -> LogReader {
+        self.reader.clone()
+    }
+
     async fn record(&mut self, content: Content) -> Result<u64, LogError> {
         let (bytes, chain) = Message { epoch: self.epoch, content }.encode(self.end.chain)?;
         let limit = self.connection.client.max_payload().saturating_sub(ENVELOPE_BYTES);
@@ -93,6 +104,7 @@ impl LogWriter {
         }
         let sequence = self.send(bytes.into()).await?;
         self.end = LogEnd { sequence, chain, epoch: self.epoch };
+        self.reader.recorded(sequence);
         Ok(sequence)
     }
 

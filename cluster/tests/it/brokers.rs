@@ -134,16 +134,17 @@ impl Brokers {
     async fn ready(&self) {
         let began = Instant::now();
         let name = StreamName { stream: "READY".to_owned(), subject: "ready".to_owned() };
+        let mut last = None;
         while began.elapsed() < READY {
-            if let Ok(connection) = Connection::open(&self.addresses(), &Credentials::None).await
-                && name.create(&connection, self.brokers.len(), -1).await.is_ok()
-            {
-                name.delete(&connection).await.unwrap();
-                return;
+            if let Ok(connection) = Connection::open(&self.addresses(), &Credentials::None).await {
+                match name.create(&connection, self.brokers.len(), -1).await {
+                    Ok(()) => return name.delete(&connection).await.unwrap(),
+                    Err(error) => last = Some(error),
+                }
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("the brokers are not ready: {}", self.logs());
+        panic!("the brokers are not ready: {last:?}: {}", self.logs());
     }
 
     fn logs(&self) -> String {
@@ -158,9 +159,12 @@ impl Drop for Brokers {
     }
 }
 
-/// Returns ports that are free now.
+/// Returns ports that are free now, below those that the kernel gives to connections.
 pub(crate) fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let mut listeners: Vec<TcpListener> = Vec::new();
+    while listeners.len() < count {
+        listeners.extend(TcpListener::bind(("127.0.0.1", fastrand::u16(10_000..32_000))));
+    }
     listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
 

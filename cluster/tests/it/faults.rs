@@ -1,5 +1,6 @@
 //! The log while brokers are killed and owners change.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,6 +9,9 @@ use headcount_cluster::log::{Content, Entry, LogEnd, LogError, LogReader, LogWri
 use headcount_cluster::{Connection, StreamName};
 
 use crate::brokers::Brokers;
+
+/// How long the last message of an owner may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn entries(number: u64) -> Vec<Entry> {
     vec![Entry { count: 1, payload: number.to_le_bytes().to_vec() }]
@@ -26,7 +30,11 @@ async fn read_all(connection: &Connection, name: &StreamName) -> Vec<Message> {
     let reader = LogReader::open(connection, &name.stream).await.unwrap();
     loop {
         let mut found = Vec::new();
-        match reader.read(LogEnd::default(), &mut |_, message| found.push(message)).await {
+        let mut visit = |_, message| {
+            found.push(message);
+            ControlFlow::Continue(())
+        };
+        match reader.read(LogEnd::default(), &mut visit).await {
             Ok(_) => return found,
             Err(LogError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(200)).await,
             Err(error) => panic!("{error}"),
@@ -67,7 +75,7 @@ async fn events_are_recorded_once_while_brokers_are_killed() {
     (0..3).for_each(|place| brokers.restart(place));
     tokio::time::sleep(Duration::from_secs(6)).await;
     stop.store(true, Ordering::Relaxed);
-    let recorded = tokio::time::timeout(Duration::from_secs(60), writing).await.unwrap().unwrap();
+    let recorded = tokio::time::timeout(PATIENCE, writing).await.unwrap().unwrap();
     assert!(recorded > 100, "only {recorded} were recorded");
     let found = numbers(&read_all(&connection, &name).await);
     assert_eq!(found, (0..recorded).collect::<Vec<_>>());
@@ -96,7 +104,7 @@ async fn owners_that_follow_one_another_lose_nothing() {
             owner => owner.unwrap(),
         };
         if let Some(former) = writing.take() {
-            acknowledged.extend(former.await.unwrap());
+            acknowledged.extend(tokio::time::timeout(PATIENCE, former).await.unwrap().unwrap());
         }
         assert_eq!(numbers(&before), acknowledged, "epoch {epoch}");
         writing = Some(tokio::spawn(async move {
@@ -115,7 +123,7 @@ async fn owners_that_follow_one_another_lose_nothing() {
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     let last = LogWriter::take_over(&connection, &name, 99, LogEnd::default(), &mut |_, _| {}).await.unwrap();
-    acknowledged.extend(writing.take().unwrap().await.unwrap());
+    acknowledged.extend(tokio::time::timeout(PATIENCE, writing.take().unwrap()).await.unwrap().unwrap());
     drop(last);
     assert!(acknowledged.len() > 100, "only {} were recorded", acknowledged.len());
     assert_eq!(numbers(&read_all(&connection, &name).await), acknowledged);

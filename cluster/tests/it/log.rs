@@ -1,5 +1,7 @@
 //! The log of one broker: what is read, and what is refused.
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 use headcount_cluster::StreamName;
 use headcount_cluster::log::{Content, Entry, LogEnd, LogError, LogReader, LogWriter, Message, MessageError};
@@ -17,7 +19,12 @@ async fn owner(brokers: &Brokers, name: &StreamName, epoch: u64) -> Result<LogWr
 /// Reads everything after `end`, in order.
 async fn read(brokers: &Brokers, name: &StreamName, end: LogEnd) -> Result<(Vec<(u64, Message)>, LogEnd), LogError> {
     let (mut found, reader) = (Vec::new(), LogReader::open(&brokers.connect().await, &name.stream).await?);
-    let end = reader.read(end, &mut |sequence, message| found.push((sequence, message))).await?;
+    let end = reader
+        .read(end, &mut |sequence, message| {
+            found.push((sequence, message));
+            ControlFlow::Continue(())
+        })
+        .await?;
     Ok((found, end))
 }
 

@@ -4,5 +4,7 @@
 
 mod brokers;
 mod check;
+mod commit;
 mod faults;
+mod lease;
 mod log;

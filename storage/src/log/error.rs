@@ -53,6 +53,14 @@ pub enum LogError {
         /// First position of the segment that was to be read next.
         segment: Position,
     },
+    /// The log is on other machines, which recorded nothing, or can't be read.
+    #[error("{source}")]
+    Remote {
+        /// What kind of failure it is.
+        kind: RemoteFailure,
+        /// The failure.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Any other failure of the file system, before anything was recorded.
     #[error("could not {doing} {}: {source}", path.display())]
     Io {
@@ -63,6 +71,19 @@ pub enum LogError {
         /// The error of the operating system.
         source: io::Error,
     },
+}
+
+/// A kind of failure of a log on other machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteFailure {
+    /// There is no room. A later append succeeds once there is.
+    Full,
+    /// They don't have what was recorded.
+    Damaged,
+    /// They don't answer, or this machine may not write any more.
+    Unavailable,
+    /// What was to be appended does not fit.
+    TooLarge,
 }
 
 /// A kind of damage.

@@ -43,7 +43,7 @@ mod tests;
 mod writer;
 
 pub use commit::{Commit, Committed, Outcome, Refused};
-pub use error::{Damage, LogError};
+pub use error::{Damage, LogError, RemoteFailure};
 #[cfg(feature = "fault-injection")]
 pub use group::Fault;
 pub use group::{GroupCommit, GroupOptions};

@@ -1,0 +1,196 @@
+//! How many events brokers record, by the same code as a cluster.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use headcount_storage::log::{Commit as _, Outcome, ReadLog as _, Record};
+use serde::Serialize;
+use tokio::runtime::Handle;
+
+use crate::connection::{ConnectError, Connection, Credentials};
+use crate::log::{LogEnd, LogError, LogWriter, StreamCommit, StreamLog};
+use crate::stream::StreamName;
+
+/// Brokers reserve what a stream may have at most, so that many large ones would not fit.
+const UNLIMITED: i64 = -1;
+/// How long the last outcomes may take.
+const LAST_OUTCOMES: Duration = Duration::from_secs(60);
+
+/// What to record.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The addresses of all brokers.
+    pub brokers: Vec<String>,
+    /// What they are shown.
+    pub credentials: Credentials,
+    /// On how many brokers a message is kept.
+    pub replicas: usize,
+    /// The number of partitions, each a stream.
+    pub partitions: u16,
+    /// How many submissions of a partition are under way at once.
+    pub in_flight: usize,
+    /// The number of events of a submission.
+    pub batch: u32,
+    /// The encoded size of an event, in bytes.
+    pub event_bytes: usize,
+    /// How long to record.
+    pub duration: Duration,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// The events that were recorded, and read again.
+    pub events: u64,
+    /// The time from the first submission to the last outcome, in seconds.
+    pub seconds: f64,
+    /// Events a second.
+    pub events_per_second: f64,
+    /// The median time from a submission to its outcome, in milliseconds.
+    pub p50_ms: f64,
+    /// Its 99th percentile, in milliseconds.
+    pub p99_ms: f64,
+    /// The time that it took to read all events, in seconds.
+    pub read_seconds: f64,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The brokers can't be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A stream can't be created, or taken over.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// Events can't be recorded or read.
+    #[error("{0}")]
+    Storage(String),
+    /// What was read is not what was recorded.
+    #[error("{found} events were read where {recorded} were recorded")]
+    Differs {
+        /// The number of events that were read.
+        found: u64,
+        /// The number of events that were recorded.
+        recorded: u64,
+    },
+}
+
+/// A submission under way: its partition, and when it was submitted.
+type Ticket = (u16, Instant);
+
+/// Records events in streams of their own for a while, reads them, and deletes the streams. Must not be called by a task of the runtime.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn measure(runtime: &Handle, options: &Options) -> Result<Measured, BenchError> {
+    let connection = runtime.block_on(Connection::open(&options.brokers, &options.credentials))?;
+    let nonce = fastrand::u64(..);
+    let name = |partition: u16| StreamName {
+        stream: format!("HC_BENCH_{nonce:016x}_{partition}"),
+        subject: format!("hc_bench.{nonce:016x}.{partition}"),
+    };
+    let names: Vec<StreamName> = (0..options.partitions).map(name).collect();
+    let (mut created, mut result) = (0, Ok(()));
+    while created < names.len() && result.is_ok() {
+        result = runtime.block_on(names[created].create(&connection, options.replicas, UNLIMITED));
+        created += usize::from(result.is_ok());
+    }
+    let measured = result.map_err(BenchError::from).and_then(|()| record_and_read(runtime, &connection, &names, options));
+    for name in &names[..created] {
+        if let Err(error) = runtime.block_on(name.delete(&connection)) {
+            tracing::warn!(stream = name.stream, %error, "a stream of the benchmark can't be deleted");
+        }
+    }
+    measured
+}
+
+fn record_and_read(
+    runtime: &Handle,
+    connection: &Connection,
+    names: &[StreamName],
+    options: &Options,
+) -> Result<Measured, BenchError> {
+    let (mut owned, mut readers) = (Vec::new(), BTreeMap::new());
+    for (partition, name) in (0..).zip(names) {
+        let writer = runtime.block_on(LogWriter::take_over(connection, name, 1, LogEnd::default(), &mut |_, _| {}))?;
+        readers.insert(partition, writer.reader());
+        owned.push((partition, writer));
+    }
+    let (outcomes, received) = channel();
+    let commit = StreamCommit::start(runtime, owned, move |some| drop(outcomes.send(some)));
+    let recorded = record(&commit, &received, options);
+    commit.close();
+    let (events, seconds, times) = recorded?;
+    let (began, mut found) = (Instant::now(), 0);
+    let mut count = |record: Record<'_>| {
+        found += u64::from(record.count);
+        ControlFlow::Continue(())
+    };
+    StreamLog::new(runtime.clone(), readers).read(&|_| Some(0), &mut count).map_err(storage)?;
+    if found != events {
+        return Err(BenchError::Differs { found, recorded: events });
+    }
+    let at = |quantile| times.value_at_quantile(quantile) as f64 / 1000.0;
+    let events_per_second = events as f64 / seconds;
+    Ok(Measured {
+        events,
+        seconds,
+        events_per_second,
+        p50_ms: at(0.5),
+        p99_ms: at(0.99),
+        read_seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Submits events as long as it is time, each submission when another one has its outcome. Returns the number of recorded events, the time and the times of submissions.
+fn record(
+    commit: &StreamCommit<Ticket>,
+    outcomes: &Receiver<Vec<Outcome<Ticket>>>,
+    options: &Options,
+) -> Result<(u64, f64, Histogram<u64>), BenchError> {
+    let mut times = Histogram::<u64>::new_with_bounds(1, LAST_OUTCOMES.as_micros() as u64, 3).map_err(storage)?;
+    let (began, mut events, mut waiting) = (Instant::now(), 0, 0usize);
+    let submit = |partition: u16| {
+        let submitted = commit.submit(partition, options.batch, payload(options), (partition, Instant::now()));
+        submitted.map_err(|_| BenchError::Storage("a partition takes nothing".to_owned()))
+    };
+    for partition in (0..options.partitions).cycle().take(usize::from(options.partitions) * options.in_flight) {
+        submit(partition)?;
+        waiting += 1;
+    }
+    while waiting > 0 {
+        for outcome in outcomes.recv_timeout(LAST_OUTCOMES).map_err(storage)? {
+            waiting -= 1;
+            let (partition, submitted) = match outcome {
+                Outcome::Committed(committed) => {
+                    events += u64::from(committed.count);
+                    committed.ticket
+                }
+                Outcome::Refused(refused) => return Err(storage(&*refused.reason)),
+                Outcome::Undecided(_) => return Err(BenchError::Storage("whether events were recorded is not known".to_owned())),
+            };
+            times.saturating_record(u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX));
+            if began.elapsed() < options.duration {
+                submit(partition)?;
+                waiting += 1;
+            }
+        }
+    }
+    Ok((events, began.elapsed().as_secs_f64(), times))
+}
+
+/// Returns the payload of a submission, which hardly compresses.
+fn payload(options: &Options) -> Vec<u8> {
+    let bytes = options.batch as usize * options.event_bytes;
+    let mut payload = vec![b'a'; bytes];
+    payload.iter_mut().step_by(3).for_each(|byte| *byte = fastrand::u8(..));
+    payload
+}
+
+fn storage(error: impl std::fmt::Display) -> BenchError {
+    BenchError::Storage(error.to_string())
+}

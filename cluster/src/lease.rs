@@ -1,0 +1,272 @@
+//! Leases: who owns a partition, and until when.
+//!
+//! A lease is a key of a bucket, changed by compare-and-set only. Its holder renews it, and acts as the owner until [`Timing::held`] after it *sent* its last
+//! renewal that was confirmed. Another node takes it once it has seen one revision unchanged for [`Timing::taken_after`], which is longer. Both measure with their own
+//! clock, which also runs while the machine sleeps; no two clocks are compared. An outdated answer of a broker only makes a compare-and-set fail.
+//!
+//! A lease alone keeps no former owner from writing: its epoch does, which begins with a message in the log ([`crate::log`]).
+
+use std::time::Duration;
+
+use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
+use serde::{Deserialize, Serialize};
+
+use crate::connection::Connection;
+
+/// How long leases last.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// How long a holder acts as the owner after it sent its last confirmed renewal.
+    pub held: Duration,
+    /// How long another node must have seen one revision before it takes the lease; longer than `held`, by as much as clocks may differ in that time.
+    pub taken_after: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { held: Duration::from_secs(10), taken_after: Duration::from_secs(12) }
+    }
+}
+
+/// Who takes leases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The name of the node. A process that has it also has the lock of the node's data directory, so that there is one at most.
+    pub node: String,
+    /// The id of this start of its machine. Of one start, no other process of the node is left.
+    pub boot: String,
+}
+
+/// The value of a lease's key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    node: String,
+    boot: String,
+    /// Tells one taking of the lease from another one.
+    nonce: u64,
+    /// Whether its holder gave it up.
+    released: bool,
+}
+
+/// Why a lease could not be taken, renewed or released.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// Another node has taken it.
+    #[error("another node has taken the lease {0}")]
+    Lost(String),
+    /// The value is not one of a lease.
+    #[error("the lease {key} can't be read: {reason}")]
+    Unreadable {
+        /// The key.
+        key: String,
+        /// Why.
+        reason: String,
+    },
+    /// The brokers do not answer; a change may or may not have been made.
+    #[error("the brokers can't answer: {0}")]
+    Unavailable(String),
+}
+
+/// The bucket with all leases.
+#[derive(Debug, Clone)]
+pub struct Leases {
+    store: Store,
+    timing: Timing,
+}
+
+impl Leases {
+    /// Creates a bucket, on `replicas` brokers.
+    ///
+    /// # Errors
+    /// [`LeaseError::Unavailable`].
+    pub async fn create(connection: &Connection, bucket: &str, replicas: usize, timing: Timing) -> Result<Self, LeaseError> {
+        let config = Config {
+            bucket: bucket.to_owned(),
+            history: 1,
+            storage: StorageType::File,
+            num_replicas: replicas,
+            ..Config::default()
+        };
+        let store = connection.context.create_key_value(config).await.map_err(unavailable)?;
+        Ok(Self { store, timing })
+    }
+
+    /// Deletes the bucket.
+    ///
+    /// # Errors
+    /// [`LeaseError::Unavailable`].
+    pub async fn delete(connection: &Connection, bucket: &str) -> Result<(), LeaseError> {
+        connection.context.delete_key_value(bucket).await.map(drop).map_err(unavailable)
+    }
+
+    /// Returns a candidate for the lease `key`, which has seen nothing yet.
+    #[must_use]
+    pub fn candidate(&self, key: &str, holder: Holder) -> Candidate {
+        Candidate { leases: self.clone(), key: key.to_owned(), holder, seen: None }
+    }
+
+    /// Returns the value of a key and its revision; `None` if there is none.
+    async fn read(&self, key: &str) -> Result<Option<(Record, u64)>, LeaseError> {
+        // From the leader, whose answer is seldom out of date.
+        let subject = format!("{}{key}", self.store.prefix);
+        let message = match self.store.stream.get_last_raw_message_by_subject(&subject).await {
+            Ok(message) => message,
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
+            Err(error) => return Err(unavailable(error)),
+        };
+        let record = serde_json::from_slice(&message.payload);
+        let record = record.map_err(|error| LeaseError::Unreadable { key: key.to_owned(), reason: error.to_string() })?;
+        Ok(Some((record, message.sequence)))
+    }
+
+    /// Changes a key whose revision is `revision`, 0 if there is none. Returns the new revision; `None` if it was another one.
+    async fn change(&self, key: &str, record: &Record, revision: u64) -> Result<Option<u64>, LeaseError> {
+        let value = serde_json::to_vec(record).map_err(unavailable)?;
+        match self.store.update(key, value.into(), revision).await {
+            Ok(revision) => Ok(Some(revision)),
+            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+}
+
+/// A node that wants a lease.
+#[derive(Debug)]
+pub struct Candidate {
+    leases: Leases,
+    key: String,
+    holder: Holder,
+    /// The last revision that it saw, and when it saw it first.
+    seen: Option<(u64, Duration)>,
+}
+
+impl Candidate {
+    /// Takes the lease if it is free: if nobody has it, its holder gave it up, an earlier process of this node had it, or its holder has not renewed it for
+    /// long enough, as far as calls of this function have seen. `None`: it is held. This process must not have it.
+    ///
+    /// # Errors
+    /// [`LeaseError::Unreadable`] and [`LeaseError::Unavailable`].
+    pub async fn take(&mut self) -> Result<Option<Lease>, LeaseError> {
+        let found = self.leases.read(&self.key).await?;
+        let now = boot_time();
+        let revision = match &found {
+            None => 0,
+            Some((record, revision)) if self.is_free(record, *revision, now) => *revision,
+            Some(_) => return Ok(None),
+        };
+        let Holder { node, boot } = self.holder.clone();
+        let record = Record { node, boot, nonce: fastrand::u64(..), released: false };
+        let Some(epoch) = self.leases.change(&self.key, &record, revision).await? else { return Ok(None) };
+        let until = now + self.leases.timing.held;
+        Ok(Some(Lease {
+            leases: self.leases.clone(),
+            key: self.key.clone(),
+            record,
+            epoch,
+            revision: epoch,
+            until,
+            is_certain: true,
+        }))
+    }
+
+    fn is_free(&mut self, record: &Record, revision: u64, now: Duration) -> bool {
+        let since = match self.seen {
+            Some((seen, since)) if seen == revision => since,
+            _ => now,
+        };
+        self.seen = Some((revision, since));
+        let is_own = record.node == self.holder.node && record.boot == self.holder.boot;
+        record.released || is_own || now - since >= self.leases.timing.taken_after
+    }
+}
+
+/// A lease that is held.
+#[derive(Debug)]
+pub struct Lease {
+    leases: Leases,
+    key: String,
+    record: Record,
+    epoch: u64,
+    revision: u64,
+    until: Duration,
+    /// Whether no change is under way whose outcome is not known.
+    is_certain: bool,
+}
+
+impl Lease {
+    /// Returns the epoch, which is greater than that of all former holders.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether the holder may act as the owner.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        boot_time() < self.until
+    }
+
+    /// Prolongs the lease. To be called every fifth of [`Timing::held`], and again after [`LeaseError::Unavailable`].
+    ///
+    /// # Errors
+    /// [`LeaseError::Lost`]: it is no longer valid, whatever its time. [`LeaseError::Unavailable`]: it is valid until its time is over.
+    pub async fn renew(&mut self) -> Result<(), LeaseError> {
+        let sent = boot_time();
+        let renewed = self.change(false).await;
+        match &renewed {
+            Ok(()) => self.until = sent + self.leases.timing.held,
+            Err(LeaseError::Lost(_)) => self.until = Duration::ZERO,
+            Err(_) => {}
+        }
+        renewed
+    }
+
+    /// Gives the lease up, so that another node can take it at once.
+    ///
+    /// # Errors
+    /// [`LeaseError::Unavailable`]: others have to wait until its time is over. [`LeaseError::Lost`].
+    pub async fn release(mut self) -> Result<(), LeaseError> {
+        self.until = Duration::ZERO;
+        self.change(true).await
+    }
+
+    /// Changes the record to the same one, or to one that is released. Tries again if the record was changed by an earlier call that had no answer.
+    async fn change(&mut self, released: bool) -> Result<(), LeaseError> {
+        let record = Record { released, ..self.record.clone() };
+        for _ in 0..2 {
+            if !self.is_certain {
+                self.read().await?;
+            }
+            self.is_certain = false;
+            if let Some(revision) = self.leases.change(&self.key, &record, self.revision).await? {
+                (self.revision, self.is_certain) = (revision, true);
+                return Ok(());
+            }
+        }
+        Err(unavailable("the lease was changed meanwhile"))
+    }
+
+    /// Reads the revision, which is that of an earlier call without an answer, or the last known one.
+    async fn read(&mut self) -> Result<(), LeaseError> {
+        match self.leases.read(&self.key).await? {
+            Some((_, revision)) if revision < self.revision => Err(unavailable("an answer is out of date")),
+            None => Err(unavailable("an answer is out of date")),
+            Some((record, revision)) if record.nonce == self.record.nonce && !record.released => {
+                self.revision = revision;
+                Ok(())
+            }
+            Some(_) => Err(LeaseError::Lost(self.key.clone())),
+        }
+    }
+}
+
+fn unavailable(error: impl std::fmt::Display) -> LeaseError {
+    LeaseError::Unavailable(error.to_string())
+}
+
+/// The time since this machine was started, which also runs while it sleeps.
+fn boot_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

@@ -1,0 +1,149 @@
+//! Committing to several partitions, and reading them as one log.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use headcount_cluster::StreamName;
+use headcount_cluster::log::{LogEnd, LogReader, LogWriter, StreamCommit, StreamLog};
+use headcount_storage::log::{Commit as _, LogError, Outcome, Position, ReadLog as _, RemoteFailure};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::brokers::Brokers;
+
+const OUTCOME: Duration = Duration::from_secs(30);
+
+/// A runtime, a broker, and the streams of some partitions.
+struct Partitions {
+    brokers: Brokers,
+    names: Vec<StreamName>,
+    runtime: Runtime,
+}
+
+impl Partitions {
+    fn start(count: u16) -> Option<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let brokers = runtime.block_on(Brokers::start(1))?;
+        let names = (0..count).map(|partition| runtime.block_on(brokers.create(&format!("EV_{partition:03}"), -1))).collect();
+        Some(Self { brokers, names, runtime })
+    }
+
+    fn owner(&self, partition: u16, epoch: u64) -> LogWriter {
+        let name = &self.names[usize::from(partition)];
+        self.runtime.block_on(async {
+            LogWriter::take_over(&self.brokers.connect().await, name, epoch, LogEnd::default(), &mut |_, _| {}).await.unwrap()
+        })
+    }
+
+    /// Starts committing to all partitions.
+    fn commit(&self) -> (StreamCommit<u32>, BTreeMap<u16, LogReader>, Receiver<Outcome<u32>>) {
+        let owned: Vec<_> = (0..).zip(&self.names).map(|(partition, _)| (partition, self.owner(partition, 1))).collect();
+        let readers = owned.iter().map(|(partition, writer)| (*partition, writer.reader())).collect();
+        let (outcomes, received) = channel();
+        let sink = move |some: Vec<Outcome<u32>>| some.into_iter().for_each(|outcome| outcomes.send(outcome).unwrap());
+        (StreamCommit::start(self.runtime.handle(), owned, sink), readers, received)
+    }
+}
+
+fn payload(ticket: u32) -> Vec<u8> {
+    ticket.to_le_bytes().repeat(1 + ticket as usize % 40)
+}
+
+/// A record: its partition, first position, number of events and payload.
+type Found = (u16, Position, u32, Vec<u8>);
+
+fn read(log: &StreamLog, wanted: impl Fn(u16) -> Option<Position>, most: usize) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut visit = |record: headcount_storage::log::Record<'_>| {
+        found.push((record.partition, record.first, record.count, record.payload.to_vec()));
+        if found.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    log.read(&wanted, &mut visit).unwrap();
+    found
+}
+
+#[test]
+fn what_was_committed_is_read() {
+    let Some(partitions) = Partitions::start(3) else { return };
+    let (commit, readers, outcomes) = partitions.commit();
+    let log = StreamLog::new(partitions.runtime.handle().clone(), readers);
+    assert_eq!((log.first_position(0), log.last_position(0)), (8192, 16383));
+    assert_eq!(log.first_position(63) - 8192, log.last_position(63));
+    for ticket in 0..900 {
+        let partition = (ticket % 3) as u16;
+        commit.submit(partition, 1 + ticket % 7, payload(ticket), ticket).unwrap();
+    }
+    // Nobody owns it here.
+    assert_eq!(commit.submit(3, 1, payload(1), 7), Err(7));
+    commit.close();
+    assert_eq!(commit.submit(0, 1, payload(1), 8), Err(8));
+    // Everything that was submitted has its outcome, in order.
+    let mut committed: Vec<Found> = Vec::new();
+    let mut last_tickets = [None; 3];
+    for outcome in outcomes.try_iter() {
+        let Outcome::Committed(of) = outcome else { panic!("{outcome:?}") };
+        assert!(last_tickets[usize::from(of.partition)] < Some(of.ticket));
+        last_tickets[usize::from(of.partition)] = Some(of.ticket);
+        assert_eq!(of.count, 1 + of.ticket % 7);
+        committed.push((of.partition, of.first, of.count, payload(of.ticket)));
+    }
+    assert_eq!(committed.len(), 900);
+    committed.sort();
+    for pair in committed.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        assert!(pair[0].1 + u64::from(pair[0].2) <= pair[1].1, "positions overlap");
+    }
+    // Several were gathered in a message.
+    assert!(committed.iter().any(|(_, first, ..)| first % 8192 > 7));
+    assert_eq!(read(&log, |_| Some(0), usize::MAX), committed);
+    // After a position within a record, at its end, and of some partitions.
+    for (partition, first, count, _) in committed.iter().step_by(97) {
+        for after in [first - 1, *first, first + u64::from(*count) - 1] {
+            let wanted = |of| (of == *partition).then_some(after);
+            let rest = committed.iter().filter(|(of, first, count, _)| of == partition && first + u64::from(*count) - 1 > after);
+            assert_eq!(read(&log, wanted, usize::MAX), rest.cloned().collect::<Vec<_>>(), "after {after}");
+        }
+    }
+    assert_eq!(read(&log, |_| Some(0), 5), committed[..5]);
+    assert!(log.last_position(2) >= committed.last().unwrap().1);
+    assert_eq!(log.events_after(1, log.last_position(1)), 0);
+}
+
+#[test]
+fn what_can_not_be_recorded_is_refused_alone() {
+    let Some(partitions) = Partitions::start(1) else { return };
+    let (commit, _, outcomes) = partitions.commit();
+    // While the first one is sent, the others are gathered.
+    for (ticket, count) in [1, 2, 0, 3, 8193, 4, 0, 8192].into_iter().enumerate() {
+        commit.submit(0, count, payload(1), ticket as u32).unwrap();
+    }
+    commit.close();
+    let found: Vec<_> = outcomes
+        .try_iter()
+        .map(|outcome| match outcome {
+            Outcome::Committed(of) => (of.ticket, of.count),
+            Outcome::Refused(refused) => {
+                assert!(matches!(&*refused.reason, LogError::Remote { kind: RemoteFailure::TooLarge, .. }), "{refused:?}");
+                (refused.ticket, 0)
+            }
+            Outcome::Undecided(_) => panic!("undecided"),
+        })
+        .collect();
+    assert_eq!(found, [(0, 1), (1, 2), (2, 0), (3, 3), (4, 0), (5, 4), (6, 0), (7, 8192)]);
+}
+
+#[test]
+fn a_partition_that_another_owner_took_refuses_everything() {
+    let Some(partitions) = Partitions::start(2) else { return };
+    let (commit, _, outcomes) = partitions.commit();
+    let _other = partitions.owner(0, 2);
+    for ticket in 0..3 {
+        commit.submit(0, 1, payload(ticket), ticket).unwrap();
+        let Outcome::Refused(refused) = outcomes.recv_timeout(OUTCOME).unwrap() else { panic!("not refused") };
+        assert!(matches!(&*refused.reason, LogError::Remote { kind: RemoteFailure::Unavailable, .. }), "{refused:?}");
+    }
+    // The other partition goes on.
+    commit.submit(1, 1, payload(9), 9).unwrap();
+    assert!(matches!(outcomes.recv_timeout(OUTCOME).unwrap(), Outcome::Committed(of) if of.ticket == 9));
+    commit.close();
+}
