@@ -98,7 +98,7 @@ pub enum Problem {
         wanted: usize,
     },
     /// The brokers are not one cluster.
-    #[error("the brokers are of different clusters: {}", .0.join(", "))]
+    #[error("the brokers are not one cluster: {}", .0.join(", "))]
     Strangers(Vec<String>),
     /// The trial failed.
     #[error("the trial failed: {0}")]
@@ -137,7 +137,7 @@ async fn ask_monitors(monitors: &[String], brokers: &mut [Broker], problems: &mu
                 let of = brokers.iter_mut().filter(|broker| broker.id == storage.server_id);
                 of.for_each(|broker| broker.syncs_always = Some(storage.syncs_always()));
             }
-            Err(error) => problems.push(Problem::Monitor { address: address.clone(), error }),
+            Err(error) => problems.push(Problem::Monitor { address: without_credentials(address), error }),
         }
     }
 }
@@ -174,7 +174,8 @@ fn check_together(brokers: &[Broker], replicas: usize, problems: &mut Vec<Proble
         brokers.iter().map(|broker| broker.cluster.clone().unwrap_or_else(|| "none".to_owned())).collect();
     clusters.sort_unstable();
     clusters.dedup();
-    if clusters.len() > 1 {
+    let is_alone = brokers.iter().any(|broker| broker.cluster.is_none());
+    if clusters.len() > 1 || (different > 1 && is_alone) {
         problems.push(Problem::Strangers(clusters));
     }
 }

@@ -11,6 +11,9 @@ use async_nats::{Client, ConnectOptions};
 /// How long a connection may take to open, and a request to be answered.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How often a broker is asked whether it is there; after two questions without an answer, another one is.
+const PING: Duration = Duration::from_secs(1);
+
 /// What brokers are shown.
 #[derive(Debug, Clone, Default)]
 pub enum Credentials {
@@ -35,7 +38,11 @@ pub enum ConnectError {
 impl Credentials {
     /// Returns the options of a connection.
     pub(crate) async fn options(&self) -> Result<ConnectOptions, ConnectError> {
-        let options = ConnectOptions::new().name("headcount").connection_timeout(TIMEOUT).request_timeout(Some(TIMEOUT));
+        let options = ConnectOptions::new()
+            .name("headcount")
+            .connection_timeout(TIMEOUT)
+            .request_timeout(Some(TIMEOUT))
+            .ping_interval(PING);
         match self {
             Self::None => Ok(options),
             Self::File(path) => options.credentials_file(path).await.map_err(ConnectError::Credentials),

@@ -2,7 +2,8 @@
 //!
 //! A lease is a key of a bucket, changed by compare-and-set only. Its holder renews it, and acts as the owner until [`Timing::held`] after it *sent* its last
 //! renewal that was confirmed. Another node takes it once it has seen one revision unchanged for [`Timing::taken_after`], which is longer. Both measure with their own
-//! clock, which also runs while the machine sleeps; no two clocks are compared. An outdated answer of a broker only makes a compare-and-set fail.
+//! clock, which also runs while the machine sleeps, if not while a hypervisor halts it; no two clocks are compared. An outdated answer of a broker only makes a compare-and-set
+//! fail. The bucket must be kept: in a new one, epochs begin anew, and the log refuses those that it had.
 //!
 //! A lease alone keeps no former owner from writing: its epoch does, which begins with a message in the log ([`crate::log`]).
 
@@ -13,6 +14,9 @@ use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
+
+/// How long brokers may take to answer. A change without an answer may have been made.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long leases last.
 #[derive(Debug, Clone, Copy)]
@@ -32,9 +36,9 @@ impl Default for Timing {
 /// Who takes leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The name of the node. A process that has it also has the lock of the node's data directory, so that there is one at most.
+    /// The id of the node, which its data directory has. A process with that id has locked the directory, so that there is one at most.
     pub node: String,
-    /// The id of this start of its machine. Of one start, no other process of the node is left.
+    /// The boot id of its machine. Of two processes of a node with the same boot id, the earlier one has ended.
     pub boot: String,
 }
 
@@ -110,7 +114,7 @@ impl Leases {
     async fn read(&self, key: &str) -> Result<Option<(Record, u64)>, LeaseError> {
         // From the leader, whose answer is seldom out of date.
         let subject = format!("{}{key}", self.store.prefix);
-        let message = match self.store.stream.get_last_raw_message_by_subject(&subject).await {
+        let message = match in_time(self.store.stream.get_last_raw_message_by_subject(&subject)).await? {
             Ok(message) => message,
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
             Err(error) => return Err(unavailable(error)),
@@ -123,7 +127,7 @@ impl Leases {
     /// Changes a key whose revision is `revision`, 0 if there is none. Returns the new revision; `None` if it was another one.
     async fn change(&self, key: &str, record: &Record, revision: u64) -> Result<Option<u64>, LeaseError> {
         let value = serde_json::to_vec(record).map_err(unavailable)?;
-        match self.store.update(key, value.into(), revision).await {
+        match in_time(self.store.update(key, value.into(), revision)).await? {
             Ok(revision) => Ok(Some(revision)),
             Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
             Err(error) => Err(unavailable(error)),
@@ -207,7 +211,7 @@ impl Lease {
         boot_time() < self.until
     }
 
-    /// Prolongs the lease. To be called every fifth of [`Timing::held`], and again after [`LeaseError::Unavailable`].
+    /// Prolongs the lease. Call it five times per [`Timing::held`], also after [`LeaseError::Unavailable`].
     ///
     /// # Errors
     /// [`LeaseError::Lost`]: it is no longer valid, whatever its time. [`LeaseError::Unavailable`]: it is valid until its time is over.
@@ -259,6 +263,11 @@ impl Lease {
             Some(_) => Err(LeaseError::Lost(self.key.clone())),
         }
     }
+}
+
+/// Waits for an answer, for a small part of the time that leases are held.
+async fn in_time<T>(asked: impl Future<Output = T>) -> Result<T, LeaseError> {
+    tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(unavailable)
 }
 
 fn unavailable(error: impl std::fmt::Display) -> LeaseError {

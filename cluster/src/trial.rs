@@ -67,21 +67,21 @@ pub(crate) async fn run(connection: &Connection, replicas: usize, messages: u64)
     let nonce = fastrand::u64(..);
     let name = StreamName { stream: format!("HC_CHECK_{nonce:016x}"), subject: format!("hc_check.{nonce:016x}") };
     name.create(connection, replicas, MAX_BYTES).await.map_err(TrialError::Stream)?;
-    let result = tokio::time::timeout(TIMEOUT, with_leases(connection, &name, replicas, messages)).await;
+    let result = with_leases(connection, &name, replicas, messages).await;
     if let Err(error) = name.delete(connection).await {
         tracing::warn!(stream = name.stream, %error, "the stream of the trial can't be deleted");
     }
-    result.unwrap_or(Err(TrialError::Slow))
+    result
 }
 
 /// Does it with leases in a bucket that has the name of the stream.
 async fn with_leases(connection: &Connection, name: &StreamName, replicas: usize, messages: u64) -> Result<Trial, TrialError> {
     let leases = Leases::create(connection, &name.stream, replicas, Timing::default()).await?;
-    let result = owners(connection, name, &leases, messages).await;
+    let result = tokio::time::timeout(TIMEOUT, owners(connection, name, &leases, messages)).await;
     if let Err(error) = Leases::delete(connection, &name.stream).await {
         tracing::warn!(bucket = name.stream, %error, "the bucket of the trial can't be deleted");
     }
-    result
+    result.unwrap_or(Err(TrialError::Slow))
 }
 
 /// Takes the lease as a node whose turn it is.

@@ -13,9 +13,7 @@ pub enum VersionError {
     #[error("its version is {0:?}, which is not that of a release")]
     Unknown(String),
     /// It is too old, or has known defects.
-    #[error(
-        "its version is {0}: 2.10.27, 2.11.12, 2.12.8 and 2.14.4 are accepted, and later patches of each, and later versions"
-    )]
+    #[error("its version is {0}: 2.10.27, 2.11.12, 2.12.8 and 2.14.4 are accepted, later patches of each, and 2.15 and later")]
     Refused(String),
 }
 

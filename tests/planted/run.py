@@ -127,7 +127,7 @@ def make_copy(suite):
     for part in parts:
         # New times: cargo would take the copy for older than the build of the last planted bug.
         shutil.copytree(ROOT / part, tree / part, copy_function=shutil.copyfile)
-    for path in (tree / suite.crate / "tests").glob("*.rs"):
+    for path in (tree / suite.crate / "tests").rglob("*.rs"):
         # What a bug prevents is not waited for as long as what a loaded machine delays.
         path.write_text(path.read_text().replace("PATIENCE: Duration = Duration::from_secs(60)", "PATIENCE: Duration = Duration::from_secs(15)"))
     root = (ROOT / "Cargo.toml").read_text()

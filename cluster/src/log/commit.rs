@@ -1,20 +1,23 @@
 //! Committing events to the streams of partitions.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
-use headcount_storage::log::{Commit, Committed, Outcome, Position, Refused};
+use headcount_storage::log::{Commit, Committed, LogError as StorageError, Outcome, Position, Refused};
 use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::message::{Entry, MAX_EVENTS};
 use super::writer::LogWriter;
 use super::{LogError, position};
 
-/// How much is gathered in a message; a single submission may be larger.
-const MAX_GATHERED_BYTES: usize = 1 << 20;
+/// How long brokers may take for what waits when it is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A submission that waits.
 struct Submission<T> {
@@ -26,9 +29,11 @@ struct Submission<T> {
 /// Commits the events of the partitions that this machine owns. Each has a task, which records what waits as one message, one at a time.
 pub struct StreamCommit<T> {
     runtime: Handle,
-    /// By partition. Taken when closed, so that nothing can be submitted that nobody would read.
+    /// By partition. Taken when closed, so that later submissions are refused.
     queues: RwLock<Option<HashMap<u16, UnboundedSender<Submission<T>>>>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+    /// Has the tasks give up what brokers don't confirm.
+    stop: watch::Sender<bool>,
 }
 
 impl<T: Send + 'static> StreamCommit<T> {
@@ -38,14 +43,16 @@ impl<T: Send + 'static> StreamCommit<T> {
     where
         S: Fn(Vec<Outcome<T>>) + Send + Sync + 'static,
     {
-        let (sink, mut queues, mut tasks) = (Arc::new(sink), HashMap::new(), Vec::new());
+        let (sink, stop) = (Arc::new(sink), watch::Sender::new(false));
+        let (mut queues, mut tasks) = (HashMap::new(), Vec::new());
         for (partition, writer) in owned {
             let (queue, waiting) = unbounded_channel();
             queues.insert(partition, queue);
-            let committer = Committer { partition, writer, ended: None };
-            tasks.push(runtime.spawn(committer.run(waiting, Arc::clone(&sink))));
+            let outcomes = Outcomes { waiting, carried: None, under_way: Vec::new(), sink: Arc::clone(&sink) };
+            let committer = Committer { partition, writer, ended: None, stop: stop.subscribe() };
+            tasks.push(runtime.spawn(committer.run(outcomes)));
         }
-        Self { runtime: runtime.clone(), queues: RwLock::new(Some(queues)), tasks: Mutex::new(tasks) }
+        Self { runtime: runtime.clone(), queues: RwLock::new(Some(queues)), tasks: Mutex::new(tasks), stop }
     }
 }
 
@@ -62,14 +69,29 @@ impl<T: Send + 'static> Commit<T> for StreamCommit<T> {
     /// A stream has no segments.
     fn end_segment(&self, _: Position) {}
 
-    /// Must not be called by a task of the runtime.
+    /// What brokers don't confirm within ten seconds is undecided, and what waits behind it is refused. Must not be called by a task of the runtime.
     fn close(&self) {
         drop(self.queues.write().take());
-        for task in std::mem::take(&mut *self.tasks.lock()) {
-            if let Err(error) = self.runtime.block_on(task) {
-                tracing::error!(%error, "a partition's commit task panicked");
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        self.runtime.block_on(async {
+            let stop_later = async {
+                tokio::time::sleep(CLOSE_TIMEOUT).await;
+                self.stop.send_replace(true);
+            };
+            let all = async {
+                for task in tasks {
+                    if let Err(error) = task.await {
+                        tracing::error!(%error, "a partition's commit task ended early");
+                    }
+                }
+            };
+            tokio::pin!(stop_later, all);
+            tokio::select! {
+                () = &mut all => return,
+                () = &mut stop_later => {}
             }
-        }
+            all.await;
+        });
     }
 }
 
@@ -79,88 +101,127 @@ impl<T> std::fmt::Debug for StreamCommit<T> {
     }
 }
 
+/// The queue of a partition. Whatever ends its task, each submission has its outcome.
+struct Outcomes<T, S: Fn(Vec<Outcome<T>>)> {
+    waiting: UnboundedReceiver<Submission<T>>,
+    /// The submission that did not fit the last batch.
+    carried: Option<Submission<T>>,
+    /// The tickets of a message under way, with their numbers of events.
+    under_way: Vec<(u32, T)>,
+    sink: Arc<S>,
+}
+
+impl<T, S: Fn(Vec<Outcome<T>>)> Outcomes<T, S> {
+    /// Waits for submissions, and takes as many as have `most` bytes together, or one that has more. Returns their entries; `None` if the queue is closed, and was
+    /// read to its end.
+    async fn gather(&mut self, most: usize) -> Option<Vec<Entry>> {
+        let first = match self.carried.take() {
+            Some(first) => first,
+            None => self.waiting.recv().await?,
+        };
+        let (mut events, mut bytes) = (u64::from(first.count), first.payload.len());
+        let mut entries = vec![self.begin(first)];
+        while let Ok(next) = self.waiting.try_recv() {
+            events += u64::from(next.count);
+            bytes += next.payload.len();
+            if events > u64::from(MAX_EVENTS) || bytes > most {
+                self.carried = Some(next);
+                break;
+            }
+            entries.push(self.begin(next));
+        }
+        Some(entries)
+    }
+
+    fn begin(&mut self, submission: Submission<T>) -> Entry {
+        let Submission { count, payload, ticket } = submission;
+        self.under_way.push((count, ticket));
+        Entry { count, payload }
+    }
+
+    /// Hands out the outcomes of the first `count` submissions under way.
+    fn report(&mut self, count: usize, outcome: impl FnMut((u32, T)) -> Outcome<T>) {
+        let outcomes = self.under_way.drain(..count).map(outcome).collect();
+        (self.sink)(outcomes);
+    }
+}
+
+impl<T, S: Fn(Vec<Outcome<T>>)> Drop for Outcomes<T, S> {
+    fn drop(&mut self) {
+        self.waiting.close();
+        let mut outcomes: Vec<_> = self.under_way.drain(..).map(|(_, ticket)| Outcome::Undecided(ticket)).collect();
+        let reason = Arc::new(LogError::unavailable("the partition is no longer written").into());
+        let refused =
+            |submission: Submission<T>| Outcome::Refused(Refused { reason: Arc::clone(&reason), ticket: submission.ticket });
+        outcomes.extend(self.carried.take().map(refused));
+        while let Ok(submission) = self.waiting.try_recv() {
+            outcomes.push(refused(submission));
+        }
+        if !outcomes.is_empty() && catch_unwind(AssertUnwindSafe(|| (self.sink)(outcomes))).is_err() {
+            tracing::error!("outcomes could not be handed out");
+        }
+    }
+}
+
 /// The owner of one partition.
 struct Committer {
     partition: u16,
     writer: LogWriter,
     /// Why nothing can be written any more.
-    ended: Option<Arc<headcount_storage::log::LogError>>,
+    ended: Option<Arc<StorageError>>,
+    stop: watch::Receiver<bool>,
 }
 
 impl Committer {
-    /// Commits until the queue is closed.
-    async fn run<T>(mut self, mut waiting: UnboundedReceiver<Submission<T>>, sink: Arc<impl Fn(Vec<Outcome<T>>)>) {
-        let mut carried = None;
-        loop {
-            // After the queue is closed, `recv` still returns what is in it.
-            let first = match carried.take() {
-                Some(first) => first,
-                None => match waiting.recv().await {
-                    Some(first) => first,
-                    None => return,
-                },
-            };
-            let batch;
-            (batch, carried) = gather(first, &mut waiting);
-            sink(self.commit(batch).await);
-        }
-    }
-
-    /// Records a batch as one message. Returns the outcomes.
-    async fn commit<T>(&mut self, batch: Vec<Submission<T>>) -> Vec<Outcome<T>> {
-        let (mut entries, mut tickets) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-        for Submission { count, payload, ticket } in batch {
-            entries.push(Entry { count, payload });
-            tickets.push((count, ticket));
-        }
-        if let Some(reason) = &self.ended {
-            return refused(tickets, reason);
-        }
-        match self.writer.append(entries).await {
-            Ok(sequence) => self.committed(tickets, sequence),
-            Err(error) => {
-                let ends = matches!(error, LogError::Fenced { .. } | LogError::Broken { .. });
-                let reason = Arc::new(error.into());
-                if ends {
-                    tracing::warn!(partition = self.partition, %reason, "this machine no longer writes the partition");
-                    self.ended = Some(Arc::clone(&reason));
+    /// Commits until the queue is closed and empty, or it has to stop.
+    async fn run<T, S: Fn(Vec<Outcome<T>>)>(mut self, mut outcomes: Outcomes<T, S>) {
+        while let Some(entries) = outcomes.gather(self.writer.gathered_bytes()).await {
+            // What can't be recorded is refused alone.
+            let is_refused = entries.iter().any(|entry| entry.count == 0);
+            let batches = if is_refused { entries.into_iter().map(|entry| vec![entry]).collect() } else { vec![entries] };
+            for batch in batches {
+                if self.commit(&mut outcomes, batch).await.is_none() {
+                    return;
                 }
-                refused(tickets, &reason)
             }
         }
     }
 
-    fn committed<T>(&self, tickets: Vec<(u32, T)>, sequence: u64) -> Vec<Outcome<T>> {
-        let mut next = position::first_of(sequence);
-        let outcome = |(count, ticket)| {
-            let first = next;
-            next += u64::from(count);
-            Outcome::Committed(Committed { partition: self.partition, first, count, ticket })
-        };
-        tickets.into_iter().map(outcome).collect()
-    }
-}
-
-/// Adds what waits to the first submission, up to the limits. Returns also the submission that no longer fits.
-fn gather<T>(
-    first: Submission<T>,
-    waiting: &mut UnboundedReceiver<Submission<T>>,
-) -> (Vec<Submission<T>>, Option<Submission<T>>) {
-    let (mut events, mut bytes) = (u64::from(first.count), first.payload.len());
-    let mut batch = vec![first];
-    while let Ok(next) = waiting.try_recv() {
-        events += u64::from(next.count);
-        bytes += next.payload.len();
-        // What can't be recorded at all is refused alone.
-        if events > u64::from(MAX_EVENTS) || bytes > MAX_GATHERED_BYTES || next.count == 0 || batch[0].count == 0 {
-            return (batch, Some(next));
+    /// Records the first entries under way as one message, and hands out their outcomes. `None` if it has to stop.
+    async fn commit<T, S: Fn(Vec<Outcome<T>>)>(&mut self, outcomes: &mut Outcomes<T, S>, entries: Vec<Entry>) -> Option<()> {
+        let count = entries.len();
+        if let Some(reason) = &self.ended {
+            outcomes.report(count, |(_, ticket)| Outcome::Refused(Refused { reason: Arc::clone(reason), ticket }));
+            return Some(());
         }
-        batch.push(next);
+        let appended = tokio::select! {
+            appended = self.writer.append(entries) => appended,
+            // Whether it is recorded is not known.
+            _ = self.stop.wait_for(|stopped| *stopped) => return None,
+        };
+        let error = match appended {
+            Ok(sequence) => {
+                let mut next = position::first_of(sequence);
+                outcomes.report(count, |(count, ticket)| {
+                    let first = next;
+                    next += u64::from(count);
+                    Outcome::Committed(Committed { partition: self.partition, first, count, ticket })
+                });
+                return Some(());
+            }
+            Err(error) => error,
+        };
+        let is_unknown = matches!(error, LogError::Broken { .. } | LogError::Missing { .. });
+        let ends = is_unknown || matches!(error, LogError::Fenced { .. });
+        let reason: Arc<StorageError> = Arc::new(error.into());
+        if ends {
+            tracing::warn!(partition = self.partition, %reason, "this machine no longer writes the partition");
+            self.ended = Some(Arc::clone(&reason));
+        }
+        outcomes.report(count, |(_, ticket)| match is_unknown {
+            true => Outcome::Undecided(ticket),
+            false => Outcome::Refused(Refused { reason: Arc::clone(&reason), ticket }),
+        });
+        Some(())
     }
-    (batch, None)
-}
-
-fn refused<T>(tickets: Vec<(u32, T)>, reason: &Arc<headcount_storage::log::LogError>) -> Vec<Outcome<T>> {
-    let outcome = |(_, ticket)| Outcome::Refused(Refused { reason: Arc::clone(reason), ticket });
-    tickets.into_iter().map(outcome).collect()
 }

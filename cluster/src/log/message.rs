@@ -15,6 +15,8 @@ const UNCHAINED: usize = 14;
 const HEADER: usize = UNCHAINED + 16;
 /// The number of events that a message may have: positions have room for as many.
 pub const MAX_EVENTS: u32 = 1 << 13;
+/// Maximum size of a message, which every broker accepts.
+pub(super) const MAX_MESSAGE_BYTES: usize = 8 << 20;
 /// Maximum size of a body before its compression.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
@@ -56,12 +58,30 @@ pub struct Message {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chain(pub u128);
 
-impl Chain {
-    /// Returns the chain of a message of which nothing else is known, so that it can't be checked.
-    pub(super) fn claimed(bytes: &[u8]) -> Option<Self> {
-        let is_message = bytes.len() >= HEADER && bytes[0] == VERSION;
-        let chain = is_message.then(|| bytes[UNCHAINED..HEADER].try_into().ok())??;
-        Some(Self(u128::from_le_bytes(chain)))
+/// What a message says of itself. It can't be checked without the message before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Claims {
+    pub(super) epoch: u64,
+    pub(super) count: u32,
+    pub(super) chain: Chain,
+}
+
+impl Claims {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// [`MessageError::Version`] and [`MessageError::Damaged`].
+    pub(super) fn of(bytes: &[u8]) -> Result<Self, MessageError> {
+        if let Some(version) = bytes.first().filter(|version| **version != VERSION) {
+            return Err(MessageError::Version(*version));
+        }
+        let (header, _) = bytes.split_first_chunk::<HEADER>().ok_or(MessageError::Damaged)?;
+        let damaged = |_| MessageError::Damaged;
+        Ok(Self {
+            epoch: u64::from_le_bytes(header[2..10].try_into().map_err(damaged)?),
+            count: u32::from_le_bytes(header[10..UNCHAINED].try_into().map_err(damaged)?),
+            chain: Chain(u128::from_le_bytes(header[UNCHAINED..].try_into().map_err(damaged)?)),
+        })
     }
 }
 
@@ -73,7 +93,7 @@ pub enum MessageError {
     TooLarge {
         /// The number of events.
         events: u64,
-        /// The bytes of all payloads.
+        /// The bytes of all entries.
         bytes: usize,
     },
     /// An entry has no events, or there is no entry.
@@ -115,23 +135,19 @@ impl Message {
     /// # Errors
     /// [`MessageError`].
     pub fn decode(bytes: &[u8], before: Chain) -> Result<(Self, Chain), MessageError> {
-        if let Some(version) = bytes.first().filter(|version| **version != VERSION) {
-            return Err(MessageError::Version(*version));
-        }
-        let (header, body) = bytes.split_at_checked(HEADER).ok_or(MessageError::Damaged)?;
-        let (unchained, written) = header.split_at(UNCHAINED);
+        let Claims { epoch, count: events, chain: written } = Claims::of(bytes)?;
+        let (header, body) = bytes.split_at(HEADER);
+        let unchained = &header[..UNCHAINED];
         let chain = chain(before, unchained, body);
-        if written != chain.0.to_le_bytes() {
+        if written != chain {
             return Err(MessageError::Unchained);
         }
-        let (epoch, events) = unchained[2..].split_at(8);
-        let epoch = u64::from_le_bytes(epoch.try_into().map_err(|_| MessageError::Damaged)?);
         let content = match unchained[1] {
-            KIND_EPOCH if body.is_empty() && events == [0; 4] => Content::Epoch,
+            KIND_EPOCH if body.is_empty() && events == 0 => Content::Epoch,
             KIND_EVENTS => {
                 let entries = decode_entries(body).ok_or(MessageError::Damaged)?;
                 let counted = count(&entries).map_err(|_| MessageError::Damaged)?;
-                if events != counted.to_le_bytes() {
+                if events != counted {
                     return Err(MessageError::Damaged);
                 }
                 Content::Events(entries)
@@ -139,13 +155,6 @@ impl Message {
             _ => return Err(MessageError::Damaged),
         };
         Ok((Self { epoch, content }, chain))
-    }
-
-    /// Returns the epoch of a message of which nothing else is known, so that it can't be checked.
-    pub(super) fn claimed_epoch(bytes: &[u8]) -> Option<u64> {
-        let is_message = bytes.len() >= HEADER && bytes[0] == VERSION;
-        let epoch = is_message.then(|| bytes[2..10].try_into().ok())??;
-        Some(u64::from_le_bytes(epoch))
     }
 }
 
@@ -222,7 +231,7 @@ mod tests {
         {
             let (bytes, chain) = message.encode(before).unwrap();
             assert_eq!(Message::decode(&bytes, before), Ok((message.clone(), chain)));
-            assert_eq!(Message::claimed_epoch(&bytes), Some(message.epoch));
+            assert_eq!(Claims::of(&bytes).map(|claims| (claims.epoch, claims.chain)), Ok((message.epoch, chain)));
             before = chain;
         }
     }

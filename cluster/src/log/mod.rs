@@ -8,6 +8,7 @@
 //! - What [`LogWriter::append`] has returned is on the disks of a majority of brokers, once.
 
 mod commit;
+mod cursor;
 mod message;
 mod position;
 mod read;
@@ -53,14 +54,12 @@ pub enum LogError {
         reason: MessageError,
     },
     /// The brokers don't have a message that they must have.
-    #[error("message {wanted} of {stream} is missing; the first one after it is {found}")]
+    #[error("message {wanted} of {stream} is missing")]
     Missing {
         /// The stream.
         stream: String,
-        /// The sequence that follows what was read.
+        /// The sequence of the message.
         wanted: u64,
-        /// The sequence of a later message.
-        found: u64,
     },
     /// The stream is full. Nothing was recorded.
     #[error("the stream {0} is full")]
@@ -76,6 +75,9 @@ pub enum LogError {
         /// What the brokers accept.
         limit: usize,
     },
+    /// The brokers will not accept the message. Nothing was recorded.
+    #[error("the brokers refuse the message: {0}")]
+    Rejected(String),
     /// The brokers do not answer, or not what was asked for.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
@@ -84,10 +86,11 @@ pub enum LogError {
 impl From<LogError> for headcount_storage::log::LogError {
     fn from(error: LogError) -> Self {
         let kind = match &error {
+            LogError::Refused(MessageError::Empty) => return Self::Empty,
             LogError::Full(_) => RemoteFailure::Full,
             LogError::Broken { .. } | LogError::Missing { .. } => RemoteFailure::Damaged,
             LogError::Refused(_) | LogError::TooLarge { .. } => RemoteFailure::TooLarge,
-            LogError::Fenced { .. } | LogError::Unavailable(_) => RemoteFailure::Unavailable,
+            LogError::Fenced { .. } | LogError::Rejected(_) | LogError::Unavailable(_) => RemoteFailure::Unavailable,
         };
         Self::Remote { kind, source: error.into() }
     }

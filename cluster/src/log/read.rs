@@ -6,12 +6,13 @@ use std::ops::ControlFlow;
 use headcount_storage::log::{LogError as ReadError, Position, ReadLog, Record, RecordVisitor, WantedAfter};
 use tokio::runtime::Handle;
 
-use super::message::Content;
+use super::message::{Claims, Content, Entry};
 use super::reader::LogReader;
-use super::{LogError, position};
+use super::{LogEnd, LogError, position};
 
-/// The logs of several partitions. Their positions say nothing of each other. The message before the first wanted event must not have been purged: what follows is checked
-/// against its chain.
+/// The logs of several partitions. Their positions say nothing of each other.
+///
+/// What follows a position is checked against the chain of the message before, which must not have been purged, unless everything up to that position was wanted before.
 #[derive(Debug)]
 pub struct StreamLog {
     runtime: Handle,
@@ -25,7 +26,7 @@ impl StreamLog {
         Self { runtime, readers }
     }
 
-    /// Returns the sequences of the first and the last message of a partition; without any, the last one is one less.
+    /// Returns the sequences of the first and the last message of a partition. If its log is empty, `last` is `first - 1`.
     fn bounds(&self, partition: u16) -> (u64, u64) {
         self.readers.get(&partition).map_or((1, 0), LogReader::bounds)
     }
@@ -38,29 +39,62 @@ impl StreamLog {
         visit: &mut RecordVisitor<'_>,
     ) -> Result<ControlFlow<()>, LogError> {
         let Some(reader) = self.readers.get(&partition) else { return Ok(ControlFlow::Continue(())) };
-        let mut flow = ControlFlow::Continue(());
-        let mut visit_message = |sequence, message: super::Message| {
-            let Content::Events(entries) = message.content else { return flow };
-            let mut first = position::first_of(sequence);
-            for entry in entries {
-                let last = first + u64::from(entry.count) - 1;
-                if last > after {
-                    flow = visit(Record { partition, first, count: entry.count, payload: &entry.payload });
-                    if flow.is_break() {
-                        break;
-                    }
-                }
-                first = last + 1;
+        let mut cursor = self.runtime.block_on(async { reader.cursor(end_before(reader, after).await?).await })?;
+        loop {
+            // The visitor may block on tasks of the runtime, which it could not in one.
+            let messages = self.runtime.block_on(cursor.next())?;
+            if messages.is_empty() {
+                return Ok(ControlFlow::Continue(()));
             }
-            flow
-        };
-        self.runtime.block_on(async {
-            // The message of `after` may have more events than were wanted before.
-            let end = reader.end_at(position::sequence_of(after).saturating_sub(1)).await?;
-            reader.read(end, &mut visit_message).await
-        })?;
-        Ok(flow)
+            for (end, message) in messages {
+                let Content::Events(entries) = message.content else { continue };
+                if visit_entries(partition, end.sequence, &entries, after, visit).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
     }
+}
+
+/// Returns the end after which the wanted events are: before the message with `after`, whose later events may be wanted, unless there are none or the message
+/// before it was purged.
+async fn end_before(reader: &LogReader, after: Position) -> Result<LogEnd, LogError> {
+    let sequence = position::sequence_of(after);
+    let (first, _) = reader.ask_bounds().await?;
+    if sequence <= 1 && first <= 1 {
+        return Ok(LogEnd::default());
+    }
+    if sequence > first {
+        let before = reader.claims(sequence - 1).await?;
+        return Ok(LogEnd { sequence: sequence - 1, chain: before.chain, epoch: before.epoch });
+    }
+    if sequence < first {
+        return Err(reader.missing(sequence.max(1)));
+    }
+    let Claims { epoch, count, chain } = reader.claims(sequence).await?;
+    match position::first_of(sequence) + u64::from(count) <= after + 1 {
+        true => Ok(LogEnd { sequence, chain, epoch }),
+        false => Err(reader.missing(sequence - 1)),
+    }
+}
+
+/// Visits those records of a message that have events after `after`.
+fn visit_entries(
+    partition: u16,
+    sequence: u64,
+    entries: &[Entry],
+    after: Position,
+    visit: &mut RecordVisitor<'_>,
+) -> ControlFlow<()> {
+    let mut first = position::first_of(sequence);
+    for entry in entries {
+        let last = first + u64::from(entry.count) - 1;
+        if last > after {
+            visit(Record { partition, first, count: entry.count, payload: &entry.payload })?;
+        }
+        first = last + 1;
+    }
+    ControlFlow::Continue(())
 }
 
 impl ReadLog for StreamLog {
@@ -75,7 +109,7 @@ impl ReadLog for StreamLog {
         }
     }
 
-    /// Counts messages, each as the events that it can have.
+    /// An upper bound: it counts every message as [`MAX_EVENTS`](super::MAX_EVENTS) events.
     fn events_after(&self, partition: u16, after: Position) -> u64 {
         self.last_position(partition).saturating_sub(after)
     }

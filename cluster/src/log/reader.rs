@@ -3,28 +3,15 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
-use async_nats::jetstream::stream::Stream;
-use futures_util::StreamExt as _;
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 
-use super::message::{Chain, Message};
-use super::{LogEnd, LogError};
+use super::cursor::LogCursor;
+use super::message::{Claims, MessageError};
+use super::{LogEnd, LogError, Message};
 use crate::connection::Connection;
 
-/// How much is asked for at once: one message has at most as much.
-const FETCHED_BYTES: usize = (8 << 20) + (64 << 10);
-const FETCHED_MESSAGES: usize = 512;
-/// How long the next message of a request may take.
-const NEXT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long brokers keep a consumer that nobody asks.
-const CONSUMER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often in a row a consumer may deliver nothing where there is something, until that is an error.
-const MAX_FRUITLESS: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(200);
-
-/// Reads a partition's log. Clones know what any of them learned of its bounds, and what the writer has recorded that one of them is of.
+/// Reads a partition's log. Clones share what they have learned of the bounds, and what their writer has recorded.
 #[derive(Debug, Clone)]
 pub struct LogReader {
     stream: Stream<()>,
@@ -51,116 +38,81 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// Passes each message after `end` to `visit`, with its sequence, up to the one that was the last at the call, or until `visit` breaks. Returns the new end; an
-    /// answer about the last message may be out of date, so that more may follow.
+    /// Passes each message after `end` to `visit`, with the end that it is, up to the one that was the last at the call, or until `visit` breaks. Returns the new end;
+    /// an answer about the last message may be out of date, so that more may follow.
     ///
     /// # Errors
     /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`]: messages before the failure have been visited.
-    pub async fn read(&self, end: LogEnd, visit: &mut impl FnMut(u64, Message) -> ControlFlow<()>) -> Result<LogEnd, LogError> {
+    pub async fn read(
+        &self,
+        end: LogEnd,
+        visit: &mut impl FnMut(LogEnd, Message) -> ControlFlow<()>,
+    ) -> Result<LogEnd, LogError> {
+        let (mut end, mut cursor) = (end, self.cursor(end).await?);
+        loop {
+            let messages = cursor.next().await?;
+            if messages.is_empty() {
+                return Ok(end);
+            }
+            for (at, message) in messages {
+                end = at;
+                if visit(at, message).is_break() {
+                    return Ok(end);
+                }
+            }
+        }
+    }
+
+    /// Returns a cursor that reads the messages after `end`, up to the one that is the last now.
+    ///
+    /// # Errors
+    /// [`LogError::Missing`] and [`LogError::Unavailable`].
+    pub(super) async fn cursor(&self, end: LogEnd) -> Result<LogCursor, LogError> {
         let (first, last) = self.ask_bounds().await?;
         if first > end.sequence + 1 {
-            return Err(self.missing(end.sequence + 1, first));
+            return Err(self.missing(end.sequence + 1));
         }
-        let (mut end, mut fruitless) = (end, 0);
-        while end.sequence < last {
-            let before = end.sequence;
-            match self.read_some(&mut end, last, visit).await {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(())) => return Ok(end),
-                // A broker went away, or a consumer passed over messages: another one is asked, from here on.
-                Err(LogError::Unavailable(reason)) if fruitless < MAX_FRUITLESS => {
-                    tracing::info!(stream = self.name, reason, "reading on")
-                }
-                Err(error) => return Err(error),
-            }
-            fruitless = if end.sequence > before { 0 } else { fruitless + 1 };
-            if fruitless > MAX_FRUITLESS {
-                return Err(LogError::Unavailable(format!("message {} of {} is not delivered", end.sequence + 1, self.name)));
-            }
-            if fruitless > 0 {
-                tokio::time::sleep(PAUSE * fruitless).await;
-            }
-        }
-        Ok(end)
+        Ok(LogCursor::new(self.clone(), end, last))
     }
 
-    /// Reads on with a consumer of its own, until that delivers nothing more.
-    async fn read_some(
-        &self,
-        end: &mut LogEnd,
-        last: u64,
-        visit: &mut impl FnMut(u64, Message) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, LogError> {
-        let consumer = self.consumer(end.sequence + 1).await?;
-        loop {
-            let fetch = consumer.fetch().max_messages(FETCHED_MESSAGES).max_bytes(FETCHED_BYTES).expires(NEXT_TIMEOUT);
-            let mut batch = fetch.messages().await.map_err(LogError::unavailable)?;
-            let before = end.sequence;
-            while end.sequence < last {
-                let next = tokio::time::timeout(NEXT_TIMEOUT, batch.next()).await.map_err(LogError::unavailable)?;
-                let Some(message) = next else { break };
-                let message = message.map_err(LogError::unavailable)?;
-                let sequence = message.info().map_err(LogError::unavailable)?.stream_sequence;
-                if sequence != end.sequence + 1 {
-                    return Err(LogError::Unavailable(format!("message {sequence} came instead of {}", end.sequence + 1)));
-                }
-                let message = self.take(end, sequence, &message.payload)?;
-                if visit(sequence, message).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            if end.sequence >= last || end.sequence == before {
-                return Ok(ControlFlow::Continue(()));
-            }
-        }
-    }
-
-    async fn consumer(&self, first: u64) -> Result<Consumer<pull::Config>, LogError> {
-        let config = pull::Config {
-            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: first },
-            ack_policy: AckPolicy::None,
-            inactive_threshold: CONSUMER_TIMEOUT,
-            memory_storage: true,
-            num_replicas: 1,
-            ..pull::Config::default()
-        };
-        self.stream.create_consumer(config).await.map_err(LogError::unavailable)
-    }
-
-    /// Decodes the message that follows `end`, which it is then.
-    fn take(&self, end: &mut LogEnd, sequence: u64, bytes: &[u8]) -> Result<Message, LogError> {
-        let broken = |reason| LogError::Broken { stream: self.name.clone(), sequence, reason };
-        let (message, chain) = Message::decode(bytes, end.chain).map_err(broken)?;
-        // Who writes with an epoch that is over has not read its end.
-        if message.epoch < end.epoch {
-            return Err(broken(super::MessageError::Unchained));
-        }
-        *end = LogEnd { sequence, chain, epoch: message.epoch };
-        Ok(message)
-    }
-
-    /// Returns the end up to the message with this sequence, as that message says. It is not compared with the messages before.
+    /// Returns what the message with this sequence says of itself. It is not compared with the messages before.
     ///
     /// # Errors
     /// [`LogError::Missing`], [`LogError::Broken`] and [`LogError::Unavailable`].
-    pub async fn end_at(&self, sequence: u64) -> Result<LogEnd, LogError> {
-        if sequence == 0 {
-            return Ok(LogEnd::default());
-        }
-        let Some(bytes) = self.get(sequence).await? else { return Err(self.missing(sequence, sequence + 1)) };
-        match (Message::claimed_epoch(&bytes), Chain::claimed(&bytes)) {
-            (Some(epoch), Some(chain)) => Ok(LogEnd { sequence, chain, epoch }),
-            _ => Err(LogError::Broken { stream: self.name.clone(), sequence, reason: super::MessageError::Damaged }),
+    pub(super) async fn claims(&self, sequence: u64) -> Result<Claims, LogError> {
+        match self.get(sequence).await? {
+            Some(bytes) => Claims::of(&bytes).map_err(|reason| self.broken(sequence, reason)),
+            None => {
+                let (first, last) = self.bounds();
+                match (first..=last).contains(&sequence) {
+                    true => Err(LogError::unavailable("an answer is out of date")),
+                    false => Err(self.missing(sequence)),
+                }
+            }
         }
     }
 
-    /// Returns the sequences of the first and the last message, as far as they are known. Without any, the last one is one less.
+    /// Checks that the stream has the message that `end` is, unless that was purged.
+    ///
+    /// # Errors
+    /// [`LogError::Broken`] and [`LogError::Missing`] if the brokers no longer have what was read or recorded, and [`LogError::Unavailable`].
+    pub(super) async fn confirm(&self, end: LogEnd) -> Result<(), LogError> {
+        let (first, _) = self.ask_bounds().await?;
+        if end.sequence == 0 || first > end.sequence {
+            return if first > end.sequence + 1 { Err(self.missing(end.sequence + 1)) } else { Ok(()) };
+        }
+        let claims = self.get(end.sequence).await?.ok_or_else(|| self.missing(end.sequence))?;
+        let claims = Claims::of(&claims).map_err(|reason| self.broken(end.sequence, reason))?;
+        if claims.chain == end.chain { Ok(()) } else { Err(self.broken(end.sequence, MessageError::Unchained)) }
+    }
+
+    /// Returns the sequences of the first and the last message, as far as they are known. If the log is empty, `last` is `first - 1`.
     pub(super) fn bounds(&self) -> (u64, u64) {
         (self.bounds.first.load(Ordering::Acquire), self.bounds.last.load(Ordering::Acquire))
     }
 
     /// Asks for the bounds. The answer may be out of date.
-    async fn ask_bounds(&self) -> Result<(u64, u64), LogError> {
+    pub(super) async fn ask_bounds(&self) -> Result<(u64, u64), LogError> {
         let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;
         self.bounds.first.fetch_max(state.first_sequence.max(1), Ordering::AcqRel);
         self.recorded(state.last_sequence);
@@ -172,12 +124,11 @@ impl LogReader {
         self.bounds.last.fetch_max(sequence, Ordering::AcqRel);
     }
 
-    /// Returns the bytes of one message; `None` if the leader has none with this sequence.
+    /// Returns the bytes of one message; `None` if the broker that answers has none with this sequence.
     pub(super) async fn get(&self, sequence: u64) -> Result<Option<Vec<u8>>, LogError> {
-        use async_nats::jetstream::stream::LastRawMessageErrorKind::NoMessageFound;
         match self.stream.get_raw_message(sequence).await {
             Ok(message) => Ok(Some(message.payload.to_vec())),
-            Err(error) if error.kind() == NoMessageFound => Ok(None),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
             Err(error) => Err(LogError::unavailable(error)),
         }
     }
@@ -186,7 +137,15 @@ impl LogReader {
         &self.name
     }
 
-    fn missing(&self, wanted: u64, found: u64) -> LogError {
-        LogError::Missing { stream: self.name.clone(), wanted, found }
+    pub(super) fn stream(&self) -> &Stream<()> {
+        &self.stream
+    }
+
+    pub(super) fn missing(&self, wanted: u64) -> LogError {
+        LogError::Missing { stream: self.name.clone(), wanted }
+    }
+
+    pub(super) fn broken(&self, sequence: u64, reason: MessageError) -> LogError {
+        LogError::Broken { stream: self.name.clone(), sequence, reason }
     }
 }

@@ -10,8 +10,8 @@ use headcount_cluster::{Connection, Credentials, StreamName};
 use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// How long brokers may take to be ready.
-const READY: Duration = Duration::from_secs(30);
+/// How long brokers may take to be ready: one whose first report another one missed reports again after half a minute.
+const READY: Duration = Duration::from_secs(90);
 
 /// One test at a time has brokers: they are three processes, and wait for the disk.
 static TURN: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
@@ -107,7 +107,7 @@ impl Brokers {
     /// Starts a broker again.
     pub(crate) fn restart(&mut self, place: usize) {
         let file = |end: &str| self.directory.path().join(format!("b{place}.{end}"));
-        let log = std::fs::File::create(file("log")).unwrap();
+        let log = std::fs::File::options().create(true).append(true).open(file("log")).unwrap();
         let mut command = Command::new(&self.program);
         command.arg("-c").arg(file("conf")).stdout(Stdio::null()).stderr(log);
         self.brokers[place].process = Some(command.spawn().unwrap());

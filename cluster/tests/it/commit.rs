@@ -123,7 +123,8 @@ fn what_can_not_be_recorded_is_refused_alone() {
         .map(|outcome| match outcome {
             Outcome::Committed(of) => (of.ticket, of.count),
             Outcome::Refused(refused) => {
-                assert!(matches!(&*refused.reason, LogError::Remote { kind: RemoteFailure::TooLarge, .. }), "{refused:?}");
+                let is_too_large = matches!(&*refused.reason, LogError::Remote { kind: RemoteFailure::TooLarge, .. });
+                assert!(is_too_large || matches!(&*refused.reason, LogError::Empty), "{refused:?}");
                 (refused.ticket, 0)
             }
             Outcome::Undecided(_) => panic!("undecided"),
@@ -146,4 +147,72 @@ fn a_partition_that_another_owner_took_refuses_everything() {
     commit.submit(1, 1, payload(9), 9).unwrap();
     assert!(matches!(outcomes.recv_timeout(OUTCOME).unwrap(), Outcome::Committed(of) if of.ticket == 9));
     commit.close();
+}
+
+/// Returns whether each outcome is of an event that may be recorded, in order.
+fn may_be_recorded(outcomes: &Receiver<Outcome<u32>>, count: usize) -> Vec<(u32, bool)> {
+    let outcome = |_| match outcomes.recv_timeout(OUTCOME).unwrap() {
+        Outcome::Undecided(ticket) => (ticket, true),
+        Outcome::Refused(refused) => (refused.ticket, false),
+        Outcome::Committed(of) => panic!("{of:?}"),
+    };
+    (0..count).map(outcome).collect()
+}
+
+#[test]
+fn closing_does_not_wait_for_brokers_that_are_gone() {
+    let Some(mut partitions) = Partitions::start(1) else { return };
+    let (commit, _, outcomes) = partitions.commit();
+    partitions.brokers.kill(0);
+    commit.submit(0, 1, payload(0), 0).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    commit.submit(0, 1, payload(1), 1).unwrap();
+    commit.close();
+    assert_eq!(may_be_recorded(&outcomes, 2), [(0, true), (1, false)]);
+    assert!(outcomes.try_recv().is_err());
+}
+
+#[test]
+fn every_submission_has_an_outcome_when_the_runtime_ends() {
+    let Some(mut partitions) = Partitions::start(1) else { return };
+    let (commit, _, outcomes) = partitions.commit();
+    partitions.brokers.kill(0);
+    for ticket in 0..3 {
+        commit.submit(0, 1, payload(ticket), ticket).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    partitions.runtime.shutdown_background();
+    assert_eq!(may_be_recorded(&outcomes, 3), [(0, true), (1, false), (2, false)]);
+    // Nothing takes it any more.
+    assert_eq!(commit.submit(0, 1, payload(3), 3), Err(3));
+}
+
+#[test]
+fn a_purged_log_is_read_from_what_is_left() {
+    let Some(partitions) = Partitions::start(1) else { return };
+    let (commit, readers, outcomes) = partitions.commit();
+    let mut last = 0;
+    for ticket in 0..6 {
+        commit.submit(0, 2, payload(ticket), ticket).unwrap();
+        let Outcome::Committed(of) = outcomes.recv_timeout(OUTCOME).unwrap() else { panic!("not committed") };
+        last = of.first + 1;
+    }
+    commit.close();
+    partitions.runtime.block_on(async {
+        let client = async_nats::connect(partitions.brokers.addresses()).await.unwrap();
+        let stream = async_nats::jetstream::new(client).get_stream("EV_000").await.unwrap();
+        stream.purge().sequence(5).await.unwrap();
+    });
+    let log = StreamLog::new(partitions.runtime.handle().clone(), readers);
+    // Message 5 is the first: nothing before its last event can be wanted, since nothing shows what it follows.
+    let firsts =
+        |after| read(&log, |_| Some(after), usize::MAX).into_iter().map(|(_, first, ..)| first / 8192).collect::<Vec<_>>();
+    assert_eq!(firsts(5 * 8192 + 1), [6, 7]);
+    assert_eq!(firsts(6 * 8192), [6, 7]);
+    assert_eq!(firsts(last), [0; 0]);
+    assert_eq!(log.first_position(0), 5 * 8192);
+    for after in [0, 3 * 8192, 5 * 8192] {
+        let failed = log.read(&|_| Some(after), &mut |_| ControlFlow::Continue(()));
+        assert!(matches!(failed, Err(LogError::Remote { kind: RemoteFailure::Damaged, .. })), "after {after}: {failed:?}");
+    }
 }

@@ -76,7 +76,7 @@ async fn events_are_recorded_once_while_brokers_are_killed() {
     tokio::time::sleep(Duration::from_secs(6)).await;
     stop.store(true, Ordering::Relaxed);
     let recorded = tokio::time::timeout(PATIENCE, writing).await.unwrap().unwrap();
-    assert!(recorded > 100, "only {recorded} were recorded");
+    assert!(recorded > 30, "only {recorded} were recorded");
     let found = numbers(&read_all(&connection, &name).await);
     assert_eq!(found, (0..recorded).collect::<Vec<_>>());
 }
@@ -125,6 +125,6 @@ async fn owners_that_follow_one_another_lose_nothing() {
     let last = LogWriter::take_over(&connection, &name, 99, LogEnd::default(), &mut |_, _| {}).await.unwrap();
     acknowledged.extend(tokio::time::timeout(PATIENCE, writing.take().unwrap()).await.unwrap().unwrap());
     drop(last);
-    assert!(acknowledged.len() > 100, "only {} were recorded", acknowledged.len());
+    assert!(acknowledged.len() > 30, "only {} were recorded", acknowledged.len());
     assert_eq!(numbers(&read_all(&connection, &name).await), acknowledged);
 }

@@ -7,7 +7,7 @@ use super::Position;
 
 /// An error of the log.
 ///
-/// Whatever the variant, an `append` that returns an error has recorded nothing, and the log can be used again.
+/// Whatever the variant, an `append` that returns an error has recorded nothing, and the log can be used again, unless it is on other machines.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// There is no room for another segment. A later append succeeds once there is.

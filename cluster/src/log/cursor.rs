@@ -1,0 +1,132 @@
+//! A place in the log of a partition, from which messages are fetched.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
+use futures_util::StreamExt as _;
+
+use super::message::{Content, MAX_MESSAGE_BYTES, Message, MessageError};
+use super::reader::LogReader;
+use super::{LogEnd, LogError};
+
+/// How much is asked for at once: at least one message of the largest size.
+const FETCHED_BYTES: usize = MAX_MESSAGE_BYTES + (64 << 10);
+const FETCHED_MESSAGES: usize = 512;
+/// How long the next message of a request may take.
+const NEXT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long brokers keep a consumer that nobody asks.
+const CONSUMER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often in a row nothing may be delivered where there is something, until that is an error.
+const MAX_FRUITLESS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Fetches the messages after an end, in order, up to a last one.
+pub(super) struct LogCursor {
+    reader: LogReader,
+    end: LogEnd,
+    last: u64,
+    /// The consumer that delivers the next message; `None` if there is none yet, or it passed over one.
+    consumer: Option<Consumer<pull::Config>>,
+}
+
+impl LogCursor {
+    pub(super) fn new(reader: LogReader, end: LogEnd, last: u64) -> Self {
+        Self { reader, end, last, consumer: None }
+    }
+
+    /// Returns some of the next messages, each with the end that it is. There is none if the last one was returned before.
+    ///
+    /// # Errors
+    /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`].
+    pub(super) async fn next(&mut self) -> Result<Vec<(LogEnd, Message)>, LogError> {
+        for fruitless in 0..=MAX_FRUITLESS {
+            if self.end.sequence >= self.last {
+                self.forget_consumer().await;
+                return Ok(Vec::new());
+            }
+            tokio::time::sleep(PAUSE * fruitless).await;
+            let mut found = Vec::new();
+            match self.fetch(&mut found).await {
+                // What came before the failure is what was asked for.
+                Ok(()) | Err(LogError::Unavailable(_)) if !found.is_empty() => return Ok(found),
+                Ok(()) => self.consumer = None,
+                Err(LogError::Unavailable(reason)) => {
+                    tracing::info!(stream = self.reader.name(), reason, "asking for messages once more");
+                    self.consumer = None;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let next = self.end.sequence + 1;
+        let (first, _) = self.reader.ask_bounds().await?;
+        match self.reader.get(next).await? {
+            Some(_) if first <= next => {
+                Err(LogError::Unavailable(format!("message {next} of {} is not delivered", self.reader.name())))
+            }
+            _ => Err(self.reader.missing(next)),
+        }
+    }
+
+    /// Adds the messages of one request.
+    async fn fetch(&mut self, found: &mut Vec<(LogEnd, Message)>) -> Result<(), LogError> {
+        let consumer = match self.consumer.take() {
+            Some(consumer) => consumer,
+            None => self.create_consumer().await?,
+        };
+        let fetch = consumer.fetch().max_messages(FETCHED_MESSAGES).max_bytes(FETCHED_BYTES).expires(NEXT_TIMEOUT);
+        let mut batch = fetch.messages().await.map_err(LogError::unavailable)?;
+        while self.end.sequence < self.last {
+            let next = tokio::time::timeout(NEXT_TIMEOUT, batch.next()).await.map_err(LogError::unavailable)?;
+            let Some(message) = next else { break };
+            let message = match message {
+                Ok(message) => message,
+                // The end of a request that had as many bytes as were asked for. What comes next shows whether it was another failure.
+                Err(_) if !found.is_empty() => break,
+                Err(error) => return Err(LogError::unavailable(error)),
+            };
+            let sequence = message.info().map_err(LogError::unavailable)?.stream_sequence;
+            if sequence != self.end.sequence + 1 {
+                return Err(LogError::Unavailable(format!("message {sequence} came instead of {}", self.end.sequence + 1)));
+            }
+            found.push(self.take(sequence, &message.payload)?);
+        }
+        self.consumer = Some(consumer);
+        Ok(())
+    }
+
+    /// Decodes the message that follows the end, and is the end then.
+    fn take(&mut self, sequence: u64, bytes: &[u8]) -> Result<(LogEnd, Message), LogError> {
+        let (message, chain) = Message::decode(bytes, self.end.chain).map_err(|reason| self.reader.broken(sequence, reason))?;
+        // An epoch begins with its message, and ends with that of a later one.
+        let follows = match message.content {
+            Content::Epoch => message.epoch > self.end.epoch,
+            Content::Events(_) => message.epoch == self.end.epoch,
+        };
+        if !follows {
+            return Err(self.reader.broken(sequence, MessageError::Unchained));
+        }
+        self.end = LogEnd { sequence, chain, epoch: message.epoch };
+        Ok((self.end, message))
+    }
+
+    async fn create_consumer(&self) -> Result<Consumer<pull::Config>, LogError> {
+        let config = pull::Config {
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: self.end.sequence + 1 },
+            ack_policy: AckPolicy::None,
+            inactive_threshold: CONSUMER_TIMEOUT,
+            memory_storage: true,
+            num_replicas: 1,
+            ..pull::Config::default()
+        };
+        self.reader.stream().create_consumer(config).await.map_err(LogError::unavailable)
+    }
+
+    /// Deletes the consumer. If that fails, the brokers do so after a while.
+    async fn forget_consumer(&mut self) {
+        if let Some(consumer) = self.consumer.take()
+            && let Err(error) = self.reader.stream().delete_consumer(&consumer.cached_info().name).await
+        {
+            tracing::debug!(stream = self.reader.name(), %error, "a consumer is left to its time limit");
+        }
+    }
+}
