@@ -53,7 +53,8 @@ fn answers_that_nobody_reads_take_no_memory() {
         "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n",
     ] {
         let growth = growth_of_unread(&server, 100, request);
-        assert!(growth < 40, "{growth} MiB more for {request:?}");
+        // Without a bound, it is hundreds within seconds.
+        assert!(growth < 60, "{growth} MiB more for {request:?}");
     }
 }
 

@@ -26,7 +26,8 @@ struct Submission<T> {
     ticket: T,
 }
 
-/// Commits the events of the partitions that this machine owns. Each has a task, which records what waits as one message, one at a time.
+/// Commits the events of the partitions that this machine owns. Each has a task, which records what waits as one message, one at a time. Close it before you drop it: what is
+/// under way is undecided otherwise.
 pub struct StreamCommit<T> {
     runtime: Handle,
     /// By partition. Taken when closed, so that later submissions are refused.

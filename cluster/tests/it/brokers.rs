@@ -10,8 +10,9 @@ use headcount_cluster::{Connection, Credentials, StreamName};
 use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// How long brokers may take to be ready: one whose first report another one missed reports again after half a minute.
-const READY: Duration = Duration::from_secs(90);
+/// How long brokers may take to be ready, and how often others are started.
+const READY: Duration = Duration::from_secs(30);
+const ATTEMPTS: usize = 3;
 
 /// One test at a time has brokers: they are three processes, and wait for the disk.
 static TURN: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
@@ -53,7 +54,20 @@ impl Brokers {
     /// The same, with these lines in the configuration of each, and of its JetStream.
     pub(crate) async fn start_with(count: usize, settings: &str, jetstream: &str) -> Option<Self> {
         let program = program()?;
-        let turn = TURN.lock().await;
+        let mut failures = Vec::new();
+        while failures.len() < ATTEMPTS {
+            let turn = TURN.lock().await;
+            let started = Self::attempt(program.clone(), turn, (count, settings, jetstream));
+            // Now and then, brokers that start together do not find each other.
+            match started.ready().await {
+                Ok(()) => return Some(started),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        panic!("the brokers are not ready: {failures:?}");
+    }
+
+    fn attempt(program: PathBuf, turn: MutexGuard<'static, ()>, (count, settings, jetstream): (usize, &str, &str)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let ports = free_ports(count * 3);
         let routes: Vec<String> = ports[2 * count..].iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
@@ -73,8 +87,7 @@ impl Brokers {
         }
         let mut started = Self { program, directory, brokers, _turn: turn };
         (0..count).for_each(|place| started.restart(place));
-        started.ready().await;
-        Some(started)
+        started
     }
 
     pub(crate) fn addresses(&self) -> Vec<String> {
@@ -130,21 +143,21 @@ impl Brokers {
         panic!("{stream} has no leader: {}", self.logs());
     }
 
-    /// Waits until streams can be created.
-    async fn ready(&self) {
+    /// Waits until streams can be created. Returns why they can't be, and what the brokers say.
+    async fn ready(&self) -> Result<(), String> {
         let began = Instant::now();
         let name = StreamName { stream: "READY".to_owned(), subject: "ready".to_owned() };
         let mut last = None;
         while began.elapsed() < READY {
             if let Ok(connection) = Connection::open(&self.addresses(), &Credentials::None).await {
                 match name.create(&connection, self.brokers.len(), -1).await {
-                    Ok(()) => return name.delete(&connection).await.unwrap(),
+                    Ok(()) => return name.delete(&connection).await.map_err(|error| error.to_string()),
                     Err(error) => last = Some(error),
                 }
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("the brokers are not ready: {last:?}: {}", self.logs());
+        Err(format!("{last:?}: {}", self.logs()))
     }
 
     fn logs(&self) -> String {
