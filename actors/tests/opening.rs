@@ -458,3 +458,18 @@ fn the_progress_of_the_replay_is_reported() {
     assert_eq!(progress.replayed(), Some((USERS, USERS)));
     runtime.block_on(engine.close());
 }
+
+/// The lock on the directory is released when an engine is closed, and handles of it may live on.
+#[tokio::test]
+async fn a_closed_engine_that_is_dropped_later_leaves_the_files_of_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let closed = Engine::open(config(dir.path())).unwrap();
+    closed.close().await;
+    let next = Engine::open(config(dir.path())).unwrap();
+    let mark = dir.path().join("control/intake/running.json");
+    assert!(mark.exists());
+    drop(closed);
+    assert!(mark.exists(), "the next start would not know that this one did not end in order");
+    next.close().await;
+    assert!(!mark.exists());
+}

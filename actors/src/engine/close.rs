@@ -77,11 +77,11 @@ impl Drop for Inner {
         self.log.close();
         self.webhooks.stop();
         self.profiles.builds.stop();
+        self.admission.health.stop();
+        // If it was closed, the lock on the directory is released: the files may be those of another engine.
+        let Some(threads) = self.threads.get_mut().take() else { return };
         self.webhooks.save(self.config.clock.now(), true);
         self.close_intake();
-        self.admission.health.stop();
-        if let Some(threads) = self.threads.get_mut().take() {
-            threads.stop();
-        }
+        threads.stop();
     }
 }
