@@ -25,7 +25,7 @@ pub(super) struct LogCursor {
     reader: LogReader,
     end: LogEnd,
     last: u64,
-    /// The consumer that delivers the next message; `None` if there is none yet, or it passed over one.
+    /// The consumer that delivers the next message; `None` before the first request, and after one that failed.
     consumer: Option<Consumer<pull::Config>>,
 }
 
@@ -34,7 +34,7 @@ impl LogCursor {
         Self { reader, end, last, consumer: None }
     }
 
-    /// Returns some of the next messages, each with the end that it is. There is none if the last one was returned before.
+    /// Returns some of the next messages, each with the end of the log at it. Returns none once the last message was returned.
     ///
     /// # Errors
     /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`].

@@ -95,7 +95,7 @@ async fn a_full_stream_refuses_until_there_is_room() {
     stream.purge().sequence(6).await.unwrap();
     // The same writer goes on, and nothing of what was refused is there.
     assert_eq!(writer.append(vec![large(99)]).await.unwrap(), 11);
-    // Whoever has not read what was purged can't read on.
+    // A reader that has not read what was purged gets an error.
     assert!(matches!(read(&brokers, &name, LogEnd::default()).await, Err(LogError::Missing { wanted: 1, .. })));
 }
 
