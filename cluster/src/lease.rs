@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
+use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
@@ -272,10 +273,4 @@ async fn in_time<T>(asked: impl Future<Output = T>) -> Result<T, LeaseError> {
 
 fn unavailable(error: impl std::fmt::Display) -> LeaseError {
     LeaseError::Unavailable(error.to_string())
-}
-
-/// The time since this machine was started, which also runs while it sleeps.
-fn boot_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -9,6 +9,7 @@
 //! - [`keyspace`]: every space of the store, and the keys in it.
 //! - [`codec`]: a version byte and bincode.
 //! - [`background`]: work that gives way to others; [`pace`]: of checks.
+//! - [`mod@boot_time`]: a clock that nobody sets.
 //! - [`starts`]: the last starts of a data directory.
 //! - [`mod@format`]: what a data directory says of itself; [`lock`]: one process per directory; [`files`]: small files,
 //!   written whole or not at all.
@@ -16,6 +17,7 @@
 pub mod aside;
 pub mod background;
 pub mod backup;
+pub mod boot_time;
 pub mod codec;
 pub mod external_ids;
 pub mod files;

@@ -13,6 +13,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
 use crate::opening_progress::Progress;
+use crate::owners::Owners;
 use crate::profiles::ResearchSettings;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
@@ -57,6 +58,8 @@ pub struct EngineConfig {
     pub log: LogOptions,
     /// Options of the log's group commit.
     pub group: GroupOptions,
+    /// Who owns each partition. Default: this machine, alone.
+    pub owners: Arc<Owners>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Reports the progress of [`Engine::open`](crate::Engine::open).
@@ -105,6 +108,7 @@ impl EngineConfig {
             archive: ArchivePolicy::default(),
             log: LogOptions::default(),
             group: GroupOptions::default(),
+            owners: Arc::new(Owners::alone()),
             clock: Arc::new(SystemClock),
             progress: Arc::default(),
             records: None,

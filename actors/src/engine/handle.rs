@@ -39,6 +39,7 @@ use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
 use crate::memory_budget::MemoryShares;
+use crate::owners::Owners;
 use crate::privacy::PrivacyRequests;
 use crate::profiles::CompanyProfiles;
 use crate::registry::Registry;
@@ -263,6 +264,12 @@ impl Engine {
     #[must_use]
     pub fn clock(&self) -> &dyn Clock {
         &*self.inner.config.clock
+    }
+
+    /// Who owns each partition.
+    #[must_use]
+    pub fn owners(&self) -> &Owners {
+        &self.inner.config.owners
     }
 
     /// The data directory.

@@ -256,7 +256,7 @@ impl Opening<'_> {
             floors: Arc::default(),
             external_ids_dir: self.derived.index_dir(),
             index: self.derived.index(format),
-            health: Arc::default(),
+            health: Arc::new(PartitionHealth::new(Arc::clone(&self.config.owners))),
             checkpoints: Arc::default(),
             limits: Arc::clone(self.quotas),
             progress: Arc::clone(&self.config.progress),

@@ -1,14 +1,18 @@
 //! Which partitions and projects take events and queries. Written by the shards, read before anything is logged.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::ProjectId;
 use parking_lot::{Mutex, RwLock};
 
+use crate::owners::Owners;
 use crate::partitions::{PARTITIONS, partition_of};
 
+/// What is said of a partition that another machine owns, or none.
+const NOT_HERE: &str = "another machine has the figures of this project, or takes them over";
 /// What is said of a partition that is rebuilt, and of a project whose state is replaced.
 const REBUILT: &str = "the figures of this project are being rebuilt";
 
@@ -33,22 +37,30 @@ pub(crate) struct PartitionHealth {
     held: RwLock<BTreeSet<ProjectId>>,
     /// Their number: almost always 0, so that most look-ups take no lock.
     held_count: AtomicUsize,
+    owners: Arc<Owners>,
     stopping: AtomicBool,
 }
 
 impl Default for PartitionHealth {
+    /// Returns the health of partitions that are all here.
     fn default() -> Self {
+        Self::new(Arc::new(Owners::alone()))
+    }
+}
+
+impl PartitionHealth {
+    /// Begins with every partition well. One takes events and queries only while it is here.
+    pub(crate) fn new(owners: Arc<Owners>) -> Self {
         Self {
             conditions: (0..PARTITIONS).map(|_| AtomicU8::new(Condition::Well as u8)).collect(),
             reasons: Mutex::default(),
             held: RwLock::default(),
             held_count: AtomicUsize::new(0),
+            owners,
             stopping: AtomicBool::new(false),
         }
     }
-}
 
-impl PartitionHealth {
     /// Checks that a partition takes events and queries.
     ///
     /// # Errors
@@ -56,6 +68,7 @@ impl PartitionHealth {
     pub(crate) fn check(&self, partition: u16) -> Result<(), &'static str> {
         let condition = self.conditions.get(usize::from(partition)).map(|condition| condition.load(Ordering::Acquire));
         match condition {
+            _ if !self.owners.is_here(partition) => Err(NOT_HERE),
             None | Some(0) => Ok(()),
             Some(1) => Err(REBUILT),
             Some(_) => Err("the figures of this project are not available; the server's log says why"),

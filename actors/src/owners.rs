@@ -1,0 +1,145 @@
+//! The machine that owns each partition.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use headcount_domain::ids::ProjectId;
+use headcount_storage::boot_time::boot_time;
+use parking_lot::RwLock;
+
+use crate::partitions::{PARTITIONS, partition_of};
+
+/// Until when a partition is here that no other machine can take.
+const ALWAYS: u64 = u64::MAX;
+const NEVER: u64 = 0;
+
+/// Where the events and the state of a partition are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// On this machine.
+    Here,
+    /// On another machine, which answers HTTP at this address (`http://host:port`, without a slash at its end).
+    There(Arc<str>),
+    /// On none that is known, for now.
+    Nowhere,
+}
+
+/// The owner of each partition. Read for each request, written when owners change and leases are renewed.
+#[derive(Debug)]
+pub struct Owners {
+    partitions: Vec<Partition>,
+    /// Whether this machine is alone.
+    is_alone: bool,
+}
+
+#[derive(Debug)]
+struct Partition {
+    /// Until when it is here, in milliseconds of [`boot_time`].
+    here_until: AtomicU64,
+    /// Where else it is.
+    elsewhere: RwLock<Option<Arc<str>>>,
+}
+
+impl Owners {
+    /// Returns those of a machine that is alone: it owns everything, forever.
+    #[must_use]
+    pub fn alone() -> Self {
+        Self::new(true)
+    }
+
+    /// Returns those of a machine that owns nothing yet, and knows no other owners.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self::new(false)
+    }
+
+    fn new(is_alone: bool) -> Self {
+        let until = if is_alone { ALWAYS } else { NEVER };
+        let partition = |_| Partition { here_until: AtomicU64::new(until), elsewhere: RwLock::default() };
+        Self { partitions: (0..PARTITIONS).map(partition).collect(), is_alone }
+    }
+
+    /// Whether this machine owns everything, forever.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    /// Returns the owner of a partition.
+    #[must_use]
+    pub fn of(&self, partition: u16) -> Owner {
+        match self.partitions.get(usize::from(partition)) {
+            _ if self.is_here(partition) => Owner::Here,
+            Some(known) => known.elsewhere.read().clone().map_or(Owner::Nowhere, Owner::There),
+            None => Owner::Nowhere,
+        }
+    }
+
+    /// Returns the owner of a project.
+    #[must_use]
+    pub fn of_project(&self, project: ProjectId) -> Owner {
+        self.of(partition_of(project))
+    }
+
+    /// Whether this machine owns a partition now.
+    #[must_use]
+    pub fn is_here(&self, partition: u16) -> bool {
+        let until = self.partitions.get(usize::from(partition)).map_or(NEVER, |known| known.here_until.load(Ordering::Acquire));
+        until == ALWAYS || (until != NEVER && millis(boot_time()) < until)
+    }
+
+    /// Records that this machine owns a partition until that moment of [`boot_time`].
+    pub fn hold(&self, partition: u16, until: Duration) {
+        self.set(partition, millis(until));
+    }
+
+    /// Records that this machine does not own a partition any more.
+    pub fn give_up(&self, partition: u16) {
+        self.set(partition, NEVER);
+    }
+
+    fn set(&self, partition: u16, until: u64) {
+        if let Some(known) = self.partitions.get(usize::from(partition)) {
+            known.here_until.store(until, Ordering::Release);
+        }
+    }
+
+    /// Records at which address a partition is, when it is not here; `None`: not known.
+    pub fn note_elsewhere(&self, partition: u16, address: Option<Arc<str>>) {
+        if let Some(known) = self.partitions.get(usize::from(partition)) {
+            *known.elsewhere.write() = address;
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(ALWAYS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_is_here_until_its_time_is_over() {
+        let owners = Owners::unknown();
+        assert_eq!(owners.of(3), Owner::Nowhere);
+        owners.note_elsewhere(3, Some("http://b".into()));
+        owners.hold(3, boot_time() + Duration::from_secs(600));
+        assert_eq!((owners.of(3), owners.of(4)), (Owner::Here, Owner::Nowhere));
+        owners.hold(3, boot_time());
+        assert_eq!(owners.of(3), Owner::There("http://b".into()));
+        owners.hold(3, boot_time() + Duration::from_secs(600));
+        owners.give_up(3);
+        owners.note_elsewhere(3, None);
+        assert_eq!(owners.of(3), Owner::Nowhere);
+    }
+
+    #[test]
+    fn one_machine_alone_owns_everything() {
+        let owners = Owners::alone();
+        assert!(owners.is_alone() && (0..PARTITIONS).all(|partition| owners.is_here(partition)));
+        assert_eq!(owners.of(PARTITIONS), Owner::Nowhere);
+    }
+}
