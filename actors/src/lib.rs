@@ -44,14 +44,14 @@ mod website;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
-    AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, OpenError, OrganizationProjects, PageOrder,
-    PageQuestion, PagedEvent, ProjectIntake, ReindexError, Reindexed, SegmentRequest, Vitals, reindex, search_erased,
-    verify_directory,
+    Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, OpenError, OpenRegistry,
+    OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake, ReindexError, Reindexed, SegmentRequest,
+    StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;
 pub use headcount_domain as domain;
-pub use ingest::{QuotaExceeded, TrackError, Tracker};
+pub use ingest::{QuotaExceeded, Ticket, TrackError, Tracker};
 pub use intake_counts::DropCounts;
 pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch, MAX_WATCHES};
 pub use opening_progress::Progress;

@@ -80,6 +80,12 @@ impl fmt::Debug for Incarnation {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FormatError {
+    /// It belongs to other events than those that it was to be opened for.
+    #[error("{} has other data: it belongs to no cluster, or to another one; use an empty directory", dir.display())]
+    OtherIncarnation {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// A newer version of the program wrote it.
     #[error("{} has layout {found}, written by a newer version; this one understands up to {LAYOUT_VERSION}", path.display())]
     Newer {
@@ -146,6 +152,21 @@ impl Format {
         Self::open_for_reindex(dir)
     }
 
+    /// As [`Format::open`], for a directory of several that have this incarnation: a new one gets it.
+    ///
+    /// # Errors
+    /// Any [`FormatError`].
+    pub fn open_as(dir: &Path, incarnation: Incarnation) -> Result<Self, FormatError> {
+        if !dir.join(FILE_NAME).exists() {
+            create_private_dir(dir).map_err(|source| FormatError::Io { path: dir.to_owned(), source })?;
+            return Self::create(dir, incarnation);
+        }
+        match Self::open(dir)? {
+            format if format.incarnation == incarnation => Ok(format),
+            _ => Err(FormatError::OtherIncarnation { dir: dir.to_owned() }),
+        }
+    }
+
     /// As [`Format::open`], also while a reindex is not finished.
     ///
     /// # Errors
@@ -156,7 +177,9 @@ impl Format {
         create_private_dir(dir).map_err(failed)?;
         let format = match files::read_to_string(&path) {
             Ok(text) => Self::parse(&text).map_err(|reason| FormatError::Unreadable { path: path.clone(), reason })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(dir),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Self::create(dir, Incarnation::random().map_err(failed)?);
+            }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(FormatError::Unreadable { path, reason: "it is not text" });
             }
@@ -193,7 +216,7 @@ impl Format {
         Ok(format)
     }
 
-    fn create(dir: &Path) -> Result<Self, FormatError> {
+    fn create(dir: &Path, incarnation: Incarnation) -> Result<Self, FormatError> {
         let failed = |source| FormatError::Io { path: dir.to_owned(), source };
         if dir.join(RESTORING_NAME).exists() {
             return Err(FormatError::Unfinished { dir: dir.to_owned() });
@@ -204,7 +227,7 @@ impl Format {
                 return Err(FormatError::NotOurs { dir: dir.to_owned() });
             }
         }
-        let format = Self { layout: LAYOUT_VERSION, incarnation: Incarnation::random().map_err(failed)? };
+        let format = Self { layout: LAYOUT_VERSION, incarnation };
         format.write(dir)?;
         Ok(format)
     }
@@ -260,6 +283,19 @@ mod tests {
         let renewed = format.renew(dir.path()).unwrap();
         assert_ne!(renewed.incarnation, format.incarnation);
         assert_eq!(Format::open(dir.path()).unwrap(), renewed);
+    }
+
+    #[test]
+    fn a_directory_of_several_has_their_incarnation() {
+        let dir = tempfile::tempdir().unwrap();
+        let ours = Incarnation::from_number(7);
+        let format = Format::open_as(&dir.path().join("new"), ours).unwrap();
+        assert_eq!(format.incarnation, ours);
+        assert_eq!(Format::open_as(&dir.path().join("new"), ours).unwrap(), format);
+        let refused = Format::open_as(&dir.path().join("new"), Incarnation::from_number(8)).unwrap_err();
+        assert!(matches!(refused, FormatError::OtherIncarnation { .. }), "{refused}");
+        fs::write(dir.path().join("thesis.txt"), "").unwrap();
+        assert!(matches!(Format::open_as(dir.path(), ours), Err(FormatError::NotOurs { .. })));
     }
 
     #[test]

@@ -76,6 +76,12 @@ impl Starts {
         Ok(starts)
     }
 
+    /// Returns the starts of a log that never loses its end, so that all are one: with this number.
+    #[must_use]
+    pub fn one(number: u64) -> Self {
+        Self { earlier: Vec::new(), present: Start { number, after: 0 } }
+    }
+
     /// The number of the present start.
     #[must_use]
     pub fn present(&self) -> u64 {

@@ -34,6 +34,9 @@ pub(crate) enum SealingError {
     /// A shard did not answer, or checkpoints could not be written in time.
     #[error("the events are in no durable checkpoint yet")]
     NoAnswer,
+    /// The engine is one of several.
+    #[error("events are not sealed on one of several machines")]
+    SharedLog,
     /// There is too little space.
     #[error("the disk is nearly full")]
     DiskFull,
@@ -49,7 +52,7 @@ impl From<SealingError> for Fault {
             SealingError::Index(error) => fault::of_index(error),
             SealingError::UnknownId(_) => Self::damaged_index(message),
             SealingError::UnknownProject(_) => Self::defect(message),
-            SealingError::NoAnswer | SealingError::DiskFull => Self::io(message),
+            SealingError::SharedLog | SealingError::NoAnswer | SealingError::DiskFull => Self::io(message),
         }
     }
 }

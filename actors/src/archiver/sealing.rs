@@ -41,6 +41,9 @@ pub(super) fn seal(sources: &Sources, least: u64) -> Result<Sealed, SealingError
 
 /// Has checkpoints written, and seals everything that was recorded before the call.
 pub(super) fn seal_all(sources: &Sources) -> Result<Sealed, SealingError> {
+    if sources.trimmer.is_none() {
+        return Err(SealingError::SharedLog);
+    }
     let target = sources.delivered.load(Ordering::Acquire);
     let began = Stopwatch::now();
     let mut asked: Option<Stopwatch> = None;
@@ -83,7 +86,8 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
 
 /// Removes the segments of the log whose events are all sealed, and that nobody reads.
 fn trim(sources: &Sources) -> Result<(), SealingError> {
-    let removed = sources.trimmer.remove_before(sources.sealed.unread_until() + 1)?;
+    let Some(trimmer) = &sources.trimmer else { return Ok(()) };
+    let removed = trimmer.remove_before(sources.sealed.unread_until() + 1)?;
     if removed.segments > 0 {
         sources.done("log trimmed");
         tracing::info!(

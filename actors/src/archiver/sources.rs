@@ -97,7 +97,8 @@ pub(crate) struct Sources {
     pub(crate) removal: RemovalSources,
     pub(crate) sealed: Arc<SealedEvents>,
     pub(crate) logged: LoggedEvents,
-    pub(crate) trimmer: LogTrimmer,
+    /// `None`: the log is not on this machine, and nothing is sealed.
+    pub(crate) trimmer: Option<LogTrimmer>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) hasher: KeyHasher,
     pub(crate) registry: Arc<Registry>,

@@ -215,6 +215,11 @@ impl ArchiveWork {
 
     /// Does the next piece of work. Returns whether there is more.
     fn tick(&mut self) -> bool {
+        if self.sources.trimmer.is_none() {
+            // One of several engines: what is removed from the archive and the log is not its own alone.
+            self.resting.step(&self.sources);
+            return false;
+        }
         // Also on a full disk, and while sealing fails.
         self.deletions.step(&self.sources, &mut self.merges);
         let has_erased = self.erasures.step(&self.sources);

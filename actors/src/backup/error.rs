@@ -17,6 +17,9 @@ pub enum BackupFailure {
     /// Another one is being made.
     #[error("another backup is being made")]
     Running,
+    /// The engine is one of several, and has no log of its own.
+    #[error("one of several machines can't be backed up: its events are on the brokers")]
+    SharedLog,
     /// The backup can't be written, or a file can't be read.
     #[error(transparent)]
     Backup(#[from] BackupError),

@@ -46,6 +46,8 @@ pub(crate) struct Derived<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) options: StoreOptions,
     pub(crate) hasher: &'a KeyHasher,
+    /// Whether the directory is one of several that have the same incarnation, so that it keeps that of a store that is rebuilt.
+    pub(crate) is_shared: bool,
 }
 
 impl Derived<'_> {
@@ -148,7 +150,7 @@ impl Derived<'_> {
             let failed = |error| OpenError::Directory(format!("{} could not be moved aside: {error}", index.display()));
             aside::move_aside(&index, "the store that it belongs to is rebuilt").map_err(failed)?;
         }
-        let format = format.renew(self.dir).map_err(directory)?;
+        let format = if self.is_shared { format } else { format.renew(self.dir).map_err(directory)? };
         let (store, _) = DiskStore::open_or_create(&self.store_dir(), self.options).map_err(directory)?;
         self.sign(&store, format).map_err(directory)?;
         Ok((store, format))

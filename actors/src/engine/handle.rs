@@ -10,7 +10,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
-use headcount_storage::log::{Commit, GroupCommit, Log, LogReader, Outcome as LogOutcome};
+use headcount_storage::log::{Commit, GroupCommit, LogReader, Outcome as LogOutcome};
 use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
@@ -21,7 +21,8 @@ use super::config::{EngineConfig, OpenError};
 use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
-use super::open::{self, Opened};
+use super::membership::Membership;
+use super::open::{self, EventLog, Opened};
 use super::scan::{ScanHelpers, ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_system, start_tracker};
@@ -90,7 +91,8 @@ pub(super) struct Inner {
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
-    pub(super) log_reader: LogReader,
+    /// `None`: the log is not on this machine.
+    pub(super) log_reader: Option<LogReader>,
     /// Of the one backup that may be made at a time.
     pub(super) backups: Arc<Semaphore>,
     pub(super) verifications: Verifications,
@@ -119,13 +121,16 @@ fn not_started(error: std::io::Error) -> OpenError {
     OpenError::Start(error.to_string())
 }
 
-/// Starts the log's thread.
+/// Starts what records events.
 fn commit(
     config: &EngineConfig,
-    log: Log,
-    sink: impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static,
+    log: EventLog,
+    sink: impl Fn(Vec<LogOutcome<Ticket>>) + Send + Sync + 'static,
 ) -> Result<Arc<dyn Commit<Ticket>>, OpenError> {
-    Ok(Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(not_started)?))
+    match log {
+        EventLog::Local(log) => Ok(Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(not_started)?)),
+        EventLog::Shared(start) => Ok(start(Box::new(sink))),
+    }
 }
 
 fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
@@ -168,11 +173,24 @@ impl Engine {
     /// # Errors
     /// See [`OpenError`]. A damaged log is an error; a damaged store is rebuilt.
     pub fn open(config: EngineConfig) -> Result<Self, OpenError> {
+        Self::open_with(config, None)
+    }
+
+    /// As [`Engine::open`], for one of several engines: it has no partitions until [`Engine::adopt`] takes them over, and seals nothing.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_member(config: EngineConfig, membership: Membership) -> Result<Self, OpenError> {
+        let owners = Arc::clone(&membership.owners);
+        Self::open_with(EngineConfig { owners, ..config }, Some(membership))
+    }
+
+    fn open_with(config: EngineConfig, membership: Option<Membership>) -> Result<Self, OpenError> {
         #[cfg(feature = "fault-injection")]
         let config = super::fault_injection::plant(config)?;
         // First, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
-        let opened = open::open(&config)?;
+        let opened = open::open(&config, membership)?;
         let files = (open::open_company_profiles(&config.data_dir)?, open::open_webhooks(&config.data_dir)?);
         let engine = Self::start(config, (opened, files), geo)?;
         engine.start_retention();
@@ -188,9 +206,13 @@ impl Engine {
         let Opened { registry, intake, privacy, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } =
             opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
-        let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
+        let map = ShardMap::new(shards.len());
         let (actors, addresses) = start_system(shards)?;
-        let (log_reader, trimmer) = (log.reader(), log.trimmer());
+        let (log_reader, trimmer, last) = match &log {
+            EventLog::Local(log) => (Some(log.reader()), Some(log.trimmer()), log.last_position()),
+            EventLog::Shared(_) => (None, None, 0),
+        };
+        let delivered = Arc::new(AtomicU64::new(last));
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let tracker = start_tracker(&actors.system, Gathering::new(Arc::clone(&log), Arc::clone(&shared.health)))?;

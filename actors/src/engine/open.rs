@@ -14,6 +14,7 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
 use super::config::{EngineConfig, OpenError, directory};
 use super::derived::Derived;
+use super::membership::{Membership, StartCommit};
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::dead_letters::DeadLetters;
@@ -36,25 +37,20 @@ use crate::shard::{
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 use crate::webhooks::{WEBHOOKS_DIR, Webhooks};
 
-/// Opens everything under `config.data_dir`, with the shards brought up to the end of the log.
-pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
+/// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. One of several engines begins without partitions.
+pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Result<Opened, OpenError> {
     let dir = config.data_dir.clone();
     let lock = DirLock::acquire(&dir).map_err(directory)?;
-    let format = Format::open(&dir).map_err(directory)?;
+    let shared = membership.as_ref().map(|membership| membership.incarnation);
+    let format =
+        shared.map_or_else(|| Format::open(&dir), |incarnation| Format::open_as(&dir, incarnation)).map_err(directory)?;
     let secrets = Secrets::open(&dir.join("keys"))?;
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
-    let registry = Arc::new(Registry::open(&dir)?);
+    let (registry, log, logged) = open_log(config, membership)?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
     let privacy = open_privacy_requests(config, &registry)?;
-    let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
-    if recovery.cut_bytes > 0 {
-        tracing::warn!(
-            bytes = recovery.cut_bytes,
-            "an unfinished write at the end of the log was cut; nothing acknowledged was in it"
-        );
-    }
     let dead = dir.join("dead-letters.ndjson");
     let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
@@ -62,10 +58,11 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
     let sealed = SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?;
     let sealed = Arc::new(sealed);
-    check_reaches(&log, sealed.catalog().sealed_until())?;
-    let logged = LoggedEvents::new(log.reader());
+    if let EventLog::Local(log) = &log {
+        check_reaches(log, sealed.catalog().sealed_until())?;
+    }
     let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), logged.clone(), Arc::clone(&erasures)));
-    let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
+    let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: shared.is_some() };
     let quotas = Arc::new(QuotaTable::new(config.quotas, registry.own_quotas()));
     let opening = Opening {
         derived: &derived,
@@ -76,7 +73,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
         erasures: &erasures,
         quotas: &quotas,
     };
-    let (store, format) = derived.open(format, log.last_position() == 0)?;
+    let (store, format) = derived.open(format, log.is_empty())?;
     let (state, format) = match opening.state(store, format) {
         Ok(state) => (state, format),
         Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
@@ -89,8 +86,12 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     };
     check_log_is_whole(&state.shards, &*history)?;
     derived.remove_old();
-    let starts = Starts::begin(&dir, log.last_position()).map_err(directory)?;
     let incarnation = format.incarnation.number();
+    let starts = match &log {
+        EventLog::Local(log) => Starts::begin(&dir, log.last_position()).map_err(directory)?,
+        // Brokers keep what they confirmed, so that each position means the same event forever.
+        EventLog::Shared(_) => Starts::one(incarnation as u64),
+    };
     Ok(Opened {
         registry,
         intake: Arc::new(intake),
@@ -106,6 +107,24 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
         incarnation,
         starts,
     })
+}
+
+/// Opens the registry, and what records and reads events.
+fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Arc<Registry>, EventLog, LoggedEvents), OpenError> {
+    let dir = &config.data_dir;
+    if let Some(Membership { registry, log, commit, .. }) = membership {
+        return Ok((Arc::new(registry(dir)?), EventLog::Shared(commit), LoggedEvents::of(log)));
+    }
+    let registry = Arc::new(Registry::open(dir)?);
+    let (log, recovery) = Log::open(dir.join("log"), config.log.clone())?;
+    if recovery.cut_bytes > 0 {
+        tracing::warn!(
+            bytes = recovery.cut_bytes,
+            "an unfinished write at the end of the log was cut; nothing acknowledged was in it"
+        );
+    }
+    let logged = LoggedEvents::new(log.reader());
+    Ok((registry, EventLog::Local(log), logged))
 }
 
 fn open_privacy_requests(config: &EngineConfig, registry: &Registry) -> Result<PrivacyRequests, OpenError> {
@@ -155,13 +174,31 @@ pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), Ope
     )))
 }
 
+/// Where events are recorded.
+pub(crate) enum EventLog {
+    /// On this machine's disk.
+    Local(Log),
+    /// Elsewhere, by several engines.
+    Shared(StartCommit),
+}
+
+impl EventLog {
+    /// Whether it is known to have no events.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Local(log) => log.last_position() == 0,
+            Self::Shared(_) => true,
+        }
+    }
+}
+
 /// An open data directory.
 pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
     pub(crate) intake: Arc<IntakeCounts>,
     pub(crate) privacy: PrivacyRequests,
     pub(crate) secrets: Secrets,
-    pub(crate) log: Log,
+    pub(crate) log: EventLog,
     pub(crate) history: Arc<dyn History>,
     pub(crate) sealed: Arc<SealedEvents>,
     pub(crate) logged: LoggedEvents,
@@ -273,7 +310,7 @@ impl Opening<'_> {
             let checkpoints = Checkpoints::new(writer.clone(), self.config.checkpoints, progress);
             let evictor = Evictor::new(self.config.record_bytes(), Arc::clone(&memory));
             let applier = Applier::new(Arc::clone(self.dead), self.config.probe.clone());
-            let numbers = map.partitions_of(shard);
+            let numbers = if self.config.owners.is_alone() { map.partitions_of(shard) } else { Vec::new() };
             Shard::open(&numbers, context.clone(), Arc::clone(self.history), applier, checkpoints, evictor)
         };
         self.config.progress.begin(map.shards(), last_position(&**self.history));

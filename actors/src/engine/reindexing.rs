@@ -90,7 +90,7 @@ pub async fn reindex(
     let sealed = Archives::open(&config, &registry, organization)?;
     begin(&dir, organization, timezone)?;
     let reindexed = sealed.rewrite(timezone)?;
-    let derived = Derived { dir: &dir, options: store_options(&config), hasher: secrets.hasher() };
+    let derived = Derived { dir: &dir, options: store_options(&config), hasher: secrets.hasher(), is_shared: false };
     derived.discard(format, "days are counted in another timezone")?;
     registry.set_reindexed_timezone(organization, timezone, by)?;
     files::remove_file(&dir.join(REINDEXING_NAME)).and_then(|()| files::sync_dir(&dir)).map_err(ReindexError::of)?;

@@ -12,6 +12,7 @@ use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::admission_gate::Holder;
 use crate::ingest::TrackError;
+use crate::partitions::partition_of;
 
 /// When it is tried again after a failure.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -80,6 +81,9 @@ impl Engine {
     async fn apply_all_retentions(&self) -> bool {
         let mut succeeded = true;
         for project in self.registry().projects_with_retention() {
+            if !self.owners().is_here(partition_of(project)) {
+                continue;
+            }
             if self.inner.admission.is_closing() {
                 return true;
             }

@@ -58,7 +58,7 @@ pub fn search_erased(config: &EngineConfig, texts: &[String], stop: &AtomicBool)
         let (log, _) = Log::open(dir.join("log"), options).map_err(fault::of_log)?;
         search_log(&log.reader(), &needles, &mut found, &is_stopped)?;
     }
-    let derived = Derived { dir, options: store_options(config), hasher: secrets.hasher() };
+    let derived = Derived { dir, options: store_options(config), hasher: secrets.hasher(), is_shared: false };
     if let Some(store) = derived.open_as_it_is(format)? {
         search_pairs(&store, &needles, &mut found, &is_stopped)?;
     }

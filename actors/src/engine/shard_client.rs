@@ -113,6 +113,17 @@ impl ShardClient {
         answer.map_err(|_| AskError::NoAnswer)?.map_err(AskError::Lost)
     }
 
+    /// Sends a request of the engine's own to the shard of a partition.
+    pub(super) fn send_to<R: Send + 'static>(
+        &self,
+        partition: u16,
+        request: impl FnOnce(&mut Shard) -> Result<R, Fault> + Send + 'static,
+    ) -> Result<Pending<R>, AskError> {
+        let place = self.gate.take(1).ok_or(AskError::Busy)?;
+        let shard = self.addresses.get(self.map.shard_of(partition)).ok_or(AskError::NoAnswer)?;
+        Ok(send(shard, None, place, request))
+    }
+
     /// Checks that each shard answers.
     ///
     /// # Errors

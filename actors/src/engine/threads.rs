@@ -139,7 +139,7 @@ pub(crate) fn sink(
     shards: Vec<Addr<ShardActor>>,
     map: ShardMap,
     delivered: Arc<AtomicU64>,
-) -> impl FnMut(Vec<LogOutcome<Ticket>>) + Send + 'static {
+) -> impl Fn(Vec<LogOutcome<Ticket>>) + Send + Sync + 'static {
     move |outcomes| {
         let mut last = 0;
         let mut works: BTreeMap<usize, Vec<Work>> = BTreeMap::new();

@@ -46,10 +46,11 @@ impl Engine {
     /// be.
     pub fn verify(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
         let _permit = self.inner.verifications.begin(stop)?;
+        let log = self.inner.log_reader.clone().ok_or(VerifyError::SharedLog)?;
         let sources = VerifySources {
             data_dir: self.data_dir().to_owned(),
             history: Arc::clone(&self.inner.history),
-            log: Some(self.inner.log_reader.clone()),
+            log: Some(log),
             sealed: Arc::clone(&self.inner.sealed),
             dead: Arc::clone(&self.inner.dead),
             deleted: Arc::clone(&self.inner.deleted),
@@ -176,7 +177,7 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
         Err(error) => return Err(fault::of_log(error).into()),
     };
     check_reaches(&log, sealed.catalog().sealed_until()).map_err(VerifyError::directory)?;
-    let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher() };
+    let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: false };
     let Some(store) = found(derived.open_as_it_is(format), "store/", &mut report)? else { return Ok(report) };
     let sealed = Arc::new(sealed);
     let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));

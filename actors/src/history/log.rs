@@ -20,7 +20,11 @@ pub(crate) struct LoggedEvents {
 
 impl LoggedEvents {
     pub(crate) fn new(log: impl ReadLog + 'static) -> Self {
-        Self { log: Arc::new(log) }
+        Self::of(Arc::new(log))
+    }
+
+    pub(crate) fn of(log: Arc<dyn ReadLog>) -> Self {
+        Self { log }
     }
 
     /// The first position of a partition that the log has, or will have next.

@@ -21,7 +21,7 @@ const SUBMITTED_AT_ONCE: usize = 16;
 const SHUTTING_DOWN: &str = "the engine is shutting down";
 
 /// Travels through the log with a submission: its record for the shard, and the way back.
-pub(crate) struct Ticket {
+pub struct Ticket {
     pub(crate) project: ProjectId,
     pub(crate) record: LogRecord,
     pub(crate) permits: Vec<Permit>,

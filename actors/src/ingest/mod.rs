@@ -12,7 +12,8 @@ mod tracker;
 
 #[cfg(feature = "fault-injection")]
 pub(crate) use answers::Return;
-pub(crate) use gathering::{Gathering, Ticket};
+pub(crate) use gathering::Gathering;
+pub use gathering::Ticket;
 pub(crate) use known_agents::with_agent;
 pub use new_event::{Field, NewEvent};
 pub use prepared::{Origin, Prepared};

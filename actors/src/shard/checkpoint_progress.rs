@@ -73,6 +73,13 @@ impl CheckpointProgress {
         state.unsaved_since.store(if is_all { 0 } else { self.millis(frozen) + 1 }, Ordering::Relaxed);
     }
 
+    /// Forgets what is known of a partition, which another machine takes over.
+    pub(super) fn give_up(&self, partition: u16) {
+        self.note_saved(partition, Stopwatch::now(), true);
+        self.set_failing(partition, false);
+        self.set_full(partition, false);
+    }
+
     pub(super) fn set_failing(&self, partition: u16, is_failing: bool) {
         if let Some(state) = self.state(partition) {
             state.is_failing.store(is_failing, Ordering::Relaxed);

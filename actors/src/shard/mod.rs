@@ -9,6 +9,7 @@ mod checkpointer;
 mod checkpoints;
 mod evictor;
 mod fair_queue;
+mod handover;
 mod health;
 mod memory_usage;
 mod partition;

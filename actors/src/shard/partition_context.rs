@@ -17,6 +17,7 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::live::Feeds;
 use crate::opening_progress::Progress;
+use crate::partitions::partition_of;
 use crate::verifier::{DamageNote, Unchecked};
 
 /// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.
@@ -44,4 +45,15 @@ pub(crate) struct PartitionContext {
     pub(crate) deleted: Arc<DeletedProjects>,
     pub(crate) erasures: Arc<Erasures>,
     pub(crate) feeds: Arc<Feeds>,
+}
+
+impl PartitionContext {
+    /// Forgets what is known of a partition's projects, which another machine takes over.
+    pub(super) fn give_up(&self, number: u16) {
+        self.versions.retain(|project, _| partition_of(*project) != number);
+        self.floors.retain(|project, _| partition_of(*project) != number);
+        self.limits.forget_reached(|project| partition_of(project) == number);
+        self.checkpoints.give_up(number);
+        self.health.set_well(number);
+    }
 }

@@ -13,7 +13,7 @@ use super::applier::Applier;
 use super::fair_queue::{FairQueue, Pace, SLICE};
 use super::partition::{Partition, Partitions};
 use super::partition_context::PartitionContext;
-use super::rebuild::{Rebuild, Received, Wake};
+use super::rebuild::{Rebuild, Received, Released, Wake};
 use super::refold::{self, Refold};
 use super::work::{QueuedWork, Work};
 use crate::checkpoint_writer::CancelledJobs;
@@ -56,6 +56,8 @@ pub(super) struct EventPipeline {
     /// The projects whose next work is a floor that is being raised.
     rising: BTreeSet<ProjectId>,
     rebuilds: BTreeMap<u16, Rebuild>,
+    /// What is left of partitions that another machine took over.
+    released: BTreeMap<u16, Released>,
     /// The work of projects whose state is being replaced, in its order.
     held: BTreeMap<ProjectId, Vec<QueuedWork>>,
     /// The positions up to which everything was applied when the queues were dropped.
@@ -90,6 +92,7 @@ impl EventPipeline {
             queue: FairQueue::default(),
             rising: BTreeSet::new(),
             rebuilds: BTreeMap::new(),
+            released: BTreeMap::new(),
             held: BTreeMap::new(),
             dropped: BTreeMap::new(),
             refolds,
@@ -287,6 +290,47 @@ impl EventPipeline {
             tracing::error!(partition = number, %fault, attempts, "a partition's state is given up, and rebuilt from the log");
         }
         self.rebuilds.insert(number, rebuild);
+    }
+
+    /// Begins to open a partition that this machine takes over, and to replay it up to `until`.
+    pub(super) fn adopt(&mut self, number: u16, until: Position) {
+        let left = self.released.remove(&number);
+        let left = left.unwrap_or_else(|| Released { stored_in: number, cancelled: CancelledJobs::default(), closing: None });
+        let rebuild = Rebuild::adopting(until, left);
+        self.context.health.set_unwell(number, rebuild.condition(), rebuild.fault());
+        self.rebuilds.insert(number, rebuild);
+    }
+
+    /// Whether work of a partition waits, for whatever reason, or its state is being replaced.
+    pub(super) fn has_work_of(&self, number: u16) -> bool {
+        let is_held = self.held.keys().any(|project| partition_of(*project) == number);
+        is_held || self.fronts().any(|(project, _)| partition_of(project) == number)
+    }
+
+    /// Gives a partition up, which another machine takes over: what waits is dropped, and its senders hear that the outcome is unknown.
+    pub(super) fn give_up(&mut self, number: u16, cancelled: CancelledJobs) {
+        let is_of = |project: ProjectId| partition_of(project) == number;
+        self.rising.retain(|project| !is_of(*project));
+        drop(self.queue.extract(is_of));
+        for project in self.held.keys().copied().filter(|project| is_of(*project)).collect::<Vec<_>>() {
+            self.held.remove(&project);
+            self.context.health.let_go(project);
+        }
+        let rebuild = self.rebuilds.remove(&number);
+        let mut left = match (rebuild, &self.partitions.get(&number)) {
+            (Some(rebuild), _) => rebuild.into_released(),
+            (None, Some(partition)) => {
+                Released { stored_in: partition.stored_as().0, cancelled: CancelledJobs::default(), closing: None }
+            }
+            (None, None) => return,
+        };
+        left.cancelled.extend(cancelled);
+        if let Some(old) = self.partitions.remove(&number) {
+            // Dropping it takes time. Without a thread, it takes that here.
+            left.closing = std::thread::Builder::new().name("give-up".into()).spawn(move || drop(old)).ok();
+        }
+        self.released.insert(number, left);
+        self.context.give_up(number);
     }
 
     /// The first fault that a partition is not rebuilt from yet, but for damage of the archive, which waits for an intact file.

@@ -49,6 +49,11 @@ impl QuotaTable {
         self.own.read().get(&project).map_or(self.quotas, |own| own.over(self.quotas))
     }
 
+    /// Replaces the quotas that projects have of their own, where others may have changed them.
+    pub(crate) fn replace_own(&self, own: HashMap<ProjectId, OwnQuotas>) {
+        *self.own.write() = own;
+    }
+
     /// Sets the quotas that a project has of its own.
     pub(crate) fn set_own(&self, project: ProjectId, quotas: OwnQuotas) {
         let mut own = self.own.write();
@@ -73,6 +78,13 @@ impl QuotaTable {
         } else {
             projects.insert(project, reached);
         }
+        self.count.store(projects.len(), Ordering::Release);
+    }
+
+    /// Forgets what some projects have reached.
+    pub(super) fn forget_reached(&self, is_meant: impl Fn(ProjectId) -> bool) {
+        let mut projects = self.projects.lock();
+        projects.retain(|project, _| !is_meant(*project));
         self.count.store(projects.len(), Ordering::Release);
     }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::{Fault, FaultKind};
@@ -58,8 +59,20 @@ pub(super) struct Rebuild {
     refolded: Vec<(ProjectId, u64)>,
     /// The lost state, dropped on the reading thread: that takes time.
     old: Option<Partition>,
+    /// Drops the state that this machine had earlier.
+    closing: Option<JoinHandle<()>>,
     /// The partition's jobs at the checkpoint writer, which must be over before it is opened again.
     cancelled: CancelledJobs,
+}
+
+/// What is left of a partition that this machine gave up.
+pub(super) struct Released {
+    /// The part of the store that holds it.
+    pub(super) stored_in: u16,
+    /// Its jobs at the checkpoint writer, which must be over before it is opened again.
+    pub(super) cancelled: CancelledJobs,
+    /// Drops its state, whose files are open until then.
+    pub(super) closing: Option<JoinHandle<()>>,
 }
 
 enum Stage {
@@ -93,6 +106,33 @@ pub(super) enum Received {
 }
 
 impl Rebuild {
+    /// Begins to open a partition that another machine had, and to replay it up to `until`.
+    pub(super) fn adopting(until: Position, Released { stored_in, cancelled, closing }: Released) -> Self {
+        let fault = Fault::io("the partition is being taken over");
+        Self { until, stored_in, stage: Stage::Waiting(Stopwatch::now()), closing, cancelled, ..Self::new(&fault, 0) }
+    }
+
+    fn new(fault: &Fault, target: Position) -> Self {
+        Self {
+            works: BTreeMap::new(),
+            fault: fault.clone(),
+            target,
+            until: target,
+            stored_in: 0,
+            ignores_checkpoint: false,
+            resets_index: false,
+            attempts: 0,
+            stage: Stage::Failed,
+            read: VecDeque::new(),
+            read_floor: None,
+            is_refold: false,
+            refolded: Vec::new(),
+            old: None,
+            closing: None,
+            cancelled: CancelledJobs::default(),
+        }
+    }
+
     /// Begins after `fault`, or continues after the fault of an earlier attempt.
     pub(super) fn after(
         fault: &Fault,
@@ -107,23 +147,7 @@ impl Rebuild {
                 earlier.attempts += 1;
                 earlier
             }
-            None => Self {
-                works: BTreeMap::new(),
-                fault: fault.clone(),
-                target,
-                until: target,
-                stored_in: number,
-                ignores_checkpoint: false,
-                resets_index: false,
-                attempts: 0,
-                stage: Stage::Failed,
-                read: VecDeque::new(),
-                read_floor: None,
-                is_refold: false,
-                refolded: Vec::new(),
-                old: None,
-                cancelled: CancelledJobs::default(),
-            },
+            None => Self { stored_in: number, ..Self::new(fault, target) },
         };
         rebuild.cancelled.extend(cancelled);
         rebuild.fault = fault.clone();
@@ -155,6 +179,11 @@ impl Rebuild {
     /// The fault that it repairs.
     pub(super) fn fault(&self) -> &Fault {
         &self.fault
+    }
+
+    /// Ends it. Returns where the partition is stored, and what must be over before it is opened again.
+    pub(super) fn into_released(self) -> Released {
+        Released { stored_in: self.stored_in, cancelled: self.cancelled, closing: self.closing }
     }
 
     /// How many attempts have failed.
@@ -213,6 +242,7 @@ impl Rebuild {
             context: context.clone(),
             history: Arc::clone(history),
             old: self.old.take(),
+            closing: self.closing.take(),
             cancelled: self.cancelled.clone(),
             pieces,
             wake: Arc::clone(wake),
@@ -316,6 +346,7 @@ struct Reader {
     context: PartitionContext,
     history: Arc<dyn History>,
     old: Option<Partition>,
+    closing: Option<JoinHandle<()>>,
     cancelled: CancelledJobs,
     pieces: SyncSender<Piece>,
     wake: Wake,
@@ -324,6 +355,7 @@ struct Reader {
 impl Reader {
     fn run(mut self) {
         drop(self.old.take());
+        self.closing.take().into_iter().for_each(|closing| drop(closing.join()));
         // A checkpoint that was being written counts or doesn't before the partition is opened.
         self.cancelled.wait(&*self.context.store);
         let end = match self.read() {

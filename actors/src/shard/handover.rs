@@ -1,0 +1,35 @@
+//! Partitions that move between machines: a shard takes them over from the log, and gives them up.
+
+use headcount_domain::intake::event::Position;
+
+use super::shard::Shard;
+
+impl Shard {
+    /// Begins to open a partition as its last checkpoint on this machine left it, and to replay it up to `until`. Does nothing if it is there already. While that is
+    /// under way, the partition's health says that it is being rebuilt.
+    pub(crate) fn adopt(&mut self, number: u16, until: Position) {
+        if !self.pipeline.partitions.contains_key(&number) && self.pipeline.fault_of(number).is_none() {
+            self.pipeline.adopt(number, until);
+        }
+    }
+
+    /// Whether a partition that takes no more events is applied and saved, so that nothing is left to do before it is given up. Has a checkpoint begun if not.
+    pub(crate) fn is_saved(&mut self, number: u16) -> bool {
+        if self.pipeline.fault_of(number).is_some() {
+            // What was saved of it is as good as before.
+            return true;
+        }
+        let Some(partition) = self.pipeline.partitions.get(&number) else { return true };
+        let is_saved = partition.first_not_durable().is_none() && !self.pipeline.has_work_of(number);
+        if !is_saved {
+            self.want_checkpoints();
+        }
+        is_saved
+    }
+
+    /// Gives a partition up, saved or not. What is not saved is in the log.
+    pub(crate) fn give_up(&mut self, number: u16) {
+        let cancelled = self.checkpoints.cancel(number);
+        self.pipeline.give_up(number, cancelled);
+    }
+}

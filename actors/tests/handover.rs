@@ -1,0 +1,262 @@
+//! Partitions that move between engines: each event counts once, whoever has its partition.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use copies::copy;
+use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
+use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::domain::versions::Depends;
+use headcount_actors::ingest::{NewEvent, Status, Ticket};
+use headcount_actors::registry::Registry;
+use headcount_actors::{Adoption, AskError, Engine, EngineConfig, LogSink, Membership, Owners, partition_of};
+use headcount_storage::boot_time::boot_time;
+use headcount_storage::format::Incarnation;
+use headcount_storage::log::{Commit, Committed, LogError, Outcome, Position, ReadLog, Record, RecordVisitor, WantedAfter};
+use parking_lot::Mutex;
+use tempfile::TempDir;
+
+#[path = "support/copies.rs"]
+mod copies;
+mod support;
+
+/// 2024-03-01T10:00:00Z
+const BASE_MS: i64 = 1_709_287_200_000;
+
+/// The log of several engines. Positions have gaps, as those of brokers.
+#[derive(Debug, Default)]
+struct SharedLog {
+    partitions: Mutex<BTreeMap<u16, Vec<(Position, u32, Vec<u8>)>>>,
+}
+
+impl SharedLog {
+    fn end(&self, partition: u16) -> Position {
+        self.partitions.lock().get(&partition).and_then(|records| records.last()).map_or(0, |last| last.0 + u64::from(last.1) - 1)
+    }
+}
+
+impl ReadLog for SharedLog {
+    fn first_position(&self, _: u16) -> Position {
+        1
+    }
+
+    fn last_position(&self, partition: u16) -> Position {
+        self.end(partition)
+    }
+
+    fn events_after(&self, partition: u16, position: Position) -> u64 {
+        self.end(partition).saturating_sub(position)
+    }
+
+    fn is_in_order(&self) -> bool {
+        false
+    }
+
+    fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError> {
+        let partitions = self.partitions.lock().clone();
+        for (partition, records) in &partitions {
+            let Some(after) = wanted(*partition) else { continue };
+            for (first, count, payload) in records {
+                let record = Record { partition: *partition, first: *first, count: *count, payload };
+                if first + u64::from(*count) > after + 1 && visit(record) == ControlFlow::Break(()) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What one engine records with.
+struct SharedCommit {
+    log: Arc<SharedLog>,
+    sink: LogSink,
+}
+
+impl Commit<Ticket> for SharedCommit {
+    fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: Ticket) -> Result<(), Ticket> {
+        let mut partitions = self.log.partitions.lock();
+        let records = partitions.entry(partition).or_default();
+        let first = (records.len() as u64 + 1) << 13;
+        records.push((first, count, payload));
+        (self.sink)(vec![Outcome::Committed(Committed { partition, first, count, ticket })]);
+        Ok(())
+    }
+
+    fn end_segment(&self, _: Position) {}
+
+    fn close(&self) {}
+}
+
+struct Node {
+    engine: Engine,
+    log: Arc<SharedLog>,
+    owners: Arc<Owners>,
+    dir: TempDir,
+}
+
+impl Node {
+    /// Starts an engine with a copy of this control data and these keys.
+    fn start(origin: &Path, log: &Arc<SharedLog>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self::start_in(dir, Some(origin), log)
+    }
+
+    fn start_in(dir: TempDir, origin: Option<&Path>, log: &Arc<SharedLog>) -> Self {
+        let (owners, origin) = (Arc::new(Owners::unknown()), origin.map(Path::to_owned));
+        let keys = dir.path().join("keys");
+        let registry = move |dir: &Path| {
+            origin.iter().for_each(|origin| copy(&origin.join("control"), &dir.join("control")));
+            Registry::open(dir)
+        };
+        let shared = Arc::clone(log);
+        let commit = move |sink| Arc::new(SharedCommit { log: shared, sink }) as Arc<dyn Commit<Ticket>>;
+        let membership = Membership {
+            incarnation: Incarnation::from_number(77),
+            registry: Box::new(registry),
+            log: Arc::<SharedLog>::clone(log),
+            commit: Box::new(commit),
+            owners: Arc::clone(&owners),
+        };
+        let config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
+        let engine = Engine::open_member(config, membership).unwrap();
+        assert!(keys.join("hash.key").exists());
+        Self { engine, log: Arc::clone(log), owners, dir }
+    }
+
+    async fn take(&self, partition: u16) {
+        self.engine.adopt(partition, self.log.end(partition)).await.unwrap();
+        while self.engine.adoption(partition) != Adoption::Done {
+            assert_eq!(self.engine.adoption(partition), Adoption::UnderWay);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        self.owners.hold(partition, boot_time() + Duration::from_secs(600));
+    }
+
+    async fn give(&self, partition: u16) {
+        self.owners.give_up(partition);
+        self.engine.release(partition).await.unwrap();
+    }
+
+    async fn users(&self, project: ProjectId) -> Result<u64, AskError> {
+        Ok(self.engine.ask(project, UniqueUsersQuery { window: window() }).await?.total)
+    }
+
+    async fn revenue(&self, project: ProjectId) -> String {
+        let metrics = self.engine.ask(project, RevenueMetricsQuery { window: window() }).await.unwrap();
+        format!("{metrics:?}")
+    }
+
+    async fn order(&self, project: ProjectId, user: u64) -> Status {
+        let order = NewEvent::new("order").user(format!("u{user}")).external_id(format!("o{user}")).at_ms(BASE_MS);
+        self.engine.track(project, &order.value("2").unwrap()).await.unwrap().status
+    }
+}
+
+fn window() -> Window {
+    let day = Day::parse("2024-03-01").unwrap();
+    Window { start: day, end: day }
+}
+
+/// Returns a data directory with a project, closed.
+async fn origin() -> (TempDir, ProjectId) {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = support::open(EngineConfig { min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) });
+    // The first event fixes the calendar for all.
+    engine.track(project, &NewEvent::new("ping").user("nobody").at_ms(BASE_MS)).await.unwrap();
+    engine.close().await;
+    (dir, project)
+}
+
+#[tokio::test]
+async fn each_event_counts_once_whoever_has_the_partition() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let nodes = [Node::start(origin.path(), &log), Node::start(origin.path(), &log)];
+    let partition = partition_of(project);
+    let mut recorded = 0;
+    for round in 0..6 {
+        let (owner, other) = (&nodes[round % 2], &nodes[(round + 1) % 2]);
+        owner.take(partition).await;
+        assert!(matches!(other.users(project).await, Err(AskError::Lost(_))), "it is not here");
+        assert_eq!(owner.users(project).await.unwrap(), recorded);
+        for user in 0..recorded {
+            assert_eq!(owner.order(project, user).await, Status::Duplicate, "round {round}, user {user}");
+        }
+        for user in recorded..recorded + 20 {
+            assert_eq!(owner.order(project, user).await, Status::Recorded);
+        }
+        recorded += 20;
+        let version = owner.engine.version(project, &Depends::Everything).await.unwrap();
+        let revenue = owner.revenue(project).await;
+        owner.give(partition).await;
+        assert!(owner.engine.version(project, &Depends::Everything).await.is_err(), "it has given it up");
+        // The other one answers the same, with the same version.
+        other.take(partition).await;
+        assert_eq!(other.engine.version(project, &Depends::Everything).await.unwrap(), version);
+        assert_eq!((other.users(project).await.unwrap(), other.revenue(project).await), (recorded, revenue));
+        other.give(partition).await;
+    }
+}
+
+#[tokio::test]
+async fn a_partition_is_taken_over_from_where_its_last_checkpoint_here_left_it() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let partition = partition_of(project);
+    let node = Node::start(origin.path(), &log);
+    node.take(partition).await;
+    for user in 0..50 {
+        node.order(project, user).await;
+    }
+    node.give(partition).await;
+    // What is saved is not read again, neither by this process nor by the next one.
+    let saved = std::mem::take(log.partitions.lock().get_mut(&partition).unwrap());
+    let moved = saved.len() as u64;
+    node.take(partition).await;
+    assert_eq!(node.users(project).await.unwrap(), 50);
+    node.give(partition).await;
+    node.engine.close().await;
+    let node = Node::start_in(node.dir, None, &log);
+    node.take(partition).await;
+    assert_eq!(node.users(project).await.unwrap(), 50);
+    *log.partitions.lock().get_mut(&partition).unwrap() = saved;
+    assert_eq!(node.order(project, 3).await, Status::Duplicate);
+    assert_eq!(node.order(project, 50).await, Status::Recorded);
+    assert_eq!(log.partitions.lock()[&partition].len() as u64, moved + 2);
+}
+
+#[tokio::test]
+async fn an_owner_whose_time_is_over_answers_nothing() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let node = Node::start(origin.path(), &log);
+    node.take(partition_of(project)).await;
+    node.order(project, 1).await;
+    node.owners.hold(partition_of(project), boot_time());
+    let order = NewEvent::new("order").user("u2").at_ms(BASE_MS);
+    assert!(node.engine.track(project, &order).await.is_err());
+    assert!(node.users(project).await.is_err());
+    assert!(node.engine.version(project, &Depends::Everything).await.is_err());
+    assert_eq!(log.partitions.lock()[&partition_of(project)].len(), 1);
+    // Renewed in time, it goes on.
+    node.owners.hold(partition_of(project), boot_time() + Duration::from_secs(600));
+    assert_eq!(node.users(project).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_directory_of_other_events_is_refused() {
+    let ((origin, _), log) = (origin().await, Arc::<SharedLog>::default());
+    let membership = Membership {
+        incarnation: Incarnation::from_number(77),
+        registry: Box::new(Registry::open),
+        log: Arc::<SharedLog>::clone(&log),
+        commit: Box::new(move |sink| Arc::new(SharedCommit { log, sink })),
+        owners: Arc::new(Owners::unknown()),
+    };
+    let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();
+    assert!(error.to_string().contains("has other data"), "{error}");
+}
