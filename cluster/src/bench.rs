@@ -1,6 +1,5 @@
 //! How many events brokers record, by the same code as a cluster.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -114,14 +113,14 @@ fn record_and_read(
     names: &[StreamName],
     options: &Options,
 ) -> Result<Measured, BenchError> {
-    let (mut owned, mut readers) = (Vec::new(), BTreeMap::new());
+    let (outcomes, received) = channel();
+    let commit = StreamCommit::start(runtime, move |some| drop(outcomes.send(some)));
+    let log = StreamLog::new(runtime.clone());
     for (partition, name) in (0..).zip(names) {
         let writer = runtime.block_on(LogWriter::take_over(connection, name, 1, LogEnd::default(), &mut |_, _| {}))?;
-        readers.insert(partition, writer.reader());
-        owned.push((partition, writer));
+        log.adopt(partition, writer.reader());
+        commit.adopt(partition, writer);
     }
-    let (outcomes, received) = channel();
-    let commit = StreamCommit::start(runtime, owned, move |some| drop(outcomes.send(some)));
     let recorded = record(&commit, &received, options);
     commit.close();
     let (events, seconds, times) = recorded?;
@@ -130,7 +129,7 @@ fn record_and_read(
         found += u64::from(record.count);
         ControlFlow::Continue(())
     };
-    StreamLog::new(runtime.clone(), readers).read(&|_| Some(0), &mut count).map_err(storage)?;
+    log.read(&|_| Some(0), &mut count).map_err(storage)?;
     if found != events {
         return Err(BenchError::Differs { found, recorded: events });
     }

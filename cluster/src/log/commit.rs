@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use headcount_storage::log::{Commit, Committed, LogError as StorageError, Outcome, Position, Refused};
 use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
@@ -26,34 +27,71 @@ struct Submission<T> {
     ticket: T,
 }
 
+/// Receives the outcomes of submissions.
+type Sink<T> = dyn Fn(Vec<Outcome<T>>) + Send + Sync;
+
 /// Commits the events of the partitions that this machine owns. Each has a task, which records what waits as one message, one at a time. Close it before you drop it: what is
 /// under way is undecided otherwise.
 pub struct StreamCommit<T> {
     runtime: Handle,
+    sink: Arc<Sink<T>>,
     /// By partition. Taken when closed, so that later submissions are refused.
     queues: RwLock<Option<HashMap<u16, UnboundedSender<Submission<T>>>>>,
-    tasks: Mutex<Vec<JoinHandle<()>>>,
-    /// Has the tasks give up what brokers don't confirm.
+    tasks: Mutex<HashMap<u16, CommitTask>>,
+}
+
+/// The task of a partition.
+struct CommitTask {
+    task: JoinHandle<()>,
+    /// Has it give up what brokers don't confirm.
     stop: watch::Sender<bool>,
 }
 
-impl<T: Send + 'static> StreamCommit<T> {
-    /// Starts a task for each partition on `runtime`. They call `sink` after each message, with the outcomes in order of submission. The partition waits during the
-    /// call, so `sink` should only pass them on.
-    pub fn start<S>(runtime: &Handle, owned: Vec<(u16, LogWriter)>, sink: S) -> Self
-    where
-        S: Fn(Vec<Outcome<T>>) + Send + Sync + 'static,
-    {
-        let (sink, stop) = (Arc::new(sink), watch::Sender::new(false));
-        let (mut queues, mut tasks) = (HashMap::new(), Vec::new());
-        for (partition, writer) in owned {
-            let (queue, waiting) = unbounded_channel();
-            queues.insert(partition, queue);
-            let outcomes = Outcomes { waiting, carried: None, under_way: Vec::new(), sink: Arc::clone(&sink) };
-            let committer = Committer { partition, writer, ended: None, stop: stop.subscribe() };
-            tasks.push(runtime.spawn(committer.run(outcomes)));
+impl CommitTask {
+    /// Waits until it has recorded what it had, for at most `patience`: then it gives that up.
+    async fn finish(self, patience: Duration) {
+        let Self { mut task, stop } = self;
+        let ended = match tokio::time::timeout(patience, &mut task).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                stop.send_replace(true);
+                task.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::error!(%error, "a partition's commit task ended early");
         }
-        Self { runtime: runtime.clone(), queues: RwLock::new(Some(queues)), tasks: Mutex::new(tasks), stop }
+    }
+}
+
+impl<T: Send + 'static> StreamCommit<T> {
+    /// Begins without partitions. The tasks of those that it gets run on `runtime`. They call `sink` after each message, with the outcomes in order of submission. The partition
+    /// waits during the call, so `sink` should only pass them on.
+    pub fn start(runtime: &Handle, sink: impl Fn(Vec<Outcome<T>>) + Send + Sync + 'static) -> Self {
+        let (queues, tasks) = (RwLock::new(Some(HashMap::new())), Mutex::default());
+        Self { runtime: runtime.clone(), sink: Arc::new(sink), queues, tasks }
+    }
+
+    /// Records the submissions of a partition from now on. It must not have the partition. Does nothing after [`Commit::close`].
+    pub fn adopt(&self, partition: u16, writer: LogWriter) {
+        let (stop, stopped) = watch::channel(false);
+        let mut queues = self.queues.write();
+        let Some(queues) = queues.as_mut() else { return };
+        let (queue, waiting) = unbounded_channel();
+        queues.insert(partition, queue);
+        let outcomes = Outcomes { waiting, carried: None, under_way: Vec::new(), sink: Arc::clone(&self.sink) };
+        let committer = Committer { partition, writer, ended: None, stop: stopped };
+        let task = self.runtime.spawn(committer.run(outcomes));
+        self.tasks.lock().insert(partition, CommitTask { task, stop });
+    }
+
+    /// Refuses further submissions of a partition, and returns when those that wait have their outcomes. What brokers don't confirm within `patience` is undecided.
+    pub async fn release(&self, partition: u16, patience: Duration) {
+        drop(self.queues.write().as_mut().and_then(|queues| queues.remove(&partition)));
+        let task = self.tasks.lock().remove(&partition);
+        if let Some(task) = task {
+            task.finish(patience).await;
+        }
     }
 }
 
@@ -74,25 +112,7 @@ impl<T: Send + 'static> Commit<T> for StreamCommit<T> {
     fn close(&self) {
         drop(self.queues.write().take());
         let tasks = std::mem::take(&mut *self.tasks.lock());
-        self.runtime.block_on(async {
-            let stop_later = async {
-                tokio::time::sleep(CLOSE_TIMEOUT).await;
-                self.stop.send_replace(true);
-            };
-            let all = async {
-                for task in tasks {
-                    if let Err(error) = task.await {
-                        tracing::error!(%error, "a partition's commit task ended early");
-                    }
-                }
-            };
-            tokio::pin!(stop_later, all);
-            tokio::select! {
-                () = &mut all => return,
-                () = &mut stop_later => {}
-            }
-            all.await;
-        });
+        self.runtime.block_on(join_all(tasks.into_values().map(|task| task.finish(CLOSE_TIMEOUT))));
     }
 }
 
@@ -103,16 +123,16 @@ impl<T> std::fmt::Debug for StreamCommit<T> {
 }
 
 /// The queue of a partition. Whatever ends its task, each submission has its outcome.
-struct Outcomes<T, S: Fn(Vec<Outcome<T>>)> {
+struct Outcomes<T> {
     waiting: UnboundedReceiver<Submission<T>>,
     /// The submission that did not fit the last batch.
     carried: Option<Submission<T>>,
     /// The tickets of a message under way, with their numbers of events.
     under_way: Vec<(u32, T)>,
-    sink: Arc<S>,
+    sink: Arc<Sink<T>>,
 }
 
-impl<T, S: Fn(Vec<Outcome<T>>)> Outcomes<T, S> {
+impl<T> Outcomes<T> {
     /// Waits for submissions, and takes as many as have `most` bytes together, or one that has more. Returns their entries; `None` if the queue is closed, and was
     /// read to its end.
     async fn gather(&mut self, most: usize) -> Option<Vec<Entry>> {
@@ -147,7 +167,7 @@ impl<T, S: Fn(Vec<Outcome<T>>)> Outcomes<T, S> {
     }
 }
 
-impl<T, S: Fn(Vec<Outcome<T>>)> Drop for Outcomes<T, S> {
+impl<T> Drop for Outcomes<T> {
     fn drop(&mut self) {
         self.waiting.close();
         let mut outcomes: Vec<_> = self.under_way.drain(..).map(|(_, ticket)| Outcome::Undecided(ticket)).collect();
@@ -175,7 +195,7 @@ struct Committer {
 
 impl Committer {
     /// Commits until the queue is closed and empty, or it has to stop.
-    async fn run<T, S: Fn(Vec<Outcome<T>>)>(mut self, mut outcomes: Outcomes<T, S>) {
+    async fn run<T>(mut self, mut outcomes: Outcomes<T>) {
         while let Some(entries) = outcomes.gather(self.writer.gathered_bytes()).await {
             // What can't be recorded is refused alone.
             let is_refused = entries.iter().any(|entry| entry.count == 0);
@@ -189,7 +209,7 @@ impl Committer {
     }
 
     /// Records the first entries under way as one message, and hands out their outcomes. `None` if it has to stop.
-    async fn commit<T, S: Fn(Vec<Outcome<T>>)>(&mut self, outcomes: &mut Outcomes<T, S>, entries: Vec<Entry>) -> Option<()> {
+    async fn commit<T>(&mut self, outcomes: &mut Outcomes<T>, entries: Vec<Entry>) -> Option<()> {
         let count = entries.len();
         if let Some(reason) = &self.ended {
             outcomes.report(count, |(_, ticket)| Outcome::Refused(Refused { reason: Arc::clone(reason), ticket }));

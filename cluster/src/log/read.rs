@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use headcount_storage::log::{LogError as ReadError, Position, ReadLog, Record, RecordVisitor, WantedAfter};
+use parking_lot::RwLock;
 use tokio::runtime::Handle;
 
 use super::message::{Claims, Content, Entry};
@@ -16,19 +17,33 @@ use super::{LogEnd, LogError, position};
 #[derive(Debug)]
 pub struct StreamLog {
     runtime: Handle,
-    readers: BTreeMap<u16, LogReader>,
+    readers: RwLock<BTreeMap<u16, LogReader>>,
 }
 
 impl StreamLog {
-    /// Reads the logs of these partitions, with `runtime`. Its functions must not be called by a task.
+    /// Begins without partitions. It reads with `runtime`, by whose tasks its functions must not be called.
     #[must_use]
-    pub fn new(runtime: Handle, readers: BTreeMap<u16, LogReader>) -> Self {
-        Self { runtime, readers }
+    pub fn new(runtime: Handle) -> Self {
+        Self { runtime, readers: RwLock::default() }
+    }
+
+    /// Reads a partition with `reader` from now on.
+    pub fn adopt(&self, partition: u16, reader: LogReader) {
+        self.readers.write().insert(partition, reader);
+    }
+
+    /// Reads a partition no longer, but for what reads it now.
+    pub fn release(&self, partition: u16) {
+        self.readers.write().remove(&partition);
+    }
+
+    fn reader(&self, partition: u16) -> Option<LogReader> {
+        self.readers.read().get(&partition).cloned()
     }
 
     /// Returns the sequences of the first and the last message of a partition. If its log is empty, `last` is `first - 1`.
     fn bounds(&self, partition: u16) -> (u64, u64) {
-        self.readers.get(&partition).map_or((1, 0), LogReader::bounds)
+        self.readers.read().get(&partition).map_or((1, 0), LogReader::bounds)
     }
 
     /// Visits one partition. Returns whether the visitor has ended the reading.
@@ -38,8 +53,8 @@ impl StreamLog {
         after: Position,
         visit: &mut RecordVisitor<'_>,
     ) -> Result<ControlFlow<()>, LogError> {
-        let Some(reader) = self.readers.get(&partition) else { return Ok(ControlFlow::Continue(())) };
-        let mut cursor = self.runtime.block_on(async { reader.cursor(end_before(reader, after).await?).await })?;
+        let Some(reader) = self.reader(partition) else { return Ok(ControlFlow::Continue(())) };
+        let mut cursor = self.runtime.block_on(async { reader.cursor(end_before(&reader, after).await?).await })?;
         loop {
             // The visitor may block on tasks of the runtime, which it could not in one.
             let messages = self.runtime.block_on(cursor.next())?;
@@ -119,9 +134,10 @@ impl ReadLog for StreamLog {
     }
 
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), ReadError> {
-        for partition in self.readers.keys() {
-            let Some(after) = wanted(*partition) else { continue };
-            if self.read_partition(*partition, after, visit)?.is_break() {
+        let partitions: Vec<u16> = self.readers.read().keys().copied().collect();
+        for partition in partitions {
+            let Some(after) = wanted(partition) else { continue };
+            if self.read_partition(partition, after, visit)?.is_break() {
                 return Ok(());
             }
         }

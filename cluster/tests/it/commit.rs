@@ -1,12 +1,11 @@
 //! Committing to several partitions, and reading them as one log.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use headcount_cluster::StreamName;
-use headcount_cluster::log::{LogEnd, LogReader, LogWriter, StreamCommit, StreamLog};
+use headcount_cluster::log::{LogEnd, LogWriter, StreamCommit, StreamLog};
 use headcount_storage::log::{Commit as _, LogError, Outcome, Position, ReadLog as _, RemoteFailure};
 use tokio::runtime::{Builder, Runtime};
 
@@ -36,13 +35,18 @@ impl Partitions {
         })
     }
 
-    /// Starts committing to all partitions.
-    fn commit(&self) -> (StreamCommit<u32>, BTreeMap<u16, LogReader>, Receiver<Outcome<u32>>) {
-        let owned: Vec<_> = (0..).zip(&self.names).map(|(partition, _)| (partition, self.owner(partition, 1))).collect();
-        let readers = owned.iter().map(|(partition, writer)| (*partition, writer.reader())).collect();
+    /// Starts committing to all partitions, and reading them.
+    fn commit(&self) -> (StreamCommit<u32>, StreamLog, Receiver<Outcome<u32>>) {
         let (outcomes, received) = channel();
         let sink = move |some: Vec<Outcome<u32>>| some.into_iter().for_each(|outcome| outcomes.send(outcome).unwrap());
-        (StreamCommit::start(self.runtime.handle(), owned, sink), readers, received)
+        let commit = StreamCommit::start(self.runtime.handle(), sink);
+        let log = StreamLog::new(self.runtime.handle().clone());
+        for (partition, _) in (0..).zip(&self.names) {
+            let writer = self.owner(partition, 1);
+            log.adopt(partition, writer.reader());
+            commit.adopt(partition, writer);
+        }
+        (commit, log, received)
     }
 }
 
@@ -64,10 +68,41 @@ fn read(log: &StreamLog, wanted: impl Fn(u16) -> Option<Position>, most: usize) 
 }
 
 #[test]
+fn a_partition_that_is_released_has_its_outcomes_and_takes_nothing_more() {
+    let Some(partitions) = Partitions::start(2) else { return };
+    let (commit, log, outcomes) = partitions.commit();
+    for ticket in 0..200 {
+        commit.submit(0, 1, payload(ticket), ticket).unwrap();
+    }
+    partitions.runtime.block_on(commit.release(0, OUTCOME));
+    // All were handed out before it returned.
+    let recorded: Vec<_> = outcomes.try_iter().collect();
+    assert_eq!(recorded.len(), 200);
+    assert!(recorded.iter().all(|outcome| matches!(outcome, Outcome::Committed(_))), "{recorded:?}");
+    assert_eq!(commit.submit(0, 1, payload(1), 1).unwrap_err(), 1);
+    commit.submit(1, 1, payload(2), 2).unwrap();
+    assert!(matches!(outcomes.recv_timeout(OUTCOME).unwrap(), Outcome::Committed(_)));
+    // It is taken over again, also by the same machine.
+    log.release(0);
+    assert!(read(&log, |partition| (partition == 0).then_some(0), usize::MAX).is_empty());
+    let writer = partitions.owner(0, 2);
+    log.adopt(0, writer.reader());
+    commit.adopt(0, writer);
+    commit.submit(0, 1, payload(3), 3).unwrap();
+    assert!(matches!(outcomes.recv_timeout(OUTCOME).unwrap(), Outcome::Committed(_)));
+    assert_eq!(read(&log, |partition| (partition == 0).then_some(0), usize::MAX).len(), 201);
+    // Without brokers, what waits is given up in time.
+    drop(partitions.brokers);
+    commit.submit(0, 1, payload(4), 4).unwrap();
+    partitions.runtime.block_on(commit.release(0, Duration::from_millis(300)));
+    assert!(matches!(outcomes.try_recv().unwrap(), Outcome::Undecided(4)));
+    commit.close();
+}
+
+#[test]
 fn what_was_committed_is_read() {
     let Some(partitions) = Partitions::start(3) else { return };
-    let (commit, readers, outcomes) = partitions.commit();
-    let log = StreamLog::new(partitions.runtime.handle().clone(), readers);
+    let (commit, log, outcomes) = partitions.commit();
     assert_eq!((log.first_position(0), log.last_position(0)), (8192, 16383));
     assert_eq!(log.first_position(63) - 8192, log.last_position(63));
     for ticket in 0..900 {
@@ -190,7 +225,7 @@ fn every_submission_has_an_outcome_when_the_runtime_ends() {
 #[test]
 fn a_purged_log_is_read_from_what_is_left() {
     let Some(partitions) = Partitions::start(1) else { return };
-    let (commit, readers, outcomes) = partitions.commit();
+    let (commit, log, outcomes) = partitions.commit();
     let mut last = 0;
     for ticket in 0..6 {
         commit.submit(0, 2, payload(ticket), ticket).unwrap();
@@ -203,7 +238,6 @@ fn a_purged_log_is_read_from_what_is_left() {
         let stream = async_nats::jetstream::new(client).get_stream("EV_000").await.unwrap();
         stream.purge().sequence(5).await.unwrap();
     });
-    let log = StreamLog::new(partitions.runtime.handle().clone(), readers);
     // Message 5 is the first: nothing before its last event can be wanted, since nothing shows what it follows.
     let firsts =
         |after| read(&log, |_| Some(after), usize::MAX).into_iter().map(|(_, first, ..)| first / 8192).collect::<Vec<_>>();
