@@ -97,6 +97,15 @@ impl Leases {
         Ok(Self { store, timing })
     }
 
+    /// Uses a bucket that exists.
+    ///
+    /// # Errors
+    /// [`LeaseError::Unavailable`].
+    pub async fn open(connection: &Connection, bucket: &str, timing: Timing) -> Result<Self, LeaseError> {
+        let store = connection.context.get_key_value(bucket).await.map_err(unavailable)?;
+        Ok(Self { store, timing })
+    }
+
     /// Deletes the bucket.
     ///
     /// # Errors
@@ -147,23 +156,39 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Takes the lease if it is free: if nobody has it, its holder gave it up, an earlier process of this node had it, or its holder has not renewed it for
-    /// long enough, as far as calls of this function have seen. `None`: it is held. This process must not have it.
+    /// Takes the lease if it is free, as [`Candidate::look`] says. `None`: it is held. This process must not have it.
     ///
     /// # Errors
     /// [`LeaseError::Unreadable`] and [`LeaseError::Unavailable`].
     pub async fn take(&mut self) -> Result<Option<Lease>, LeaseError> {
+        let sighting = self.look().await?;
+        self.take_seen(&sighting).await
+    }
+
+    /// Looks who has the lease, and whether it is free: if nobody has it, its holder gave it up, an earlier process of this node had it, or its holder has not renewed it
+    /// for long enough, as far as calls of this function have seen.
+    ///
+    /// # Errors
+    /// [`LeaseError::Unreadable`] and [`LeaseError::Unavailable`].
+    pub async fn look(&mut self) -> Result<Sighting, LeaseError> {
         let found = self.leases.read(&self.key).await?;
-        let now = boot_time();
-        let revision = match &found {
-            None => 0,
-            Some((record, revision)) if self.is_free(record, *revision, now) => *revision,
-            Some(_) => return Ok(None),
-        };
+        let Some((record, revision)) = found else { return Ok(Sighting { holder: None, is_free: true, revision: 0 }) };
+        let is_free = self.is_free(&record, revision, boot_time());
+        Ok(Sighting { holder: Some(record.node), is_free, revision })
+    }
+
+    /// Takes the lease as it was seen. `None`: it was not free, or has changed.
+    ///
+    /// # Errors
+    /// [`LeaseError::Unavailable`].
+    pub async fn take_seen(&self, sighting: &Sighting) -> Result<Option<Lease>, LeaseError> {
+        if !sighting.is_free {
+            return Ok(None);
+        }
+        let until = boot_time() + self.leases.timing.held;
         let Holder { node, boot } = self.holder.clone();
         let record = Record { node, boot, nonce: fastrand::u64(..), released: false };
-        let Some(epoch) = self.leases.change(&self.key, &record, revision).await? else { return Ok(None) };
-        let until = now + self.leases.timing.held;
+        let Some(epoch) = self.leases.change(&self.key, &record, sighting.revision).await? else { return Ok(None) };
         Ok(Some(Lease {
             leases: self.leases.clone(),
             key: self.key.clone(),
@@ -184,6 +209,16 @@ impl Candidate {
         let is_own = record.node == self.holder.node && record.boot == self.holder.boot;
         record.released || is_own || now - since >= self.leases.timing.taken_after
     }
+}
+
+/// A lease as a candidate saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    /// The node that has it, or had it last.
+    pub holder: Option<String>,
+    /// Whether it can be taken.
+    pub is_free: bool,
+    revision: u64,
 }
 
 /// A lease that is held.
@@ -210,6 +245,12 @@ impl Lease {
     #[must_use]
     pub fn is_valid(&self) -> bool {
         boot_time() < self.until
+    }
+
+    /// Returns the moment of [`boot_time`] until which the holder may act as the owner.
+    #[must_use]
+    pub fn until(&self) -> Duration {
+        self.until
     }
 
     /// Prolongs the lease. Call it five times per [`Timing::held`], also after [`LeaseError::Unavailable`].

@@ -8,6 +8,8 @@ pub mod bench;
 pub mod check;
 pub mod lease;
 pub mod log;
+pub mod names;
+pub mod node;
 
 mod broker;
 mod connection;

@@ -128,7 +128,7 @@ fn commit(
     sink: impl Fn(Vec<LogOutcome<Ticket>>) + Send + Sync + 'static,
 ) -> Result<Arc<dyn Commit<Ticket>>, OpenError> {
     match log {
-        EventLog::Local(log) => Ok(Arc::new(GroupCommit::spawn(log, config.group.clone(), sink).map_err(not_started)?)),
+        EventLog::Local(log) => Ok(Arc::new(GroupCommit::spawn(*log, config.group.clone(), sink).map_err(not_started)?)),
         EventLog::Shared(start) => Ok(start(Box::new(sink))),
     }
 }

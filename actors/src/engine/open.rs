@@ -124,7 +124,7 @@ fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Ar
         );
     }
     let logged = LoggedEvents::new(log.reader());
-    Ok((registry, EventLog::Local(log), logged))
+    Ok((registry, EventLog::Local(Box::new(log)), logged))
 }
 
 fn open_privacy_requests(config: &EngineConfig, registry: &Registry) -> Result<PrivacyRequests, OpenError> {
@@ -177,7 +177,7 @@ pub(super) fn check_reaches(log: &Log, sealed_until: Position) -> Result<(), Ope
 /// Where events are recorded.
 pub(crate) enum EventLog {
     /// On this machine's disk.
-    Local(Log),
+    Local(Box<Log>),
     /// Elsewhere, by several engines.
     Shared(StartCommit),
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -45,12 +46,13 @@ struct CommitTask {
     task: JoinHandle<()>,
     /// Has it give up what brokers don't confirm.
     stop: watch::Sender<bool>,
+    has_ended: Arc<AtomicBool>,
 }
 
 impl CommitTask {
     /// Waits until it has recorded what it had, for at most `patience`: then it gives that up.
     async fn finish(self, patience: Duration) {
-        let Self { mut task, stop } = self;
+        let Self { mut task, stop, .. } = self;
         let ended = match tokio::time::timeout(patience, &mut task).await {
             Ok(ended) => ended,
             Err(_) => {
@@ -80,9 +82,16 @@ impl<T: Send + 'static> StreamCommit<T> {
         let (queue, waiting) = unbounded_channel();
         queues.insert(partition, queue);
         let outcomes = Outcomes { waiting, carried: None, under_way: Vec::new(), sink: Arc::clone(&self.sink) };
-        let committer = Committer { partition, writer, ended: None, stop: stopped };
+        let has_ended = Arc::<AtomicBool>::default();
+        let committer = Committer { partition, writer, ended: None, has_ended: Arc::clone(&has_ended), stop: stopped };
         let task = self.runtime.spawn(committer.run(outcomes));
-        self.tasks.lock().insert(partition, CommitTask { task, stop });
+        self.tasks.lock().insert(partition, CommitTask { task, stop, has_ended });
+    }
+
+    /// Whether nothing can be recorded in a partition any more, since another machine writes it, or the brokers lost what they had.
+    #[must_use]
+    pub fn has_ended(&self, partition: u16) -> bool {
+        self.tasks.lock().get(&partition).is_some_and(|task| task.has_ended.load(Ordering::Acquire))
     }
 
     /// Refuses further submissions of a partition, and returns when those that wait have their outcomes. What brokers don't confirm within `patience` is undecided.
@@ -190,6 +199,8 @@ struct Committer {
     writer: LogWriter,
     /// Why nothing can be written any more.
     ended: Option<Arc<StorageError>>,
+    /// Whether that is so.
+    has_ended: Arc<AtomicBool>,
     stop: watch::Receiver<bool>,
 }
 
@@ -238,6 +249,7 @@ impl Committer {
         if ends {
             tracing::warn!(partition = self.partition, %reason, "this machine no longer writes the partition");
             self.ended = Some(Arc::clone(&reason));
+            self.has_ended.store(true, Ordering::Release);
         }
         outcomes.report(count, |(_, ticket)| match is_unknown {
             true => Outcome::Undecided(ticket),

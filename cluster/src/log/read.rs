@@ -114,7 +114,11 @@ fn visit_entries(
 
 impl ReadLog for StreamLog {
     fn first_position(&self, partition: u16) -> Position {
-        position::first_of(self.bounds(partition).0)
+        match self.bounds(partition).0 {
+            // Nothing was before it.
+            1 => 1,
+            first => position::first_of(first),
+        }
     }
 
     fn last_position(&self, partition: u16) -> Position {

@@ -38,6 +38,19 @@ impl LogReader {
         Ok(reader)
     }
 
+    /// Returns the last message, as it says of itself, with everything before. An answer may be out of date.
+    ///
+    /// # Errors
+    /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`].
+    pub async fn last_end(&self) -> Result<LogEnd, LogError> {
+        let (first, last) = self.ask_bounds().await?;
+        if last < first {
+            return Ok(LogEnd { sequence: last, ..LogEnd::default() });
+        }
+        let Claims { epoch, chain, .. } = self.claims(last).await?;
+        Ok(LogEnd { sequence: last, chain, epoch })
+    }
+
     /// Passes each message after `end` to `visit`, with the end that it is, up to the one that was the last at the call, or until `visit` breaks. Returns the new end;
     /// an answer about the last message may be out of date, so that more may follow.
     ///

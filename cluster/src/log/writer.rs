@@ -7,10 +7,11 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{Error as BrokerError, ErrorCode};
 use bytes::Bytes;
+use headcount_storage::log::Position;
 
 use super::message::{Claims, Content, Entry, MAX_MESSAGE_BYTES, Message};
 use super::reader::LogReader;
-use super::{LogEnd, LogError, MessageError};
+use super::{LogEnd, LogError, MessageError, position};
 use crate::connection::Connection;
 use crate::stream::StreamName;
 
@@ -111,6 +112,12 @@ impl LogWriter {
     #[must_use]
     pub fn reader(&self) -> LogReader {
         self.reader.clone()
+    }
+
+    /// Returns the last position that a recorded event can have.
+    #[must_use]
+    pub fn last_position(&self) -> Position {
+        position::last_of(self.end.sequence)
     }
 
     /// Returns how many bytes of entries to gather in a message.

@@ -8,3 +8,4 @@ mod commit;
 mod faults;
 mod lease;
 mod log;
+mod node;

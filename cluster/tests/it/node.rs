@@ -1,0 +1,222 @@
+//! Nodes that share the partitions of some projects, come and go.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::queries::UniqueUsersQuery;
+use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::ingest::{NewEvent, Status};
+use headcount_actors::registry::{NewProject, Registry};
+use headcount_actors::{Engine, EngineConfig, Owner, PARTITIONS, partition_of};
+use headcount_cluster::lease::{Holder, Leases, Timing};
+use headcount_cluster::names;
+use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
+use headcount_storage::format::Incarnation;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::brokers::Brokers;
+
+/// 2024-03-01T10:00:00Z
+const BASE_MS: i64 = 1_709_287_200_000;
+const PROJECTS: usize = 12;
+const SOON: Duration = Duration::from_secs(60);
+const TIMING: NodeTiming = NodeTiming {
+    leases: Timing { held: Duration::from_millis(1500), taken_after: Duration::from_millis(1800) },
+    renewed_every: Duration::from_millis(300),
+    calm: Duration::from_millis(600),
+};
+
+/// Brokers with the streams of a cluster, and its control data.
+struct Cluster {
+    brokers: Brokers,
+    origin: TempDir,
+    projects: Vec<ProjectId>,
+}
+
+/// A node with its own threads.
+struct ClusterNode {
+    runtime: Runtime,
+    engine: Engine,
+    node: Node,
+    _dir: TempDir,
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+impl Cluster {
+    fn start() -> Option<Self> {
+        let runtime = runtime();
+        let brokers = runtime.block_on(Brokers::start(1))?;
+        runtime.block_on(async {
+            let connection = brokers.connect().await;
+            for partition in 0..PARTITIONS {
+                names::partition_stream(partition).create(&connection, 1, -1).await.unwrap();
+            }
+            Leases::create(&connection, names::BUCKET, 1, TIMING.leases).await.unwrap();
+        });
+        let origin = tempfile::tempdir().unwrap();
+        let engine = Engine::open(EngineConfig { min_free_bytes: 1 << 20, ..EngineConfig::new(origin.path()) }).unwrap();
+        let now = engine.clock().now();
+        let first = engine.registry().initialize(now).unwrap();
+        let mut projects = vec![first.project_id];
+        let organization = engine.registry().organizations()[0].id;
+        while projects.len() < PROJECTS {
+            let new = NewProject { name: format!("project {}", projects.len()), ..NewProject::default() };
+            projects.push(engine.registry().create_project(organization, new, now).unwrap().id);
+        }
+        // The first event fixes the calendar, for all.
+        for project in &projects {
+            runtime.block_on(engine.track(*project, &NewEvent::new("ping").user("nobody").at_ms(BASE_MS))).unwrap();
+        }
+        runtime.block_on(engine.close());
+        Some(Self { brokers, origin, projects })
+    }
+
+    fn join(&self, name: &str) -> ClusterNode {
+        let (runtime, dir) = (runtime(), tempfile::tempdir().unwrap());
+        let member = MemberLog::new(runtime.handle());
+        let control = self.origin.path().join("control");
+        let registry = move |dir: &Path| {
+            copy(&control, &dir.join("control"));
+            Registry::open(dir)
+        };
+        let membership = member.membership(runtime.handle(), Incarnation::from_number(7), Box::new(registry));
+        let config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
+        let engine = Engine::open_member(config, membership).unwrap();
+        let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
+        let handle = runtime.handle().clone();
+        let node = runtime.block_on(async {
+            let connection = self.brokers.connect().await;
+            let address = format!("http://{name}");
+            let parts = NodeParts { connection, engine: engine.clone(), member, holder, address };
+            Node::start(&handle, parts, TIMING).await.unwrap()
+        });
+        ClusterNode { runtime, engine, node, _dir: dir }
+    }
+}
+
+impl ClusterNode {
+    /// How many partitions it serves.
+    fn serves(&self) -> usize {
+        (0..PARTITIONS).filter(|partition| self.engine.owners().is_here(*partition)).count()
+    }
+
+    fn has(&self, project: ProjectId) -> bool {
+        self.engine.owners().is_here(partition_of(project))
+    }
+
+    fn users(&self, project: ProjectId) -> Option<u64> {
+        let day = Day::parse("2024-03-01").unwrap();
+        let query = UniqueUsersQuery { window: Window { start: day, end: day } };
+        self.runtime.block_on(self.engine.ask(project, query)).ok().map(|answer| answer.total)
+    }
+
+    /// Records an order, if it can: `None` if it is not here, or nobody knows whether it was recorded.
+    fn order(&self, project: ProjectId, user: u64) -> Option<Status> {
+        let order = NewEvent::new("order").user(format!("u{user}")).external_id(format!("o{user}")).at_ms(BASE_MS);
+        self.runtime.block_on(self.engine.track(project, &order)).ok().map(|receipt| receipt.status)
+    }
+
+    /// Stops it in good order.
+    fn stop(self) {
+        let Self { runtime, engine, node, _dir } = self;
+        runtime.block_on(node.stop());
+        assert!((0..PARTITIONS).all(|partition| !engine.owners().is_here(partition)));
+        runtime.block_on(engine.close());
+    }
+
+    /// Ends its threads, as a kill would.
+    fn kill(self) {
+        self.runtime.shutdown_background();
+    }
+}
+
+/// Records orders of the users `from..to` in each project, each at the node that has it, again until it is recorded. Asks for the count after each tenth.
+fn record(cluster: &Cluster, nodes: &[ClusterNode], (from, to): (u64, u64)) {
+    for user in from..to {
+        for project in &cluster.projects {
+            let began = Instant::now();
+            while !nodes.iter().any(|node| node.has(*project) && node.order(*project, user).is_some()) {
+                assert!(began.elapsed() < SOON, "user {user} of {project} is not recorded");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            if user % 10 == 0 {
+                check(nodes, *project, user + 1);
+            }
+        }
+    }
+}
+
+/// Waits until a node answers, and compares its answer. No other one does.
+fn check(nodes: &[ClusterNode], project: ProjectId, users: u64) {
+    let began = Instant::now();
+    let answers = loop {
+        let answers: Vec<u64> = nodes.iter().filter_map(|node| node.users(project)).collect();
+        if !answers.is_empty() {
+            break answers;
+        }
+        assert!(began.elapsed() < SOON, "nobody answers for {project}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(answers.iter().all(|answer| *answer == users), "{answers:?} of {users} users of {project}");
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < SOON, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn partitions_follow_the_nodes_and_each_event_counts_once() {
+    let Some(cluster) = Cluster::start() else { return };
+    let mut nodes = vec![cluster.join("a")];
+    wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
+    record(&cluster, &nodes, (0, 20));
+    // Others come, and get their part while events are recorded.
+    nodes.push(cluster.join("b"));
+    nodes.push(cluster.join("c"));
+    record(&cluster, &nodes, (20, 40));
+    wait_until("each has its part", || nodes.iter().all(|node| node.serves() >= 8));
+    wait_until("all are served", || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS));
+    record(&cluster, &nodes, (40, 60));
+    // Each knows where the partitions of the others are.
+    let project = *cluster.projects.iter().find(|project| nodes[1].has(**project)).unwrap();
+    wait_until("the others know", || {
+        let expected = Owner::There("http://b".into());
+        [0, 2].iter().all(|place| nodes[*place].engine.owners().of_project(project) == expected)
+    });
+    // One is killed: the others take its partitions over once its leases are over.
+    nodes.remove(1).kill();
+    record(&cluster, &nodes, (60, 80));
+    // One stops in good order: nobody waits for its leases.
+    let began = Instant::now();
+    nodes.remove(0).stop();
+    record(&cluster, &nodes, (80, 81));
+    println!("stopped and taken over in {:?}", began.elapsed());
+    record(&cluster, &nodes, (81, 90));
+    wait_until("the last one has all", || nodes[0].serves() == usize::from(PARTITIONS));
+    for project in &cluster.projects {
+        check(&nodes, *project, 90);
+        assert_eq!(nodes[0].order(*project, 5), Some(Status::Duplicate));
+    }
+    nodes.remove(0).stop();
+}
