@@ -28,7 +28,7 @@ use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
 use crate::recompute::remove_scratch;
 use crate::registry::Registry;
-use crate::secrets::Secrets;
+use crate::secrets::{KEYS_DIR, Secrets};
 use crate::shard::{
     Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PARTITIONS, PartitionContext, PartitionHealth,
     QuotaTable, Shard, ShardMap, Versions,
@@ -41,7 +41,7 @@ pub(crate) fn open(config: &EngineConfig) -> Result<Opened, OpenError> {
     let dir = config.data_dir.clone();
     let lock = DirLock::acquire(&dir).map_err(directory)?;
     let format = Format::open(&dir).map_err(directory)?;
-    let secrets = Secrets::open(&dir.join("keys"))?;
+    let secrets = Secrets::open(&dir.join(KEYS_DIR))?;
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let registry = Arc::new(Registry::open(&dir)?);
