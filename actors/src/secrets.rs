@@ -9,8 +9,17 @@ use std::path::{Path, PathBuf};
 use headcount_domain::ids::KeyHasher;
 use headcount_domain::time::Instant;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
+use hmac::{Hmac, Mac as _};
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+/// The directory of the keys in a data directory.
+pub(crate) const KEYS_DIR: &str = "keys";
+/// The file of the hash key in [`KEYS_DIR`].
+const HASH_KEY: &str = "hash.key";
+/// What the hash key signs, so that others know it without seeing it.
+const SIGNED: &[u8] = b"headcount hash.key";
 
 /// A key file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -53,12 +62,11 @@ impl Secrets {
     /// A file can't be read, written or understood.
     pub(crate) fn open(dir: &Path) -> Result<Self, SecretsError> {
         std::fs::create_dir_all(dir).map_err(|source| SecretsError::Io { path: dir.to_owned(), source })?;
-        let path = dir.join("hash.key");
-        let key = match read(&path)? {
-            Some(bytes) => bytes.try_into().map_err(|_| SecretsError::Damaged(path))?,
+        let key = match hash_key(dir)? {
+            Some(key) => key,
             None => {
                 let key = random()?;
-                write(&path, &key)?;
+                write(&dir.join(HASH_KEY), &key)?;
                 key
             }
         };
@@ -99,6 +107,33 @@ impl Secrets {
     }
 }
 
+/// Creates the keys in `data_dir`, unless they are there.
+///
+/// # Errors
+/// A file can't be read, written or understood.
+pub fn create(data_dir: &Path) -> Result<(), SecretsError> {
+    Secrets::open(&data_dir.join(KEYS_DIR)).map(drop)
+}
+
+/// Returns a digest of `keys/hash.key` of `data_dir`, which does not reveal the key; `None` if there is none. Machines that share the work need the same key.
+///
+/// # Errors
+/// The file can't be read or understood.
+pub fn hash_key_digest(data_dir: &Path) -> Result<Option<String>, SecretsError> {
+    let dir = data_dir.join(KEYS_DIR);
+    let Some(key) = hash_key(&dir)? else { return Ok(None) };
+    // HMAC takes a key of any length.
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| SecretsError::Damaged(dir.join(HASH_KEY)))?;
+    mac.update(SIGNED);
+    Ok(Some(mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()))
+}
+
+fn hash_key(dir: &Path) -> Result<Option<[u8; 16]>, SecretsError> {
+    let path = dir.join(HASH_KEY);
+    let Some(bytes) = read(&path)? else { return Ok(None) };
+    bytes.try_into().map(Some).map_err(|_| SecretsError::Damaged(path))
+}
+
 fn find(salts: &[Salt], day: i64) -> Option<[u8; 16]> {
     salts.iter().find(|salt| salt.day == day).map(|salt| salt.salt)
 }
@@ -122,6 +157,25 @@ mod tests {
     use headcount_domain::time::MS_PER_DAY;
 
     use super::*;
+
+    #[test]
+    fn a_digest_names_the_key_without_revealing_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(hash_key_digest(dir.path()).unwrap(), None);
+        assert!(!dir.path().join(KEYS_DIR).exists(), "asking makes no key");
+        create(dir.path()).unwrap();
+        let (file, digest) = (dir.path().join(KEYS_DIR).join(HASH_KEY), hash_key_digest(dir.path()).unwrap());
+        create(dir.path()).unwrap();
+        assert_eq!(hash_key_digest(dir.path()).unwrap(), digest);
+        std::fs::write(&file, [7; 16]).unwrap();
+        // As the `hmac` of Python says.
+        assert_eq!(
+            hash_key_digest(dir.path()).unwrap().unwrap(),
+            "032b8ceea17fd2a4446b340c8ebf6958df5db0d9939a8e0456aa283f6a7d406c"
+        );
+        std::fs::write(&file, [7; 15]).unwrap();
+        assert!(matches!(hash_key_digest(dir.path()), Err(SecretsError::Damaged(_))));
+    }
 
     #[test]
     fn keys_stay_and_salts_go() {

@@ -113,7 +113,7 @@ impl Node {
         let keys = dir.path().join("keys");
         let registry = move |dir: &Path| {
             origin.iter().for_each(|origin| copy(&origin.join("control"), &dir.join("control")));
-            Registry::open(dir)
+            Ok(Registry::open(dir)?)
         };
         let shared = Arc::clone(log);
         let commit = move |sink| Arc::new(SharedCommit { log: shared, sink }) as Arc<dyn Commit<Ticket>>;
@@ -252,11 +252,11 @@ async fn a_directory_of_other_events_is_refused() {
     let ((origin, _), log) = (origin().await, Arc::<SharedLog>::default());
     let membership = Membership {
         incarnation: Incarnation::from_number(77),
-        registry: Box::new(Registry::open),
+        registry: Box::new(|dir| Ok(Registry::open(dir)?)),
         log: Arc::<SharedLog>::clone(&log),
         commit: Box::new(move |sink| Arc::new(SharedCommit { log, sink })),
         owners: Arc::new(Owners::unknown()),
     };
     let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();
-    assert!(error.to_string().contains("has other data"), "{error}");
+    assert!(error.to_string().contains("another installation"), "{error}");
 }

@@ -107,16 +107,9 @@ pub enum Problem {
 
 /// Asks all brokers who they are and how they are configured, and lets them record some messages.
 pub async fn check(options: &Options) -> Report {
-    let (mut brokers, mut problems) = (Vec::new(), Vec::new());
-    for address in &options.brokers {
-        match Broker::ask(address, &options.credentials).await {
-            Ok(broker) => brokers.push(broker),
-            Err(error) => problems.push(Problem::Unreachable { address: without_credentials(address), error }),
-        }
-    }
+    let (mut brokers, mut problems) = ask(&options.brokers, &options.credentials, options.replicas).await;
     ask_monitors(&options.monitors, &mut brokers, &mut problems).await;
-    brokers.iter().for_each(|broker| check_broker(broker, &mut problems));
-    check_together(&brokers, options.replicas, &mut problems);
+    brokers.iter().for_each(|broker| check_storage(broker, &mut problems));
     let mut trial = None;
     if problems.is_empty() {
         match try_out(options).await {
@@ -125,6 +118,20 @@ pub async fn check(options: &Options) -> Report {
         }
     }
     Report { brokers, problems, trial }
+}
+
+/// Asks all brokers who they are. Returns those that answered, and what can be said against them without their monitoring addresses.
+pub(crate) async fn ask(addresses: &[String], credentials: &Credentials, replicas: usize) -> (Vec<Broker>, Vec<Problem>) {
+    let (mut brokers, mut problems) = (Vec::new(), Vec::new());
+    for address in addresses {
+        match Broker::ask(address, credentials).await {
+            Ok(broker) => brokers.push(broker),
+            Err(error) => problems.push(Problem::Unreachable { address: without_credentials(address), error }),
+        }
+    }
+    brokers.iter().for_each(|broker| check_broker(broker, &mut problems));
+    check_together(&brokers, replicas, &mut problems);
+    (brokers, problems)
 }
 
 /// Asks all monitoring addresses, and notes what each broker says of its storage.
@@ -150,8 +157,15 @@ fn check_broker(broker: &Broker, problems: &mut Vec<Problem>) {
     if broker.max_payload < LEAST_MAX_PAYLOAD {
         problems.push(Problem::MaxPayload { broker: name(), bytes: broker.max_payload });
     }
+    if !broker.has_jetstream {
+        problems.push(Problem::NoJetStream(name()));
+    }
+}
+
+fn check_storage(broker: &Broker, problems: &mut Vec<Problem>) {
+    let name = || broker.name.clone();
     match broker.syncs_always {
-        _ if !broker.has_jetstream => problems.push(Problem::NoJetStream(name())),
+        _ if !broker.has_jetstream => {}
         Some(true) => {}
         Some(false) => problems.push(Problem::NotSynced(name())),
         None => problems.push(Problem::SyncUnknown(name())),

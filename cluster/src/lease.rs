@@ -54,6 +54,16 @@ struct Record {
     released: bool,
 }
 
+/// Returns the node that holds the lease with this value; `None` if it was given up.
+pub(crate) fn holder_of(key: &str, value: &[u8]) -> Result<Option<String>, LeaseError> {
+    let Record { node, released, .. } = record_of(key, value)?;
+    Ok((!released).then_some(node))
+}
+
+fn record_of(key: &str, value: &[u8]) -> Result<Record, LeaseError> {
+    serde_json::from_slice(value).map_err(|error| LeaseError::Unreadable { key: key.to_owned(), reason: error.to_string() })
+}
+
 /// Why a lease could not be taken, renewed or released.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
@@ -71,6 +81,11 @@ pub enum LeaseError {
     /// The brokers do not answer; a change may or may not have been made.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
+}
+
+/// Returns the key of a partition's lease.
+pub(crate) fn key_of(partition: u16) -> String {
+    format!("lease.{partition:03}")
 }
 
 /// The bucket with all leases.
@@ -129,9 +144,7 @@ impl Leases {
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
             Err(error) => return Err(unavailable(error)),
         };
-        let record = serde_json::from_slice(&message.payload);
-        let record = record.map_err(|error| LeaseError::Unreadable { key: key.to_owned(), reason: error.to_string() })?;
-        Ok(Some((record, message.sequence)))
+        Ok(Some((record_of(key, &message.payload)?, message.sequence)))
     }
 
     /// Changes a key whose revision is `revision`, 0 if there is none. Returns the new revision; `None` if it was another one.

@@ -1,23 +1,28 @@
 //! Several machines over NATS JetStream: the only crate that knows the client of the brokers.
 //!
 //! A partition's events are a stream of the brokers ([`log`]). Its owner is the only writer, which the brokers enforce: each message says which one must be
-//! the last. Who the owner is, a lease says ([`lease`]). [`check`] finds out whether brokers keep what a cluster relies on, and
+//! the last. Who the owner is, a lease says ([`lease`]). Organizations, projects and tokens are a stream that all nodes write ([`control`]). [`init`] makes a cluster,
+//! and [`status`] shows it. [`check`] finds out whether brokers keep what a cluster relies on, and
 //! [`bench`] how much they record.
 
 pub mod bench;
 pub mod check;
+pub mod control;
+pub mod init;
 pub mod lease;
 pub mod log;
-pub mod names;
 pub mod node;
+pub mod status;
 
 mod broker;
 mod connection;
 mod monitor;
+mod record;
 mod stream;
 mod trial;
 mod version;
 
 pub use connection::{ConnectError, Connection, Credentials};
-pub use stream::StreamName;
+pub use record::{ClusterRecord, RecordError};
+pub use stream::{MakeStreamError, StreamName};
 pub use version::VersionError;

@@ -1,5 +1,7 @@
-//! The streams of partitions.
+//! The streams of partitions, and of the control log.
 
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::CreateStreamErrorKind;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 
 use crate::connection::Connection;
@@ -14,7 +16,77 @@ pub struct StreamName {
     pub subject: String,
 }
 
+/// Why a stream can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum MakeStreamError {
+    /// There is one with other settings.
+    #[error(
+        "the stream {0} exists with other settings: use the same --replicas and --max-bytes as before, or delete it (`nats stream rm {0}`)"
+    )]
+    Differs(String),
+    /// It does not fit.
+    #[error(
+        "the stream {stream} does not fit: {error}; brokers reserve --max-bytes for each of 64 streams: choose less, or raise `max_file_store` in their configuration"
+    )]
+    NoRoom {
+        /// The stream.
+        stream: String,
+        /// What the brokers say.
+        error: String,
+    },
+    /// The brokers do not answer, or refuse it.
+    #[error("the stream {stream} can't be created: {error}")]
+    Unavailable {
+        /// The stream.
+        stream: String,
+        /// What the brokers say.
+        error: String,
+    },
+}
+
 impl StreamName {
+    /// Returns the name of the stream of a partition of the cluster.
+    #[must_use]
+    pub fn of_partition(partition: u16) -> Self {
+        Self { stream: format!("EV_{partition:03}"), subject: format!("ev.{partition:03}") }
+    }
+
+    /// Returns the name of the stream of the control log.
+    #[must_use]
+    pub fn control() -> Self {
+        Self { stream: "HC_CTL".to_owned(), subject: "hc.ctl".to_owned() }
+    }
+
+    /// Creates the stream of a partition's log, as [`Self::create`] does, unless it is there with the same settings. Returns the sequence of its last message, 0 if it
+    /// never had one.
+    pub(crate) async fn make(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<u64, MakeStreamError> {
+        self.make_as(connection, self.config(replicas, max_bytes)).await
+    }
+
+    /// As [`Self::make`], for the stream of the control log, from which nothing can be removed.
+    pub(crate) async fn make_whole(&self, connection: &Connection, replicas: usize) -> Result<u64, MakeStreamError> {
+        self.make_as(connection, Config { deny_purge: true, ..self.config(replicas, -1) }).await
+    }
+
+    async fn make_as(&self, connection: &Connection, config: Config) -> Result<u64, MakeStreamError> {
+        let error = match connection.context.create_stream(config).await {
+            Ok(stream) => return Ok(stream.cached_info().state.last_sequence),
+            Err(error) => error,
+        };
+        let (stream, text) = (self.stream.clone(), error.to_string());
+        let code = match error.kind() {
+            CreateStreamErrorKind::JetStream(error) => error.error_code(),
+            _ => return Err(MakeStreamError::Unavailable { stream, error: text }),
+        };
+        Err(match code {
+            ErrorCode::STREAM_NAME_EXIST => MakeStreamError::Differs(stream),
+            ErrorCode::STORAGE_RESOURCES_EXCEEDED | ErrorCode::INSUFFICIENT_RESOURCES | ErrorCode::CLUSTER_NO_PEERS => {
+                MakeStreamError::NoRoom { stream, error: text }
+            }
+            _ => MakeStreamError::Unavailable { stream, error: text },
+        })
+    }
+
     /// Creates the stream of a log: on `replicas` brokers, and of `max_bytes` at most. What is in it stays there until it is purged; when it is full, it
     /// refuses more.
     ///

@@ -80,12 +80,6 @@ impl fmt::Debug for Incarnation {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// It belongs to other events than those that it was to be opened for.
-    #[error("{} has other data: it belongs to no cluster, or to another one; use an empty directory", dir.display())]
-    OtherIncarnation {
-        /// The directory.
-        dir: PathBuf,
-    },
     /// A newer version of the program wrote it.
     #[error("{} has layout {found}, written by a newer version; this one understands up to {LAYOUT_VERSION}", path.display())]
     Newer {
@@ -113,6 +107,16 @@ pub enum FormatError {
     Unfinished {
         /// The directory.
         dir: PathBuf,
+    },
+    /// The directory is of another life than the one that was asked for.
+    #[error("{} belongs to another installation: its incarnation is {found}, not {wanted}; use an empty directory", dir.display())]
+    OtherIncarnation {
+        /// The directory.
+        dir: PathBuf,
+        /// Its incarnation.
+        found: Incarnation,
+        /// The one that was asked for.
+        wanted: Incarnation,
     },
     /// Days are counted in two timezones, because a reindex was interrupted.
     #[error("{} is being reindexed, which was interrupted: run `headcount reindex` again", dir.display())]
@@ -152,19 +156,25 @@ impl Format {
         Self::open_for_reindex(dir)
     }
 
-    /// As [`Format::open`], for a directory of several that have this incarnation: a new one gets it.
+    /// As [`Format::open`], for a directory that has this incarnation, as several machines share one. A new directory gets it.
     ///
     /// # Errors
-    /// Any [`FormatError`].
+    /// Any [`FormatError`]: [`FormatError::OtherIncarnation`] if the directory has another one.
     pub fn open_as(dir: &Path, incarnation: Incarnation) -> Result<Self, FormatError> {
-        if !dir.join(FILE_NAME).exists() {
-            create_private_dir(dir).map_err(|source| FormatError::Io { path: dir.to_owned(), source })?;
-            return Self::create(dir, incarnation);
+        if !Self::is_in(dir) {
+            Self::create(dir, || Ok(incarnation))?;
         }
-        match Self::open(dir)? {
-            format if format.incarnation == incarnation => Ok(format),
-            _ => Err(FormatError::OtherIncarnation { dir: dir.to_owned() }),
+        let format = Self::open(dir)?;
+        if format.incarnation == incarnation {
+            return Ok(format);
         }
+        Err(FormatError::OtherIncarnation { dir: dir.to_owned(), found: format.incarnation, wanted: incarnation })
+    }
+
+    /// Whether `dir` has a `FORMAT` file.
+    #[must_use]
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(FILE_NAME).exists()
     }
 
     /// As [`Format::open`], also while a reindex is not finished.
@@ -177,9 +187,7 @@ impl Format {
         create_private_dir(dir).map_err(failed)?;
         let format = match files::read_to_string(&path) {
             Ok(text) => Self::parse(&text).map_err(|reason| FormatError::Unreadable { path: path.clone(), reason })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Self::create(dir, Incarnation::random().map_err(failed)?);
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(dir, Incarnation::random),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(FormatError::Unreadable { path, reason: "it is not text" });
             }
@@ -216,8 +224,10 @@ impl Format {
         Ok(format)
     }
 
-    fn create(dir: &Path, incarnation: Incarnation) -> Result<Self, FormatError> {
+    /// Writes the file in a new directory, with the incarnation that `choose` returns.
+    fn create(dir: &Path, choose: impl FnOnce() -> io::Result<Incarnation>) -> Result<Self, FormatError> {
         let failed = |source| FormatError::Io { path: dir.to_owned(), source };
+        create_private_dir(dir).map_err(failed)?;
         if dir.join(RESTORING_NAME).exists() {
             return Err(FormatError::Unfinished { dir: dir.to_owned() });
         }
@@ -227,7 +237,7 @@ impl Format {
                 return Err(FormatError::NotOurs { dir: dir.to_owned() });
             }
         }
-        let format = Self { layout: LAYOUT_VERSION, incarnation };
+        let format = Self { layout: LAYOUT_VERSION, incarnation: choose().map_err(failed)? };
         format.write(dir)?;
         Ok(format)
     }
@@ -286,16 +296,19 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_several_has_their_incarnation() {
+    fn a_directory_gets_the_incarnation_of_its_cluster_and_no_other() {
         let dir = tempfile::tempdir().unwrap();
-        let ours = Incarnation::from_number(7);
-        let format = Format::open_as(&dir.path().join("new"), ours).unwrap();
-        assert_eq!(format.incarnation, ours);
-        assert_eq!(Format::open_as(&dir.path().join("new"), ours).unwrap(), format);
-        let refused = Format::open_as(&dir.path().join("new"), Incarnation::from_number(8)).unwrap_err();
-        assert!(matches!(refused, FormatError::OtherIncarnation { .. }), "{refused}");
-        fs::write(dir.path().join("thesis.txt"), "").unwrap();
-        assert!(matches!(Format::open_as(dir.path(), ours), Err(FormatError::NotOurs { .. })));
+        let (own, other) = (Incarnation::from_number(5), Incarnation::from_number(6));
+        assert!(!Format::is_in(dir.path()));
+        assert_eq!(Format::open_as(dir.path(), own).unwrap().incarnation, own);
+        assert!(Format::is_in(dir.path()));
+        assert_eq!(Format::open_as(dir.path(), own).unwrap(), Format::open(dir.path()).unwrap());
+        let refused = Format::open_as(dir.path(), other).unwrap_err();
+        assert!(
+            matches!(refused, FormatError::OtherIncarnation { found, wanted, .. } if (found, wanted) == (own, other)),
+            "{refused}"
+        );
+        assert_eq!(Format::open(dir.path()).unwrap().incarnation, own);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 BUGS = [
     # The log.
     ("a message may be anywhere", "if written != chain {", "if written.0 == 0 {"),
-    ("an append expects nothing", ".expected_last_sequence(self.end.sequence)", ""),
+    ("an append expects nothing", ".expected_last_sequence(end.sequence)", ""),
     ("an owner begins without an epoch message", "match writer.record(Content::Epoch).await {", "match Ok::<u64, LogError>(0) {"),
     ("an epoch is used twice", "if writer.end.epoch >= epoch {", "if writer.end.epoch > epoch {"),
     ("an owner of an epoch that is over writes", "Content::Events(_) => message.epoch == self.end.epoch,", "Content::Events(_) => true,"),
-    ("a message counts before brokers confirmed it", "is_unknown = true;", "is_unknown = true;\n                    return Ok(next);"),
-    ("a stream need not have what was read of it", "reader.confirm(end).await?;", ""),
-    ("a stream need not have what was recorded", "match self.reader.confirm(self.end).await {", "match Ok::<(), LogError>(()) {"),
+    ("a message counts before brokers confirmed it", "Sent::Rejected(reason) | Sent::Unsent(reason) | Sent::Unanswered(reason) => reason,", "Sent::Unanswered(_) => return Ok(next),\n                Sent::Rejected(reason) | Sent::Unsent(reason) => reason,"),
+    ("a stream need not have what was read of it", "appender.reader().confirm(end).await?;", ""),
+    ("a stream need not have what was recorded", "match self.reader.confirm(end).await {", "match Ok::<(), LogError>(()) {"),
     ("positions begin anew in each message", "let mut next = position::first_of(sequence);", "let mut next = sequence;"),
     ("a record is read whose events were wanted before", "if last > after {", "if first > after {"),
     ("what can't be recorded refuses others", "let is_refused = entries.iter().any(|entry| entry.count == 0);", "let is_refused = entries.is_empty();"),

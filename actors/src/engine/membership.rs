@@ -8,11 +8,12 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Commit, Outcome as LogOutcome, ReadLog};
 
+use super::config::OpenError;
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::ingest::Ticket;
 use crate::owners::Owners;
-use crate::registry::{Registry, RegistryError};
+use crate::registry::Registry;
 use crate::shard::{Condition, Shard};
 
 /// How long a partition that is released may take to be applied and saved.
@@ -23,8 +24,8 @@ const POLL: Duration = Duration::from_millis(10);
 pub type LogSink = Box<dyn Fn(Vec<LogOutcome<Ticket>>) + Send + Sync>;
 /// Starts what submits events to the log.
 pub type StartCommit = Box<dyn FnOnce(LogSink) -> Arc<dyn Commit<Ticket>> + Send>;
-/// Opens the registry, whose snapshots are in the data directory.
-pub type OpenRegistry = Box<dyn FnOnce(&Path) -> Result<Registry, RegistryError> + Send>;
+/// Opens the registry, whose snapshots are in the data directory, before anything else is opened or made there.
+pub type OpenRegistry = Box<dyn FnOnce(&Path) -> Result<Registry, OpenError> + Send>;
 
 /// What an engine shares with others.
 pub struct Membership {

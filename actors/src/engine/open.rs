@@ -29,7 +29,7 @@ use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
 use crate::recompute::remove_scratch;
 use crate::registry::Registry;
-use crate::secrets::Secrets;
+use crate::secrets::{KEYS_DIR, Secrets};
 use crate::shard::{
     Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PARTITIONS, PartitionContext, PartitionHealth,
     QuotaTable, Shard, ShardMap, Versions,
@@ -44,10 +44,10 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let shared = membership.as_ref().map(|membership| membership.incarnation);
     let format =
         shared.map_or_else(|| Format::open(&dir), |incarnation| Format::open_as(&dir, incarnation)).map_err(directory)?;
-    let secrets = Secrets::open(&dir.join("keys"))?;
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let (registry, log, logged) = open_log(config, membership)?;
+    let secrets = Secrets::open(&dir.join(KEYS_DIR))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
     let privacy = open_privacy_requests(config, &registry)?;

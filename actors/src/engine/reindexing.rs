@@ -26,7 +26,7 @@ use super::open::store_options;
 use crate::archiver::writer_options;
 use crate::fault;
 use crate::registry::{Author, Registry, RegistryError};
-use crate::secrets::Secrets;
+use crate::secrets::{KEYS_DIR, Secrets};
 
 /// Why days were not counted anew.
 #[derive(Debug, Error)]
@@ -85,7 +85,7 @@ pub async fn reindex(
     }
     let lock = DirLock::acquire(&dir).map_err(ReindexError::of)?;
     let format = Format::open_for_reindex(&dir).map_err(ReindexError::of)?;
-    let secrets = Secrets::open(&dir.join("keys")).map_err(ReindexError::of)?;
+    let secrets = Secrets::open(&dir.join(KEYS_DIR)).map_err(ReindexError::of)?;
     let registry = Registry::open(&dir)?;
     let sealed = Archives::open(&config, &registry, organization)?;
     begin(&dir, organization, timezone)?;

@@ -20,7 +20,7 @@ use crate::fault;
 use crate::history::SealedEvents;
 use crate::privacy::EXPORTS_DIR;
 use crate::registry::Registry;
-use crate::secrets::Secrets;
+use crate::secrets::{KEYS_DIR, Secrets};
 use crate::verify::VerifyError;
 
 /// Looks for erased ids and for `texts` in a data directory that no process has open. Nothing but an unfinished write at the end of the log is changed in it.
@@ -36,7 +36,7 @@ pub fn search_erased(config: &EngineConfig, texts: &[String], stop: &AtomicBool)
     }
     let _lock = DirLock::acquire(dir).map_err(VerifyError::directory)?;
     let format = Format::open(dir).map_err(VerifyError::directory)?;
-    let secrets = Secrets::open(&dir.join("keys")).map_err(VerifyError::directory)?;
+    let secrets = Secrets::open(&dir.join(KEYS_DIR)).map_err(VerifyError::directory)?;
     let registry = Registry::open(dir).map_err(VerifyError::directory)?;
     let erasures = registry.erasures();
     let unreadable = |what: &str, error: &dyn std::fmt::Display| Fault::io(format!("{what} could not be read: {error}"));

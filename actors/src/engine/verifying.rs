@@ -25,7 +25,7 @@ use crate::history::{History, LoggedEvents, Past, SealedEvents};
 use crate::memory_budget::{MemoryShares, recomputation_bytes};
 use crate::recompute::remove_scratch;
 use crate::registry::{Registry, RegistryError};
-use crate::secrets::Secrets;
+use crate::secrets::{KEYS_DIR, Secrets};
 use crate::shard::Shard;
 use crate::verify::{StoredPlaces, VerifyError, VerifyReport, VerifySources, verify};
 
@@ -155,7 +155,7 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
     let _lock = DirLock::acquire(&dir).map_err(VerifyError::directory)?;
     let format = Format::open(&dir).map_err(VerifyError::directory)?;
     remove_scratch(&dir).map_err(VerifyError::directory)?;
-    let secrets = Secrets::open(&dir.join("keys")).map_err(VerifyError::directory)?;
+    let secrets = Secrets::open(&dir.join(KEYS_DIR)).map_err(VerifyError::directory)?;
     let registry = Registry::open(&dir).map_err(VerifyError::directory)?;
     let dead = DeadLetters::open(&dir.join("dead-letters.ndjson")).map_err(VerifyError::directory)?;
     let (deleted, mut report) = (Arc::new(DeletedProjects::new(registry.deletions())), VerifyReport::default());

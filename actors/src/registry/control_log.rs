@@ -9,28 +9,47 @@ use super::error::ControlError;
 
 const PARTITION: u16 = 0;
 
-/// Control records in a total order, one per position.
-pub(super) trait ControlLog: std::fmt::Debug + Send {
+/// Control records in a total order, one per position. Positions begin at 1 and have no gaps.
+///
+/// Several processes may write to the same log, each through a `ControlLog` of its own. Its functions block the calling thread.
+pub trait ControlLog: std::fmt::Debug + Send {
     /// Position of the oldest record that is kept.
     fn first_position(&self) -> u64;
 
     /// Position of the last known record; the one before the first if there is none. After a conflict, it is at least that of the record that caused it.
     fn last_position(&self) -> u64;
 
-    /// Appends a record, which must get the position `expected`. Durable on return; after an error nothing was recorded.
+    /// Finds out what others have recorded, so that [`Self::last_position`] says it.
+    ///
+    /// # Errors
+    /// [`ControlError::Log`] if the log can't be asked.
+    fn refresh(&mut self) -> Result<(), ControlError>;
+
+    /// Appends a record, which must get the position `expected`. Durable on return; after an error nothing was recorded, except after
+    /// [`ControlError::Undecided`]. Then the record may have been recorded, and may still be, but only at `expected`: once any record has that position, it is
+    /// known. The log can be used as before.
     ///
     /// # Errors
     /// [`ControlError::Conflict`] if another position is next: `expected` was computed from an outdated state. Never because of this very record: the
-    /// change would be made twice.
+    /// change would be made twice. [`ControlError::Undecided`], and [`ControlError::Log`].
     fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError>;
 
-    /// Passes the records after `position` to `visit`, in order, each with its position.
+    /// Passes the records after `position` to `visit`, in order, each with its position, up to the one at [`Self::last_position`] at least.
+    ///
+    /// # Errors
+    /// [`ControlError::Log`] if they can't be read, or are not what was recorded.
     fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError>;
 
     /// Removes records before `position` where that costs nothing: whole segments. A log that several write to keeps what any of them may need.
+    ///
+    /// # Errors
+    /// [`ControlError::Log`] if they can't be removed.
     fn remove_before(&mut self, position: u64) -> Result<(), ControlError>;
 
-    /// The files on this machine that hold the records.
+    /// The files on this machine that hold the records, for a backup; none if they are elsewhere.
+    ///
+    /// # Errors
+    /// [`ControlError`] if they can't be listed.
     fn files(&self) -> Result<Vec<LogFile>, ControlError>;
 }
 
@@ -59,6 +78,11 @@ impl ControlLog for LocalControlLog {
 
     fn last_position(&self) -> u64 {
         self.log.last_position()
+    }
+
+    /// Nobody else writes to it.
+    fn refresh(&mut self) -> Result<(), ControlError> {
+        Ok(())
     }
 
     fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError> {

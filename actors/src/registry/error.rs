@@ -153,6 +153,9 @@ pub enum ControlError {
         /// The next position of the log.
         next: u64,
     },
+    /// The log did not say in time whether it recorded the change. What is read or changed next shows it.
+    #[error("whether the change was recorded is not known: {0}; look before you make it again")]
+    Undecided(String),
     /// A value can't be encoded as JSON. It never happens; the variant avoids a panic.
     #[error("can't be written as JSON: {0}")]
     Unencodable(serde_json::Error),

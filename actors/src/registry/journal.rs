@@ -72,8 +72,9 @@ impl Journal {
         Self::open_on(dir, Box::new(log), options)
     }
 
-    /// Opens the snapshots and audit logs in `dir`, which exists, and reads the state that `log` leads to.
+    /// Opens the snapshots and audit logs in `dir`, or creates them there, and reads the state that `log` leads to.
     pub(super) fn open_on(dir: &Path, log: Box<dyn ControlLog>, options: JournalOptions) -> Result<(Self, State), ControlError> {
+        create_dir(dir)?;
         let (snapshot_at, mut state) = newest_snapshot(dir, &*log)?;
         let snapshot_bytes = if snapshot_at == 0 { 0 } else { snapshot::bytes(dir, snapshot_at)? };
         let applied = replay(&*log, snapshot_at, &mut state)?;
@@ -118,8 +119,13 @@ impl Journal {
         }
     }
 
+    /// Finds out what other writers have recorded.
+    pub(super) fn refresh(&mut self) -> Result<(), ControlError> {
+        self.log.refresh()
+    }
+
     /// Appends a record that was checked against the state before `position`, with the entries of the audit log about it; durable on return. After an
-    /// error neither was recorded.
+    /// error neither was recorded, or both are undecided ([`ControlLog::append_at`]).
     pub(super) fn append_at(&mut self, position: u64, record: &ControlRecord, audit: &[AuditEntry]) -> Result<(), ControlError> {
         self.log.append_at(position, &record::encode(record, audit)?)?;
         self.applied = position;

@@ -69,6 +69,7 @@ pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, S
 pub(crate) use build_run::NewBuild;
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS};
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
+pub use control_log::ControlLog;
 pub(crate) use erasures::MadeFor;
 pub use error::{AuthError, ControlError, RegistryError, SignInError};
 pub use ids::{
@@ -127,6 +128,15 @@ impl Registry {
     /// [`RegistryError::Storage`] names what can't be read, is damaged, is missing, or was written by a later version.
     pub fn open(data_dir: &Path) -> Result<Self, RegistryError> {
         Self::open_with(data_dir, JournalOptions::default())
+    }
+
+    /// Opens the control data that `log` has. [`CONTROL_DIR`] of `data_dir` keeps snapshots and audit logs, which are made again if they are lost; the caller holds
+    /// the lock of the directory, and has checked that they were made from this log.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`], as [`Registry::open`].
+    pub fn open_on(data_dir: &Path, log: Box<dyn ControlLog>) -> Result<Self, RegistryError> {
+        Self::of(Journal::open_on(&data_dir.join(CONTROL_DIR), log, JournalOptions::default())?)
     }
 
     fn open_with(data_dir: &Path, options: JournalOptions) -> Result<Self, RegistryError> {
@@ -211,6 +221,16 @@ impl Registry {
         Ok(take(&files))
     }
 
+    /// Applies what other writers of the control log have recorded up to now. Returns the number of records.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] if the log can't be asked or read. What was read before the failure is applied.
+    pub fn catch_up(&self) -> Result<u64, RegistryError> {
+        let mut change = self.begin_change()?;
+        change.journal.refresh()?;
+        change.catch_up()
+    }
+
     fn state(&self) -> RwLockReadGuard<'_, State> {
         // Applying a record doesn't panic; if it did, the state would still follow the log record by record.
         self.state.read()
@@ -218,6 +238,8 @@ impl Registry {
 
     /// Makes a change: `attempt` checks the state and commits, or returns without. If another writer of the control log has recorded something in between,
     /// it is applied, and `attempt` begins again.
+    ///
+    /// After an error nothing was changed, except after [`ControlError::Undecided`]: then the change may show later, as another writer's would.
     fn change<T, E: From<RegistryError>>(&self, mut attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>) -> Result<T, E> {
         let mut change = self.begin_change()?;
         change.catch_up()?;

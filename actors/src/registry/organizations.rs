@@ -32,16 +32,32 @@ impl Registry {
     ///
     /// # Errors As [`Registry::initialize`], and [`RegistryError::Invalid`] for an invalid name; then nothing is created.
     pub fn initialize_as(&self, new: NewOrganization, by: impl Into<Author>) -> Result<Initial, RegistryError> {
+        self.initialize_kept(new, by, |_| Ok(()))
+    }
+
+    /// As [`Registry::initialize_as`], but passes the keys to `keep` before anything is created, so that they are not lost with the process that drew
+    /// them. If another writer's record comes first, `keep` is called again, with other keys.
+    ///
+    /// # Errors As [`Registry::initialize_as`], and those of `keep`; then nothing is created.
+    pub fn initialize_kept<E: From<RegistryError>>(
+        &self,
+        new: NewOrganization,
+        by: impl Into<Author>,
+        mut keep: impl FnMut(&Initial) -> Result<(), E>,
+    ) -> Result<Initial, E> {
         let author = by.into();
         self.change(|change| {
             if !change.state().tenants.is_empty() {
                 let message = "there is an organization already";
-                return Err(RegistryError::conflict("already_initialized", message));
+                return Err(RegistryError::conflict("already_initialized", message).into());
             }
-            let root_token = Secret::random(ROOT_TOKEN_PREFIX)?;
-            let keys = change.create_organization(new.clone(), Some(SecretHash::of(root_token.expose())), &author)?;
+            let root_token = Secret::random(ROOT_TOKEN_PREFIX).map_err(RegistryError::from)?;
+            let (record, keys) = change.draw_organization(new.clone(), Some(SecretHash::of(root_token.expose())), &author)?;
             let OrganizationKeys { organization_id, project_id, public_key, api_token } = keys;
-            Ok(Initial { organization_id, project_id, public_key, api_token, root_token })
+            let initial = Initial { organization_id, project_id, public_key, api_token, root_token };
+            keep(&initial)?;
+            change.commit(record, &author)?;
+            Ok(initial)
         })
     }
 
@@ -51,7 +67,11 @@ impl Registry {
     pub fn create_organization(&self, name: &str, by: impl Into<Author>) -> Result<OrganizationKeys, RegistryError> {
         let new = NewOrganization { name: Some(name.to_owned()), ..NewOrganization::default() };
         let author = by.into();
-        self.change(|change| change.create_organization(new.clone(), None, &author))
+        self.change(|change| {
+            let (record, keys) = change.draw_organization(new.clone(), None, &author)?;
+            change.commit(record, &author)?;
+            Ok(keys)
+        })
     }
 
     /// Returns the current state of an organization.
@@ -129,12 +149,13 @@ impl Change<'_> {
         self.registry.organization(id)
     }
 
-    fn create_organization(
-        &mut self,
+    /// Draws the ids and keys of a new organization, its project and its token. Returns the record that creates them.
+    fn draw_organization(
+        &self,
         new: NewOrganization,
         root_token: Option<SecretHash>,
         author: &Author,
-    ) -> Result<OrganizationKeys, RegistryError> {
+    ) -> Result<(ControlRecord, OrganizationKeys), RegistryError> {
         let organization = Organization {
             id: unused_organization_id(&self.state())?,
             name: validate::name(new.name.as_deref().unwrap_or(DEFAULT_NAME))?,
@@ -164,8 +185,7 @@ impl Change<'_> {
             public_key: project.public_keys.first().cloned().unwrap_or_default(),
             api_token,
         };
-        self.commit(ControlRecord::OrganizationCreated { organization, project, token, root_token }, author)?;
-        Ok(keys)
+        Ok((ControlRecord::OrganizationCreated { organization, project, token, root_token }, keys))
     }
 }
 

@@ -21,7 +21,7 @@ const MAX_FRUITLESS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Fetches the messages after an end, in order, up to a last one.
-pub(super) struct LogCursor {
+pub(crate) struct LogCursor {
     reader: LogReader,
     end: LogEnd,
     last: u64,
@@ -38,7 +38,7 @@ impl LogCursor {
     ///
     /// # Errors
     /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`].
-    pub(super) async fn next(&mut self) -> Result<Vec<(LogEnd, Message)>, LogError> {
+    pub(crate) async fn next(&mut self) -> Result<Vec<(LogEnd, Message)>, LogError> {
         for fruitless in 0..=MAX_FRUITLESS {
             if self.end.sequence >= self.last {
                 self.forget_consumer().await;

@@ -7,6 +7,7 @@
 //!   That append is the only proof of the end: an answer about a stream may come from a broker that leads no longer.
 //! - What [`LogWriter::append`] has returned is on the disks of a majority of brokers, once.
 
+mod append;
 mod commit;
 mod cursor;
 mod message;
@@ -15,6 +16,7 @@ mod read;
 mod reader;
 mod writer;
 
+pub(crate) use append::Appender;
 pub use commit::StreamCommit;
 pub use message::{Chain, Content, Entry, MAX_EVENTS, Message, MessageError};
 pub use read::StreamLog;

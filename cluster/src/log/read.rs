@@ -80,8 +80,7 @@ async fn end_before(reader: &LogReader, after: Position) -> Result<LogEnd, LogEr
         return Ok(LogEnd::default());
     }
     if sequence > first {
-        let before = reader.claims(sequence - 1).await?;
-        return Ok(LogEnd { sequence: sequence - 1, chain: before.chain, epoch: before.epoch });
+        return reader.end_at(sequence - 1).await;
     }
     if sequence < first {
         return Err(reader.missing(sequence.max(1)));

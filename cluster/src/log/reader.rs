@@ -80,7 +80,7 @@ impl LogReader {
     ///
     /// # Errors
     /// [`LogError::Missing`] and [`LogError::Unavailable`].
-    pub(super) async fn cursor(&self, end: LogEnd) -> Result<LogCursor, LogError> {
+    pub(crate) async fn cursor(&self, end: LogEnd) -> Result<LogCursor, LogError> {
         let (first, last) = self.ask_bounds().await?;
         if first > end.sequence + 1 {
             return Err(self.missing(end.sequence + 1));
@@ -105,11 +105,20 @@ impl LogReader {
         }
     }
 
+    /// Returns the end of the log at the message with this sequence, which is not compared with the messages before.
+    ///
+    /// # Errors
+    /// As [`Self::claims`].
+    pub(crate) async fn end_at(&self, sequence: u64) -> Result<LogEnd, LogError> {
+        let Claims { epoch, chain, .. } = self.claims(sequence).await?;
+        Ok(LogEnd { sequence, chain, epoch })
+    }
+
     /// Checks that the stream has the message that `end` is, unless that was purged.
     ///
     /// # Errors
     /// [`LogError::Broken`] and [`LogError::Missing`] if the brokers no longer have what was read or recorded, and [`LogError::Unavailable`].
-    pub(super) async fn confirm(&self, end: LogEnd) -> Result<(), LogError> {
+    pub(crate) async fn confirm(&self, end: LogEnd) -> Result<(), LogError> {
         let (first, _) = self.ask_bounds().await?;
         if end.sequence == 0 || first > end.sequence {
             return if first > end.sequence + 1 { Err(self.missing(end.sequence + 1)) } else { Ok(()) };
@@ -120,12 +129,18 @@ impl LogReader {
     }
 
     /// Returns the sequences of the first and the last message, as far as they are known. If the log is empty, `last` is `first - 1`.
-    pub(super) fn bounds(&self) -> (u64, u64) {
+    pub(crate) fn bounds(&self) -> (u64, u64) {
         (self.bounds.first.load(Ordering::Acquire), self.bounds.last.load(Ordering::Acquire))
     }
 
+    /// Asks how many messages the stream has, and how many bytes they take. The answer may be out of date.
+    pub(crate) async fn usage(&self) -> Result<(u64, u64), LogError> {
+        let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;
+        Ok((state.messages, state.bytes))
+    }
+
     /// Asks for the bounds. The answer may be out of date.
-    pub(super) async fn ask_bounds(&self) -> Result<(u64, u64), LogError> {
+    pub(crate) async fn ask_bounds(&self) -> Result<(u64, u64), LogError> {
         let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;
         self.bounds.first.fetch_max(state.first_sequence.max(1), Ordering::AcqRel);
         self.recorded(state.last_sequence);
@@ -158,7 +173,7 @@ impl LogReader {
         LogError::Missing { stream: self.name.clone(), wanted }
     }
 
-    pub(super) fn broken(&self, sequence: u64, reason: MessageError) -> LogError {
+    pub(crate) fn broken(&self, sequence: u64, reason: MessageError) -> LogError {
         LogError::Broken { stream: self.name.clone(), sequence, reason }
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{LogSink, Membership, OpenRegistry, Owners};
-use headcount_storage::format::Incarnation;
+use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry, Owners};
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
 
+use crate::connection::Connection;
+use crate::control::{OpenRegistryError, open_registry};
 use crate::log::{StreamCommit, StreamLog};
+use crate::record::ClusterRecord;
 
 /// The log of an engine, and what it knows of owners.
 #[derive(Debug, Clone)]
@@ -26,9 +28,18 @@ impl MemberLog {
         Self { log, commit: Arc::default(), owners: Arc::new(Owners::unknown()) }
     }
 
-    /// Returns what to open an engine with, once.
+    /// Returns what to open an engine of the cluster with, once. Its data directory must be empty or have been one of this cluster before, and have the hash key of the cluster.
     #[must_use]
-    pub fn membership(&self, runtime: &Handle, incarnation: Incarnation, registry: OpenRegistry) -> Membership {
+    pub fn membership(&self, runtime: &Handle, connection: &Connection, record: &ClusterRecord) -> Membership {
+        let (with, connection, record) = (runtime.clone(), connection.clone(), record.clone());
+        let incarnation = record.incarnation;
+        let registry: OpenRegistry = Box::new(move |dir| {
+            open_registry(&with, &connection, &record, dir).map_err(|error| match error {
+                OpenRegistryError::Registry(error) => error.into(),
+                OpenRegistryError::Secrets(error) => error.into(),
+                error @ (OpenRegistryError::Format(_) | OpenRegistryError::HashKey(_)) => OpenError::Directory(error.to_string()),
+            })
+        });
         let (runtime, commit) = (runtime.clone(), Arc::clone(&self.commit));
         let start = move |sink: LogSink| {
             Arc::clone(commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink)))) as Arc<dyn Commit<Ticket>>

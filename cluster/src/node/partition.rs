@@ -9,9 +9,9 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::{NodeError, Shared, stopped};
-use crate::lease::{Candidate, Lease, LeaseError};
+use crate::lease::{self, Candidate, Lease, LeaseError};
 use crate::log::{LogReader, LogWriter};
-use crate::names;
+use crate::stream::StreamName;
 
 /// How long brokers may take for what waits when a partition is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,7 +31,10 @@ enum End {
     /// It still has the lease, and gives it up: it stops, or another node is to have the partition.
     Released,
     /// As the first, while few partitions move at once.
-    Moved(OwnedSemaphorePermit),
+    Moved {
+        /// Until others may move.
+        _permit: OwnedSemaphorePermit,
+    },
     /// As the first, after something that it can't do.
     Failed,
     /// The lease may be another node's.
@@ -41,13 +44,13 @@ enum End {
 impl PartitionTask {
     /// Serves the partition whenever it falls to this node, until the node stops.
     pub(super) async fn run(mut self) {
-        let key = names::lease_key(self.partition);
+        let key = lease::key_of(self.partition);
         let mut candidate = self.shared.leases.candidate(&key, self.shared.holder.clone());
         while !*self.stop.borrow() {
             let pause = match self.look(&mut candidate).await {
                 Ok(Some(lease)) => match self.hold(lease).await {
                     End::Failed => PAUSE_AFTER_FAILURE,
-                    End::Released | End::Moved(_) | End::Lost => Duration::ZERO,
+                    End::Released | End::Moved { .. } | End::Lost => Duration::ZERO,
                 },
                 Ok(None) => self.shared.timing.renewed_every,
                 Err(error) => {
@@ -150,7 +153,7 @@ impl PartitionTask {
         }
         let permit = Arc::clone(&self.shared.moves).try_acquire_owned().ok()?;
         tracing::info!(partition, node = is_meant_for, "the partition moves to another node");
-        Some(End::Moved(permit))
+        Some(End::Moved { _permit: permit })
     }
 
     /// Stops serving the partition. What is recorded is counted by its next owner.
@@ -173,7 +176,7 @@ impl PartitionTask {
 /// Takes a partition over: begins its epoch, and replays what this node does not have of it.
 async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), NodeError> {
     let _turn = shared.turns.acquire().await;
-    let name = names::partition_stream(partition);
+    let name = StreamName::of_partition(partition);
     let reader = LogReader::open(&shared.connection, &name.stream).await?;
     // Everything is read again, and compared with this end, when it is replayed.
     let end = reader.last_end().await?;

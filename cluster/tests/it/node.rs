@@ -1,18 +1,17 @@
 //! Nodes that share the partitions of some projects, come and go.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::queries::UniqueUsersQuery;
-use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::domain::time::{Day, Instant as Moment, Window};
 use headcount_actors::ingest::{NewEvent, Status};
-use headcount_actors::registry::{NewProject, Registry};
+use headcount_actors::registry::{NewProject, Registry, RegistryError};
 use headcount_actors::{Engine, EngineConfig, Owner, PARTITIONS, partition_of};
-use headcount_cluster::lease::{Holder, Leases, Timing};
-use headcount_cluster::names;
+use headcount_cluster::init::{InitError, Options, init};
+use headcount_cluster::lease::{Holder, Timing};
 use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
-use headcount_storage::format::Incarnation;
+use headcount_cluster::{ClusterRecord, Credentials};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
@@ -20,6 +19,7 @@ use crate::brokers::Brokers;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
+const NOW: Moment = Moment(1_700_000_000_000);
 const PROJECTS: usize = 12;
 const SOON: Duration = Duration::from_secs(60);
 const TIMING: NodeTiming = NodeTiming {
@@ -28,9 +28,11 @@ const TIMING: NodeTiming = NodeTiming {
     calm: Duration::from_millis(600),
 };
 
-/// Brokers with the streams of a cluster, and its control data.
+/// Brokers with a cluster.
 struct Cluster {
     brokers: Brokers,
+    record: ClusterRecord,
+    /// The data directory that it was made with.
     origin: TempDir,
     projects: Vec<ProjectId>,
 }
@@ -51,52 +53,47 @@ impl Cluster {
     fn start() -> Option<Self> {
         let runtime = runtime();
         let brokers = runtime.block_on(Brokers::start(1))?;
-        runtime.block_on(async {
-            let connection = brokers.connect().await;
-            for partition in 0..PARTITIONS {
-                names::partition_stream(partition).create(&connection, 1, -1).await.unwrap();
-            }
-            Leases::create(&connection, names::BUCKET, 1, TIMING.leases).await.unwrap();
-        });
         let origin = tempfile::tempdir().unwrap();
-        let engine = Engine::open(EngineConfig { min_free_bytes: 1 << 20, ..EngineConfig::new(origin.path()) }).unwrap();
-        let now = engine.clock().now();
-        let first = engine.registry().initialize(now).unwrap();
-        let mut projects = vec![first.project_id];
-        let organization = engine.registry().organizations()[0].id;
-        while projects.len() < PROJECTS {
-            let new = NewProject { name: format!("project {}", projects.len()), ..NewProject::default() };
-            projects.push(engine.registry().create_project(organization, new, now).unwrap().id);
-        }
-        // The first event fixes the calendar, for all.
-        for project in &projects {
-            runtime.block_on(engine.track(*project, &NewEvent::new("ping").user("nobody").at_ms(BASE_MS))).unwrap();
-        }
-        runtime.block_on(engine.close());
-        Some(Self { brokers, origin, projects })
+        let options = Options {
+            brokers: brokers.addresses(),
+            credentials: Credentials::None,
+            replicas: 1,
+            max_bytes: -1,
+            data_dir: origin.path().to_owned(),
+        };
+        let (record, projects) = init(runtime.handle(), &options, |registry| Ok::<_, InitError>(projects(registry)?)).unwrap();
+        Some(Self { brokers, record, origin, projects })
     }
 
+    /// Starts a node in a new directory, which gets nothing but the key of the cluster.
     fn join(&self, name: &str) -> ClusterNode {
         let (runtime, dir) = (runtime(), tempfile::tempdir().unwrap());
+        let data_dir = dir.path().join("data");
+        std::fs::create_dir(&data_dir).unwrap();
+        let connection = runtime.block_on(self.brokers.connect());
         let member = MemberLog::new(runtime.handle());
-        let control = self.origin.path().join("control");
-        let registry = move |dir: &Path| {
-            copy(&control, &dir.join("control"));
-            Registry::open(dir)
-        };
-        let membership = member.membership(runtime.handle(), Incarnation::from_number(7), Box::new(registry));
-        let config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
+        let membership = member.membership(runtime.handle(), &connection, &self.record);
+        let config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(&data_dir) };
+        std::fs::create_dir(data_dir.join("keys")).unwrap();
+        std::fs::copy(self.origin.path().join("keys/hash.key"), data_dir.join("keys/hash.key")).unwrap();
         let engine = Engine::open_member(config, membership).unwrap();
         let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
-        let handle = runtime.handle().clone();
-        let node = runtime.block_on(async {
-            let connection = self.brokers.connect().await;
-            let address = format!("http://{name}");
-            let parts = NodeParts { connection, engine: engine.clone(), member, holder, address };
-            Node::start(&handle, parts, TIMING).await.unwrap()
-        });
+        let address = format!("http://{name}");
+        let parts = NodeParts { connection, engine: engine.clone(), member, holder, address };
+        let node = runtime.block_on(Node::start(runtime.handle(), parts, TIMING)).unwrap();
         ClusterNode { runtime, engine, node, _dir: dir }
     }
+}
+
+/// Makes an organization with some projects.
+fn projects(registry: &Registry) -> Result<Vec<ProjectId>, RegistryError> {
+    let mut projects = vec![registry.initialize(NOW)?.project_id];
+    let organization = registry.organizations()[0].id;
+    while projects.len() < PROJECTS {
+        let new = NewProject { name: format!("project {}", projects.len()), ..NewProject::default() };
+        projects.push(registry.create_project(organization, new, NOW)?.id);
+    }
+    Ok(projects)
 }
 
 impl ClusterNode {
@@ -170,18 +167,6 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     while !is_so() {
         assert!(began.elapsed() < SOON, "{what}");
         std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).unwrap()),
-        }
     }
 }
 

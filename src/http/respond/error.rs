@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use headcount_actors::admission_gate;
 use headcount_actors::engine::ErasureError;
 use headcount_actors::ingest::Refusal;
-use headcount_actors::registry::RegistryError;
+use headcount_actors::registry::{ControlError, RegistryError};
 use headcount_actors::{AskError, TrackError};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::submission::Invalid;
@@ -386,6 +386,10 @@ impl From<RegistryError> for ApiError {
             RegistryError::Conflict { code, message } => Self::new(ErrorCode::named(code, ErrorCode::LimitReached), message),
             RegistryError::Invalid { param, message } => Self::parameter(param, message),
             RegistryError::Exhausted { code, message } => Self::new(ErrorCode::named(code, ErrorCode::ActionsExhausted), message),
+            RegistryError::Storage(error @ ControlError::Undecided(_)) => {
+                tracing::error!(%error, "a change of the control data has no answer");
+                Self::new(ErrorCode::OutcomeUnknown, "the change may or may not have been made: look before you make it again")
+            }
             RegistryError::Storage(error) => {
                 tracing::error!(%error, "the control data could not be changed");
                 Self::overloaded("the change could not be made durable")

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use tempfile::TempDir;
@@ -22,6 +22,8 @@ struct SharedLog {
     conflicts: Arc<AtomicUsize>,
     /// Whether each append is refused.
     refuses: bool,
+    /// Whether appends are recorded without an answer.
+    is_silent: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for SharedLog {
@@ -39,6 +41,11 @@ impl ControlLog for SharedLog {
         self.known.load(Ordering::Relaxed)
     }
 
+    fn refresh(&mut self) -> Result<(), ControlError> {
+        self.known.store(self.records.lock().len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError> {
         if let Some(meanwhile) = self.meanwhile.lock().take() {
             meanwhile();
@@ -51,6 +58,9 @@ impl ControlLog for SharedLog {
             return Err(ControlError::Conflict { expected, next });
         }
         records.push(record.to_vec());
+        if self.is_silent.load(Ordering::Relaxed) {
+            return Err(ControlError::Undecided("no answer".into()));
+        }
         self.known.store(next, Ordering::Relaxed);
         Ok(())
     }
@@ -106,8 +116,7 @@ impl Writer {
 
     /// Everything, once all records are applied.
     fn everything(&self) -> (State, Listing) {
-        self.log.known.store(self.log.records.lock().len() as u64, Ordering::Relaxed);
-        self.registry.change(|_| Ok::<_, RegistryError>(())).unwrap();
+        self.registry.catch_up().unwrap();
         everything(&self.registry)
     }
 }
@@ -210,6 +219,59 @@ fn a_log_that_refuses_without_anything_new_is_an_error() {
     let error = writer.registry.initialize(NOW).unwrap_err();
     assert!(matches!(error, RegistryError::Storage(ControlError::Conflict { .. })), "{error}");
     assert_eq!(writer.log.conflicts.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_record_without_an_answer_shows_later_and_once() {
+    let one = Writer::open(SharedLog::default());
+    let organization = one.registry.initialize(NOW).unwrap().organization_id;
+    let create = |name: &str| one.registry.create_token(organization, token(name, &[Scope::AnalyticsRead]), NOW);
+    let names = |registry: &Registry| {
+        let tokens = registry.tokens(organization).unwrap();
+        tokens.iter().map(|token| token.name.clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    one.log.is_silent.store(true, Ordering::Relaxed);
+    let unknown = create("first").unwrap_err();
+    assert!(matches!(unknown, RegistryError::Storage(ControlError::Undecided(_))), "{unknown}");
+    assert!(!names(&one.registry).contains("first"));
+    one.log.is_silent.store(false, Ordering::Relaxed);
+    // The next change meets it, as if another writer had made it.
+    create("second").unwrap();
+    assert_eq!(one.log.conflicts.load(Ordering::Relaxed), 1);
+    assert_eq!(names(&one.registry).len(), 3);
+    assert_eq!(one.another().everything(), one.everything());
+    assert_eq!(one.audited(organization).len(), 3 + 2, "the organization with its project and token, and two tokens");
+}
+
+#[test]
+fn what_others_recorded_shows_without_a_change() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    one.registry.initialize(NOW).unwrap();
+    one.registry.create_organization("second", NOW).unwrap();
+    assert!(other.registry.is_empty());
+    assert_eq!(other.registry.catch_up().unwrap(), 2);
+    assert_eq!(other.registry.catch_up().unwrap(), 0);
+    assert_eq!(other.registry.organizations(), one.registry.organizations());
+}
+
+#[test]
+fn the_first_keys_are_kept_before_they_are_valid() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    let refused = one.registry.initialize_kept(NewOrganization::default(), NOW, |_| {
+        Err(RegistryError::conflict("limit_reached", "there is no room for them"))
+    });
+    assert!(refused.is_err() && one.log.records.lock().is_empty());
+    let mut kept = Vec::new();
+    one.meanwhile(&other, |registry| drop(registry.initialize(NOW).unwrap()));
+    let overtaken = one.registry.initialize_kept(NewOrganization::default(), NOW, |initial| {
+        kept.push(initial.organization_id);
+        Ok::<_, RegistryError>(())
+    });
+    assert!(matches!(overtaken, Err(RegistryError::Conflict { code: "already_initialized", .. })));
+    assert_eq!(kept.len(), 1);
+    assert!(one.registry.organization(kept[0]).is_err(), "the other one was first");
 }
 
 #[test]

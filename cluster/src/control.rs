@@ -1,0 +1,206 @@
+//! The control log: a stream that every node reads and writes.
+//!
+//! A control record is a message with one entry of one event: a random number and the record. The number tells the same record of another node from an own one. The
+//! sequence of the message is the position of the record. The epoch is always 0: there is no owner, and nodes compete for each position.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use headcount_actors::registry::{ControlError, ControlLog, Registry, RegistryError};
+use headcount_actors::secrets::{SecretsError, hash_key_digest};
+use headcount_storage::format::{Format, FormatError};
+use headcount_storage::log::{LogError as StorageError, LogFile};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use crate::connection::Connection;
+use crate::log::{Appender, Content, Entry, LogEnd, LogError, Message, MessageError};
+use crate::record::ClusterRecord;
+use crate::stream::StreamName;
+
+/// How long brokers may take to answer one request.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long they may take to record a change, whatever happens to them meanwhile: as long as a new leader takes, and some more.
+const APPEND_TIMEOUT: Duration = Duration::from_secs(20);
+/// The size of the number before a record.
+const NONCE: usize = 8;
+
+/// The control log over a stream. Each node has one.
+///
+/// An append has the outcome [`ControlError::Undecided`] if it was sent, and brokers did not answer in time. Nothing has to be done about it: no other record gets its
+/// position without this log seeing which one did, and the next change begins with that.
+#[derive(Debug)]
+pub struct ControlStream {
+    runtime: Handle,
+    appender: Appender,
+    /// The last message that was read or recorded here, and checked with those before it.
+    end: Mutex<LogEnd>,
+}
+
+impl ControlStream {
+    /// Opens the control log of a cluster, with `runtime`. Its functions must not be called by a task of it.
+    ///
+    /// # Errors
+    /// [`ControlError::Log`].
+    pub fn open(runtime: &Handle, connection: &Connection) -> Result<Self, ControlError> {
+        let name = StreamName::control();
+        let appender = answer(runtime, Appender::open(connection, &name))?;
+        Ok(Self { runtime: runtime.clone(), appender, end: Mutex::default() })
+    }
+
+    fn answer<T>(&self, asked: impl Future<Output = Result<T, LogError>>) -> Result<T, ControlError> {
+        answer(&self.runtime, asked)
+    }
+
+    /// Returns the end of the log at a position.
+    fn end_at(&self, position: u64) -> Result<LogEnd, ControlError> {
+        let end = *self.end.lock();
+        if position == 0 {
+            return Ok(LogEnd::default());
+        }
+        if end.sequence == position {
+            return Ok(end);
+        }
+        self.answer(self.appender.reader().end_at(position))
+    }
+
+    fn note(&self, read: LogEnd) {
+        let mut end = self.end.lock();
+        if read.sequence > end.sequence {
+            *end = read;
+        }
+    }
+
+    fn conflict(&self, expected: u64) -> ControlError {
+        ControlError::Conflict { expected, next: self.last_position() + 1 }
+    }
+}
+
+impl ControlLog for ControlStream {
+    fn first_position(&self) -> u64 {
+        self.appender.reader().bounds().0
+    }
+
+    fn last_position(&self) -> u64 {
+        self.appender.reader().bounds().1
+    }
+
+    fn refresh(&mut self) -> Result<(), ControlError> {
+        self.answer(self.appender.reader().ask_bounds()).map(drop)
+    }
+
+    fn append_at(&mut self, expected: u64, record: &[u8]) -> Result<(), ControlError> {
+        if expected == 0 || self.last_position() >= expected {
+            return Err(self.conflict(expected));
+        }
+        let end = self.end_at(expected - 1)?;
+        // After a message that brokers have lost, nobody could read this one.
+        self.answer(self.appender.reader().confirm(end))?;
+        let (bytes, chain) = message(record).encode(end.chain).map_err(|reason| failed(reason.into()))?;
+        let mut is_unknown = false;
+        let sent =
+            self.runtime.block_on(async { timeout(APPEND_TIMEOUT, self.appender.append(end, bytes, &mut is_unknown)).await });
+        let error = match sent {
+            Ok(Ok(sequence)) => {
+                self.note(LogEnd { sequence, chain, epoch: 0 });
+                return Ok(());
+            }
+            Ok(Err(LogError::Fenced { .. })) => return Err(self.conflict(expected)),
+            Ok(Err(error)) => error,
+            Err(elapsed) => LogError::unavailable(elapsed),
+        };
+        if is_unknown { Err(ControlError::Undecided(error.to_string())) } else { Err(failed(error)) }
+    }
+
+    fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError> {
+        let reader = self.appender.reader();
+        let mut cursor = self.answer(reader.cursor(self.end_at(position)?))?;
+        loop {
+            let messages = self.answer(cursor.next())?;
+            if messages.is_empty() {
+                return Ok(());
+            }
+            for (end, message) in messages {
+                let record = record_of(&message).ok_or_else(|| failed(reader.broken(end.sequence, MessageError::Damaged)))?;
+                self.note(end);
+                if visit(end.sequence, record).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Keeps all: each node needs those that it has not read.
+    fn remove_before(&mut self, _: u64) -> Result<(), ControlError> {
+        Ok(())
+    }
+
+    fn files(&self) -> Result<Vec<LogFile>, ControlError> {
+        Ok(Vec::new())
+    }
+}
+
+/// Waits for an answer, but not for ever.
+fn answer<T>(runtime: &Handle, asked: impl Future<Output = Result<T, LogError>>) -> Result<T, ControlError> {
+    let answered = runtime.block_on(async { timeout(ANSWER_TIMEOUT, asked).await });
+    answered.map_err(LogError::unavailable).flatten().map_err(failed)
+}
+
+fn failed(error: LogError) -> ControlError {
+    StorageError::from(error).into()
+}
+
+/// Returns the message of a record, which no other node writes.
+fn message(record: &[u8]) -> Message {
+    let payload = [&fastrand::u64(..).to_le_bytes(), record].concat();
+    Message { epoch: 0, content: Content::Events(vec![Entry { count: 1, payload }]) }
+}
+
+/// Returns the record of a message; `None` if it is not one of the control log.
+fn record_of(message: &Message) -> Option<&[u8]> {
+    match (&message.content, message.epoch) {
+        (Content::Events(entries), 0) => match &entries[..] {
+            [Entry { count: 1, payload }] => payload.get(NONCE..),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Why the control data of a cluster can't be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenRegistryError {
+    /// The data directory is not one of this cluster, or can't be read.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The hash key can't be read.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    /// The hash key is not that of the cluster.
+    #[error("{0}/keys/hash.key is not the key of the cluster: copy the file from the data directory of another node")]
+    HashKey(String),
+    /// The control log can't be opened or read.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
+
+/// Opens the control data of a cluster for a node. Its data directory, which the caller has locked, must be empty or have been one of this cluster before, and have
+/// the hash key of the cluster. Must not be called by a task of the runtime.
+///
+/// # Errors
+/// [`OpenRegistryError`].
+pub fn open_registry(
+    runtime: &Handle,
+    connection: &Connection,
+    record: &ClusterRecord,
+    data_dir: &Path,
+) -> Result<Registry, OpenRegistryError> {
+    Format::open_as(data_dir, record.incarnation)?;
+    if hash_key_digest(data_dir)?.is_none_or(|digest| digest != record.hash_key_digest) {
+        return Err(OpenRegistryError::HashKey(data_dir.display().to_string()));
+    }
+    let log = ControlStream::open(runtime, connection).map_err(RegistryError::from)?;
+    Ok(Registry::open_on(data_dir, Box::new(log))?)
+}

@@ -1,0 +1,173 @@
+//! Making a cluster.
+//!
+//! The order is such that an attempt that was interrupted can be made again, with the same data directory: streams and bucket, the directory with its keys, the first
+//! organization, and at last the [record](ClusterRecord), which makes them a cluster. The first record of the control log decides between two attempts at once: only the
+//! attempt that has the keys of that organization goes on.
+
+use std::path::{Path, PathBuf};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use headcount_actors::PARTITIONS;
+use headcount_actors::registry::{Registry, RegistryError};
+use headcount_actors::secrets::{self, SecretsError, hash_key_digest};
+use headcount_storage::files;
+use headcount_storage::format::{Format, FormatError, Incarnation};
+use headcount_storage::lock::{DirLock, LockError};
+use tokio::runtime::Handle;
+
+use crate::check::{self, Problem};
+use crate::connection::{ConnectError, Connection, Credentials};
+use crate::control::{OpenRegistryError, open_registry};
+use crate::lease::{LeaseError, Leases, Timing};
+use crate::record::{BUCKET, ClusterRecord, RecordError};
+use crate::stream::{MakeStreamError, StreamName};
+
+/// How many streams are created at once.
+const AT_ONCE: usize = 8;
+/// What an attempt leaves in a data directory, and in its `control`. What else is there belongs to an installation.
+const LEFT: [&str; 5] = ["LOCK", "FORMAT", "keys", "control", "credentials.json"];
+const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
+
+/// What to make.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The addresses of all brokers.
+    pub brokers: Vec<String>,
+    /// What they are shown.
+    pub credentials: Credentials,
+    /// On how many brokers each message is kept.
+    pub replicas: usize,
+    /// The size of a partition's stream at most.
+    pub max_bytes: i64,
+    /// The data directory of the first node.
+    pub data_dir: PathBuf,
+}
+
+/// Why a cluster could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// The brokers can't carry a cluster.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Brokers(Vec<Problem>),
+    /// The brokers can't be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The data directory belongs to an installation.
+    #[error("{} has {name}, which `headcount cluster init` does not make: choose an empty directory", dir.display())]
+    NotEmpty {
+        /// The directory.
+        dir: PathBuf,
+        /// What is there.
+        name: String,
+    },
+    /// A stream has messages, but there is no cluster.
+    #[error(
+        "the stream {0} has messages, but these brokers have no cluster: if nobody needs them, delete it (`nats stream rm {0}`)"
+    )]
+    Left(String),
+    /// A stream can't be made.
+    #[error(transparent)]
+    Stream(#[from] MakeStreamError),
+    /// The bucket can't be made.
+    #[error("the bucket {BUCKET} can't be created: {0}")]
+    Bucket(#[source] LeaseError),
+    /// The data directory is in use, or can't be locked.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The data directory can't be described.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The data directory can't be read.
+    #[error("{0} can't be listed: {1}")]
+    List(String, #[source] std::io::Error),
+    /// The keys can't be created.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    /// The control data can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenRegistryError),
+    /// The control log can't be read.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// There is a cluster already, or its record can't be read or written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Makes a cluster. `first` creates the first organization, or finds in the data directory that an earlier attempt did; it keeps the keys before they are valid. Must not be
+/// called by a task of the runtime.
+///
+/// # Errors
+/// [`InitError`], and those of `first`. It can be called again.
+pub fn init<T, E: From<InitError>>(
+    runtime: &Handle,
+    options: &Options,
+    first: impl FnOnce(&Registry) -> Result<T, E>,
+) -> Result<(ClusterRecord, T), E> {
+    let (connection, _lock) = runtime.block_on(begin(options))?;
+    let prepared = runtime.block_on(prepare(&connection, options));
+    let record = prepared?;
+    let dir = &options.data_dir;
+    let registry = open_registry(runtime, &connection, &record, dir).map_err(InitError::from)?;
+    // The first answer about the end of the log may have been out of date.
+    registry.catch_up().map_err(InitError::from)?;
+    let made = first(&registry)?;
+    runtime.block_on(record.publish(&connection)).map_err(InitError::from)?;
+    Ok((record, made))
+}
+
+/// Checks the brokers and the data directory, and locks it.
+async fn begin(options: &Options) -> Result<(Connection, DirLock), InitError> {
+    let (_, problems) = check::ask(&options.brokers, &options.credentials, options.replicas).await;
+    if !problems.is_empty() {
+        return Err(InitError::Brokers(problems));
+    }
+    let connection = Connection::open(&options.brokers, &options.credentials).await?;
+    if let Some(found) = ClusterRecord::read(&connection).await? {
+        return Err(RecordError::Exists(found.incarnation).into());
+    }
+    let lock = DirLock::acquire(&options.data_dir)?;
+    check_left(&options.data_dir, &LEFT)?;
+    check_left(&options.data_dir.join("control"), &LEFT_IN_CONTROL)?;
+    Ok((connection, lock))
+}
+
+/// Checks that a directory has nothing but what an earlier attempt left. It need not exist.
+fn check_left(dir: &Path, left: &[&str]) -> Result<(), InitError> {
+    if !dir.exists() {
+        return Ok(());
+    }
+    let entries = files::list(dir).map_err(|error| InitError::List(dir.display().to_string(), error))?;
+    let names = entries.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+    // Files that were being written.
+    let other = |name: &String| !left.contains(&name.as_str()) && !name.ends_with(".tmp");
+    match names.into_iter().find(other) {
+        Some(name) => Err(InitError::NotEmpty { dir: dir.to_owned(), name }),
+        None => Ok(()),
+    }
+}
+
+/// Makes the streams, the bucket, the data directory and its keys. Returns the record, which is not written yet.
+async fn prepare(connection: &Connection, options: &Options) -> Result<ClusterRecord, InitError> {
+    let Options { replicas, max_bytes, data_dir, .. } = options;
+    let make = async |partition: u16| {
+        let name = StreamName::of_partition(partition);
+        match name.make(connection, *replicas, *max_bytes).await? {
+            0 => Ok(()),
+            _ => Err(InitError::Left(name.stream)),
+        }
+    };
+    stream::iter((0..PARTITIONS).map(make)).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+    let control_records = StreamName::control().make_whole(connection, *replicas).await?;
+    Leases::create(connection, BUCKET, *replicas, Timing::default()).await.map_err(InitError::Bucket)?;
+    let incarnation = match (Format::is_in(data_dir), control_records) {
+        (false, _) => Incarnation::random().map_err(|source| FormatError::Io { path: data_dir.clone(), source })?,
+        // The attempt that left the directory may have been with other brokers.
+        (true, 0) => Format::open(data_dir)?.renew(data_dir)?.incarnation,
+        (true, _) => Format::open(data_dir)?.incarnation,
+    };
+    Format::open_as(data_dir, incarnation)?;
+    secrets::create(data_dir)?;
+    let digest = hash_key_digest(data_dir)?.unwrap_or_default();
+    Ok(ClusterRecord::new(incarnation, PARTITIONS, *replicas, digest))
+}

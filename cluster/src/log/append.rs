@@ -1,0 +1,154 @@
+//! Appending messages to a stream.
+
+use std::time::Duration;
+
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{Error as BrokerError, ErrorCode};
+use bytes::Bytes;
+
+use super::message::{Claims, MAX_MESSAGE_BYTES};
+use super::reader::LogReader;
+use super::{LogEnd, LogError, MessageError};
+use crate::connection::Connection;
+use crate::stream::StreamName;
+
+/// The pause before a message is sent once more; it doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// After how many attempts it is checked that the stream still has the message before.
+const ATTEMPTS_A_LOOK: u32 = 10;
+/// What the header and the protocol add to a message.
+const ENVELOPE_BYTES: usize = 1024;
+/// How a broker says that a stream has its `max_bytes`. All brokers of a stream come to the same result, so that none has recorded the message. Other failures of
+/// a leader to store a message say nothing of the others.
+const STREAM_IS_FULL: &str = "maximum bytes exceeded";
+
+/// Appends messages to a stream, each right after one that was read.
+#[derive(Debug)]
+pub(crate) struct Appender {
+    connection: Connection,
+    reader: LogReader,
+    subject: String,
+}
+
+/// What came of sending a message once.
+enum Sent {
+    /// It is on a majority of brokers, as the message with this sequence.
+    Recorded(u64),
+    /// Another message has, or will have, the sequence that this one expects.
+    Passed,
+    /// The stream is full: this copy was not recorded.
+    Full,
+    /// This copy was not recorded, and no other one will be.
+    Rejected(String),
+    /// Nobody received it.
+    Unsent(String),
+    /// Nobody knows.
+    Unanswered(String),
+}
+
+impl Appender {
+    /// Opens the stream.
+    pub(crate) async fn open(connection: &Connection, name: &StreamName) -> Result<Self, LogError> {
+        let reader = LogReader::open(connection, &name.stream).await?;
+        Ok(Self { connection: connection.clone(), reader, subject: name.subject.clone() })
+    }
+
+    pub(crate) fn reader(&self) -> &LogReader {
+        &self.reader
+    }
+
+    /// Returns the largest size of an encoded message.
+    pub(super) fn limit(&self) -> usize {
+        self.connection.client.max_payload().min(MAX_MESSAGE_BYTES).saturating_sub(ENVELOPE_BYTES)
+    }
+
+    /// Sends a message until it is recorded right after `end`, or can't be: the same bytes with the same expectation, so that at most one copy is recorded. Returns
+    /// its sequence.
+    ///
+    /// At any time, and so also after the future was dropped, `is_unknown` says whether a copy may have been recorded, or may still be.
+    ///
+    /// # Errors
+    /// [`LogError`]: [`LogError::Fenced`] if another message follows `end`, so that this one never will.
+    pub(crate) async fn append(&self, end: LogEnd, bytes: Vec<u8>, is_unknown: &mut bool) -> Result<u64, LogError> {
+        let (limit, bytes) = (self.limit(), Bytes::from(bytes));
+        if bytes.len() > limit {
+            return Err(LogError::TooLarge { bytes: bytes.len(), limit });
+        }
+        let (next, mut pause) = (end.sequence + 1, FIRST_PAUSE);
+        for attempt in 1u32.. {
+            let was_unknown = std::mem::replace(is_unknown, true);
+            let sent = self.send(end, bytes.clone()).await;
+            // An earlier copy without an answer may still be recorded.
+            *is_unknown = was_unknown || matches!(sent, Sent::Recorded(_) | Sent::Unanswered(_));
+            let reason = match sent {
+                Sent::Recorded(sequence) if sequence == next => {
+                    self.reader.recorded(sequence);
+                    return Ok(sequence);
+                }
+                Sent::Recorded(sequence) => return Err(self.reader.broken(sequence, MessageError::Unchained)),
+                Sent::Full if !*is_unknown => return Err(LogError::Full(self.reader.name().to_owned())),
+                Sent::Rejected(reason) if !*is_unknown => return Err(LogError::Rejected(reason)),
+                Sent::Full => "the stream is full".to_owned(),
+                Sent::Passed => "another message is the last one".to_owned(),
+                Sent::Rejected(reason) | Sent::Unsent(reason) | Sent::Unanswered(reason) => reason,
+            };
+            if let Some(found) = self.find(next, &bytes, is_unknown).await? {
+                return Ok(found);
+            }
+            if attempt.is_multiple_of(ATTEMPTS_A_LOOK) {
+                tracing::warn!(stream = self.reader.name(), attempt, reason, "a message is not recorded yet");
+                match self.reader.confirm(end).await {
+                    Ok(()) | Err(LogError::Unavailable(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        Err(LogError::unavailable("too many attempts"))
+    }
+
+    /// Looks whether the message is recorded. `None`: not yet, or nobody answers.
+    async fn find(&self, next: u64, bytes: &[u8], is_unknown: &mut bool) -> Result<Option<u64>, LogError> {
+        let Ok(Some(found)) = self.reader.get(next).await else { return Ok(None) };
+        self.reader.recorded(next);
+        if found == bytes {
+            return Ok(Some(next));
+        }
+        // No copy is accepted where there is another message.
+        *is_unknown = false;
+        match Claims::of(&found) {
+            Ok(claims) => Err(LogError::Fenced { by: claims.epoch }),
+            Err(reason) => Err(self.reader.broken(next, reason)),
+        }
+    }
+
+    /// Sends a message once, to be recorded right after the end.
+    async fn send(&self, end: LogEnd, payload: Bytes) -> Sent {
+        let message =
+            PublishMessage::build().payload(payload).expected_last_sequence(end.sequence).expected_stream(self.reader.name());
+        let sent = match self.connection.context.send_publish(self.subject.clone(), message).await {
+            Ok(sent) => sent.await,
+            Err(error) => Err(error),
+        };
+        match sent {
+            Ok(recorded) => Sent::Recorded(recorded.sequence),
+            Err(error) => of_failure(&error),
+        }
+    }
+}
+
+/// Says what came of a message that has no acknowledgment.
+fn of_failure(error: &PublishError) -> Sent {
+    let refusal = std::error::Error::source(error).and_then(|source| source.downcast_ref::<BrokerError>());
+    match (error.kind(), refusal.map(BrokerError::error_code)) {
+        (PublishErrorKind::WrongLastSequence, _) | (_, Some(ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)) => Sent::Passed,
+        (PublishErrorKind::StreamNotFound, _) => Sent::Unsent("no broker leads the stream".to_owned()),
+        (PublishErrorKind::MaxPayloadExceeded, _) => Sent::Rejected(error.to_string()),
+        (_, Some(ErrorCode::STREAM_STORE_FAILED)) if error.to_string().contains(STREAM_IS_FULL) => Sent::Full,
+        (_, Some(ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM | ErrorCode::STREAM_NOT_MATCH)) => Sent::Rejected(error.to_string()),
+        _ => Sent::Unanswered(error.to_string()),
+    }
+}

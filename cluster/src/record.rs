@@ -1,0 +1,178 @@
+//! What the brokers say of a cluster: a key of the bucket `hc`.
+
+use std::time::Duration;
+
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
+use headcount_storage::format::Incarnation;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use tokio::time::timeout;
+
+use crate::connection::{Connection, TIMEOUT};
+
+/// The bucket of a cluster: its record, leases and nodes.
+pub(crate) const BUCKET: &str = "hc";
+const STREAM: &str = "KV_hc";
+/// What the subject of a key begins with.
+const SUBJECTS: &str = "$KV.hc.";
+const KEY: &str = "cluster";
+/// The version of new records.
+const VERSION: u32 = 1;
+/// How often the record is written again if brokers do not answer.
+const ATTEMPTS: u32 = 5;
+
+/// What all nodes of a cluster have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterRecord {
+    version: u32,
+    /// The incarnation of all data directories of the cluster.
+    #[serde(serialize_with = "as_hex", deserialize_with = "of_hex")]
+    pub incarnation: Incarnation,
+    /// The number of partitions.
+    pub partitions: u16,
+    /// On how many brokers each message is kept.
+    pub replicas: usize,
+    /// Says which `keys/hash.key` the nodes have.
+    pub hash_key_digest: String,
+}
+
+/// What is read to find out who can read the rest.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// Why the record of a cluster can't be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// There is another one.
+    #[error("these brokers have a cluster already: its incarnation is {0}")]
+    Exists(Incarnation),
+    /// A later version of the program wrote it.
+    #[error("the cluster has the format {0}, which this version of headcount does not read: use a later one")]
+    Newer(u32),
+    /// It is not a record.
+    #[error("the key `{KEY}` of the bucket `{BUCKET}` can't be read: {0}")]
+    Unreadable(String),
+    /// The brokers do not answer; nothing was written.
+    #[error("the brokers can't answer: {0}")]
+    Unavailable(String),
+    /// The brokers do not say whether they have written it.
+    #[error("whether the cluster was made is not known: {0}; `headcount cluster status` shows it")]
+    Undecided(String),
+}
+
+impl ClusterRecord {
+    /// Describes a cluster that is not made yet.
+    #[must_use]
+    pub(crate) fn new(incarnation: Incarnation, partitions: u16, replicas: usize, hash_key_digest: String) -> Self {
+        Self { version: VERSION, incarnation, partitions, replicas, hash_key_digest }
+    }
+
+    /// Reads the record of the brokers' cluster; `None` if they have none.
+    ///
+    /// # Errors
+    /// [`RecordError::Newer`], [`RecordError::Unreadable`] and [`RecordError::Unavailable`].
+    pub async fn read(connection: &Connection) -> Result<Option<Self>, RecordError> {
+        let Some(bytes) = read_key(connection, KEY).await? else { return Ok(None) };
+        let unreadable = |error: serde_json::Error| RecordError::Unreadable(error.to_string());
+        match serde_json::from_slice(&bytes).map_err(unreadable)? {
+            Versioned { version: VERSION } => serde_json::from_slice(&bytes).map(Some).map_err(unreadable),
+            Versioned { version } => Err(RecordError::Newer(version)),
+        }
+    }
+
+    /// Writes the record, unless there is one. It is once for all.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub(crate) async fn publish(&self, connection: &Connection) -> Result<(), RecordError> {
+        let bytes = serde_json::to_vec(self).map_err(|error| RecordError::Unreadable(error.to_string()))?;
+        let mut is_unknown = false;
+        let mut reason = String::new();
+        for attempt in 0..ATTEMPTS {
+            tokio::time::sleep(Duration::from_millis(200) * attempt).await;
+            let message =
+                PublishMessage::build().payload(bytes.clone().into()).expected_last_subject_sequence(0).expected_stream(STREAM);
+            let sent = match connection.context.send_publish(format!("{SUBJECTS}{KEY}"), message).await {
+                Ok(sent) => sent.await,
+                Err(error) => Err(error),
+            };
+            match sent {
+                Ok(_) => return Ok(()),
+                Err(error) => {
+                    is_unknown |= !matches!(error.kind(), PublishErrorKind::WrongLastSequence | PublishErrorKind::StreamNotFound);
+                    reason = error.to_string();
+                }
+            }
+            match Self::read(connection).await {
+                Ok(Some(found)) if found == *self => return Ok(()),
+                Ok(Some(found)) => return Err(RecordError::Exists(found.incarnation)),
+                // Not yet, or an answer is out of date.
+                Ok(None) | Err(RecordError::Unavailable(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(if is_unknown { RecordError::Undecided(reason) } else { RecordError::Unavailable(reason) })
+    }
+}
+
+/// Returns the value of a key of the bucket; `None` if there is none, or no bucket.
+pub(crate) async fn read_key(connection: &Connection, key: &str) -> Result<Option<Vec<u8>>, RecordError> {
+    let Some(bucket) = bucket(connection).await? else { return Ok(None) };
+    read_from(&bucket, key).await
+}
+
+/// Returns the stream of the bucket; `None` if there is no bucket.
+pub(crate) async fn bucket(connection: &Connection) -> Result<Option<Stream>, RecordError> {
+    match in_time(connection.context.get_stream(STREAM)).await? {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) => match error.kind() {
+            GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(None),
+            _ => Err(RecordError::Unavailable(error.to_string())),
+        },
+    }
+}
+
+/// Returns the value of a key of the bucket, as its leader says it; `None` if there is none.
+pub(crate) async fn read_from(bucket: &Stream, key: &str) -> Result<Option<Vec<u8>>, RecordError> {
+    match in_time(bucket.get_last_raw_message_by_subject(&format!("{SUBJECTS}{key}"))).await? {
+        Ok(message) => Ok(Some(message.payload.to_vec())),
+        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+        Err(error) => Err(RecordError::Unavailable(error.to_string())),
+    }
+}
+
+async fn in_time<T>(asked: impl Future<Output = T>) -> Result<T, RecordError> {
+    timeout(TIMEOUT, asked).await.map_err(|elapsed| RecordError::Unavailable(elapsed.to_string()))
+}
+
+fn as_hex<S: Serializer>(incarnation: &Incarnation, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(incarnation)
+}
+
+fn of_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Incarnation, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = Some(&text).filter(|_| is_hex).and_then(|text| u128::from_str_radix(text, 16).ok());
+    number.map(Incarnation::from_number).ok_or_else(|| de::Error::custom("the incarnation is not 32 hexadecimal digits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes of other versions read it.
+    #[test]
+    fn the_text_is_fixed() {
+        let record = ClusterRecord::new(Incarnation::from_number(0xAB), 64, 3, "digest".into());
+        let text = r#"{"version":1,"incarnation":"000000000000000000000000000000ab","partitions":64,"replicas":3,"hash_key_digest":"digest"}"#;
+        assert_eq!(serde_json::to_string(&record).unwrap(), text);
+        assert_eq!(serde_json::from_str::<ClusterRecord>(text).unwrap(), record);
+        for wrong in ["ab", "+00000000000000000000000000000ab", "000000000000000000000000000000ax"] {
+            assert!(serde_json::from_str::<ClusterRecord>(&text.replace("000000000000000000000000000000ab", wrong)).is_err());
+        }
+    }
+}
