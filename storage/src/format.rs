@@ -156,13 +156,13 @@ impl Format {
         Self::open_for_reindex(dir)
     }
 
-    /// As [`Format::open`], for a directory that has this incarnation, as several machines share one. A new directory gets it.
+    /// As [`Format::open`], for a directory that has this incarnation, as several machines share one. A new directory, which may have the folder `keys` of another one, gets it.
     ///
     /// # Errors
     /// Any [`FormatError`]: [`FormatError::OtherIncarnation`] if the directory has another one.
     pub fn open_as(dir: &Path, incarnation: Incarnation) -> Result<Self, FormatError> {
         if !Self::is_in(dir) {
-            Self::create(dir, || Ok(incarnation))?;
+            Self::create(dir, &["keys"], || Ok(incarnation))?;
         }
         let format = Self::open(dir)?;
         if format.incarnation == incarnation {
@@ -187,7 +187,7 @@ impl Format {
         create_private_dir(dir).map_err(failed)?;
         let format = match files::read_to_string(&path) {
             Ok(text) => Self::parse(&text).map_err(|reason| FormatError::Unreadable { path: path.clone(), reason })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(dir, Incarnation::random),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::create(dir, &[], Incarnation::random),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(FormatError::Unreadable { path, reason: "it is not text" });
             }
@@ -224,8 +224,8 @@ impl Format {
         Ok(format)
     }
 
-    /// Writes the file in a new directory, with the incarnation that `choose` returns.
-    fn create(dir: &Path, choose: impl FnOnce() -> io::Result<Incarnation>) -> Result<Self, FormatError> {
+    /// Writes the file in a new directory, which may have what was `brought` there, with the incarnation that `choose` returns.
+    fn create(dir: &Path, brought: &[&str], choose: impl FnOnce() -> io::Result<Incarnation>) -> Result<Self, FormatError> {
         let failed = |source| FormatError::Io { path: dir.to_owned(), source };
         create_private_dir(dir).map_err(failed)?;
         if dir.join(RESTORING_NAME).exists() {
@@ -233,7 +233,7 @@ impl Format {
         }
         for entry in fs::read_dir(dir).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
-            if name != "LOCK" && name != "FORMAT.tmp" {
+            if name != "LOCK" && name != "FORMAT.tmp" && brought.iter().all(|brought| name != *brought) {
                 return Err(FormatError::NotOurs { dir: dir.to_owned() });
             }
         }
@@ -300,6 +300,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (own, other) = (Incarnation::from_number(5), Incarnation::from_number(6));
         assert!(!Format::is_in(dir.path()));
+        fs::create_dir(dir.path().join("keys")).unwrap();
+        assert!(matches!(Format::open(dir.path()), Err(FormatError::NotOurs { .. })));
         assert_eq!(Format::open_as(dir.path(), own).unwrap().incarnation, own);
         assert!(Format::is_in(dir.path()));
         assert_eq!(Format::open_as(dir.path(), own).unwrap(), Format::open(dir.path()).unwrap());

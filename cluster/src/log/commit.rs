@@ -117,10 +117,15 @@ impl<T: Send + 'static> Commit<T> for StreamCommit<T> {
     /// A stream has no segments.
     fn end_segment(&self, _: Position) {}
 
-    /// What brokers don't confirm within ten seconds is undecided, and what waits behind it is refused. Must not be called by a task of the runtime.
+    /// What brokers don't confirm within ten seconds is undecided, and what waits behind it is refused. A task of a runtime can't wait for that: called by one, it returns at
+    /// once, and what is under way is undecided.
     fn close(&self) {
         drop(self.queues.write().take());
         let tasks = std::mem::take(&mut *self.tasks.lock());
+        if Handle::try_current().is_ok() {
+            tasks.into_values().for_each(|task| drop(task.stop.send_replace(true)));
+            return;
+        }
         self.runtime.block_on(join_all(tasks.into_values().map(|task| task.finish(CLOSE_TIMEOUT))));
     }
 }
