@@ -169,7 +169,10 @@ mod tests {
         assert_eq!(hash_key_digest(dir.path()).unwrap(), digest);
         std::fs::write(&file, [7; 16]).unwrap();
         // As the `hmac` of Python says.
-        assert_eq!(hash_key_digest(dir.path()).unwrap().unwrap(), "032b8ceea17fd2a4446b340c8ebf6958df5db0d9939a8e0456aa283f6a7d406c");
+        assert_eq!(
+            hash_key_digest(dir.path()).unwrap().unwrap(),
+            "032b8ceea17fd2a4446b340c8ebf6958df5db0d9939a8e0456aa283f6a7d406c"
+        );
         std::fs::write(&file, [7; 15]).unwrap();
         assert!(matches!(hash_key_digest(dir.path()), Err(SecretsError::Damaged(_))));
     }

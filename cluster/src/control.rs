@@ -100,9 +100,8 @@ impl ControlLog for ControlStream {
         self.answer(self.appender.reader().confirm(end))?;
         let (bytes, chain) = message(record).encode(end.chain).map_err(|reason| failed(reason.into()))?;
         let mut is_unknown = false;
-        let sent = self
-            .runtime
-            .block_on(async { timeout(APPEND_TIMEOUT, self.appender.append(end, bytes, &mut is_unknown)).await });
+        let sent =
+            self.runtime.block_on(async { timeout(APPEND_TIMEOUT, self.appender.append(end, bytes, &mut is_unknown)).await });
         let error = match sent {
             Ok(Ok(sequence)) => {
                 self.note(LogEnd { sequence, chain, epoch: 0 });

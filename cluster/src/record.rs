@@ -94,10 +94,8 @@ impl ClusterRecord {
         let mut reason = String::new();
         for attempt in 0..ATTEMPTS {
             tokio::time::sleep(Duration::from_millis(200) * attempt).await;
-            let message = PublishMessage::build()
-                .payload(bytes.clone().into())
-                .expected_last_subject_sequence(0)
-                .expected_stream(STREAM);
+            let message =
+                PublishMessage::build().payload(bytes.clone().into()).expected_last_subject_sequence(0).expected_stream(STREAM);
             let sent = match connection.context.send_publish(format!("{SUBJECTS}{KEY}"), message).await {
                 Ok(sent) => sent.await,
                 Err(error) => Err(error),

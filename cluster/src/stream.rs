@@ -20,7 +20,9 @@ pub struct StreamName {
 #[derive(Debug, thiserror::Error)]
 pub enum MakeStreamError {
     /// There is one with other settings.
-    #[error("the stream {0} exists with other settings: use the same --replicas and --max-bytes as before, or delete it (`nats stream rm {0}`)")]
+    #[error(
+        "the stream {0} exists with other settings: use the same --replicas and --max-bytes as before, or delete it (`nats stream rm {0}`)"
+    )]
     Differs(String),
     /// It does not fit.
     #[error(

@@ -304,7 +304,10 @@ mod tests {
         assert!(Format::is_in(dir.path()));
         assert_eq!(Format::open_as(dir.path(), own).unwrap(), Format::open(dir.path()).unwrap());
         let refused = Format::open_as(dir.path(), other).unwrap_err();
-        assert!(matches!(refused, FormatError::OtherIncarnation { found, wanted, .. } if (found, wanted) == (own, other)), "{refused}");
+        assert!(
+            matches!(refused, FormatError::OtherIncarnation { found, wanted, .. } if (found, wanted) == (own, other)),
+            "{refused}"
+        );
         assert_eq!(Format::open(dir.path()).unwrap().incarnation, own);
     }
 

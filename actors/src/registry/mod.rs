@@ -68,8 +68,8 @@ pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Aut
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub(crate) use build_run::NewBuild;
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS};
-pub use control_log::ControlLog;
 pub use cache::{Principal, ProjectConfig, PublicKey, TokenHolder};
+pub use control_log::ControlLog;
 pub(crate) use erasures::MadeFor;
 pub use error::{AuthError, ControlError, RegistryError, SignInError};
 pub use ids::{

@@ -127,10 +127,8 @@ impl Appender {
 
     /// Sends a message once, to be recorded right after the end.
     async fn send(&self, end: LogEnd, payload: Bytes) -> Sent {
-        let message = PublishMessage::build()
-            .payload(payload)
-            .expected_last_sequence(end.sequence)
-            .expected_stream(self.reader.name());
+        let message =
+            PublishMessage::build().payload(payload).expected_last_sequence(end.sequence).expected_stream(self.reader.name());
         let sent = match self.connection.context.send_publish(self.subject.clone(), message).await {
             Ok(sent) => sent.await,
             Err(error) => Err(error),

@@ -5,6 +5,8 @@
 mod brokers;
 mod check;
 mod commit;
+mod control;
 mod faults;
+mod init;
 mod lease;
 mod log;
