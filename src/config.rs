@@ -27,8 +27,8 @@ use crate::research::GuardedReader;
 use crate::server::{ExtraPaths, HttpConfig};
 use crate::telemetry::{self, LogFormat};
 use crate::webhooks::GuardedTransport;
-pub(crate) use value::duration;
-use value::{bytes, count, duration_from_1s, header, listen, networks, origins, path, public_url, size_from};
+pub(crate) use value::{bytes, duration};
+use value::{count, duration_from_1s, header, listen, networks, origins, path, public_url, size_from};
 
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";

@@ -105,10 +105,8 @@ pub fn init<T, E: From<InitError>>(
     first: impl FnOnce(&Registry) -> Result<T, E>,
 ) -> Result<(ClusterRecord, T), E> {
     let (connection, _lock) = runtime.block_on(begin(options))?;
-    let prepared = runtime.block_on(prepare(&connection, options));
-    let record = prepared?;
-    let dir = &options.data_dir;
-    let registry = open_registry(runtime, &connection, &record, dir).map_err(InitError::from)?;
+    let record = runtime.block_on(prepare(&connection, options))?;
+    let registry = open_registry(runtime, &connection, &record, &options.data_dir).map_err(InitError::from)?;
     // The first answer about the end of the log may have been out of date.
     registry.catch_up().map_err(InitError::from)?;
     let made = first(&registry)?;

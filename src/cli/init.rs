@@ -37,7 +37,8 @@ fn organization_name(text: &str) -> Result<String, String> {
 }
 
 impl FirstArgs {
-    fn organization(&self) -> NewOrganization {
+    /// Describes the organization.
+    pub(crate) fn organization(&self) -> NewOrganization {
         NewOrganization { name: self.name.clone(), timezone: self.timezone, currency: self.currency }
     }
 

@@ -101,7 +101,7 @@ enum Command {
     Reindex(reindex::ReindexArgs),
     /// Generate load on a server and measure its throughput and latency
     Load(load::LoadArgs),
-    /// Check and measure the NATS brokers of a cluster
+    /// Check and measure NATS brokers, make a cluster of them, and show it
     Cluster(cluster::ClusterArgs),
     /// Print the completion script of a shell
     Completions(reference::CompletionsArgs),
@@ -185,7 +185,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::AuditLog(args) => manage::audit_log(&settings, &args),
         Command::Reindex(args) => reindex::run(&settings, &args),
         Command::Load(args) => load::run(&args),
-        Command::Cluster(args) => cluster::run(args),
+        Command::Cluster(args) => cluster::run(&settings, args),
         Command::Completions(args) => reference::complete(Cli::command(), &args),
         Command::Man(args) => reference::write_pages(Cli::command(), &args),
     }

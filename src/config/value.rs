@@ -22,7 +22,7 @@ pub(super) fn count(text: &str, most: usize) -> Option<Option<usize>> {
 }
 
 /// A size: `1048576`, `64KiB`, `64MiB`, `2GiB`, and decimal `512MB`, `2GB`.
-pub(super) fn bytes(text: &str) -> Option<u64> {
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;

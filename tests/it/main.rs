@@ -44,6 +44,7 @@ mod caching;
 mod canaries;
 mod cases;
 mod client;
+mod cluster;
 mod command_line;
 mod company_profiles;
 mod erased_histories;

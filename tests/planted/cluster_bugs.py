@@ -15,6 +15,18 @@ BUGS = [
     ("what can't be recorded refuses others", "let is_refused = entries.iter().any(|entry| entry.count == 0);", "let is_refused = entries.is_empty();"),
     ("closing waits for brokers that are gone", "self.stop.send_replace(true);", ""),
     ("what may be recorded is refused", "Outcome::Undecided(ticket)).collect();", "Outcome::Refused(Refused { reason: Arc::new(StorageError::Empty), ticket })).collect();"),
+    # The control log.
+    ("an equal record of another node is an own one", "fastrand::u64(..).to_le_bytes()", "0u64.to_le_bytes()"),
+    ("what may be recorded counts as not recorded", "if is_unknown { Err(ControlError::Undecided(error.to_string())) } else { Err(failed(error)) }", "Err(failed(error))"),
+    ("a record follows one that is lost", "self.answer(self.appender.reader().confirm(end))?;", ""),
+    ("a control log has owners", "(Content::Events(entries), 0) => match &entries[..] {", "(Content::Epoch, _) => Some(&[]),\n        (Content::Events(entries), 0) => match &entries[..] {"),
+    ("what others recorded is not asked for", "self.answer(self.appender.reader().ask_bounds()).map(drop)", "Ok(())"),
+    # Making a cluster.
+    ("a cluster is made twice", ".expected_last_subject_sequence(0)", ""),
+    ("messages of nobody become those of a cluster", "_ => Err(InitError::Left(name.stream)),", "_ => Ok(()),"),
+    ("a node has a key of its own", "if hash_key_digest(data_dir)?.is_none_or(|digest| digest != record.hash_key_digest) {", "if hash_key_digest(data_dir)?.is_none() {"),
+    ("an installation becomes a node", "check_left(&options.data_dir, &LEFT)?;", ""),
+    ("the control log can be purged", "deny_purge: true, ", ""),
     # The check of brokers.
     ("brokers need not sync", "Some(false) => problems.push(Problem::NotSynced(name())),", "Some(false) => {}"),
     # Leases.

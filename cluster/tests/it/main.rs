@@ -5,7 +5,9 @@
 mod brokers;
 mod check;
 mod commit;
+mod control;
 mod faults;
+mod init;
 mod lease;
 mod log;
 mod node;

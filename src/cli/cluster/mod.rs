@@ -1,4 +1,7 @@
-//! `headcount cluster`: the brokers that several machines would share.
+//! `headcount cluster`: the brokers that several machines share.
+
+mod init;
+mod status;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,11 +11,13 @@ use clap::Subcommand;
 use headcount_cluster::Credentials;
 use headcount_cluster::bench::{self, Measured};
 use headcount_cluster::check::{Broker, Options, Report, Trial, check};
+use tokio::runtime::{Builder, Runtime};
 
 use super::failure::Failure;
 use super::flags::duration;
 use super::output;
 use super::runtime::runtime;
+use crate::config::Settings;
 
 /// The flags of `cluster`.
 #[derive(Debug, clap::Args)]
@@ -25,6 +30,10 @@ pub(crate) struct ClusterArgs {
 enum ClusterCommand {
     /// Check whether NATS brokers keep what a cluster relies on: their versions and settings, and a trial with a stream that is deleted afterwards
     Check(CheckArgs),
+    /// Make a cluster of NATS brokers, with the first organization; prints its keys, and saves them in a new data directory
+    Init(init::ClusterInitArgs),
+    /// Print what the brokers have of a cluster: control records, messages, and which node holds which partition
+    Status(status::StatusArgs),
     /// Measure how many events NATS brokers record, with streams that are deleted afterwards
     Bench(BenchArgs),
 }
@@ -83,11 +92,19 @@ struct BenchArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: ClusterArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(settings: &Settings, args: ClusterArgs) -> Result<ExitCode, Failure> {
     match args.command {
         ClusterCommand::Check(args) => run_check(args),
+        ClusterCommand::Init(args) => init::run(settings, args),
+        ClusterCommand::Status(args) => status::run(args),
         ClusterCommand::Bench(args) => run_bench(args),
     }
+}
+
+/// Creates a runtime with threads of its own, whose tasks go on while a command waits.
+fn cluster_runtime() -> Result<Runtime, Failure> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(|error| Failure::new("could not start", error))
 }
 
 fn run_bench(args: BenchArgs) -> Result<ExitCode, Failure> {
@@ -101,7 +118,7 @@ fn run_bench(args: BenchArgs) -> Result<ExitCode, Failure> {
         event_bytes: args.event_bytes.into(),
         duration: args.duration,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = cluster_runtime()?;
     let measured = bench::measure(runtime.handle(), &options)?;
     output::print(args.json, &measured, || {
         let Measured { events, seconds, events_per_second, p50_ms, p99_ms, read_seconds } = measured;

@@ -1,0 +1,99 @@
+//! `headcount cluster init`: makes a cluster of brokers.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use headcount_actors::clock::{Clock, SystemClock};
+use headcount_actors::registry::{Actor, ActorKind, Author, Registry};
+use headcount_cluster::{ClusterRecord, Credentials};
+use serde::Serialize;
+
+use super::cluster_runtime;
+use crate::cli::credentials::{CREDENTIALS_FILE, InitialCredentials};
+use crate::cli::failure::Failure;
+use crate::cli::flags::stream_bytes;
+use crate::cli::init::{FirstArgs, describe};
+use crate::cli::output::print;
+use crate::config::Settings;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ClusterInitArgs {
+    /// Addresses of all brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222
+    #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
+    brokers: Vec<String>,
+    /// File of credentials for the brokers, as `nsc` writes it
+    #[arg(long, value_name = "FILE")]
+    nats_creds: Option<PathBuf>,
+    /// On how many brokers each message is kept
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    replicas: u8,
+    /// Size of the stream of each of the 64 partitions at most, at least 8MiB; brokers reserve it
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = stream_bytes)]
+    max_bytes: i64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    first: FirstArgs,
+}
+
+/// What was made.
+#[derive(Serialize)]
+struct Made {
+    #[serde(flatten)]
+    credentials: InitialCredentials,
+    cluster: ClusterRecord,
+}
+
+/// Runs the command. It can be run again with the same data directory until it has succeeded once.
+pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode, Failure> {
+    let dir = &settings.data_dir;
+    let options = headcount_cluster::init::Options {
+        brokers: args.brokers,
+        credentials: args.nats_creds.map_or(Credentials::None, Credentials::File),
+        replicas: args.replicas.into(),
+        max_bytes: args.max_bytes,
+        data_dir: dir.clone(),
+    };
+    let runtime = cluster_runtime()?;
+    let create = |registry: &Registry| create_first(registry, &args.first, dir);
+    let (cluster, credentials) = headcount_cluster::init::init(runtime.handle(), &options, create)?;
+    let made = Made { credentials, cluster };
+    print(args.json, &made, || text(&made, dir))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Creates the first organization, or finds that an earlier attempt did: its keys were saved before it was created.
+fn create_first(registry: &Registry, args: &FirstArgs, dir: &Path) -> Result<InitialCredentials, Failure> {
+    if registry.is_empty() {
+        let author = Author { actor: Actor::of(ActorKind::Cli), ..SystemClock.now().into() };
+        let save = |initial: &_| InitialCredentials::from(initial).save(dir);
+        match registry.initialize_kept(args.organization(), author, save) {
+            Ok(initial) => return Ok(InitialCredentials::from(&initial)),
+            // Else another attempt came first.
+            Err(failure) if registry.is_empty() => return Err(failure),
+            Err(_) => {}
+        }
+    }
+    let organizations = registry.organizations();
+    let is_created = |saved: &InitialCredentials| organizations.iter().any(|it| it.id.to_string() == saved.organization_id);
+    InitialCredentials::load(dir)?.filter(is_created).ok_or_else(|| {
+        let file = dir.join(CREDENTIALS_FILE);
+        Failure(format!(
+            "the stream HC_CTL has an organization whose keys are not in {}: go on with the data directory of the earlier attempt, or, if that is lost, \
+             delete the stream (`nats stream rm HC_CTL`)",
+            file.display()
+        ))
+    })
+}
+
+fn text(Made { credentials, cluster }: &Made, dir: &Path) -> String {
+    let ClusterRecord { incarnation, partitions, replicas, .. } = cluster;
+    format!(
+        "{}\n\
+         cluster {incarnation}: {partitions} partitions, replicas: {replicas}\n\
+         Copy {}/keys/hash.key into `keys` of the data directory of each other node.",
+        describe(credentials, dir),
+        dir.display()
+    )
+}

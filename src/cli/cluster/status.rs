@@ -1,0 +1,53 @@
+//! `headcount cluster status`: what the brokers have of a cluster.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use headcount_cluster::status::{Status, status};
+use headcount_cluster::{ClusterRecord, Credentials};
+
+use super::cluster_runtime;
+use crate::cli::failure::Failure;
+use crate::cli::output::print;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct StatusArgs {
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
+    brokers: Vec<String>,
+    /// File of credentials for the brokers, as `nsc` writes it
+    #[arg(long, value_name = "FILE")]
+    nats_creds: Option<PathBuf>,
+    /// Print one line of JSON, with each partition
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(args: StatusArgs) -> Result<ExitCode, Failure> {
+    let credentials = args.nats_creds.map_or(Credentials::None, Credentials::File);
+    let found = cluster_runtime()?.block_on(status(&args.brokers, &credentials))?;
+    print(args.json, &found, || text(&found))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(found: &Status) -> String {
+    let ClusterRecord { incarnation, partitions, replicas, .. } = &found.cluster;
+    let sum = |of: fn(&_) -> u64| found.partitions.iter().map(of).sum::<u64>();
+    let (messages, bytes) = (sum(|partition| partition.messages), sum(|partition| partition.bytes));
+    let mut lines = vec![
+        format!("cluster {incarnation}: {partitions} partitions, replicas: {replicas}"),
+        format!("{} control records", found.control_records),
+        format!("{messages} messages in the partitions, {bytes} bytes"),
+    ];
+    let mut held = BTreeMap::<Option<&str>, usize>::new();
+    for partition in &found.partitions {
+        *held.entry(partition.node.as_deref()).or_default() += 1;
+    }
+    lines.extend(held.into_iter().map(|(node, count)| match node {
+        Some(node) => format!("node {node} holds, or held last, {count} partitions"),
+        None => format!("no node holds {count} partitions"),
+    }));
+    lines.join("\n")
+}
