@@ -19,6 +19,7 @@ mod init;
 mod load;
 mod login;
 mod manage;
+mod node;
 mod openapi;
 mod output;
 mod reference;

@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::{Engine, EngineConfig};
+use headcount_actors::{Engine, EngineConfig, Membership};
+use tokio::runtime::Runtime;
 
 use super::failure::Failure;
 use super::init::{self, FirstArgs};
+use super::node::Joining;
 use super::runtime::{runtime, stop_signal};
 use super::service_manager::ServiceManager;
 use super::{client, import, login};
@@ -40,8 +42,13 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     let config = settings.serving_engine();
     let starting = listening.answer_meanwhile(Arc::clone(&config.progress))?;
     let mut stop = std::pin::pin!(stop);
-    let engine = tokio::select! {
-        opened = open(config)? => opened?,
+    let opening = async {
+        let joining = Joining::begin(settings).await?;
+        let membership = joining.as_ref().map(Joining::membership);
+        Ok::<_, Failure>((open(config, membership)?.await?, joining))
+    };
+    let (engine, joining) = tokio::select! {
+        opened = opening => opened?,
         () = &mut stop => {
             // The next start replays the same events again, as after a kill.
             tracing::info!("stopped while starting");
@@ -62,6 +69,10 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
         let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
         println!("{}", login::first(&engine, &credentials.api_token, &base_url)?);
     }
+    let node = match joining {
+        Some(joining) => Some(joining.start(&engine, &settings.data_dir, node_url(settings, &server)?).await?),
+        None => None,
+    };
     tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
     let manager = ServiceManager::of_process();
     manager.ready(&server.url());
@@ -71,14 +82,38 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     }
     manager.stopping();
     client::remove_address(&settings.data_dir);
+    engine.begin_drain();
+    let runtime = match node {
+        Some(node) => Some(node.stop().await),
+        None => None,
+    };
     shut_down(server, engine).await;
+    runtime.into_iter().for_each(Runtime::shutdown_background);
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns where other nodes reach this one.
+fn node_url(settings: &Settings, server: &RunningServer) -> Result<String, Failure> {
+    if let Some(url) = &settings.node_url {
+        return Ok(url.clone());
+    }
+    let url = server.url();
+    if url.contains("//0.0.0.0:") || url.contains("//[::]:") {
+        return Err(Failure(
+            "the server listens on all addresses: say with --node-url at which one other nodes of the cluster reach it".into(),
+        ));
+    }
+    Ok(url)
+}
+
 /// Opens the engine on a thread of its own, which ends with the process if the caller stops waiting.
-fn open(config: EngineConfig) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
+fn open(config: EngineConfig, membership: Option<Membership>) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
     let (opened, wait) = tokio::sync::oneshot::channel();
-    std::thread::Builder::new().name("open".into()).spawn(move || drop(opened.send(Engine::open(config))))?;
+    let open = move || match membership {
+        Some(membership) => Engine::open_member(config, membership),
+        None => Engine::open(config),
+    };
+    std::thread::Builder::new().name("open".into()).spawn(move || drop(opened.send(open())))?;
     Ok(async move {
         let panicked = |_| Failure("the engine panicked while it was opened".into());
         Ok(wait.await.map_err(panicked)??)

@@ -68,6 +68,13 @@ pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
     parts.map(|part| part.parse::<IpNet>().ok().or_else(|| part.parse::<std::net::IpAddr>().ok().map(IpNet::from))).collect()
 }
 
+/// The addresses of brokers, separated by commas.
+pub(super) fn brokers(text: &str) -> Option<Vec<String>> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let is_address = |part: &str| part.split_once("://").is_none_or(|(scheme, _)| matches!(scheme, "nats" | "tls"));
+    parts.map(|part| is_address(part).then(|| part.to_owned())).collect()
+}
+
 /// The name of a header, or nothing.
 pub(super) fn header(text: &str) -> Option<Option<HeaderName>> {
     if text.is_empty() {

@@ -123,7 +123,9 @@ impl<T: Send + 'static> Commit<T> for StreamCommit<T> {
         drop(self.queues.write().take());
         let tasks = std::mem::take(&mut *self.tasks.lock());
         if Handle::try_current().is_ok() {
-            tasks.into_values().for_each(|task| drop(task.stop.send_replace(true)));
+            for task in tasks.into_values() {
+                let _was_stopped = task.stop.send_replace(true);
+            }
             return;
         }
         self.runtime.block_on(join_all(tasks.into_values().map(|task| task.finish(CLOSE_TIMEOUT))));

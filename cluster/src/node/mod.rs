@@ -1,5 +1,6 @@
 //! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
 
+mod identity;
 mod member;
 mod nodes;
 mod partition;
@@ -18,6 +19,7 @@ use crate::connection::Connection;
 use crate::lease::{Holder, LeaseError, Leases, Timing};
 use crate::log::{LogError, StreamCommit, StreamLog};
 use crate::record::BUCKET;
+pub use identity::{boot_id, node_id};
 pub use member::MemberLog;
 use nodes::{Announcement, Announcements, LiveNodes};
 use partition::PartitionTask;

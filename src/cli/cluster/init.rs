@@ -1,14 +1,14 @@
 //! `headcount cluster init`: makes a cluster of brokers.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use headcount_actors::clock::{Clock, SystemClock};
 use headcount_actors::registry::{Actor, ActorKind, Author, Registry};
-use headcount_cluster::{ClusterRecord, Credentials};
+use headcount_cluster::ClusterRecord;
 use serde::Serialize;
 
-use super::cluster_runtime;
+use super::{cluster_runtime, credentials};
 use crate::cli::credentials::{CREDENTIALS_FILE, InitialCredentials};
 use crate::cli::failure::Failure;
 use crate::cli::flags::stream_bytes;
@@ -21,9 +21,6 @@ pub(super) struct ClusterInitArgs {
     /// Addresses of all brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
-    /// File of credentials for the brokers, as `nsc` writes it
-    #[arg(long, value_name = "FILE")]
-    nats_creds: Option<PathBuf>,
     /// On how many brokers each message is kept
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
@@ -50,7 +47,7 @@ pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode
     let dir = &settings.data_dir;
     let options = headcount_cluster::init::Options {
         brokers: args.brokers,
-        credentials: args.nats_creds.map_or(Credentials::None, Credentials::File),
+        credentials: credentials(settings),
         replicas: args.replicas.into(),
         max_bytes: args.max_bytes,
         data_dir: dir.clone(),

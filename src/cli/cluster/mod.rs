@@ -3,7 +3,6 @@
 mod init;
 mod status;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -46,9 +45,6 @@ struct CheckArgs {
     /// Monitoring addresses of all brokers (`http` in their configuration), such as http://10.0.0.1:8222; they tell whether a broker syncs each message
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     monitors: Vec<String>,
-    /// File of credentials for the brokers, as `nsc` writes it
-    #[arg(long, value_name = "FILE")]
-    nats_creds: Option<PathBuf>,
     /// On how many brokers each message has to be
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
@@ -65,9 +61,6 @@ struct BenchArgs {
     /// Addresses of all brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
-    /// File of credentials for the brokers, as `nsc` writes it
-    #[arg(long, value_name = "FILE")]
-    nats_creds: Option<PathBuf>,
     /// On how many brokers each message has to be
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
@@ -94,23 +87,28 @@ struct BenchArgs {
 /// Runs the command.
 pub(crate) fn run(settings: &Settings, args: ClusterArgs) -> Result<ExitCode, Failure> {
     match args.command {
-        ClusterCommand::Check(args) => run_check(args),
+        ClusterCommand::Check(args) => run_check(settings, args),
         ClusterCommand::Init(args) => init::run(settings, args),
-        ClusterCommand::Status(args) => status::run(args),
-        ClusterCommand::Bench(args) => run_bench(args),
+        ClusterCommand::Status(args) => status::run(settings, &args),
+        ClusterCommand::Bench(args) => run_bench(settings, args),
     }
 }
 
+/// Returns what the brokers are shown.
+pub(crate) fn credentials(settings: &Settings) -> Credentials {
+    settings.nats_creds.clone().map_or(Credentials::None, Credentials::File)
+}
+
 /// Creates a runtime with threads of its own, whose tasks go on while a command waits.
-fn cluster_runtime() -> Result<Runtime, Failure> {
+pub(crate) fn cluster_runtime() -> Result<Runtime, Failure> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(|error| Failure::new("could not start", error))
 }
 
-fn run_bench(args: BenchArgs) -> Result<ExitCode, Failure> {
+fn run_bench(settings: &Settings, args: BenchArgs) -> Result<ExitCode, Failure> {
     let options = bench::Options {
         brokers: args.brokers,
-        credentials: args.nats_creds.map_or(Credentials::None, Credentials::File),
+        credentials: credentials(settings),
         replicas: args.replicas.into(),
         partitions: args.partitions,
         in_flight: args.in_flight.into(),
@@ -131,11 +129,11 @@ fn run_bench(args: BenchArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Runs the command. The exit code is 1 if there are problems.
-fn run_check(args: CheckArgs) -> Result<ExitCode, Failure> {
+fn run_check(settings: &Settings, args: CheckArgs) -> Result<ExitCode, Failure> {
     let options = Options {
         brokers: args.brokers,
         monitors: args.monitors,
-        credentials: args.nats_creds.map_or(Credentials::None, Credentials::File),
+        credentials: credentials(settings),
         replicas: args.replicas.into(),
         messages: args.messages.into(),
     };

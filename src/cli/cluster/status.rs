@@ -1,33 +1,29 @@
 //! `headcount cluster status`: what the brokers have of a cluster.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use headcount_cluster::ClusterRecord;
 use headcount_cluster::status::{Status, status};
-use headcount_cluster::{ClusterRecord, Credentials};
 
-use super::cluster_runtime;
+use super::{cluster_runtime, credentials};
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
+use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
     /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
-    /// File of credentials for the brokers, as `nsc` writes it
-    #[arg(long, value_name = "FILE")]
-    nats_creds: Option<PathBuf>,
     /// Print one line of JSON, with each partition
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the command.
-pub(super) fn run(args: StatusArgs) -> Result<ExitCode, Failure> {
-    let credentials = args.nats_creds.map_or(Credentials::None, Credentials::File);
-    let found = cluster_runtime()?.block_on(status(&args.brokers, &credentials))?;
+pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitCode, Failure> {
+    let found = cluster_runtime()?.block_on(status(&args.brokers, &credentials(settings)))?;
     print(args.json, &found, || text(&found))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,85 @@
+//! A server that is a node of a cluster.
+
+use std::path::Path;
+use std::time::Duration;
+
+use headcount_actors::{Engine, Membership};
+use headcount_cluster::lease::Holder;
+use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming, boot_id, node_id};
+use headcount_cluster::{ClusterRecord, Connection};
+use tokio::runtime::Runtime;
+
+use super::cluster::{cluster_runtime, credentials};
+use super::failure::Failure;
+use crate::config::Settings;
+
+/// How long the brokers may take to say that the cluster is there.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a node that stops may take to give its partitions up.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A cluster that a server is about to join.
+pub(super) struct Joining {
+    runtime: Runtime,
+    connection: Connection,
+    member: MemberLog,
+    record: ClusterRecord,
+}
+
+/// A node that serves.
+pub(super) struct RunningNode {
+    runtime: Runtime,
+    node: Node,
+}
+
+impl Joining {
+    /// Connects to the cluster of the settings. `None`: the server is alone.
+    pub(super) async fn begin(settings: &Settings) -> Result<Option<Self>, Failure> {
+        if settings.cluster.is_empty() {
+            return Ok(None);
+        }
+        let runtime = cluster_runtime()?;
+        let (brokers, credentials) = (settings.cluster.clone(), credentials(settings));
+        let asked = runtime.spawn(async move {
+            let connection = Connection::open(&brokers, &credentials).await.map_err(Failure::from)?;
+            let record = ClusterRecord::read(&connection).await.map_err(Failure::from)?;
+            Ok::<_, Failure>((connection, record))
+        });
+        let answer =
+            tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(|_| Failure("the brokers do not answer".into()))?;
+        let (connection, record) = answer.map_err(|_| Failure("the connection to the brokers failed".into()))??;
+        let record =
+            record.ok_or_else(|| Failure("the brokers have no cluster: make one with `headcount cluster init`".into()))?;
+        let member = MemberLog::new(runtime.handle());
+        Ok(Some(Self { runtime, connection, member, record }))
+    }
+
+    /// What the engine is opened with.
+    pub(super) fn membership(&self) -> Membership {
+        self.member.membership(self.runtime.handle(), &self.connection, &self.record)
+    }
+
+    /// Starts to take partitions over, for an engine that answers at `address`.
+    pub(super) async fn start(self, engine: &Engine, data_dir: &Path, address: String) -> Result<RunningNode, Failure> {
+        let Self { runtime, connection, member, .. } = self;
+        let holder = Holder { node: node_id(data_dir)?, boot: boot_id()? };
+        tracing::info!(node = holder.node, %address, "joins the cluster");
+        let parts = NodeParts { connection, engine: engine.clone(), member, holder, address };
+        let handle = runtime.handle().clone();
+        let started = runtime.spawn(async move { Node::start(&handle, parts, NodeTiming::default()).await });
+        let node = started.await.map_err(|_| Failure("the node ended early".into()))??;
+        Ok(RunningNode { runtime, node })
+    }
+}
+
+impl RunningNode {
+    /// Gives all partitions up, so that other nodes take them over at once. Returns the runtime, which the engine needs until it is closed.
+    pub(super) async fn stop(self) -> Runtime {
+        let Self { runtime, node } = self;
+        let stopped = runtime.spawn(node.stop());
+        if tokio::time::timeout(STOP_TIMEOUT, stopped).await.is_err() {
+            tracing::warn!("some partitions could not be given up in time; other nodes wait until their leases are over");
+        }
+        runtime
+    }
+}
