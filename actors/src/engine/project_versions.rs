@@ -45,3 +45,23 @@ impl Engine {
         Ok(versions.into_iter().map(|(_, version)| version).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::OrganizationId;
+
+    use super::*;
+    use crate::nodes::{NodeRequest, decode_answer, encode_answer};
+
+    /// Nodes of other versions read these bytes.
+    #[test]
+    fn the_bytes_of_versions_stay() {
+        let request = NodeRequest { organization: OrganizationId(1), projects: vec![ProjectId(2)], question: () };
+        assert_eq!(request.encode(VERSIONS).unwrap(), [0xe8, 3, 1, 1, 1, 2]);
+        let versions = vec![ProjectVersion { incarnation: 1 << 100, position: 300, floor: Some(Day(-1)) }];
+        let bytes = encode_answer(VERSIONS, &versions).unwrap();
+        let incarnation = (1_u128 << 100).to_le_bytes();
+        assert_eq!(bytes, [&[0xe8, 3, 1, 1, 254][..], &incarnation, &[251, 44, 1, 1, 1]].concat());
+        assert_eq!(decode_answer::<Vec<ProjectVersion>>(VERSIONS, &bytes), Ok(versions));
+    }
+}

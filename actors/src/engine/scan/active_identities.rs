@@ -176,3 +176,37 @@ impl Engine {
         .await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::RecordKey;
+    use headcount_domain::time::Day;
+
+    use super::*;
+    use crate::nodes::{NodeRequest, decode_answer, encode_answer};
+
+    /// Nodes of other versions read these bytes.
+    #[test]
+    fn the_bytes_of_active_identities_stay() {
+        let question = ActiveQuestion { window: Window { start: Day(3), end: Day(4) }, part: 1, parts: 5 };
+        let request = NodeRequest { organization: OrganizationId(1), projects: vec![ProjectId(2)], question };
+        assert_eq!(request.encode(ACTIVE).unwrap(), [0xe9, 3, 1, 1, 1, 2, 6, 8, 1, 5]);
+        let member = [&[1][..], &7_u64.to_be_bytes(), &9_u128.to_be_bytes()].concat();
+        let listed = vec![(ActiveIdentity::user(RecordKey(8)), 300), (identity(&member).unwrap(), 2)];
+        let bytes = encode_answer(ACTIVE, &ActiveAnswer::Identities(listed.clone())).unwrap();
+        assert_eq!(bytes, [0xe9, 3, 1, 0, 2, 0, 8, 251, 44, 1, 1, 7, 9, 2]);
+        let read = decode_answer::<ActiveAnswer>(ACTIVE, &bytes);
+        assert!(matches!(read, Ok(ActiveAnswer::Identities(read)) if read == listed));
+        assert_eq!(encode_answer(ACTIVE, &ActiveAnswer::TooMany(6)).unwrap(), [0xe9, 3, 1, 1, 6]);
+    }
+
+    #[test]
+    fn each_identity_is_in_one_part() {
+        let user = |number: u64| ActiveIdentity::user(RecordKey(u128::from(number))).to_bytes();
+        let question = |part, parts| ActiveQuestion { window: Window { start: Day(0), end: Day(0) }, part, parts };
+        for key in (0..100).map(user) {
+            assert_eq!((0..7).filter(|part| question(*part, 7).is_asked_for(&key)).count(), 1);
+            assert!(question(0, 1).is_asked_for(&key) && question(0, 0).is_asked_for(&key));
+        }
+    }
+}
