@@ -24,6 +24,7 @@ use headcount_actors::webhooks::WebhookSettings;
 use headcount_outbound::AllowList;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
+use crate::http::node_client::NodeClient;
 use crate::research::GuardedReader;
 use crate::server::{ExtraPaths, HttpConfig};
 use crate::telemetry::{self, LogFormat};
@@ -321,8 +322,8 @@ impl Settings {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
 
-    /// How the engine of a server is opened with these settings: unlike that of a command, it sends notifications to webhooks and
-    /// builds company profiles.
+    /// How the engine of a server is opened with these settings: unlike that of a command, it sends notifications to webhooks,
+    /// builds company profiles and can ask other nodes.
     #[must_use]
     pub fn serving_engine(&self) -> EngineConfig {
         let mut config = self.engine();
@@ -332,6 +333,7 @@ impl Settings {
         if let Some(research) = &mut config.research {
             research.builds = true;
         }
+        config.ask_node = Some(Arc::new(NodeClient::new()));
         config
     }
 

@@ -16,7 +16,7 @@ use crate::http::openapi::responses::SharedResponses;
 use crate::http::resources;
 use crate::http::resources::docs::DocumentJson;
 use crate::http::resources::events::cors;
-use crate::http::resources::{docs, metrics, page, version};
+use crate::http::resources::{docs, metrics, node, page, version};
 use crate::http::respond::code::CodeTable;
 use crate::http::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
 use crate::http::routes::Router;
@@ -165,7 +165,7 @@ endpoints! {
 }
 
 /// What paths begin with that the server keeps for itself, besides those of the document.
-const RESERVED: [&str; 4] = ["v1", "ui", "assets", "session"];
+const RESERVED: [&str; 5] = ["v1", "ui", "assets", "session", "node"];
 
 /// Registers every endpoint, and the further names of some.
 pub(crate) fn routes(config: &mut ServiceConfig, extra: &ExtraPaths) {
@@ -187,6 +187,8 @@ pub(crate) fn routes(config: &mut ServiceConfig, extra: &ExtraPaths) {
     docs::add_assets(&mut router);
     page::add_page(&mut router);
     router.register(config);
+    // For other nodes: any other request finds nothing there, whatever its method.
+    config.service(web::resource(node::ASK_PATH).to(node::ask));
     config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod endpoints;
 pub(crate) mod extra_paths;
 pub(crate) mod extract;
 pub(crate) mod middleware;
+pub(crate) mod node_client;
 pub(crate) mod openapi;
 pub(crate) mod request_metrics;
 pub(crate) mod resources;

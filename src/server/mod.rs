@@ -1,6 +1,8 @@
 //! The HTTP server around an engine: the same for `headcount serve`, for other programs and for tests.
 
 mod connection;
+#[cfg(test)]
+mod nodes_tests;
 mod starting;
 mod thread;
 

@@ -3,8 +3,8 @@
 
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words; those of the cluster need HEADCOUNT_NATS_SERVER
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
-The bugs are in bugs.py, engine_bugs.py, explain_bugs.py and cluster_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
-random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations; one of the cluster when one of its tests does. It survives when all pass.
+The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py and cluster_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
+random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other; one of the cluster when one of its tests does. It survives when all pass.
 The tree itself is never touched: what is needed is copied to target/planted, and built there, or in CARGO_TARGET_DIR.
 """
 import json
@@ -21,6 +21,7 @@ import bugs
 import cluster_bugs
 import engine_bugs
 import explain_bugs
+import node_bugs
 import source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +76,14 @@ def try_explain(tree, name=""):
     return run_tests(tree, "-p", "headcount-actors", "--test", "explain", "--", "--skip", "by_sorts_on_disk")
 
 
+def try_nodes(tree, name=""):
+    """Compares the answers of two nodes with those of one, and lists of the bytes between them with what they have to be."""
+    passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "nodes")
+    if passed and name:
+        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "nodes::", "active_identities")
+    return passed, output
+
+
 def try_cluster(tree, name=""):
     """Runs the tests of the log of a cluster, with real brokers."""
     os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
@@ -114,6 +123,7 @@ SUITES = [
     Suite("actors", engine_bugs.BUGS, "actors", try_engine),
     Suite("actors", explain_bugs.BUGS, "actors", try_explain),
     Suite("domain", explain_bugs.DOMAIN_BUGS, "actors", try_explain),
+    Suite("actors", node_bugs.BUGS, "actors", try_nodes),
     Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
 ]
 

@@ -12,6 +12,7 @@ use crate::archiver::{ArchivePolicy, StepProbe};
 use crate::clock::{Clock, SystemClock};
 use crate::geo::GeoError;
 use crate::memory_budget::MemoryShares;
+use crate::nodes::AskNode;
 use crate::opening_progress::Progress;
 use crate::owners::Owners;
 use crate::profiles::ResearchSettings;
@@ -60,6 +61,8 @@ pub struct EngineConfig {
     pub group: GroupOptions,
     /// Who owns each partition. Default: this machine, alone.
     pub owners: Arc<Owners>,
+    /// How other machines are asked about projects that they own. Default: they are not.
+    pub ask_node: Option<Arc<dyn AskNode>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Reports the progress of [`Engine::open`](crate::Engine::open).
@@ -76,6 +79,9 @@ pub struct EngineConfig {
     /// The most ids that an organization may have erased: for tests of the limit.
     #[doc(hidden)]
     pub max_erased_ids: usize,
+    /// The most identities that a node lists in one answer: for tests of several answers.
+    #[doc(hidden)]
+    pub max_active_identities: usize,
     /// The pauses after the attempts of an export that failed: for tests of all attempts.
     #[doc(hidden)]
     pub export_pauses: [Duration; 4],
@@ -109,12 +115,14 @@ impl EngineConfig {
             log: LogOptions::default(),
             group: GroupOptions::default(),
             owners: Arc::new(Owners::alone()),
+            ask_node: None,
             clock: Arc::new(SystemClock),
             progress: Arc::default(),
             records: None,
             check_before_serving: None,
             retention_interval: Duration::from_secs(60 * 60),
             max_erased_ids: MAX_ERASED_IDS,
+            max_active_identities: MAX_ACTIVE_IDENTITIES,
             export_pauses: [1, 5, 30, 120].map(Duration::from_secs),
             archive_probe: None,
             probe: None,
@@ -138,6 +146,9 @@ impl std::fmt::Debug for EngineConfig {
 
 /// The most ids that an organization may have erased. They are kept in memory for as long as the organization exists, so that their events are dropped: some 80 bytes each.
 const MAX_ERASED_IDS: usize = 250_000;
+
+/// The most identities that a node lists in one answer: some 16 MB. Of more, it lists some, and reads the events again for the others.
+const MAX_ACTIVE_IDENTITIES: usize = 1 << 19;
 
 /// Why an engine did not open.
 #[derive(Debug, thiserror::Error)]

@@ -88,6 +88,8 @@ pub(super) struct Inner {
     pub(super) watches: Watches,
     pub(super) webhooks: Arc<Webhooks>,
     pub(super) scans: ScanTurns,
+    /// Of scans for other nodes, which wait for no other node: two nodes that ask each other would else wait for each other's turns.
+    pub(super) node_scans: ScanTurns,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
@@ -254,6 +256,7 @@ impl Engine {
             watches: Watches::new(shared.feeds),
             webhooks: Arc::new(webhooks),
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
+            node_scans: ScanTurns::new(1, ScanHelpers::new(0)),
             scratch: SpillDir::new(&config.data_dir),
             views,
             exports: Gate::new(MAX_EXPORTS),
@@ -292,6 +295,12 @@ impl Engine {
     #[must_use]
     pub fn owners(&self) -> &Owners {
         &self.inner.config.owners
+    }
+
+    /// What nodes show each other: it follows from the installation's key, which only they have.
+    #[must_use]
+    pub fn node_token(&self) -> String {
+        self.inner.secrets.node_token().to_owned()
     }
 
     /// The data directory.

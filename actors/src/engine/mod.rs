@@ -3,6 +3,8 @@
 //! It brings its own threads and its own actix system, so that it works inside any program, whatever runtime that has.
 
 mod admission;
+mod answering;
+mod asking;
 mod backups;
 mod builds;
 mod close;
@@ -24,6 +26,7 @@ mod open;
 mod privacy;
 mod profile_builder;
 mod profiles;
+mod project_versions;
 mod queries;
 mod quotas;
 mod readiness;

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
+use std::sync::Arc;
 
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
-use headcount_domain::queries::{Projects, Query};
+use headcount_domain::intake::event::Position;
+use headcount_domain::queries::{Projects, Query, Travels};
 use headcount_domain::versions::Depends;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::handle::Engine;
 use super::shard_client::{AskError, Pending};
 
-/// The projects of an organization, queried on their shards.
+/// The projects of an organization, queried on their shards, and through the nodes that own them.
 #[derive(Debug)]
 pub struct OrganizationProjects<'e> {
     engine: &'e Engine,
@@ -19,6 +21,8 @@ pub struct OrganizationProjects<'e> {
     projects: Vec<ProjectId>,
     /// Groups of projects that one message asks, by index.
     together: Vec<Vec<usize>>,
+    /// Those that are not all here, if any.
+    elsewhere: Option<Result<BTreeMap<Arc<str>, Vec<usize>>, AskError>>,
 }
 
 /// Maximum number of projects that one message asks, so that a shard can do other work in between.
@@ -26,12 +30,15 @@ const TOGETHER: usize = 16;
 
 impl<'e> OrganizationProjects<'e> {
     fn new(engine: &'e Engine, organization: OrganizationId, projects: Vec<ProjectId>) -> Self {
-        let mut of_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (place, project) in projects.iter().enumerate() {
-            of_shard.entry(engine.inner.shards.shard_of(*project)).or_default().push(place);
+        if engine.owners().is_alone() {
+            let together = engine.group_by_shard(&projects, 0..projects.len());
+            return Self { engine, organization, projects, together, elsewhere: None };
         }
-        let together = of_shard.values().flat_map(|places| places.chunks(TOGETHER)).map(<[usize]>::to_vec).collect();
-        Self { engine, organization, projects, together }
+        let (together, elsewhere) = match engine.places(&projects).known() {
+            Ok(places) => (engine.group_by_shard(&projects, places.here.into_iter()), Ok(places.there)),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        Self { engine, organization, projects, together, elsewhere: Some(elsewhere) }
     }
 }
 
@@ -50,20 +57,52 @@ impl Projects for OrganizationProjects<'_> {
         self.engine.hasher()
     }
 
-    async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, AskError> {
-        let of = |places: &Vec<usize>| places.iter().map(|place| self.projects[*place]).collect();
-        // Send all messages before waiting for the first answer.
-        let asked: Vec<_> = self.together.iter().map(|places| self.engine.send_query(of(places), question.clone())).collect();
-        let mut parts: Vec<(usize, Q::Partial)> = Vec::with_capacity(self.projects.len());
-        for (places, answer) in self.together.iter().zip(asked) {
-            parts.extend(places.iter().copied().zip(answer?.wait().await?));
-        }
-        parts.sort_unstable_by_key(|(place, _)| *place);
-        Ok(parts.into_iter().map(|(_, part)| part).collect())
+    async fn scatter<Q: Travels>(&self, question: Q) -> Result<Vec<Q::Partial>, AskError> {
+        let Some(elsewhere) = &self.elsewhere else {
+            return Ok(in_order(self.engine.ask_grouped(&self.projects, &self.together, &question).await?));
+        };
+        let there = elsewhere.as_ref().map_err(AskError::clone)?;
+        let asked = self.engine.ask_elsewhere((Q::TAG, question.clone()), self.organization, &self.projects, there);
+        let here = self.engine.ask_grouped(&self.projects, &self.together, &question);
+        let (mut parts, others) = tokio::try_join!(here, asked)?;
+        parts.extend(others);
+        Ok(in_order(parts))
     }
 }
 
+/// Returns parts by the places of their projects in the order of these places.
+pub(super) fn in_order<P>(mut parts: Vec<(usize, P)>) -> Vec<P> {
+    parts.sort_unstable_by_key(|(place, _)| *place);
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
 impl Engine {
+    /// Groups projects that one message asks, by their places in the list.
+    pub(super) fn group_by_shard(&self, projects: &[ProjectId], places: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+        let mut of_shard: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for place in places {
+            of_shard.entry(self.inner.shards.shard_of(projects[place])).or_default().push(place);
+        }
+        of_shard.values().flat_map(|places| places.chunks(TOGETHER)).map(<[usize]>::to_vec).collect()
+    }
+
+    /// Asks projects of this node, one group with one message. The parts come by the places of their projects, in any order.
+    pub(super) async fn ask_grouped<Q: Travels>(
+        &self,
+        projects: &[ProjectId],
+        together: &[Vec<usize>],
+        question: &Q,
+    ) -> Result<Vec<(usize, Q::Partial)>, AskError> {
+        let of = |places: &Vec<usize>| places.iter().map(|place| projects[*place]).collect();
+        // Send all messages before waiting for the first answer.
+        let asked: Vec<_> = together.iter().map(|places| self.send_query(of(places), question.clone())).collect();
+        let mut parts: Vec<(usize, Q::Partial)> = Vec::with_capacity(projects.len());
+        for (places, answer) in together.iter().zip(asked) {
+            parts.extend(places.iter().copied().zip(answer?.wait().await?));
+        }
+        Ok(parts)
+    }
+
     /// Sends a query to several projects of one shard. Partial answers come in the order of the projects.
     fn send_query<Q: Query + Sync>(&self, projects: Vec<ProjectId>, query: Q) -> Result<Pending<Vec<Q::Partial>>, AskError> {
         let Some(first) = projects.first().copied() else { return Err(AskError::NoAnswer) };
@@ -84,19 +123,28 @@ impl Engine {
     /// # Errors
     /// See [`AskError`].
     pub async fn organization_version(&self, organization: OrganizationId) -> Result<(u128, u128), AskError> {
+        let projects = self.projects_of(organization);
         let mut hash = Xxh3::new();
-        let incarnation = self.incarnation();
-        for project in self.organization(organization).projects {
-            let (of, version) = self.version(project, &Depends::Everything).await?;
-            if version == 0 {
-                // A project without events is part of no answer.
-                continue;
+        let mut add = |project: ProjectId, of: u128, version: Position| {
+            // A project without events is part of no answer.
+            if version > 0 {
+                hash.write_u64(project.0);
+                hash.write_u128(of);
+                hash.write_u64(version);
             }
-            hash.write_u64(project.0);
-            hash.write_u128(of);
-            hash.write_u64(version);
+        };
+        if !self.owners().is_alone() {
+            for (project, version) in projects.iter().zip(self.versions_everywhere(organization, &projects).await?) {
+                add(*project, version.incarnation, version.position);
+            }
+            // Each node has its own incarnation; those of the owners are in the hash.
+            return Ok((0, hash.digest128()));
         }
-        Ok((incarnation, hash.digest128()))
+        for project in projects {
+            let (of, version) = self.version(project, &Depends::Everything).await?;
+            add(project, of, version);
+        }
+        Ok((self.incarnation(), hash.digest128()))
     }
 
     /// The projects of an organization, which queries about it are asked of: `top_companies(&engine.organization(id), …)`.

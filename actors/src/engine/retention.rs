@@ -45,11 +45,17 @@ impl Engine {
 
     /// Returns the latest floor of an organization's projects after the start of a window, from which on answers about it are complete; `None` if
     /// they are complete. The projects have been asked about it.
-    #[must_use]
-    pub fn complete_from(&self, organization: OrganizationId, window: Window) -> Option<Day> {
-        let projects = self.registry().projects(organization).unwrap_or_default();
-        let floors = projects.iter().filter_map(|project| self.known_floor(project.id));
-        floors.filter(|floor| *floor > window.start).max()
+    ///
+    /// # Errors
+    /// Another node, which has some of the projects, gives no answer.
+    pub async fn complete_from(&self, organization: OrganizationId, window: Window) -> Result<Option<Day>, AskError> {
+        let projects = self.projects_of(organization);
+        let latest = |floors: &mut dyn Iterator<Item = Day>| floors.filter(|floor| *floor > window.start).max();
+        if self.owners().is_alone() {
+            return Ok(latest(&mut projects.iter().filter_map(|project| self.known_floor(*project))));
+        }
+        let versions = self.versions_everywhere(organization, &projects).await?;
+        Ok(latest(&mut versions.iter().filter_map(|version| version.floor)))
     }
 
     /// Raises the floor of a project to what its retention leaves. Returns its floor, which never falls.

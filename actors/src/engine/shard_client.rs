@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::admission_gate::{Gate, Holder, Permit};
 use crate::archiver::ShardBarrier;
+use crate::nodes::AskNodeError;
 use crate::refolding::FoldedShards;
 use crate::shard::{Ask, Drain, Replaceable, Shard, ShardActor, ShardMap, ShardRequest, partition_of};
 
@@ -36,6 +37,12 @@ pub enum AskError {
     /// The answer took longer than [`EngineConfig::question_timeout`](crate::EngineConfig::question_timeout).
     #[error("the answer took longer than {0:?}")]
     TimedOut(Duration),
+    /// No node is known to have the figures of a project.
+    #[error("no node is known to have the figures of a project")]
+    NoOwner,
+    /// The node that has the figures of a project gives no answer.
+    #[error(transparent)]
+    Node(#[from] AskNodeError),
 }
 
 /// A request that was sent.

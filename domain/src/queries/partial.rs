@@ -54,6 +54,13 @@ pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault>;
 }
 
+/// A query that is asked of all projects of an organization, some of which may be on other nodes: its bytes travel, and so do those of the partial answers.
+pub trait Travels: Query + Sync {
+    /// Tells the type of the query from others, to nodes of this and of other versions. A number stands for the same bytes forever: a query or a partial answer
+    /// that changes gets another one.
+    const TAG: u16;
+}
+
 /// The projects of one organization, independent of their location.
 pub trait Projects: Sync {
     /// The error of a project that does not answer.
@@ -74,7 +81,7 @@ pub trait Projects: Sync {
     fn hasher(&self) -> &KeyHasher;
 
     /// Sends the query to each project, and returns the answers in the order of the projects.
-    fn scatter<Q: Query + Sync>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Partial>, Self::Error>> + Send;
+    fn scatter<Q: Travels>(&self, question: Q) -> impl Future<Output = Result<Vec<Q::Partial>, Self::Error>> + Send;
 }
 
 /// Sorts rows by their main figure, descending, and ties by name, ascending in byte order.

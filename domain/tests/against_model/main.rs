@@ -34,7 +34,7 @@ use headcount_domain::intake::submission::Submission;
 use headcount_domain::limits::Limits;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
-use headcount_domain::queries::{Projects, Query as Asked, Reader};
+use headcount_domain::queries::{Projects, Query as Asked, Reader, Travels};
 use headcount_domain::time::{Day, Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
@@ -215,7 +215,7 @@ impl Projects for Folded {
         self.limits
     }
 
-    async fn scatter<Q: Asked + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
+    async fn scatter<Q: Travels>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
         let held = self.projects.values();
         held.map(|held| held.lock().unwrap_or_else(PoisonError::into_inner).ask(&question)).collect()
     }

@@ -18,7 +18,7 @@ use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany,
 use headcount_domain::limits::Limits;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
-use headcount_domain::queries::{Projects, Query, Reader, company_top_users, top_companies, top_groups};
+use headcount_domain::queries::{Projects, Query, Reader, Travels, company_top_users, top_companies, top_groups};
 use headcount_domain::records::Record;
 use headcount_domain::records::{NoSource, Source};
 use headcount_domain::time::{Day, Window};
@@ -88,7 +88,7 @@ impl Projects for One {
         hasher()
     }
 
-    async fn scatter<Q: Query + Sync>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
+    async fn scatter<Q: Travels>(&self, question: Q) -> Result<Vec<Q::Partial>, Fault> {
         let (project, source) = &mut *self.0.lock().unwrap();
         let reads = source.reads.get();
         let part = question.answer(&mut Reader { id: ProjectId(1), project, hasher: hasher(), source })?;

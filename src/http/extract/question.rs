@@ -1,5 +1,6 @@
 //! The frame of every question: the check of the caller, the parameters, the days, and the conditional answer.
 
+use std::convert::identity;
 use std::sync::Arc;
 
 use actix_web::web::{Bytes, Payload};
@@ -162,12 +163,37 @@ impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {
         Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
     }
 
-    /// Makes the shape of an answer about `window`, with the day from which on it is complete.
-    pub(crate) fn completed<T, A>(&self, window: Window, shape: impl FnOnce(T) -> A) -> impl FnOnce(T) -> Completed<A> {
-        move |answer| {
-            let complete_from = self.state.engine.complete_from(self.subject.id, window);
-            Completed { answer: shape(answer), complete_from: complete_from.map(|day| day.to_string()) }
-        }
+    /// Answers about `window`, with the day from which on the answer is complete, or with 304 if the client has the answer.
+    pub(crate) async fn reply_completed<T, A: Serialize>(
+        &self,
+        window: Window,
+        answer: impl Future<Output = Result<T, AskError>>,
+        shape: impl FnOnce(T) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        let completed = async { self.complete(window, shape(answer.await?)).await };
+        self.reply_kept(Depends::Everything, completed, identity).await
+    }
+
+    /// Answers about a thing as [`Question::reply_completed`] does, or with 404 if it does not exist.
+    pub(crate) async fn reply_completed_if_found<T, A: Serialize>(
+        &self,
+        thing: &'static str,
+        window: Window,
+        answer: impl Future<Output = Result<Option<T>, AskError>>,
+        shape: impl FnOnce(T) -> A,
+    ) -> Result<HttpResponse, ApiError> {
+        let completed = async {
+            match answer.await? {
+                Some(answer) => self.complete(window, shape(answer)).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        self.reply_if_found(thing, completed, identity).await
+    }
+
+    async fn complete<A>(&self, window: Window, answer: A) -> Result<Completed<A>, AskError> {
+        let complete_from = self.state.engine.complete_from(self.subject.id, window).await?;
+        Ok(Completed { answer, complete_from: complete_from.map(|day| day.to_string()) })
     }
 
     /// Returns the organization's projects, which a query is scattered to.

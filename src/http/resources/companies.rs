@@ -3,7 +3,6 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{Organization, Scope};
 use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
-use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -176,7 +175,7 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
     let LookupParameters { range_days, domain } = &question.parameters;
     let company = async { queries::company_by_domain(&question.projects(), &domain.0, range_days.0).await };
     let shape = |company| CompanyAnswer::new(company, &question.subject);
-    question.reply_if_found(COMPANY, company, question.completed(range_days.0, shape)).await
+    question.reply_completed_if_found(COMPANY, range_days.0, company, shape).await
 }
 
 /// The companies with the most events in the last days, over all projects.
@@ -192,7 +191,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
-    question.reply_kept(Depends::Everything, companies, question.completed(range_days.0, TopCompaniesAnswer::from)).await
+    question.reply_completed(range_days.0, companies, TopCompaniesAnswer::from).await
 }
 
 /// The figures of a company in the last days, over all projects.
@@ -209,7 +208,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
     let window = question.parameters.range_days.0;
     let company = async { queries::company_by_id(&question.projects(), company_id(&request), window).await };
     let shape = |company| CompanyAnswer::new(company, &question.subject);
-    question.reply_if_found(COMPANY, company, question.completed(window, shape)).await
+    question.reply_completed_if_found(COMPANY, window, company, shape).await
 }
 
 /// A company's identified users (with a `user_id` or an e-mail address), those with the most events in the last days first.
@@ -226,7 +225,7 @@ pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) 
     let TopParameters { range_days, limit } = question.parameters;
     let users =
         async { queries::company_top_users(&question.projects(), company_id(&request), range_days.0, limit.rows()).await };
-    question.reply_if_found(COMPANY, users, question.completed(range_days.0, TopUsersAnswer::from)).await
+    question.reply_completed_if_found(COMPANY, range_days.0, users, TopUsersAnswer::from).await
 }
 
 /// The company that the path names. Text that is not an id names no company.

@@ -3,7 +3,6 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{self, GroupMetrics, Listed};
-use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -87,7 +86,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
     let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
     let GroupParameters { range_days, group_type, group_key } = &question.parameters;
     let group = async { queries::group_metrics(&question.projects(), &group_type.0, &group_key.0, range_days.0).await };
-    question.reply_if_found("group", group, question.completed(range_days.0, GroupAnswer::from)).await
+    question.reply_completed_if_found("group", range_days.0, group, GroupAnswer::from).await
 }
 
 /// The groups of a type with the most events in the last days, over all projects.
@@ -103,7 +102,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
     let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };
-    question.reply_kept(Depends::Everything, groups, question.completed(range_days.0, TopGroupsAnswer::from)).await
+    question.reply_completed(range_days.0, groups, TopGroupsAnswer::from).await
 }
 
 #[cfg(test)]

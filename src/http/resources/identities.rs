@@ -3,7 +3,6 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
-use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -206,7 +205,7 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let profile = async { queries::profile(&question.projects(), &user, window.0).await };
-    question.reply_if_found(IDENTITY, profile, question.completed(window.0, ProfileAnswer::from)).await
+    question.reply_completed_if_found(IDENTITY, window.0, profile, ProfileAnswer::from).await
 }
 
 /// The external referrers of a user's events in a window, over all projects.
@@ -223,7 +222,7 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let counts = async { queries::counts(&question.projects(), &user, CountOf::Referrers, window.0, limit.rows()).await };
-    question.reply_if_found(IDENTITY, counts, question.completed(window.0, ReferrersAnswer::from)).await
+    question.reply_completed_if_found(IDENTITY, window.0, counts, ReferrersAnswer::from).await
 }
 
 /// The pages that a user viewed in a window, over all projects.
@@ -240,7 +239,7 @@ pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) 
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let counts = async { queries::counts(&question.projects(), &user, CountOf::Pages, window.0, limit.rows()).await };
-    question.reply_if_found(IDENTITY, counts, question.completed(window.0, TopPagesAnswer::from)).await
+    question.reply_completed_if_found(IDENTITY, window.0, counts, TopPagesAnswer::from).await
 }
 
 /// The identities with a `user_id` or an e-mail address that were active in the last days, over all projects. It costs a pass over the events of these days.
@@ -267,7 +266,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
         currency: question.subject.currency.to_string(),
         truncated: top.truncated,
     };
-    question.reply_kept(Depends::Everything, identities, question.completed(window, shape)).await
+    question.reply_completed(window, identities, shape).await
 }
 
 #[cfg(test)]

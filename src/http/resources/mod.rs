@@ -22,6 +22,7 @@ mod management;
 pub(crate) mod members;
 pub(crate) mod metadata_fields;
 pub(crate) mod metrics;
+pub(crate) mod node;
 pub(crate) mod organization;
 pub(crate) mod organizations;
 pub(crate) mod page;

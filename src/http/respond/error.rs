@@ -10,7 +10,7 @@ use headcount_actors::admission_gate;
 use headcount_actors::engine::ErasureError;
 use headcount_actors::ingest::Refusal;
 use headcount_actors::registry::{ControlError, RegistryError};
-use headcount_actors::{AskError, TrackError};
+use headcount_actors::{AskError, AskNodeError, TrackError};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::submission::Invalid;
 use headcount_domain::time::{BeforeFloor, WindowError};
@@ -359,10 +359,15 @@ impl From<Refusal> for ApiError {
 impl From<AskError> for ApiError {
     fn from(error: AskError) -> Self {
         match error {
-            AskError::Busy => Self::overloaded("too many questions are waiting"),
+            AskError::Busy | AskError::Node(AskNodeError::Busy) => Self::overloaded("too many questions are waiting"),
             AskError::Lost(Fault { kind: FaultKind::DamagedArchive, message }) => Self::new(ErrorCode::ArchiveDamaged, message),
             AskError::Lost(_) | AskError::NoAnswer => Self::overloaded("the figures are not available now"),
             AskError::TimedOut(limit) => Self::question_timeout(limit),
+            AskError::NoOwner => Self::overloaded("no node is known to have the figures of a project"),
+            AskError::Node(error) => {
+                tracing::warn!(%error, "a node gave no answer about an organization");
+                Self::overloaded("a node that has the figures of a project gives no answer")
+            }
         }
     }
 }

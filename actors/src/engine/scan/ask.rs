@@ -192,18 +192,30 @@ impl Engine {
         project: ProjectId,
         answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
     ) -> Result<R, AskError> {
-        let cancelled = Cancelled::default();
-        let _cancel = CancelOnDrop(Arc::clone(&cancelled));
         let until = self.last(project).await?;
         let known = self.known_ids(project).await?;
         let floor = self.known_floor(project);
         let timezone = self.registry().policy(project).map_or(Timezone::UTC, |config| config.policy.timezone);
+        self.run_scan(turn, move |engine, cancelled, sort_bytes| {
+            answer(Scan { engine, project, until, known, floor, timezone, cancelled }, sort_bytes)
+        })
+        .await
+    }
+
+    /// Runs what belongs to a scan that holds `turn`, on a thread of its own. Dropping the future ends it.
+    pub(super) async fn run_scan<T: Send + 'static, R: Send + 'static>(
+        &self,
+        turn: T,
+        scan: impl FnOnce(&Self, &AtomicBool, usize) -> Result<R, ScanError> + Send + 'static,
+    ) -> Result<R, AskError> {
+        let cancelled = Cancelled::default();
+        let _cancel = CancelOnDrop(Arc::clone(&cancelled));
         let engine = self.clone();
         let scan = move || {
             // The turn lasts until the scan is over, whether or not somebody waits.
             let _turn = turn;
             let sort_bytes = MemoryShares::of(engine.inner.config.memory_bytes).scan_sort;
-            answer(Scan { engine: &engine, project, until, known, floor, timezone, cancelled: &cancelled }, sort_bytes)
+            scan(&engine, &cancelled, sort_bytes)
         };
         match tokio::task::spawn_blocking(scan).await.map_err(|_| AskError::NoAnswer)? {
             Ok(answer) => Ok(answer),

@@ -224,8 +224,7 @@ impl Scan<'_> {
     }
 
     pub(super) fn check_goes_on(&self) -> Result<(), ScanError> {
-        check(self.cancelled)?;
-        if self.engine.inner.admission.is_closing() { Err(AskError::NoAnswer.into()) } else { Ok(()) }
+        self.engine.check_goes_on(self.cancelled)
     }
 
     /// Passes the events of a piece to `visit`, or collects them in `batch` until [`Scan::hand_over`].

@@ -4,6 +4,7 @@
 //! was acknowledged before, and one state of the links. It takes a bounded amount of memory: it asks the index of external ids
 //! for duplicates, and sorts identities, sessions and groups on disk. It ends when nobody waits for it any more.
 
+mod active_identities;
 mod active_users;
 mod aggregate;
 mod ask;
@@ -40,6 +41,7 @@ mod unique_users;
 mod views;
 mod visits;
 
+pub(super) use active_identities::{ACTIVE, ActiveQuestion};
 pub use explain::ExplainError;
 pub use export::ExportSink;
 pub(super) use helpers::ScanHelpers;

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use headcount_domain::aggregate::GroupFigures;
 use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{OrganizationId, RecordKey};
+use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::{ActiveIdentity, IdentifiedQuery, IdentityOrder, IdentityRanking, Listed, TopIdentity};
 use headcount_domain::time::Window;
@@ -20,6 +21,7 @@ use super::group_ids::GroupIds;
 use super::group_table::GroupTable;
 use super::links::{KEY, bytes, key_of};
 use super::sealed_group::SealedGroup;
+use super::turns::ScanTurn;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 
@@ -54,19 +56,64 @@ impl Engine {
     ) -> Result<Listed<TopIdentity>, AskError> {
         // One turn for all projects: what is collected is in memory until the end.
         let turn = Arc::new(self.inner.scans.take(Some(organization)).await?);
-        let (mut active, mut last) = (None, None);
-        for project in self.projects_of(organization) {
+        let projects = self.projects_of(organization);
+        let active = match self.owners().is_alone() {
+            true => self.collect_active(&turn, projects, window).await?,
+            false => self.collect_everywhere(&turn, organization, projects, window).await?,
+        };
+        let Some(active) = active else { return Ok(ranking.finish()) };
+        self.run_scan(turn, move |engine, cancelled, _| engine.rank(cancelled, organization, active, ranking)).await
+    }
+
+    /// Returns who was active in projects of this node, if there are any, with the number of their events.
+    pub(super) async fn collect_active(
+        &self,
+        turn: &Arc<ScanTurn>,
+        projects: Vec<ProjectId>,
+        window: Window,
+    ) -> Result<Option<GroupTable>, AskError> {
+        let mut active = None;
+        for project in projects {
             let collect = move |scan: Scan<'_>, sort_bytes| scan.collect_identities(window, active, sort_bytes);
-            active = Some(self.scan_with(Arc::clone(&turn), project, collect).await?);
-            last = Some(project);
+            active = Some(self.scan_with(Arc::clone(turn), project, collect).await?);
         }
-        let (Some(active), Some(project)) = (active, last) else { return Ok(ranking.finish()) };
-        self.scan_with(turn, project, move |scan, _| scan.rank(organization, active, ranking)).await
+        Ok(active)
+    }
+
+    /// Ranks identities, those with the most events first.
+    fn rank(
+        &self,
+        cancelled: &AtomicBool,
+        organization: OrganizationId,
+        active: GroupTable,
+        mut ranking: IdentityRanking,
+    ) -> Result<Listed<TopIdentity>, ScanError> {
+        let mut some: Vec<(ActiveIdentity, u64)> = Vec::new();
+        let add = |some: &mut Vec<(ActiveIdentity, u64)>, ranking: &mut IdentityRanking| {
+            some.sort_unstable_by_key(|(_, events)| std::cmp::Reverse(*events));
+            self.check_goes_on(cancelled)?;
+            Handle::current().block_on(ranking.add(&self.organization(organization), some))?;
+            some.clear();
+            Ok::<_, ScanError>(())
+        };
+        active.visit(cancelled, &mut |key, GroupFigures { count, .. }| {
+            some.push((identity(key)?, count));
+            if some.len() < ORDERED_TOGETHER { Ok(()) } else { add(&mut some, &mut ranking) }
+        })?;
+        add(&mut some, &mut ranking)?;
+        check(cancelled)?;
+        Ok(ranking.finish())
     }
 }
 
+/// Reads the key of an identity in a table.
+pub(super) fn identity(key: &[u8]) -> Result<ActiveIdentity, ScanError> {
+    let key = key.try_into().map_err(|_| ScanError::Read("a key of another length".to_owned()))?;
+    Ok(ActiveIdentity::from_bytes(key))
+}
+
 /// A number of events, as a table has it.
-fn counted(events: u64) -> GroupFigures {
+pub(super) fn counted(events: u64) -> GroupFigures {
     GroupFigures { count: events, ..GroupFigures::default() }
 }
 
@@ -129,31 +176,6 @@ impl Scan<'_> {
             sent.or_else(visitor).into_iter().for_each(|id| *events.entry(id).or_default() += 1);
         });
         Ok(events)
-    }
-
-    /// Ranks identities, those with the most events first.
-    fn rank(
-        &self,
-        organization: OrganizationId,
-        active: GroupTable,
-        mut ranking: IdentityRanking,
-    ) -> Result<Listed<TopIdentity>, ScanError> {
-        let mut some: Vec<(ActiveIdentity, u64)> = Vec::new();
-        let add = |some: &mut Vec<(ActiveIdentity, u64)>, ranking: &mut IdentityRanking| {
-            some.sort_unstable_by_key(|(_, events)| std::cmp::Reverse(*events));
-            self.check_goes_on()?;
-            Handle::current().block_on(ranking.add(&self.engine.organization(organization), some))?;
-            some.clear();
-            Ok::<_, ScanError>(())
-        };
-        active.visit(self.cancelled, &mut |key, GroupFigures { count, .. }| {
-            let key = key.try_into().map_err(|_| ScanError::Read("a key of another length".to_owned()))?;
-            some.push((ActiveIdentity::from_bytes(key), count));
-            if some.len() < ORDERED_TOGETHER { Ok(()) } else { add(&mut some, &mut ranking) }
-        })?;
-        add(&mut some, &mut ranking)?;
-        check(self.cancelled)?;
-        Ok(ranking.finish())
     }
 }
 

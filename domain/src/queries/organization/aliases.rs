@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// Asks for the links of companies.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct LinksQuery {
+pub(super) struct LinksQuery {
     companies: Keys,
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn resolve<P: Projects>(projects: &P, companies: Keys) -> Resul
 
 /// Asks for the companies that are linked to these domains.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct AliasesQuery {
+pub(super) struct AliasesQuery {
     domains: Keys,
 }
 

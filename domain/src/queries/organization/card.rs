@@ -19,7 +19,7 @@ pub(super) struct Card {
 
 /// A company or group in one project.
 #[derive(Debug, Serialize, Deserialize)]
-struct CardPartial {
+pub(super) struct CardPartial {
     description: Description,
     figures: FiguresPartial,
     /// Whether the figures have a list of the users whom other projects may know.
@@ -48,7 +48,7 @@ impl<S: Source> Reader<'_, S> {
 
 /// Asks for companies or groups.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct CardsQuery {
+pub(super) struct CardsQuery {
     groups: Vec<Keys>,
     window: Window,
     alone: bool,
@@ -106,7 +106,7 @@ pub(super) enum CardSubject {
 
 /// Asks for a company or group, by a name that may not be all of its keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct CardQuery {
+pub(super) struct CardQuery {
     of: CardSubject,
     window: Window,
     alone: bool,

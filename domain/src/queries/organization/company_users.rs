@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Asks for the identified users who were active at a company.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct MembersQuery {
+pub(super) struct MembersQuery {
     keys: Keys,
     window: Window,
     /// The number of users that suffices if no other project is involved.
@@ -32,7 +32,7 @@ struct MembersQuery {
 
 /// The active users of a company in one project, with their number of events.
 #[derive(Debug, Serialize, Deserialize)]
-enum MembersPartial {
+pub(super) enum MembersPartial {
     Users(Vec<(MemberRef, u64)>),
     /// The number of member days, if it is too large for one message.
     TooMany(usize),
@@ -73,7 +73,7 @@ impl Query for MembersQuery {
 
 /// Asks for the identified users who were active at the company of a public id, as if it had one key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct CompanyMembersQuery {
+pub(super) struct CompanyMembersQuery {
     company: PublicCompany,
     window: Window,
     enough: Option<usize>,
@@ -90,11 +90,11 @@ impl Query for CompanyMembersQuery {
 }
 
 /// An id, the most recently reported e-mail address with its time, and when the user was last seen, if that was asked for.
-type ReportedUser = (IdentityId, Option<(Moment, Box<str>)>, Option<Instant>);
+pub(super) type ReportedUser = (IdentityId, Option<(Moment, Box<str>)>, Option<Instant>);
 
 /// Asks for the ids and the latest e-mail addresses of users.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct UserNamesQuery {
+pub(super) struct UserNamesQuery {
     users: Vec<MemberRef>,
     /// The company, if the times at which they were last seen there are requested.
     at: Option<Keys>,
@@ -117,7 +117,7 @@ impl Query for UserNamesQuery {
 
 /// Asks for the times at which users were last seen at a company.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct LastSeenAtQuery {
+pub(super) struct LastSeenAtQuery {
     users: Vec<MemberRef>,
     keys: Keys,
 }

@@ -61,7 +61,7 @@ impl<S: Source> Reader<'_, S> {
 
 /// Asks for the identities that had an e-mail address.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct EmailOwnersQuery {
+pub(super) struct EmailOwnersQuery {
     email: String,
     /// The smallest owner to return, as there may be any number of owners.
     from: RecordKey,
@@ -100,7 +100,7 @@ impl Query for EmailOwnersQuery {
 
 /// Asks for the times of the last events of identities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct LastSeenQuery {
+pub(super) struct LastSeenQuery {
     subjects: Vec<Subject>,
 }
 
@@ -142,14 +142,14 @@ async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Optio
 
 /// Asks for the profile of an identity.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct ProfileQuery {
+pub(super) struct ProfileQuery {
     subject: Subject,
     window: Window,
 }
 
 /// The profile of an identity in one project.
 #[derive(Debug, Serialize, Deserialize)]
-struct ProfilePartial {
+pub(super) struct ProfilePartial {
     events: u64,
     pageviews: u64,
     durations_ms: Vec<i64>,
@@ -249,7 +249,7 @@ pub enum CountOf {
 
 /// Asks for an identity's counts by referrer or by page.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct CountsQuery {
+pub(super) struct CountsQuery {
     subject: Subject,
     window: Window,
     of: CountOf,

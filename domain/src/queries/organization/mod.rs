@@ -11,6 +11,7 @@ mod parts;
 mod subject;
 mod top_identities;
 mod top_k;
+mod travelling;
 
 pub use company::{CompanyNames, company_by_domain, company_by_id, company_names, top_companies};
 pub use company_users::company_top_users;
@@ -18,3 +19,4 @@ pub use group::{group_metrics, group_names, top_groups};
 pub use identity::{CountOf, counts, profile};
 pub use subject::{EmailKeysQuery, KnownIdentitiesQuery, KnownIdentity, LifetimeFigures, SubjectFigures, SubjectFiguresQuery};
 pub use top_identities::{ActiveIdentity, IdentifiedQuery, IdentityOrder, IdentityRanking};
+pub use travelling::{WithQuery, with_query};

@@ -25,7 +25,7 @@ impl<S: Source> Reader<'_, S> {
 
 /// Asks for the names of companies or groups, and the times of their events.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct DescribeQuery {
+pub(super) struct DescribeQuery {
     groups: Vec<Keys>,
 }
 

@@ -111,14 +111,14 @@ impl ActiveIdentity {
 
 /// Asks for the figures of identities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct IdentityFiguresQuery {
+pub(super) struct IdentityFiguresQuery {
     identities: Vec<MemberRef>,
     window: Window,
 }
 
 /// What a project knows of an identity.
 #[derive(Debug, Serialize, Deserialize)]
-struct IdentityFigures {
+pub(super) struct IdentityFigures {
     id: IdentityId,
     /// The most recently reported e-mail address, and when.
     email: Option<(Moment, Box<str>)>,

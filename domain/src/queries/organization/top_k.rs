@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 /// Asks for the most active groups of a type.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct TopQuery {
+pub(super) struct TopQuery {
     kind: Box<str>,
     window: Window,
     /// The length of the list.
@@ -42,7 +42,7 @@ type Rank = (Reverse<i64>, NamePrefix);
 
 /// The most active groups of one project.
 #[derive(Debug, Serialize, Deserialize)]
-struct TopPartial {
+pub(super) struct TopPartial {
     /// The keys and ranks of these groups, in order of rank.
     reported: Vec<(RecordKey, Rank)>,
     /// The rank of the first of the other groups, if any.
@@ -237,7 +237,7 @@ pub(super) const FEW_MORE: usize = 8;
 
 /// Asks for the number of events of companies or groups.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct EventsQuery {
+pub(super) struct EventsQuery {
     kind: Box<str>,
     groups: Vec<Keys>,
     window: Window,

@@ -1,0 +1,91 @@
+//! Answers what other nodes ask about projects of this one.
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::queries::{Travels, WithQuery, with_query};
+use serde::de::DeserializeOwned;
+
+use super::handle::Engine;
+use super::project_versions::VERSIONS;
+use super::queries::in_order;
+use super::scan::{ACTIVE, ActiveQuestion};
+use super::shard_client::AskError;
+use crate::nodes::{AskNodeError, NodeAnswer, NodeRequest, encode_answer, tag_of};
+use crate::owners::Owner;
+
+/// Answers a query whose type the tag tells.
+struct AnswerQuery<'r> {
+    engine: Engine,
+    request: &'r [u8],
+}
+
+impl WithQuery for AnswerQuery<'_> {
+    type Output = Result<NodeAnswer, AskNodeError>;
+
+    fn with<Q: Travels>(self) -> Self::Output {
+        let Self { engine, request } = self;
+        let NodeRequest { projects, question, .. } = engine.checked::<Q>(request)?;
+        Ok(Box::pin(async move {
+            let together = engine.group_by_shard(&projects, 0..projects.len());
+            let parts = in_order(engine.ask_grouped(&projects, &together, &question).await.map_err(refused)?);
+            encode_answer(Q::TAG, &parts)
+        }))
+    }
+}
+
+impl Engine {
+    /// Answers what another node asks about projects of an organization that this one owns: a query that is scattered to them, their
+    /// versions, or who was active in them.
+    ///
+    /// # Errors
+    /// See [`AskNodeError`]: the bytes are not understood, a project is not here or not one of the organization, the answer is too large
+    /// to send, or there is none now.
+    pub async fn answer_remote(&self, request: &[u8]) -> Result<Vec<u8>, AskNodeError> {
+        match tag_of(request)? {
+            VERSIONS => self.answer_versions(self.checked::<()>(request)?).await,
+            ACTIVE => {
+                let NodeRequest { organization, projects, question } = self.checked::<ActiveQuestion>(request)?;
+                encode_answer(ACTIVE, &self.active_here(organization, projects, question).await.map_err(refused)?)
+            }
+            tag => {
+                let answer = with_query(tag, AnswerQuery { engine: self.clone(), request });
+                answer.ok_or_else(|| AskNodeError::OtherVersion(format!("the tag {tag} is of no question")))??.await
+            }
+        }
+    }
+
+    async fn answer_versions(&self, request: NodeRequest<()>) -> Result<Vec<u8>, AskNodeError> {
+        let mut versions = Vec::with_capacity(request.projects.len());
+        for project in request.projects {
+            versions.push(self.project_version(project).await.map_err(refused)?);
+        }
+        encode_answer(VERSIONS, &versions)
+    }
+
+    /// Decodes a request, and checks that it is about projects of its organization that are here.
+    fn checked<Q: DeserializeOwned>(&self, request: &[u8]) -> Result<NodeRequest<Q>, AskNodeError> {
+        let request = NodeRequest::decode(request)?;
+        for project in &request.projects {
+            self.check_asked(request.organization, *project)?;
+        }
+        Ok(request)
+    }
+
+    fn check_asked(&self, organization: OrganizationId, project: ProjectId) -> Result<(), AskNodeError> {
+        let config = self.registry().policy(project);
+        if config.is_none_or(|config| config.policy.organization != organization) {
+            return Err(AskNodeError::NotOfOrganization);
+        }
+        if self.owners().of_project(project) == Owner::Here { Ok(()) } else { Err(AskNodeError::NotHere) }
+    }
+}
+
+/// Why a node has no answer, for the node that asked it.
+fn refused(error: AskError) -> AskNodeError {
+    match error {
+        AskError::Busy => AskNodeError::Busy,
+        AskError::Node(error) => error,
+        AskError::Lost(_) | AskError::NoAnswer | AskError::TimedOut(_) | AskError::NoOwner => {
+            AskNodeError::NoAnswer(error.to_string())
+        }
+    }
+}

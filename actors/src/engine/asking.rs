@@ -1,0 +1,148 @@
+//! Asks other nodes about projects that they own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
+
+use super::handle::Engine;
+use super::shard_client::AskError;
+use crate::nodes::{AskNode, AskNodeError, MAX_PROJECTS, NodeCall, NodeRequest, decode_answer};
+use crate::owners::Owner;
+
+/// How long a node may take to answer what it need not scan events for.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Where some projects are, by their places in a list.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) here: Vec<usize>,
+    pub(super) there: BTreeMap<Arc<str>, Vec<usize>>,
+    /// Whether any of them is on no node that is known.
+    has_lost: bool,
+}
+
+impl Places {
+    /// Returns the places of projects, unless one has no owner.
+    pub(super) fn known(self) -> Result<Self, AskError> {
+        if self.has_lost { Err(AskError::NoOwner) } else { Ok(self) }
+    }
+}
+
+/// The parts of an answer by the places of their projects.
+type Placed<P> = Vec<(usize, P)>;
+
+/// Some projects of one organization, by their places.
+type SomeProjects = Vec<(usize, ProjectId)>;
+
+/// The way to one node.
+#[derive(Clone)]
+struct Node {
+    ask: Arc<dyn AskNode>,
+    address: Arc<str>,
+    token: String,
+    organization: OrganizationId,
+}
+
+impl Node {
+    /// Asks about projects that the node owns.
+    async fn ask<Q: Serialize, A: DeserializeOwned>(
+        &self,
+        tag: u16,
+        projects: Vec<ProjectId>,
+        question: &Q,
+        within: Duration,
+    ) -> Result<A, AskNodeError> {
+        let request = NodeRequest { organization: self.organization, projects, question }.encode(tag)?;
+        let call = NodeCall { address: Arc::clone(&self.address), token: self.token.clone(), request, within };
+        decode_answer(tag, &self.ask.ask(call).await?)
+    }
+
+    /// Asks for a part of the answer from each project. Projects whose parts are too large together are asked in smaller numbers.
+    async fn ask_each<Q: Serialize, P: DeserializeOwned>(
+        self,
+        tag: u16,
+        projects: SomeProjects,
+        question: Arc<Q>,
+    ) -> Result<Placed<P>, AskNodeError> {
+        let mut placed = Vec::with_capacity(projects.len());
+        let mut waiting = vec![projects];
+        while let Some(mut some) = waiting.pop() {
+            let ids = some.iter().map(|(_, project)| *project).collect();
+            match self.ask::<Q, Vec<P>>(tag, ids, &question, ANSWER_TIMEOUT).await {
+                Ok(parts) if parts.len() == some.len() => placed.extend(some.into_iter().map(|(place, _)| place).zip(parts)),
+                Ok(_) => return Err(AskNodeError::OtherVersion("it answers about another number of projects".to_owned())),
+                Err(AskNodeError::TooLarge) if some.len() > 1 => {
+                    waiting.push(some.split_off(some.len() / 2));
+                    waiting.push(some);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(placed)
+    }
+}
+
+impl Engine {
+    /// Returns where projects are.
+    pub(super) fn places(&self, projects: &[ProjectId]) -> Places {
+        let mut places = Places::default();
+        for (place, project) in projects.iter().enumerate() {
+            match self.owners().of_project(*project) {
+                Owner::Here => places.here.push(place),
+                Owner::There(address) => places.there.entry(address).or_default().push(place),
+                Owner::Nowhere => places.has_lost = true,
+            }
+        }
+        places
+    }
+
+    fn node(&self, address: &Arc<str>, organization: OrganizationId) -> Result<Node, AskNodeError> {
+        let ask = self.inner.config.ask_node.clone();
+        let ask = ask.ok_or_else(|| AskNodeError::Unreachable("this node was given no way to ask others".to_owned()))?;
+        Ok(Node { ask, address: Arc::clone(address), token: self.node_token(), organization })
+    }
+
+    /// Asks for a part of the answer from each project on other nodes, and these all at once. The parts come in any order.
+    pub(super) async fn ask_elsewhere<Q, P>(
+        &self,
+        (tag, question): (u16, Q),
+        organization: OrganizationId,
+        projects: &[ProjectId],
+        there: &BTreeMap<Arc<str>, Vec<usize>>,
+    ) -> Result<Placed<P>, AskError>
+    where
+        Q: Serialize + Send + Sync + 'static,
+        P: DeserializeOwned + Send + 'static,
+    {
+        let (question, mut asked) = (Arc::new(question), JoinSet::new());
+        for (address, places) in there {
+            let node = self.node(address, organization)?;
+            for places in places.chunks(MAX_PROJECTS) {
+                let some = places.iter().map(|place| (*place, projects[*place])).collect();
+                asked.spawn(node.clone().ask_each(tag, some, Arc::clone(&question)));
+            }
+        }
+        let mut placed = Vec::with_capacity(projects.len());
+        while let Some(answer) = asked.join_next().await {
+            placed.extend(answer.map_err(|_| AskError::NoAnswer)??);
+        }
+        Ok(placed)
+    }
+
+    /// Asks one node for one answer about its projects.
+    pub(super) async fn ask_together<Q: Serialize + Sync, A: DeserializeOwned>(
+        &self,
+        (tag, question): (u16, &Q),
+        address: &Arc<str>,
+        organization: OrganizationId,
+        projects: Vec<ProjectId>,
+    ) -> Result<A, AskError> {
+        let within = self.inner.config.question_timeout;
+        Ok(self.node(address, organization)?.ask(tag, projects, question, within).await?)
+    }
+}

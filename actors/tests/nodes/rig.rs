@@ -1,0 +1,227 @@
+//! Two nodes that share the projects of an organization, and one that has all of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use headcount_actors::clock::FixedClock;
+use headcount_actors::domain::ids::{OrganizationId, ProjectId};
+use headcount_actors::domain::intake::admission::Sender as SenderKind;
+use headcount_actors::domain::intake::policy::Rates as EngineRates;
+use headcount_actors::domain::money::{Currency, Rate};
+use headcount_actors::domain::time::{Instant, Timezone};
+use headcount_actors::ingest::Origin;
+use headcount_actors::registry::{NewProject, OrganizationPatch, ProjectPatch};
+use headcount_actors::{AskNode, AskNodeError, Engine, EngineConfig, NodeAnswer, NodeCall, Owners, partition_of};
+use headcount_histories::History;
+use headcount_model::{Json, Rates, Sender};
+use tempfile::TempDir;
+
+/// A Friday in the past: nothing that a history does lies ahead of it.
+pub(crate) const NOW_MS: i64 = 1_790_000_000_000;
+const PROJECTS: usize = 6;
+const FOREVER: Duration = Duration::from_secs(1 << 30);
+
+/// What happens to a request instead of its delivery.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    Unreachable,
+    /// The other node is of another version, which encodes requests differently.
+    OtherVersion,
+    /// The other node answers with other bytes.
+    StrangeAnswer,
+}
+
+/// Delivers requests to nodes in this process.
+#[derive(Default)]
+pub(crate) struct Wire {
+    nodes: Mutex<BTreeMap<String, Engine>>,
+    pub(crate) trouble: Mutex<Option<Trouble>>,
+    /// How many of the next requests have an answer that is too large.
+    pub(crate) too_large: AtomicUsize,
+    /// All requests so far.
+    pub(crate) requests: Mutex<Vec<Vec<u8>>>,
+}
+
+impl AskNode for Wire {
+    fn ask(&self, mut call: NodeCall) -> NodeAnswer {
+        let node = self.nodes.lock().unwrap()[&*call.address].clone();
+        assert_eq!(call.token, node.node_token());
+        self.requests.lock().unwrap().push(call.request.clone());
+        let trouble = *self.trouble.lock().unwrap();
+        let is_too_large = self.too_large.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        Box::pin(async move {
+            match trouble {
+                Some(Trouble::Unreachable) => return Err(AskNodeError::Unreachable("the wire is cut".to_owned())),
+                Some(Trouble::OtherVersion) => call.request[2] += 1,
+                Some(Trouble::StrangeAnswer) => return Ok(call.request),
+                None if is_too_large => return Err(AskNodeError::TooLarge),
+                None => {}
+            }
+            node.answer_remote(&call.request).await
+        })
+    }
+}
+
+pub(crate) struct Rig {
+    pub(crate) a: Engine,
+    pub(crate) b: Engine,
+    /// Has everything.
+    pub(crate) single: Engine,
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) organization: OrganizationId,
+    /// The first of them are node A's.
+    pub(crate) projects: Vec<ProjectId>,
+    pub(crate) timezone: Timezone,
+    _dir: TempDir,
+}
+
+pub(crate) fn rates(rates: &Rates) -> EngineRates {
+    let rate =
+        |currency: &String, rate| (Currency::parse(currency).unwrap(), Rate::parse(&Json::from(rate).to_string()).unwrap());
+    rates.iter().map(|(currency, value)| rate(currency, *value)).collect()
+}
+
+fn config(dir: &Path) -> EngineConfig {
+    let mut config = EngineConfig::new(dir);
+    (config.shards, config.min_free_bytes) = (2, 0);
+    config.clock = Arc::new(FixedClock::at(Instant(NOW_MS)));
+    // A few, so that some lists need several answers.
+    config.max_active_identities = 4;
+    config
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+impl Rig {
+    pub(crate) async fn new(history: &History) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let first = dir.path().join("first");
+        let (organization, projects, timezone) = found(&first, history).await;
+        let wire = Arc::new(Wire::default());
+        let node = |name: &str, here: &[ProjectId], other: &str| {
+            let dir = dir.path().join(name);
+            copy(&first, &dir);
+            let owners = Owners::unknown();
+            for project in &projects {
+                owners.note_elsewhere(partition_of(*project), Some(other.into()));
+            }
+            here.iter().for_each(|project| owners.hold(partition_of(*project), FOREVER));
+            let mut config = config(&dir);
+            (config.owners, config.ask_node) = (Arc::new(owners), Some(Arc::clone(&wire) as Arc<dyn AskNode>));
+            let engine = Engine::open(config).unwrap();
+            wire.nodes.lock().unwrap().insert(name.to_owned(), engine.clone());
+            engine
+        };
+        let (of_a, of_b) = projects.split_at(PROJECTS / 2 - 1);
+        let (a, b) = (node("a", of_a, "b"), node("b", of_b, "a"));
+        let single = Engine::open(config(&first)).unwrap();
+        Self { a, b, single, wire, organization, projects, timezone, _dir: dir }
+    }
+
+    /// The node that owns a project, and the one that has everything.
+    pub(crate) fn owners(&self, project: ProjectId) -> [&Engine; 2] {
+        let is_of_a = self.a.owners().is_here(partition_of(project));
+        [if is_of_a { &self.a } else { &self.b }, &self.single]
+    }
+
+    /// Sends an event to the owner of a project, and to the node that has everything.
+    pub(crate) async fn send(&self, project: ProjectId, body: &str) {
+        for engine in self.owners(project) {
+            send(engine, project, body).await;
+        }
+    }
+
+    pub(crate) fn set_rates(&self, table: &Rates) {
+        for engine in [&self.a, &self.b, &self.single] {
+            let patch = OrganizationPatch { fx_rates: Some(rates(table)), ..OrganizationPatch::default() };
+            engine.registry().update_organization(self.organization, patch, Instant(NOW_MS)).unwrap();
+        }
+    }
+
+    /// Gives a project a retention, and applies it.
+    pub(crate) async fn retain(&self, project: ProjectId, days: u32) {
+        for engine in [&self.a, &self.b, &self.single] {
+            let patch = ProjectPatch { retention_days: Some(Some(days)), ..ProjectPatch::default() };
+            engine.registry().update_project(self.organization, project, patch, Instant(NOW_MS)).unwrap();
+        }
+        for engine in self.owners(project) {
+            engine.apply_retention(project).await.unwrap();
+        }
+    }
+
+    pub(crate) async fn close(self) {
+        self.wire.nodes.lock().unwrap().clear();
+        for engine in [self.a, self.b, self.single] {
+            engine.close().await;
+        }
+    }
+}
+
+/// Makes the organization and its projects, which have one event each, so that the nodes have the same salt.
+async fn found(dir: &Path, history: &History) -> (OrganizationId, Vec<ProjectId>, Timezone) {
+    let engine = Engine::open(config(dir)).unwrap();
+    let (registry, now) = (engine.registry(), engine.clock().now());
+    let organization = registry.initialize(now).unwrap().organization_id;
+    let timezone = Timezone::parse(history.timezone().name()).unwrap();
+    let patch = OrganizationPatch {
+        timezone: Some(timezone),
+        currency: Some(Currency::parse(&history.organization.currency).unwrap()),
+        fx_rates: Some(rates(&history.organization.fx_rates)),
+        ..OrganizationPatch::default()
+    };
+    registry.update_organization(organization, patch, now).unwrap();
+    let mut projects: Vec<ProjectId> = Vec::new();
+    while projects.len() < PROJECTS {
+        let body = &history.projects[projects.len() % history.projects.len()].body;
+        let new = NewProject {
+            name: "p".into(),
+            currency: body.field("currency").text().map(|code| Currency::parse(code).unwrap()),
+            cookieless: Some(*body.field("cookieless") != Json::Bool(false)),
+            ..NewProject::default()
+        };
+        let project = registry.create_project(organization, new, now).unwrap().id;
+        // Each has a partition of its own.
+        match projects.iter().any(|other| partition_of(*other) == partition_of(project)) {
+            true => engine.delete_project(organization, project, now).unwrap(),
+            false => projects.push(project),
+        }
+    }
+    for project in registry.projects(organization).unwrap().iter().filter(|project| !projects.contains(&project.id)) {
+        engine.delete_project(organization, project.id, now).unwrap();
+    }
+    for project in &projects {
+        send(&engine, *project, r#"{"name": "pageview"}"#).await;
+    }
+    engine.close().await;
+    (organization, projects, timezone)
+}
+
+/// Records an event from a typical browser.
+async fn send(engine: &Engine, project: ProjectId, body: &str) {
+    let browser = Sender::browser();
+    let origin = Origin {
+        sender: SenderKind::Public,
+        address: Some(&browser.address),
+        user_agent: Some(&browser.agent),
+        ..Origin::SERVER
+    };
+    let config = engine.registry().policy(project).unwrap();
+    let prepare = |policy: &_| engine.prepare(policy, body.as_bytes(), &origin);
+    // Some are refused.
+    let Ok(prepared) = engine.with_pinned_config(config, prepare, |_| true).await.unwrap() else { return };
+    let permit = engine.admit(project, None, body.len()).unwrap();
+    engine.record(&engine.tracker(), project, prepared, permit).await.unwrap();
+}

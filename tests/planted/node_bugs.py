@@ -1,0 +1,12 @@
+"""The bugs that `run.py` plants in questions between nodes, as `bugs.py` has those of the domain. The tests of two nodes catch them."""
+
+BUGS = [
+    ("a project without a known owner is left out", "Owner::Nowhere => places.has_lost = true,", "Owner::Nowhere => {}"),
+    ("a project that is elsewhere by now answers", "if self.owners().of_project(project) == Owner::Here { Ok(()) } else { Err(AskNodeError::NotHere) }", "Ok(())"),
+    ("a project of another organization answers", "if config.is_none_or(|config| config.policy.organization != organization) {", "if config.is_none_or(|config| config.policy.organization == OrganizationId(0) && organization == OrganizationId(0)) {"),
+    ("versions come in the order of nodes", "versions.sort_unstable_by_key(|(place, _)| *place);", ""),
+    ("a tag leaves out the events of other nodes", "versions.push((place, self.project_version(projects[place]).await?));", "versions.push((place, self.project_version(projects[place]).await?));\n            versions.retain(|(other, _)| *other <= place);"),
+    ("each part lists all identities", "hash % self.parts.max(1) == self.part", "hash % self.parts.max(1) == self.part || self.part == 1"),
+    ("an answer to another question counts", "(found, value) if found == tag =>", "(found, value) if found == tag || found != tag + 1 =>"),
+    ("the identities of other nodes are left out", "active = Some(self.collect_from(turn, node, window, active).await?);", "let _ = (node, turn, window);"),
+]
