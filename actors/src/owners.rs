@@ -14,6 +14,9 @@ use crate::partitions::{PARTITIONS, partition_of};
 const ALWAYS: u64 = u64::MAX;
 const NEVER: u64 = 0;
 
+/// What is said of a partition that another machine owns, or none.
+pub const NOT_HERE: &str = "another machine has the figures of this project, or takes them over";
+
 /// Where the events and the state of a partition are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {

@@ -12,6 +12,8 @@ use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
+use crate::node_token::NodeToken;
+
 /// A key file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
@@ -43,6 +45,7 @@ struct Salt {
 pub(crate) struct Secrets {
     dir: PathBuf,
     hasher: KeyHasher,
+    node_token: NodeToken,
     salts: RwLock<Vec<Salt>>,
 }
 
@@ -67,13 +70,19 @@ impl Secrets {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| SecretsError::Damaged(path))?,
             None => Vec::new(),
         };
-        Ok(Self { dir: dir.to_owned(), hasher: KeyHasher::new(key), salts: RwLock::new(salts) })
+        let (hasher, node_token) = (KeyHasher::new(key), NodeToken::derive(&key));
+        Ok(Self { dir: dir.to_owned(), hasher, node_token, salts: RwLock::new(salts) })
     }
 
     /// Returns the hasher with the installation's key.
     #[must_use]
     pub(crate) fn hasher(&self) -> &KeyHasher {
         &self.hasher
+    }
+
+    /// Returns the token of the machines that have the installation's key.
+    pub(crate) fn node_token(&self) -> &NodeToken {
+        &self.node_token
     }
 
     /// Returns the visitor salt of the UTC day of `now`. On a new day, creates it and forgets the expired ones.

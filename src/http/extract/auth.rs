@@ -237,6 +237,17 @@ pub(crate) fn on_project(
     Ok(ProjectCaller { project, config, caller })
 }
 
+/// Returns the project in the path, if it exists for the sender of a request: one with a valid credential of its organization. Takes nothing from a limit.
+pub(crate) fn visible_project(state: &AppState, request: &HttpRequest) -> Option<ProjectId> {
+    let project: ProjectId = request.match_info().query("project_id").parse().ok()?;
+    let (registry, credential) = (state.engine.registry(), Credential::of(state, request).ok()?);
+    let organization = match credential.principal(registry, state.engine.clock().now()).ok()? {
+        Principal::Token(TokenHolder { token, .. }) | Principal::Share(ShareHolder { rights: token, .. }) => token.organization,
+        Principal::Root(_) => return None,
+    };
+    (registry.policy(project)?.policy.organization == organization).then_some(project)
+}
+
 /// Whether a caller that has begun to read a project's stream, with or without money, may go on.
 pub(crate) fn may_go_on(state: &Registry, credential: &Credential, project: ProjectId, has_money: bool, now: Instant) -> bool {
     let token = match credential.principal(state, now) {
