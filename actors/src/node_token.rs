@@ -36,7 +36,7 @@ impl NodeToken {
     /// Whether `candidate` is the token. Takes the same time for every other text of its length.
     #[must_use]
     pub fn is(&self, candidate: &str) -> bool {
-        !self.0.is_empty() && bool::from(self.0.as_bytes().ct_eq(candidate.as_bytes()))
+        !self.0.is_empty() && bool::from(self.expose().as_bytes().ct_eq(candidate.as_bytes()))
     }
 }
 

@@ -251,9 +251,11 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         operator: operator_token(&engine),
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
+    // Each may need one to another node.
+    let connections = open_files::connections() / if engine.owners().is_alone() { 1 } else { 2 };
     let mut builder = ServerBuilder::new()
         .workers(workers)
-        .max_concurrent_connections((open_files::connections() / workers).max(1))
+        .max_concurrent_connections((connections / workers).max(1))
         .shutdown_timeout(SHUTDOWN_TIMEOUT_S)
         .disable_signals();
     let stop = builder.graceful_shutdown_signal();

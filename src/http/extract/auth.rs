@@ -237,15 +237,17 @@ pub(crate) fn on_project(
     Ok(ProjectCaller { project, config, caller })
 }
 
-/// Returns the project in the path, if it exists for the sender of a request: one with a valid credential of its organization. Takes nothing from a limit.
-pub(crate) fn visible_project(state: &AppState, request: &HttpRequest) -> Option<ProjectId> {
-    let project: ProjectId = request.match_info().query("project_id").parse().ok()?;
-    let (registry, credential) = (state.engine.registry(), Credential::of(state, request).ok()?);
-    let organization = match credential.principal(registry, state.engine.clock().now()).ok()? {
-        Principal::Token(TokenHolder { token, .. }) | Principal::Share(ShareHolder { rights: token, .. }) => token.organization,
-        Principal::Root(_) => return None,
+/// Whether a project exists for the sender of a request: one with a valid credential of its organization. Takes nothing from a limit.
+pub(crate) fn is_visible(state: &AppState, request: &HttpRequest, project: ProjectId) -> bool {
+    let (registry, now) = (state.engine.registry(), state.engine.clock().now());
+    let principal = Credential::of(state, request).ok().and_then(|credential| credential.principal(registry, now).ok());
+    let organization = match principal {
+        Some(Principal::Token(TokenHolder { token, .. }) | Principal::Share(ShareHolder { rights: token, .. })) => {
+            token.organization
+        }
+        Some(Principal::Root(_)) | None => return false,
     };
-    (registry.policy(project)?.policy.organization == organization).then_some(project)
+    registry.policy(project).is_some_and(|config| config.policy.organization == organization)
 }
 
 /// Whether a caller that has begun to read a project's stream, with or without money, may go on.

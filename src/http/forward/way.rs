@@ -43,10 +43,11 @@ pub(crate) async fn by_path(
     travel: Travel,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let Some(state) = request.app_data::<Data<AppState>>().cloned() else { return next.call(request).await };
-    // For whom the project does not exist, this node says so in the same words as the owner, whether or not there is one.
-    let Some(project) = auth::visible_project(&state, request.request()) else { return next.call(request).await };
+    let Ok(project) = request.match_info().query("project_id").parse() else { return next.call(request).await };
     let to = match way(&state, request.request(), project) {
         Ok(None) => return next.call(request).await,
+        // For whom the project does not exist, this node says so in the same words as the owner, whether or not there is one.
+        _ if !auth::is_visible(&state, request.request(), project) => return next.call(request).await,
         Ok(Some(to)) => to,
         Err(error) => return Ok(request.error_response(error)),
     };
