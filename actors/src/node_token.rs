@@ -7,7 +7,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 /// What is signed with the installation's key. Nothing else is signed with this text.
-const LABEL: &[u8] = b"headcount.node-token.v1";
+const LABEL: &[u8] = b"headcount node token 1";
 
 /// A token that only the machines with the same `hash.key` know. Debug output never shows it.
 #[derive(Clone)]

@@ -36,7 +36,8 @@ const MANY_PEERS: usize = 64;
 /// What an address begins with.
 const SCHEME: &str = "http://";
 
-type Sender = SendRequest<UploadBody>;
+/// What sends requests on a connection.
+type NodeSender = SendRequest<UploadBody>;
 
 /// The other nodes that this worker has sent requests to, by address.
 #[derive(Default)]
@@ -46,7 +47,7 @@ pub(crate) struct Peers(RefCell<HashMap<Arc<str>, Rc<Peer>>>);
 struct Peer {
     /// Host and port.
     authority: Box<str>,
-    idle: RefCell<Vec<(Sender, Instant)>>,
+    idle: RefCell<Vec<(NodeSender, Instant)>>,
     under_way: Arc<Semaphore>,
     long_under_way: Arc<Semaphore>,
 }
@@ -62,7 +63,7 @@ pub(super) enum NoAnswer {
 
 /// A connection that a request is under way on. Dropping it closes the connection, unless the answer is complete.
 pub(super) struct InUse {
-    sender: Sender,
+    sender: NodeSender,
     peer: Rc<Peer>,
     place: OwnedSemaphorePermit,
 }
@@ -124,7 +125,7 @@ impl Peer {
         place.ok().and_then(Result::ok).ok_or(NoAnswer::NotSent)
     }
 
-    fn take_idle(&self) -> Option<Sender> {
+    fn take_idle(&self) -> Option<NodeSender> {
         let mut idle = self.idle.borrow_mut();
         while let Some((sender, since)) = idle.pop() {
             if since.elapsed() >= IDLE_TIMEOUT {
@@ -137,7 +138,7 @@ impl Peer {
         None
     }
 
-    async fn connect(&self) -> Result<Sender, NoAnswer> {
+    async fn connect(&self) -> Result<NodeSender, NoAnswer> {
         let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(&*self.authority)).await;
         let failed = |error: &dyn std::fmt::Display| {
             tracing::debug!(node = &*self.authority, %error, "can't connect to another node");
@@ -158,7 +159,7 @@ impl Peer {
         Ok(sender)
     }
 
-    fn put_idle(&self, sender: Sender) {
+    fn put_idle(&self, sender: NodeSender) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() < MAX_IDLE {
             idle.push((sender, Instant::now()));

@@ -143,7 +143,7 @@ async fn refusals_are_those_of_the_owner_and_strangers_learn_nothing() {
     let body = json!({"batch": [], "writeKey": nodes.there.public_key}).to_string();
     let (_, invalid) = text(Request::post(format!("{}/v1/track", nodes.first.url)).body(body).unwrap()).await;
     assert_eq!(serde_json::from_str::<Value>(&invalid).unwrap()["success"], false, "{invalid}");
-    // The owner is gone: whoever is of another organization hears what it would say, with or without an owner.
+    // Strangers hear what the owner would say, and their requests go nowhere.
     let before = nodes.first.metric("headcount_forwarded_requests_total{outcome=\"answered\"}").await;
     let of_project = |id: &str, token: &str| {
         let uri = format!("{}/projects/{id}/revenue/metrics", nodes.first.url);

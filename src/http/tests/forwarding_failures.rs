@@ -73,6 +73,14 @@ async fn without_an_owner_everything_can_be_repeated() {
         assert_eq!((head.status().as_u16(), head.headers()["retry-after"].to_str().unwrap()), (503, "1"));
     }
     assert_eq!(nodes.forwarded("no_owner").await, 3);
+    // To strangers the project is one that does not exist.
+    let (registry, now) = (nodes.first.engine.registry(), nodes.first.engine.clock().now());
+    let other = registry.create_organization("other", now).unwrap().api_token.expose().to_owned();
+    for (token, status, code) in [(other.as_str(), 404, "not_found"), ("sk_unknown", 401, "invalid_credential")] {
+        let mut question = nodes.question();
+        question.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        assert_eq!(refusal(question).await, (status, code.to_owned()));
+    }
     // The owner is here from now on.
     nodes.first.own(&nodes.there);
     assert_eq!(text(nodes.question()).await.0.status(), 200);
