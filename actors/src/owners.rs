@@ -14,6 +14,9 @@ use crate::partitions::{PARTITIONS, partition_of};
 const ALWAYS: u64 = u64::MAX;
 const NEVER: u64 = 0;
 
+/// What is said of a partition that another machine owns, or none.
+pub const NOT_HERE: &str = "another machine has the figures of this project, or takes them over";
+
 /// Where the events and the state of a partition are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
@@ -28,13 +31,13 @@ pub enum Owner {
 /// The owner of each partition. Read for each request, written when owners change and leases are renewed.
 #[derive(Debug)]
 pub struct Owners {
-    partitions: Vec<Partition>,
+    partitions: Vec<OwnedPartition>,
     /// Whether this machine is alone.
     is_alone: bool,
 }
 
 #[derive(Debug)]
-struct Partition {
+struct OwnedPartition {
     /// Until when it is here, in milliseconds of [`boot_time`].
     here_until: AtomicU64,
     /// Where else it is.
@@ -56,7 +59,7 @@ impl Owners {
 
     fn new(is_alone: bool) -> Self {
         let until = if is_alone { ALWAYS } else { NEVER };
-        let partition = |_| Partition { here_until: AtomicU64::new(until), elsewhere: RwLock::default() };
+        let partition = |_| OwnedPartition { here_until: AtomicU64::new(until), elsewhere: RwLock::default() };
         Self { partitions: (0..PARTITIONS).map(partition).collect(), is_alone }
     }
 

@@ -14,6 +14,8 @@ use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use crate::node_token::NodeToken;
+
 /// The directory of the keys in a data directory.
 pub(crate) const KEYS_DIR: &str = "keys";
 /// The file of the hash key in [`KEYS_DIR`].
@@ -52,7 +54,7 @@ struct Salt {
 pub(crate) struct Secrets {
     dir: PathBuf,
     hasher: KeyHasher,
-    node_token: String,
+    node_token: NodeToken,
     salts: RwLock<Vec<Salt>>,
 }
 
@@ -76,7 +78,8 @@ impl Secrets {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| SecretsError::Damaged(path))?,
             None => Vec::new(),
         };
-        Ok(Self { dir: dir.to_owned(), hasher: KeyHasher::new(key), node_token: node_token(&key), salts: RwLock::new(salts) })
+        let (hasher, node_token) = (KeyHasher::new(key), NodeToken::derive(&key));
+        Ok(Self { dir: dir.to_owned(), hasher, node_token, salts: RwLock::new(salts) })
     }
 
     /// Returns the hasher with the installation's key.
@@ -85,9 +88,8 @@ impl Secrets {
         &self.hasher
     }
 
-    /// Returns what nodes with the installation's key show each other.
-    #[must_use]
-    pub(crate) fn node_token(&self) -> &str {
+    /// Returns the token of the machines that have the installation's key.
+    pub(crate) fn node_token(&self) -> &NodeToken {
         &self.node_token
     }
 
@@ -145,15 +147,6 @@ fn find(salts: &[Salt], day: i64) -> Option<[u8; 16]> {
     salts.iter().find(|salt| salt.day == day).map(|salt| salt.salt)
 }
 
-/// What the token of nodes is the keyed hash of.
-const NODE_TOKEN: &[u8] = b"headcount node token 1";
-
-fn node_token(key: &[u8; 16]) -> String {
-    // A key of any length is accepted.
-    let Ok(mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
-    mac.chain_update(NODE_TOKEN).finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn random() -> Result<[u8; 16], SecretsError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(SecretsError::Randomness)?;
@@ -173,13 +166,6 @@ mod tests {
     use headcount_domain::time::MS_PER_DAY;
 
     use super::*;
-
-    /// Nodes of other versions show it, too.
-    #[test]
-    fn the_token_of_nodes_follows_from_the_key() {
-        assert_eq!(node_token(&[7; 16]), "a3e02c462e77081b9df0d8e0ceb4344a52b514c7351131bd9efc7f38a46b5179");
-        assert_ne!(node_token(&[7; 16]), node_token(&[8; 16]));
-    }
 
     #[test]
     fn a_digest_names_the_key_without_revealing_it() {

@@ -3,14 +3,15 @@
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderName};
+use actix_web::{HttpMessage, HttpRequest};
 use headcount_actors::Engine;
 use headcount_actors::registry::{OperatorToken, normal_origin};
 use headcount_domain::intake::country::Country;
 use ipnet::IpNet;
 
 use crate::http::extra_paths::ExtraPaths;
+use crate::http::first_node::FirstNode;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::kept::KeptAnswers;
@@ -49,9 +50,29 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
+    /// Returns what the node that the client reached passed on with the request. `None`: this is that node.
+    pub(crate) fn first_node(&self, request: &HttpRequest) -> Option<FirstNode> {
+        if self.engine.owners().is_alone() {
+            return None;
+        }
+        request.extensions().get().copied()
+    }
+
+    /// Returns what this node passes on with a request.
+    pub(crate) fn as_first_node(&self, request: &HttpRequest) -> FirstNode {
+        FirstNode {
+            address: self.client_address(request),
+            country: self.proxied_country(request),
+            is_https: self.is_proxied_https(request),
+        }
+    }
+
     /// Returns the address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For` that is
     /// not a trusted proxy.
     pub(crate) fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
+        if let Some(first) = self.first_node(request) {
+            return first.address;
+        }
         let peer = peer(request)?;
         if !self.is_trusted(&peer) {
             warn_of_untrusted(request);
@@ -71,7 +92,10 @@ impl AppState {
         }
         let text = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
         let is_trusted = peer(request).is_some_and(|peer| self.is_trusted(&peer));
-        let is_secure = is_trusted && text(&X_FORWARDED_PROTO).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
+        let is_secure = match self.first_node(request) {
+            Some(first) => first.is_https,
+            None => is_trusted && text(&X_FORWARDED_PROTO).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")),
+        };
         let host = text(&header::HOST).unwrap_or(request.app_config().host());
         format!("{}://{host}", if is_secure { "https" } else { "http" })
     }
@@ -82,6 +106,9 @@ impl AppState {
     }
 
     fn proxied_country(&self, request: &HttpRequest) -> Option<Country> {
+        if let Some(first) = self.first_node(request) {
+            return first.country;
+        }
         let name = self.geo_header.as_ref()?;
         if !self.is_trusted(&peer(request)?) {
             return None;
@@ -100,6 +127,9 @@ impl AppState {
     }
 
     fn is_proxied_https(&self, request: &HttpRequest) -> bool {
+        if let Some(first) = self.first_node(request) {
+            return first.is_https;
+        }
         // Of several, the last is the nearest proxy's.
         let Some(value) = request.headers().get_all(&X_FORWARDED_PROTO).last() else { return false };
         let scheme = value.to_str().unwrap_or_default().rsplit(',').next().unwrap_or_default().trim();

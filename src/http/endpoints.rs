@@ -168,9 +168,10 @@ endpoints! {
 const RESERVED: [&str; 5] = ["v1", "ui", "assets", "session", "node"];
 
 /// Registers every endpoint, and the further names of some.
-pub(crate) fn routes(config: &mut ServiceConfig, extra: &ExtraPaths) {
+pub(crate) fn routes(config: &mut ServiceConfig, state: &AppState) {
     metrics::start();
-    let mut router = Router::default();
+    let extra = &state.extra_paths;
+    let mut router = Router::with_peers(!state.engine.owners().is_alone());
     add_operations(&mut router);
     if let Some(path) = &extra.collect {
         router.on(path, Method::POST, resources::events::track::track_alias);

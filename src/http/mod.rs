@@ -4,6 +4,8 @@ pub(crate) mod app;
 pub(crate) mod endpoints;
 pub(crate) mod extra_paths;
 pub(crate) mod extract;
+pub(crate) mod first_node;
+pub(crate) mod forward;
 pub(crate) mod middleware;
 pub(crate) mod node_client;
 pub(crate) mod openapi;

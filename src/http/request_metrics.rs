@@ -19,6 +19,36 @@ pub(crate) struct RequestMetrics {
     by_class: [IntCounter; 5],
     latencies: Histogram,
     rate_limited: IntCounter,
+    forwarded: IntCounterVec,
+}
+
+/// What came of a request of a project that another node owns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Forwarded {
+    /// The owner answered.
+    Answered,
+    /// The owner could not be reached: nothing was sent.
+    NotSent,
+    /// The owner did not answer.
+    Lost,
+    /// The client did not send its whole body.
+    Broken,
+    /// No owner is known, or another node took this one for the owner.
+    NoOwner,
+}
+
+impl Forwarded {
+    const ALL: [Self; 5] = [Self::Answered, Self::NotSent, Self::Lost, Self::Broken, Self::NoOwner];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::NotSent => "not_sent",
+            Self::Lost => "lost",
+            Self::Broken => "broken",
+            Self::NoOwner => "no_owner",
+        }
+    }
 }
 
 impl RequestMetrics {
@@ -27,7 +57,15 @@ impl RequestMetrics {
         let answers = Opts::new("headcount_http_requests_total", "Answers by class of status.");
         let answers = IntCounterVec::new(answers, &["class"])?;
         let latencies = HistogramOpts::new("headcount_http_request_duration_seconds", "How long answers took.");
+        let forwarded =
+            Opts::new("headcount_forwarded_requests_total", "Requests of projects that another node owns, by outcome.");
+        let forwarded = IntCounterVec::new(forwarded, &["outcome"])?;
+        for outcome in Forwarded::ALL {
+            // Shown before there is one.
+            forwarded.with_label_values(&[outcome.as_str()]);
+        }
         Ok(Self {
+            forwarded,
             by_class: ["1xx", "2xx", "3xx", "4xx", "5xx"].map(|class| answers.with_label_values(&[class])),
             answers,
             latencies: Histogram::with_opts(latencies.buckets(BUCKETS.to_vec()))?,
@@ -51,9 +89,19 @@ impl RequestMetrics {
         self.rate_limited.inc();
     }
 
+    /// Counts a request of a project that another node owns.
+    pub(crate) fn count_forwarded(&self, outcome: Forwarded) {
+        self.forwarded.with_label_values(&[outcome.as_str()]).inc();
+    }
+
     /// Returns the counters, for a registry.
-    pub(crate) fn collectors(&self) -> [Box<dyn Collector>; 3] {
-        [Box::new(self.answers.clone()), Box::new(self.latencies.clone()), Box::new(self.rate_limited.clone())]
+    pub(crate) fn collectors(&self) -> [Box<dyn Collector>; 4] {
+        [
+            Box::new(self.answers.clone()),
+            Box::new(self.latencies.clone()),
+            Box::new(self.rate_limited.clone()),
+            Box::new(self.forwarded.clone()),
+        ]
     }
 }
 

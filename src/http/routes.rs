@@ -1,9 +1,11 @@
 //! Routes: the handlers of each path by method. Other methods of a path are answered with 405.
 
 use actix_web::http::Method;
+use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope, web};
 use utoipa::openapi::HttpMethod;
 
+use crate::http::forward::{alone, by_path, travel};
 use crate::http::respond::error::ApiError;
 
 /// What the paths of a project begin with. The framework tries one path after another, and those with a parameter by a regular
@@ -28,9 +30,16 @@ struct Endpoint {
 #[derive(Default)]
 pub(crate) struct Router {
     endpoints: Vec<Endpoint>,
+    /// Whether other nodes may own projects, to whom requests travel.
+    has_peers: bool,
 }
 
 impl Router {
+    /// The routes of a server that may have to send requests to other nodes.
+    pub(crate) fn with_peers(has_peers: bool) -> Self {
+        Self { endpoints: Vec::new(), has_peers }
+    }
+
     /// Adds a documented operation. One for GET answers HEAD, too, except on [`RECORDING_PATHS`].
     pub(crate) fn operation<P, F, Args>(&mut self, handler: F)
     where
@@ -55,8 +64,15 @@ impl Router {
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
+        let mut route = web::method(method.clone()).to(handler);
+        if let Some(travel) = path.strip_prefix(PROJECT).filter(|_| self.has_peers).and_then(travel::of_project) {
+            route = route.wrap(from_fn(move |request, next| by_path(request, next, travel)));
+        }
+        if self.has_peers && alone::is_refused(&method, path) {
+            route = route.wrap(from_fn(alone::refuse));
+        }
         let endpoint = self.endpoint(path);
-        endpoint.routes.push(web::method(method.clone()).to(handler));
+        endpoint.routes.push(route);
         endpoint.methods.push(method);
     }
 

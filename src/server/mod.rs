@@ -31,6 +31,7 @@ use parking_lot::Mutex;
 use crate::http::app::AppState;
 use crate::http::endpoints::{self, routes};
 pub use crate::http::extra_paths::ExtraPaths;
+use crate::http::forward::{PassedOn, Peers};
 use crate::http::middleware;
 use crate::http::middleware::slices::LargeAnswers;
 use crate::http::request_metrics::RequestMetrics;
@@ -252,9 +253,11 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         operator: operator_token(&engine),
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
+    // Each may need one to another node.
+    let connections = open_files::connections() / if engine.owners().is_alone() { 1 } else { 2 };
     let mut builder = ServerBuilder::new()
         .workers(workers)
-        .max_concurrent_connections((open_files::connections() / workers).max(1))
+        .max_concurrent_connections((connections / workers).max(1))
         .shutdown_timeout(SHUTDOWN_TIMEOUT_S)
         .disable_signals();
     let stop = builder.graceful_shutdown_signal();
@@ -269,8 +272,9 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
             // Called on each worker's own thread, so that answers wake that thread only.
             let tracker = web::Data::new(engine.local_tracker());
             let (own_state, answers) = (state.clone(), web::Data::new(answers.clone()));
-            let application = App::new().app_data(own_state).app_data(tracker).app_data(answers);
-            let application = application.wrap(from_fn(around)).configure(|config| routes(config, &state.extra_paths));
+            let application =
+                App::new().app_data(own_state).app_data(tracker).app_data(answers).app_data(web::Data::new(Peers::default()));
+            let application = application.wrap(from_fn(around)).configure(|config| routes(config, &state));
             let application = application.into_factory().map_err(|error: Error| error.error_response());
             let (heads, stop) = (heads.clone(), stop.clone());
             let connection = fn_service(move |socket: TcpStream| {
@@ -310,6 +314,9 @@ async fn around<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<EitherBody<B, BoxBody>, BoxBody>>, Error> {
     let response = middleware::handle(request, next).await?;
+    if response.response().extensions().contains::<PassedOn>() {
+        return Ok(response.map_into_left_body());
+    }
     // Most answers are those to events, which are too small: then it's no matter what the client accepts.
     let wanted = if is_worth_it(&response) { wanted(response.request()) } else { None };
     let response = match wanted {

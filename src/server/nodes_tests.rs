@@ -129,7 +129,7 @@ fn two_servers_answer_as_one() {
 
 /// For all others, nothing is there, as at any path that does not exist.
 fn assert_only_nodes_may_ask(engine: &Engine, url: &str) {
-    let token = engine.node_token();
+    let token = engine.node_token().expose().to_owned();
     let unknown = without_id(post(url, "/nothing/there", &token));
     assert_eq!(unknown.0, 404);
     for wrong in ["", "x", &token[1..], &token.to_uppercase()] {

@@ -3,8 +3,9 @@
 
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words; those of the cluster need HEADCOUNT_NATS_SERVER
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
-The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py and cluster_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
-random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other; one of the cluster when one of its tests does. It survives when all pass.
+The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
+random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other; one of the cluster when
+one of its tests does; one of requests that travel when a test with two nodes does. It survives when all pass.
 The tree itself is never touched: what is needed is copied to target/planted, and built there, or in CARGO_TARGET_DIR.
 """
 import json
@@ -21,12 +22,16 @@ import bugs
 import cluster_bugs
 import engine_bugs
 import explain_bugs
+import forward_bugs
 import node_bugs
 import source
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "target" / "planted"
 TRIALS = os.environ.get("HEADCOUNT_TRIALS", "250")
+# The package in the root, and what its build needs of the root.
+PROGRAM = "."
+OF_PROGRAM = ("src", "web/dist", "tracker/dist", "tests/it")
 # Names that need no import.
 PRELUDE = {"Err", "None", "Ok", "Option", "Self", "Some", "String", "Vec", "crate", "self", "std", "super", "i64", "u32", "u64"}
 
@@ -93,6 +98,11 @@ def try_cluster(tree, name=""):
     return passed, output
 
 
+def try_forward(tree, name=""):
+    """Runs the tests of requests that travel, with two nodes."""
+    return run_tests(tree, "-p", "headcount", "--lib", "--", "http::tests::forwarding")
+
+
 def parts_of(crate):
     """A crate of the workspace and all that it needs of it, also for its tests, as paths from the root."""
     shared = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
@@ -125,6 +135,7 @@ SUITES = [
     Suite("domain", explain_bugs.DOMAIN_BUGS, "actors", try_explain),
     Suite("actors", node_bugs.BUGS, "actors", try_nodes),
     Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
+    Suite(PROGRAM, forward_bugs.BUGS, PROGRAM, try_forward),
 ]
 
 
@@ -136,14 +147,18 @@ def make_copy(suite):
     parts = parts_of(suite.tested)
     for part in parts:
         # New times: cargo would take the copy for older than the build of the last planted bug.
-        shutil.copytree(ROOT / part, tree / part, copy_function=shutil.copyfile)
+        for folder in OF_PROGRAM if part == PROGRAM else (part,):
+            shutil.copytree(ROOT / folder, tree / folder, copy_function=shutil.copyfile)
     for path in (tree / suite.crate / "tests").rglob("*.rs"):
         # What a bug prevents is not waited for as long as what a loaded machine delays.
         path.write_text(path.read_text().replace("PATIENCE: Duration = Duration::from_secs(60)", "PATIENCE: Duration = Duration::from_secs(15)"))
     root = (ROOT / "Cargo.toml").read_text()
     # Bugs leave things unused.
     manifest = root[: root.index("[workspace.lints.rust]")] + '[workspace.lints.rust]\nwarnings = "allow"\n\n'
-    manifest = re.sub(r"members = \[.*?\]", 'members = ' + json.dumps(parts), manifest, count=1, flags=re.S)
+    members = [part for part in parts if part != PROGRAM]
+    manifest = re.sub(r"members = \[.*?\]", 'members = ' + json.dumps(members), manifest, count=1, flags=re.S)
+    if PROGRAM in parts:
+        manifest += root[root.index("\n[package]") : root.index("\n[profile.dev]") + 1]
     # Everything is built as in the whole workspace, so that it can be built once.
     manifest += root[root.index("[profile.dev]") : root.index("[profile.release]")]
     (tree / "Cargo.toml").write_text(manifest)

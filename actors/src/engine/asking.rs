@@ -104,7 +104,7 @@ impl Engine {
     fn node(&self, address: &Arc<str>, organization: OrganizationId) -> Result<Node, AskNodeError> {
         let ask = self.inner.config.ask_node.clone();
         let ask = ask.ok_or_else(|| AskNodeError::Unreachable("this node was given no way to ask others".to_owned()))?;
-        Ok(Node { ask, address: Arc::clone(address), token: self.node_token(), organization })
+        Ok(Node { ask, address: Arc::clone(address), token: self.node_token().expose().to_owned(), organization })
     }
 
     /// Asks for a part of the answer from each project on other nodes, and these all at once. The parts come in any order.

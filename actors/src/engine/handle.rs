@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
 
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
@@ -40,6 +41,7 @@ use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
 use crate::memory_budget::MemoryShares;
+use crate::node_token::NodeToken;
 use crate::owners::Owners;
 use crate::privacy::PrivacyRequests;
 use crate::profiles::CompanyProfiles;
@@ -297,10 +299,16 @@ impl Engine {
         &self.inner.config.owners
     }
 
-    /// What nodes show each other: it follows from the installation's key, which only they have.
+    /// The token by which the machines of a cluster know each other's requests.
     #[must_use]
-    pub fn node_token(&self) -> String {
-        self.inner.secrets.node_token().to_owned()
+    pub fn node_token(&self) -> &NodeToken {
+        self.inner.secrets.node_token()
+    }
+
+    /// How long a question may take that no rollup answers.
+    #[must_use]
+    pub fn question_timeout(&self) -> Duration {
+        self.inner.config.question_timeout
     }
 
     /// The data directory.

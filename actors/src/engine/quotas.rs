@@ -10,7 +10,7 @@ use headcount_domain::quota::{Mentions, Quota, Quotas, Reached};
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::ingest::{QuotaExceeded, TrackError};
-use crate::shard::QuotaCheck;
+use crate::shard::{QuotaCheck, partition_of};
 
 /// Maximum number of events of one request, so that a shard can do other work in between.
 const TOGETHER: usize = 256;
@@ -29,6 +29,10 @@ impl Engine {
     pub async fn apply_quotas(&self, project: ProjectId) -> Result<(), AskError> {
         let Some(config) = self.registry().policy(project) else { return Ok(()) };
         self.inner.quotas.set_own(project, config.quotas);
+        if !self.owners().is_here(partition_of(project)) {
+            // Its owner follows.
+            return Ok(());
+        }
         self.ask_shard(project, move |shard| shard.recount(project)).await
     }
 

@@ -66,6 +66,10 @@ impl Engine {
     /// [`TrackError`]: the record could not be written, or it is not known whether it was.
     pub async fn apply_retention(&self, project: ProjectId) -> Result<Option<Day>, TrackError> {
         let Some(config) = self.registry().policy(project) else { return Ok(None) };
+        if !self.owners().is_here(partition_of(project)) {
+            // Its owner follows.
+            return Ok(None);
+        }
         let known = self.floor(project).await.map_err(|error| TrackError::Unavailable(error.to_string()))?;
         let Some(days) = config.retention_days else { return Ok(known) };
         let Window { start: day, .. } = Window::last_days(days, config.policy.timezone, self.clock().now());
@@ -87,9 +91,7 @@ impl Engine {
     async fn apply_all_retentions(&self) -> bool {
         let mut succeeded = true;
         for project in self.registry().projects_with_retention() {
-            if !self.owners().is_here(partition_of(project)) {
-                continue;
-            }
+
             if self.inner.admission.is_closing() {
                 return true;
             }

@@ -8,11 +8,9 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::ProjectId;
 use parking_lot::{Mutex, RwLock};
 
-use crate::owners::Owners;
+use crate::owners::{NOT_HERE, Owners};
 use crate::partitions::{PARTITIONS, partition_of};
 
-/// What is said of a partition that another machine owns, or none.
-const NOT_HERE: &str = "another machine has the figures of this project, or takes them over";
 /// What is said of a partition that is rebuilt, and of a project whose state is replaced.
 const REBUILT: &str = "the figures of this project are being rebuilt";
 

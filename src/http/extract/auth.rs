@@ -237,6 +237,19 @@ pub(crate) fn on_project(
     Ok(ProjectCaller { project, config, caller })
 }
 
+/// Whether a project exists for the sender of a request: one with a valid credential of its organization. Takes nothing from a limit.
+pub(crate) fn is_visible(state: &AppState, request: &HttpRequest, project: ProjectId) -> bool {
+    let (registry, now) = (state.engine.registry(), state.engine.clock().now());
+    let principal = Credential::of(state, request).ok().and_then(|credential| credential.principal(registry, now).ok());
+    let organization = match principal {
+        Some(Principal::Token(TokenHolder { token, .. }) | Principal::Share(ShareHolder { rights: token, .. })) => {
+            token.organization
+        }
+        Some(Principal::Root(_)) | None => return false,
+    };
+    registry.policy(project).is_some_and(|config| config.policy.organization == organization)
+}
+
 /// Whether a caller that has begun to read a project's stream, with or without money, may go on.
 pub(crate) fn may_go_on(state: &Registry, credential: &Credential, project: ProjectId, has_money: bool, now: Instant) -> bool {
     let token = match credential.principal(state, now) {

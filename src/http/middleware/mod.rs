@@ -15,6 +15,8 @@ use actix_web::{Error, HttpMessage, web};
 use futures_util::FutureExt;
 
 use crate::http::app::AppState;
+use crate::http::first_node::{self, FirstNode};
+use crate::http::forward::PassedOn;
 use crate::http::middleware::query_cors::Page;
 use crate::http::middleware::segment::ErrorReader;
 use crate::http::respond::code::ErrorCode;
@@ -37,7 +39,7 @@ impl RequestId {
 
 /// The middleware.
 pub(crate) async fn handle<B: MessageBody + 'static>(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
     let began = Instant::now();
@@ -45,6 +47,7 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
     let method = request.method().clone();
     request.extensions_mut().insert(id.clone());
     let state = request.app_data::<web::Data<AppState>>().cloned();
+    state.iter().for_each(|state| note_first_node(state, &mut request));
     let page = state.as_ref().and_then(|state| Page::of(state, &request));
     if let Some(page) = &page
         && let Some(mut response) = page.preflight(&request)
@@ -87,12 +90,25 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
     for (name, value) in limits.into_iter().flatten() {
         response.headers_mut().insert(name, value);
     }
-    if let Some(page) = page {
+    if let Some(page) = page.filter(|_| !response.response().extensions().contains::<PassedOn>()) {
         page.allow(response.headers_mut());
     }
     state.iter().for_each(|state| page_policy::apply(state, &mut response));
     response.headers_mut().insert(REQUEST_ID, id.0);
     Ok(response)
+}
+
+/// Takes what another node passed on with a request out of its headers, which handlers read and errors may show. From anybody else it says nothing.
+fn note_first_node(state: &AppState, request: &mut ServiceRequest) {
+    if state.engine.owners().is_alone() {
+        return;
+    }
+    let passed: Vec<HeaderValue> = request.headers_mut().remove(&first_node::FORWARDED).collect();
+    if let [value] = &passed[..]
+        && let Some(first) = FirstNode::read(value, state.engine.node_token())
+    {
+        request.extensions_mut().insert(first);
+    }
 }
 
 /// Returns the request's own id if it is valid, or a new one.

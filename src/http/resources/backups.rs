@@ -56,6 +56,9 @@ fn refused(failure: &BackupFailure) -> ApiError {
     if let BackupFailure::Running = failure {
         return ApiError::new(ErrorCode::BackupRunning, "another backup is being made");
     }
+    if let BackupFailure::SharedLog = failure {
+        return ApiError::new(ErrorCode::UnsupportedInCluster, failure.to_string());
+    }
     tracing::error!(%failure, "a backup could not be begun");
     // Only the operator asks.
     ApiError::new(ErrorCode::Internal, failure.to_string())

@@ -183,6 +183,7 @@ fn parts(outcome: Receiver<Outcome>, running: Running, id: String) -> impl strea
 fn refused(error: &VerifyError) -> ApiError {
     let code = match error {
         VerifyError::Running => ErrorCode::VerifyRunning,
+        VerifyError::SharedLog => ErrorCode::UnsupportedInCluster,
         VerifyError::Stopped | VerifyError::DiskFull | VerifyError::NotSaved | VerifyError::Rebuilding(_) => {
             ErrorCode::Overloaded
         }

@@ -115,6 +115,7 @@ error_codes! {
     OutcomeUnknown "outcome_unknown" INTERNAL_SERVER_ERROR Internal "The event may or may not have been recorded; resending it with the same `external_id` is safe.";
     ArchiveDamaged "archive_damaged" INTERNAL_SERVER_ERROR Internal "A file of the archive that the answer needs is damaged; the message names it.";
     Internal "internal" INTERNAL_SERVER_ERROR Internal "A fault of the server.";
+    UnsupportedInCluster "unsupported_in_cluster" NOT_IMPLEMENTED InvalidRequest "The server is a node of a cluster, where the operation does not work yet.";
     QuestionTimeout "question_timeout" SERVICE_UNAVAILABLE Overloaded "The answer took longer than the setting `question_timeout`.";
     Overloaded "overloaded" SERVICE_UNAVAILABLE Overloaded "There is no capacity for it now. Nothing was recorded or changed.";
 }

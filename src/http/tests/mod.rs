@@ -1,5 +1,9 @@
-//! Tests of the endpoints over a server in memory.
+//! Tests of the endpoints over a server in memory, and over two nodes.
 
+mod forwarding;
+mod forwarding_failures;
+mod forwarding_table;
 mod management;
+mod nodes;
 mod openapi;
 pub(crate) mod server;

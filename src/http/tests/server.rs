@@ -93,7 +93,7 @@ impl TestServer {
     pub(crate) async fn send(&self, request: TestRequest) -> Answer {
         let tracker = web::Data::new(self.engine().tracker());
         let app = App::new().app_data(self.state.clone()).app_data(tracker).wrap(from_fn(middleware::handle));
-        let app = app.configure(|config| routes(config, &self.state.extra_paths));
+        let app = app.configure(|config| routes(config, &self.state));
         let app = test::init_service(app).await;
         let response = test::call_service(&app, request.to_request()).await;
         let (status, headers) = (response.status(), response.headers().clone());

@@ -13,7 +13,7 @@ use headcount_storage::codec;
 use serde_json::value::RawValue;
 
 use super::attempt::Course;
-use super::subject_ids::{Owner, SubjectIds};
+use super::subject_ids::{SubjectIds, SubjectOwner};
 use crate::engine::scan::{RecordSorter, SortedRecords, SpillDir, SubjectSink};
 
 /// The most anonymous ids of others that an artifact lists.
@@ -44,7 +44,7 @@ pub(super) struct SubjectCollector {
     ids: Arc<SubjectIds>,
     course: Course,
     hasher: KeyHasher,
-    numbers: HashMap<Owner, u32>,
+    numbers: HashMap<SubjectOwner, u32>,
     events: RecordSorter,
     anonymous_ids: RecordSorter,
     emails: RecordSorter,
@@ -98,7 +98,7 @@ impl SubjectCollector {
         })
     }
 
-    fn add_anonymous_id(&mut self, number: u32, owner: Owner, event: &Event) -> io::Result<()> {
+    fn add_anonymous_id(&mut self, number: u32, owner: SubjectOwner, event: &Event) -> io::Result<()> {
         let Some(id) = event.who.anonymous_id.as_deref() else { return Ok(()) };
         let key = self.hasher.anonymous(id);
         if self.ids.owner(event.project, key) == Some(owner) {

@@ -14,7 +14,7 @@ use super::attempt::{AttemptError, Course};
 use super::collector::cut;
 use super::parts::{List, Numbered, SpilledText};
 use super::rows::{AnonymousIdRow, Shown};
-use super::subject_ids::{Owner, SubjectIds};
+use super::subject_ids::{SubjectIds, SubjectOwner};
 use crate::engine::handle::Engine;
 use crate::engine::scan::SpillDir;
 
@@ -63,14 +63,14 @@ impl KnownOwner {
 pub(super) fn known_owners(
     engine: &Engine,
     ids: &SubjectIds,
-    owners: &[Owner],
+    owners: &[SubjectOwner],
     course: &Course,
 ) -> Result<Vec<KnownOwner>, AttemptError> {
     let mut known: Vec<KnownOwner> =
         owners.iter().map(|(project, _)| KnownOwner { project: *project, ..KnownOwner::default() }).collect();
     for (project, _) in &ids.projects {
-        let theirs = |(_, (of, _)): &(usize, &Owner)| of.is_none_or(|of| of == *project);
-        let asked: Vec<(usize, &Owner)> = owners.iter().enumerate().filter(theirs).collect();
+        let theirs = |(_, (of, _)): &(usize, &SubjectOwner)| of.is_none_or(|of| of == *project);
+        let asked: Vec<(usize, &SubjectOwner)> = owners.iter().enumerate().filter(theirs).collect();
         for asked in asked.chunks(IDENTITIES_A_QUESTION) {
             course.check()?;
             let keys = asked.iter().map(|(_, (_, key))| *key).collect();

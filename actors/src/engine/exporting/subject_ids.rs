@@ -21,7 +21,7 @@ const MAX_IDS: usize = 250_000;
 const IDS_A_QUESTION: usize = 256;
 
 /// An identity: a user of the organization, or another id of one project.
-pub(super) type Owner = (Option<ProjectId>, RecordKey);
+pub(super) type SubjectOwner = (Option<ProjectId>, RecordKey);
 
 /// See the module.
 pub(super) struct SubjectIds {
@@ -34,7 +34,7 @@ pub(super) struct SubjectIds {
 
 impl SubjectIds {
     /// Returns the identity of an event that names this id, if the identity is the subject.
-    pub(super) fn owner(&self, project: ProjectId, named: RecordKey) -> Option<Owner> {
+    pub(super) fn owner(&self, project: ProjectId, named: RecordKey) -> Option<SubjectOwner> {
         if named.is_user() {
             return self.users.contains(&named).then_some((None, named));
         }
@@ -43,10 +43,10 @@ impl SubjectIds {
     }
 
     /// The identities, in order.
-    pub(super) fn owners(&self) -> Vec<Owner> {
+    pub(super) fn owners(&self) -> Vec<SubjectOwner> {
         let alone = self.others.iter().filter(|(_, link)| link.is_none());
         let users = self.users.iter().map(|user| (None, *user));
-        let mut owners: Vec<Owner> = users.chain(alone.map(|((project, key), _)| (Some(*project), *key))).collect();
+        let mut owners: Vec<SubjectOwner> = users.chain(alone.map(|((project, key), _)| (Some(*project), *key))).collect();
         owners.sort_unstable();
         owners
     }
@@ -155,9 +155,9 @@ impl Engine {
         &self,
         project: ProjectId,
         ids: &mut SubjectIds,
-        mut known: BTreeSet<Owner>,
+        mut known: BTreeSet<SubjectOwner>,
         is_over: &dyn Fn() -> bool,
-    ) -> Result<BTreeSet<Owner>, ErasureError> {
+    ) -> Result<BTreeSet<SubjectOwner>, ErasureError> {
         let partition = partition_of(project);
         let place = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)));
         let (store, stored_as) = place.ok().flatten().ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;

@@ -25,6 +25,8 @@ use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::body::{self, Media};
 use crate::http::extract::query::QueryString;
+use crate::http::forward::travel::Travel;
+use crate::http::forward::{Upload, forward, way};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -58,7 +60,7 @@ pub(crate) async fn from_public(
     kind: BodyKind,
 ) -> Result<HttpResponse, ApiError> {
     let key = public_key(&state, &request, &QueryString::read_leniently(&request));
-    by_public_key(&state, &request, key, async |to| {
+    by_public_key(&state, &request, key, payload, async |to, payload| {
         body::check_media(&request, Media::JsonOrText)?;
         record_body(&state, &tracker, &request, payload, to, Sender::Public, kind).await
     })
@@ -102,28 +104,34 @@ pub(crate) fn known_key(state: &AppState, key: &str) -> Result<PublicKey, ApiErr
 }
 
 /// Handles a request with a public key, within the limit of the key and from an allowed origin. The answer reports the remaining limit,
-/// and a page can read it.
-pub(crate) async fn by_public_key(
+/// and a page can read it. A request of a project that another node owns goes there with `body`, and the owner sees to all of this.
+pub(crate) async fn by_public_key<B: Into<Upload>>(
     state: &AppState,
     request: &HttpRequest,
     key: Result<PublicKey, ApiError>,
-    handle: impl AsyncFnOnce(EventDestination<'_>) -> Result<HttpResponse, ApiError>,
+    body: B,
+    handle: impl AsyncFnOnce(EventDestination<'_>, B) -> Result<HttpResponse, ApiError>,
 ) -> Result<HttpResponse, ApiError> {
-    let answer = match key {
-        Ok(key) => {
+    let answer = match key.and_then(|key| Ok((way(state, request, key.project.policy.project)?, key))) {
+        Ok((Some(owner), _)) => match forward(state, request, body.into(), &owner, Travel::Records).await {
+            // The owner has let the page read it.
+            Ok(answer) => return Ok(answer),
+            Err(error) => Err(error),
+        },
+        Ok((None, key)) => {
             let allowance = Allowance::of(&key);
             let project = Arc::clone(&key.project);
             let allowed = cors::check_origin(&project, request).and_then(|()| allowance.check(state));
             let answer = match allowed {
                 Ok(()) => {
                     let id = project.policy.project;
-                    counted(state, id, handle(EventDestination { project, allowance }).await)
+                    counted(state, id, handle(EventDestination { project, allowance }, body).await)
                 }
                 Err(refused) => Err(refused),
             };
             allowance.report(answer)
         }
-        Err(unknown) => Err(unknown),
+        Err(refused) => Err(refused),
     };
     cors::readable(answer, request)
 }

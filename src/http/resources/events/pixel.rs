@@ -37,7 +37,8 @@ pub(crate) async fn pixel(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let query = QueryString::read_leniently(&request);
-    by_public_key(&state, &request, public_key(&state, &request, &query), async |EventDestination { project, allowance }| {
+    let key = public_key(&state, &request, &query);
+    by_public_key(&state, &request, key, (), async |EventDestination { project, allowance }, ()| {
         cors::check_referrer(&project, &request)?;
         let data = query.text("d").ok_or_else(|| ApiError::missing("d"))?;
         let decoded = URL_SAFE_NO_PAD.decode(data).or_else(|_| URL_SAFE.decode(data));

@@ -49,14 +49,15 @@ pub(super) async fn receive(
         body::read_admitted(&state, &request, payload, project, limit_bytes).await
     };
     if let Some(key) = write_key::of_header(&state, &request) {
-        return by_public_key(&state, &request, key, async |to| {
+        return by_public_key(&state, &request, key, payload, async |to, payload| {
             let (body, permit) = read(payload, Some(to.project.policy.project)).await?;
             record(to, &body, permit).await
         })
         .await;
     }
     let (body, permit) = read(payload, None).await?;
-    by_public_key(&state, &request, write_key::of_body(&state, &body), async |to| {
+    let key = write_key::of_body(&state, &body);
+    by_public_key(&state, &request, key, (body, permit), async |to, (body, permit)| {
         // From now on, the bytes are those of the project.
         drop(permit);
         let permit = body::admit(&state, &request, Some(to.project.policy.project), body.len())?;

@@ -1,0 +1,33 @@
+//! Operations that only a server does that is alone: what they change lies on one machine's disk, and would not follow its project to another node.
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::middleware::Next;
+use actix_web::{Error, ResponseError};
+
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+const OPERATIONS: [(Method, &str); 8] = [
+    (Method::POST, "/admin/archive/seal"),
+    (Method::POST, "/admin/backup"),
+    (Method::POST, "/admin/verify"),
+    (Method::POST, "/company-profiles"),
+    (Method::POST, "/company-profiles/build"),
+    (Method::POST, "/privacy-requests"),
+    (Method::POST, "/webhooks"),
+    (Method::DELETE, "/projects/{project_id}"),
+];
+
+/// Whether a node of a cluster refuses an operation.
+pub(crate) fn is_refused(method: &Method, path: &str) -> bool {
+    OPERATIONS.iter().any(|(refused, of)| refused == method && *of == path)
+}
+
+/// Refuses a request.
+pub(crate) async fn refuse<B: MessageBody>(request: ServiceRequest, _: Next<B>) -> Result<ServiceResponse, Error> {
+    let message = "a node of a cluster can't do this yet; only a server that is alone does";
+    let answer = ApiError::new(ErrorCode::UnsupportedInCluster, message).error_response();
+    Ok(request.into_response(answer))
+}

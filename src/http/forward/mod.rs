@@ -1,0 +1,19 @@
+//! The way of a request to the node that owns its project (ADR 52): whole, as HTTP, and its answer back unchanged.
+//!
+//! `travel` says which operations travel, `way` where to, `send` sends. `upload` and `download` are the bodies on their way, `headers` what goes with
+//! them, and `peers` the connections.
+
+pub(crate) mod alone;
+mod download;
+mod headers;
+mod peers;
+mod send;
+pub(crate) mod travel;
+mod upload;
+mod way;
+
+pub(crate) use download::PassedOn;
+pub(crate) use peers::Peers;
+pub(crate) use send::forward;
+pub(crate) use upload::Upload;
+pub(crate) use way::{by_path, way};

@@ -1,0 +1,119 @@
+//! Sending a request to the owner, and its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::body::{BodySize, BoxBody};
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use hyper::body::{Body, Incoming};
+use hyper::http::{HeaderName, HeaderValue, Method, Uri, header};
+use hyper::{Request, Response};
+
+use super::download::{Download, PassedOn};
+use super::headers;
+use super::peers::{InUse, NoAnswer, Peers};
+use super::travel::Travel;
+use super::upload::{BrokenUpload, Upload, UploadBody};
+use crate::http::app::AppState;
+use crate::http::first_node;
+use crate::http::middleware::RequestId;
+use crate::http::request_metrics::Forwarded;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, REQUEST_ID};
+
+/// How much longer than the owner's own limits its answer may take.
+const MARGIN: Duration = Duration::from_secs(30);
+/// How long the owner may take at least: for a body to arrive, and events to be recorded and applied.
+const LEAST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Sends a request to the node at `to`, once, and returns its answer as it is.
+pub(crate) async fn forward(
+    state: &AppState,
+    request: &HttpRequest,
+    upload: Upload,
+    to: &Arc<str>,
+    travel: Travel,
+) -> Result<HttpResponse, ApiError> {
+    let Some(peers) = request.app_data::<Data<Peers>>() else {
+        tracing::error!("this server has no connections to other nodes");
+        return Err(ApiError::internal());
+    };
+    let (outgoing, broken) = outgoing(state, request, upload)?;
+    let patience = state.engine.question_timeout().max(LEAST_PATIENCE) + MARGIN;
+    match peers.send(to, outgoing, travel, patience).await {
+        Ok((answer, connection)) => {
+            state.request_metrics.count_forwarded(Forwarded::Answered);
+            answered(answer, connection, patience)
+        }
+        Err(no_answer) => Err(failed(state, no_answer, &broken, travel)),
+    }
+}
+
+/// What the client hears without an answer. What may be recorded is never sent again: neither here nor, by this answer, without an `external_id`.
+fn failed(state: &AppState, no_answer: NoAnswer, broken: &BrokenUpload, travel: Travel) -> ApiError {
+    match no_answer {
+        NoAnswer::NotSent => {
+            state.request_metrics.count_forwarded(Forwarded::NotSent);
+            ApiError::overloaded("the machine that has this project can't be reached; nothing was recorded")
+        }
+        // The owner records no incomplete body.
+        NoAnswer::Lost if broken.is_broken() => {
+            state.request_metrics.count_forwarded(Forwarded::Broken);
+            ApiError::new(ErrorCode::IncompleteBody, "the body ended before it was complete")
+        }
+        NoAnswer::Lost => {
+            state.request_metrics.count_forwarded(Forwarded::Lost);
+            match travel {
+                Travel::Records => ApiError::outcome_unknown(),
+                Travel::Reads | Travel::ReadsForLong => ApiError::overloaded("the machine that has this project did not answer"),
+            }
+        }
+    }
+}
+
+/// Returns the request as it is sent, and whether its body broke off.
+fn outgoing(state: &AppState, request: &HttpRequest, upload: Upload) -> Result<(Request<UploadBody>, BrokenUpload), ApiError> {
+    let unusable =
+        || ApiError::new(ErrorCode::MalformedRequest, "the request can't be passed on to the machine that has this project");
+    let mut passed = headers::of_request(request.headers(), matches!(upload, Upload::Read { .. }));
+    let own = [
+        (first_node::FORWARDED, state.as_first_node(request).write(state.engine.node_token())),
+        (REQUEST_ID, request.extensions().get::<RequestId>().map(|id| id.0.clone())),
+    ];
+    for (name, value) in own {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|_| unusable())?;
+        let value = value.and_then(|value| HeaderValue::from_bytes(value.as_bytes()).ok()).ok_or_else(unusable)?;
+        passed.insert(name, value);
+    }
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let (body, broken) = UploadBody::new(request, upload);
+    let mut outgoing = Request::new(body);
+    *outgoing.method_mut() = Method::from_bytes(request.method().as_str().as_bytes()).map_err(|_| unusable())?;
+    *outgoing.uri_mut() = Uri::try_from(path).map_err(|_| unusable())?;
+    *outgoing.headers_mut() = passed;
+    Ok((outgoing, broken))
+}
+
+/// Returns the owner's answer as that of this node.
+fn answered(answer: Response<Incoming>, connection: InUse, patience: Duration) -> Result<HttpResponse, ApiError> {
+    let (head, body) = answer.into_parts();
+    let status = StatusCode::from_u16(head.status.as_u16()).map_err(|_| ApiError::internal())?;
+    let length = head.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let size = match length {
+        Some(bytes) => BodySize::Sized(bytes),
+        None if body.is_end_stream() => BodySize::None,
+        None => BodySize::Stream,
+    };
+    let mut response = HttpResponse::new(status);
+    headers::of_answer(&head.headers, response.headers_mut());
+    response.extensions_mut().insert(PassedOn);
+    let is_complete = body.is_end_stream();
+    let mut download = Download { body, size, connection: Some(connection), patience, silence: None };
+    if is_complete {
+        // Nobody may read the body then.
+        download.give_back();
+    }
+    Ok(response.set_body(BoxBody::new(download)))
+}

@@ -1,0 +1,32 @@
+//! Which operations travel to the owner of their project.
+//!
+//! Below `/projects/{project_id}/` all do that are not listed here. Those with a public key do in `resources/events/ingest.rs`, where the key names the
+//! project. `tests/forwarding_table.rs` has a line for every operation.
+
+/// The operations of a project that every node answers from the control data.
+const OF_CONTROL_DATA: [&str; 5] = ["", "/keys", "/keys/{public_key}", "/shares", "/shares/{share_id}"];
+/// Those that record events.
+const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];
+/// Those whose answers go on for long.
+const LONG: [&str; 2] = ["/live", "/export"];
+
+/// What an operation that travels does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Travel {
+    /// It records events: what was sent and not answered may be recorded.
+    Records,
+    /// It reads.
+    Reads,
+    /// It reads, and the answer takes as long as the client reads.
+    ReadsForLong,
+}
+
+/// Returns what an operation below the path of a project does, by the rest of its path. `None`: it does not travel.
+pub(crate) fn of_project(rest: &str) -> Option<Travel> {
+    match rest {
+        _ if OF_CONTROL_DATA.contains(&rest) => None,
+        _ if RECORDING.contains(&rest) => Some(Travel::Records),
+        _ if LONG.contains(&rest) => Some(Travel::ReadsForLong),
+        _ => Some(Travel::Reads),
+    }
+}

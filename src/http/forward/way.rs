@@ -1,0 +1,57 @@
+//! Where a request of a project goes.
+
+use std::sync::Arc;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpRequest, HttpResponse};
+use headcount_actors::{NOT_HERE, Owner};
+use headcount_domain::ids::ProjectId;
+
+use super::send::forward;
+use super::travel::Travel;
+use super::upload::Upload;
+use crate::http::app::AppState;
+use crate::http::extract::auth;
+use crate::http::request_metrics::Forwarded;
+use crate::http::respond::error::ApiError;
+
+/// Returns the address of the node that a request of a project goes to. `None`: it is answered here.
+///
+/// A request that came from another node goes no further: the two may each take the other for the owner.
+pub(crate) fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<Arc<str>>, ApiError> {
+    let owners = state.engine.owners();
+    if owners.is_alone() {
+        return Ok(None);
+    }
+    match owners.of_project(project) {
+        Owner::Here => Ok(None),
+        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(address)),
+        Owner::There(_) | Owner::Nowhere => {
+            state.request_metrics.count_forwarded(Forwarded::NoOwner);
+            Err(ApiError::overloaded(NOT_HERE))
+        }
+    }
+}
+
+/// The middleware of the operations below `/projects/{project_id}` that travel.
+pub(crate) async fn by_path(
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+    travel: Travel,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let Some(state) = request.app_data::<Data<AppState>>().cloned() else { return next.call(request).await };
+    let Ok(project) = request.match_info().query("project_id").parse() else { return next.call(request).await };
+    let to = match way(&state, request.request(), project) {
+        Ok(None) => return next.call(request).await,
+        // For whom the project does not exist, this node says so in the same words as the owner, whether or not there is one.
+        _ if !auth::is_visible(&state, request.request(), project) => return next.call(request).await,
+        Ok(Some(to)) => to,
+        Err(error) => return Ok(request.error_response(error)),
+    };
+    let (request, payload) = request.into_parts();
+    let answer = forward(&state, &request, Upload::from(payload), &to, travel).await;
+    Ok(ServiceResponse::new(request, answer.unwrap_or_else(HttpResponse::from_error)))
+}

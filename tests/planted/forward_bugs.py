@@ -1,0 +1,21 @@
+"""The bugs that `run.py` plants in the way of requests to other nodes, as `bugs.py` has those of the domain. The tests with two nodes (`src/http/tests/forwarding*.rs`) catch them."""
+
+BUGS = [
+    # Trust.
+    ("everybody is a node", "if !token.is(candidate) {", "if token.expose() == candidate {"),
+    ("the owner takes the first node for the client", "return first.address;", ""),
+    ("what clients claim goes on to the owner", "|| name == first_node::FORWARDED.as_str()", ""),
+    # Which requests, and where to.
+    ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(address)),", "Owner::There(address) => Ok(Some(address)),"),
+    ("keys and shares travel", "_ if OF_CONTROL_DATA.contains(&rest) => None,", ""),
+    ("an import only reads", 'const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];', 'const RECORDING: [&str; 2] = ["/track", "/batch"];'),
+    ("strangers hear of the owner's state", "_ if !auth::is_visible(&state, request.request(), project) => return next.call(request).await,", ""),
+    # Failures.
+    ("events without an answer may be sent again", "Travel::Records => ApiError::outcome_unknown(),", 'Travel::Records => ApiError::overloaded("again"),'),
+    ("what was sent counts as not sent", "None => return Err(NoAnswer::Lost),", "None => return Err(NoAnswer::NotSent),"),
+    ("a connection that was closed while idle is a failure", "Some(unsent) if !is_new => request = unsent,", "Some(_) if !is_new => return Err(NoAnswer::Lost),"),
+    # What goes with a request and its answer.
+    ("headers of the connection are passed on", "|| named.iter().any(|other| other == name)", ""),
+    ("an answer is encoded again", "if response.response().extensions().contains::<PassedOn>() {", "if false {"),
+    ("an answer to a page is marked twice", "page.filter(|_| !response.response().extensions().contains::<PassedOn>())", "page"),
+]
