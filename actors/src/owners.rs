@@ -32,6 +32,8 @@ pub enum Owner {
 #[derive(Debug)]
 pub struct Owners {
     partitions: Vec<OwnedPartition>,
+    /// Until when this machine knows what the others have changed in the control data, in milliseconds of [`boot_time`].
+    live_until: AtomicU64,
     /// Whether this machine is alone.
     is_alone: bool,
 }
@@ -60,7 +62,7 @@ impl Owners {
     fn new(is_alone: bool) -> Self {
         let until = if is_alone { ALWAYS } else { NEVER };
         let partition = |_| OwnedPartition { here_until: AtomicU64::new(until), elsewhere: RwLock::default() };
-        Self { partitions: (0..PARTITIONS).map(partition).collect(), is_alone }
+        Self { partitions: (0..PARTITIONS).map(partition).collect(), live_until: AtomicU64::new(until), is_alone }
     }
 
     /// Whether this machine owns everything, forever.
@@ -88,8 +90,18 @@ impl Owners {
     /// Whether this machine owns a partition now.
     #[must_use]
     pub fn is_here(&self, partition: u16) -> bool {
-        let until = self.partitions.get(usize::from(partition)).map_or(NEVER, |known| known.here_until.load(Ordering::Acquire));
-        until == ALWAYS || (until != NEVER && millis(boot_time()) < until)
+        is_before(self.partitions.get(usize::from(partition)).map_or(NEVER, |known| known.here_until.load(Ordering::Acquire)))
+    }
+
+    /// Whether this machine knows what the others have changed in the control data: who may do what, and which projects there are. If not, it answers nobody.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        is_before(self.live_until.load(Ordering::Acquire))
+    }
+
+    /// Records that what others change is known here until that moment of [`boot_time`].
+    pub fn live(&self, until: Duration) {
+        self.live_until.store(millis(until), Ordering::Release);
     }
 
     /// Records that this machine owns a partition until that moment of [`boot_time`].
@@ -114,6 +126,11 @@ impl Owners {
             *known.elsewhere.write() = address;
         }
     }
+}
+
+/// Whether that moment has not come yet.
+fn is_before(until: u64) -> bool {
+    until == ALWAYS || (until != NEVER && millis(boot_time()) < until)
 }
 
 fn millis(time: Duration) -> u64 {
@@ -142,6 +159,7 @@ mod tests {
     #[test]
     fn one_machine_alone_owns_everything() {
         let owners = Owners::alone();
+        assert!(owners.is_live() && !Owners::unknown().is_live());
         assert!(owners.is_alone() && (0..PARTITIONS).all(|partition| owners.is_here(partition)));
         assert_eq!(owners.of(PARTITIONS), Owner::Nowhere);
     }

@@ -13,7 +13,7 @@ use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::ingest::Ticket;
 use crate::owners::Owners;
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryError};
 use crate::shard::{Condition, Shard};
 
 /// How long a partition that is released may take to be applied and saved.
@@ -90,6 +90,20 @@ impl Engine {
             tokio::time::sleep(POLL).await;
         }
         self.ask_about(partition, move |shard| shard.give_up(partition)).await
+    }
+
+    /// Applies what others have changed in the control data up to now, with its consequences for the partitions that are here.
+    ///
+    /// Blocking; asks the brokers.
+    ///
+    /// # Errors
+    /// [`RegistryError`]: the control log can't be asked or read.
+    pub fn follow(&self) -> Result<(), RegistryError> {
+        if self.registry().catch_up()? > 0 {
+            self.inner.quotas.replace_own(self.registry().own_quotas());
+            self.apply_retentions_soon();
+        }
+        Ok(())
     }
 
     async fn ask_about<R: Send + 'static>(

@@ -25,6 +25,9 @@ impl Engine {
         if self.inner.draining.load(Ordering::SeqCst) {
             return Err("the server is shutting down".to_owned());
         }
+        if !self.owners().is_live() {
+            return Err("the brokers of the cluster don't answer".to_owned());
+        }
         if let Some(why) = self.unavailable() {
             return Err(why.to_owned());
         }

@@ -91,7 +91,6 @@ impl Engine {
     async fn apply_all_retentions(&self) -> bool {
         let mut succeeded = true;
         for project in self.registry().projects_with_retention() {
-
             if self.inner.admission.is_closing() {
                 return true;
             }
@@ -101,6 +100,19 @@ impl Engine {
             }
         }
         succeeded
+    }
+
+    /// Raises the floors of all projects once, besides.
+    pub(super) fn apply_retentions_soon(&self) {
+        let engine = Arc::downgrade(&self.inner);
+        let threads = self.inner.threads.lock();
+        let Some(threads) = threads.as_ref() else { return };
+        threads.arbiter().spawn(async move {
+            if let Some(inner) = engine.upgrade() {
+                // What fails is tried again with the others.
+                let _succeeded = Self { inner }.apply_all_retentions().await;
+            }
+        });
     }
 
     /// Begins to raise floors, now and at every interval, for as long as the engine is there.

@@ -55,7 +55,7 @@ mod validate;
 mod webhooks;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::time::Instant;
@@ -118,6 +118,17 @@ pub struct Registry {
     state: RwLock<State>,
     cache: Cache,
     codes: parking_lot::Mutex<SignInCodes>,
+    /// Waits until others have applied a change.
+    settle: OnceLock<Settle>,
+}
+
+/// Waits until all others that answer requests have applied what was recorded.
+struct Settle(Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Settle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settle").finish_non_exhaustive()
+    }
 }
 
 impl Registry {
@@ -145,7 +156,8 @@ impl Registry {
 
     fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
         let cache = Cache::of(&state);
-        Ok(Registry { journal: Mutex::new(journal), state: RwLock::new(state), cache, codes: parking_lot::Mutex::default() })
+        let (journal, state) = (Mutex::new(journal), RwLock::new(state));
+        Ok(Registry { journal, state, cache, codes: parking_lot::Mutex::default(), settle: OnceLock::new() })
     }
 
     /// Whether there is no organization yet.
@@ -243,20 +255,32 @@ impl Registry {
     fn change<T, E: From<RegistryError>>(&self, mut attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>) -> Result<T, E> {
         let mut change = self.begin_change()?;
         change.catch_up()?;
-        loop {
+        let outcome = loop {
             let outcome = attempt(&mut change);
             // A log that refuses, and has nothing new, would do so for ever.
             if !std::mem::take(&mut change.was_overtaken) || change.catch_up()? == 0 {
-                return outcome;
+                break outcome;
             }
+        };
+        let has_committed = change.has_committed;
+        drop(change);
+        // A revoked token must be refused everywhere once its revocation is answered.
+        if let Some(Settle(settle)) = self.settle.get().filter(|_| has_committed) {
+            settle();
         }
+        outcome
+    }
+
+    /// Has each change wait, once it is recorded, until `settle` returns, which waits until all others that answer requests have applied it. The first call counts.
+    pub fn settle_with(&self, settle: impl Fn() + Send + Sync + 'static) {
+        let _is_first = self.settle.set(Settle(Box::new(settle))).is_ok();
     }
 
     /// Begins a change; other changes wait until it is dropped.
     fn begin_change(&self) -> Result<Change<'_>, RegistryError> {
         // A holder that panicked may have recorded what it did not apply: only the next start repairs that.
         let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
-        Ok(Change { registry: self, journal, was_overtaken: false })
+        Ok(Change { registry: self, journal, was_overtaken: false, has_committed: false })
     }
 
     /// Applies a record that is on disk, and publishes it.
@@ -277,6 +301,8 @@ struct Change<'a> {
     journal: MutexGuard<'a, Journal>,
     /// Whether a commit failed because another writer's came first.
     was_overtaken: bool,
+    /// Whether something was committed that others have to know of.
+    has_committed: bool,
 }
 
 impl Change<'_> {
@@ -303,6 +329,10 @@ impl Change<'_> {
         let appended = self.journal.append_at(position, &record, audit);
         self.was_overtaken = matches!(appended, Err(ControlError::Conflict { .. }));
         appended?;
+        // Others find out that a project has events before they change what depends on it.
+        if !matches!(record, ControlRecord::EventsRecorded { .. }) {
+            self.has_committed = true;
+        }
         self.registry.apply(record);
         self.journal.roll(&self.registry.state());
         Ok(())

@@ -1,5 +1,6 @@
 //! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
 
+mod changes;
 mod identity;
 mod member;
 mod nodes;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use headcount_actors::ingest::Ticket;
 use headcount_actors::{AskError, Engine, Owners, PARTITIONS};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -19,6 +20,7 @@ use crate::connection::Connection;
 use crate::lease::{Holder, LeaseError, Leases, Timing};
 use crate::log::{LogError, StreamCommit, StreamLog};
 use crate::record::BUCKET;
+use changes::{Follower, Settling};
 pub use identity::{boot_id, node_id};
 pub use member::MemberLog;
 use nodes::{Announcement, Announcements, LiveNodes};
@@ -131,17 +133,21 @@ impl Node {
         let MemberLog { log, commit, owners } = member;
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
-        let mut announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
-        let announcement = Announcement { address, version: env!("CARGO_PKG_VERSION").to_owned() };
-        announcements.announce(&holder.node, &announcement).await?;
-        let nodes = announcements.live().await?;
-        let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
+        let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
+        let announcements = Arc::new(Mutex::new(announcements));
         let (stop, stopped) = watch::channel(false);
         let node = holder.node.clone();
+        let follower = Follower::new((engine.clone(), Arc::clone(&owners)), &connection, &node, timing, stopped.clone()).await?;
+        let announcing =
+            Announcing { announcements, announcement: Announcement::new(address), node, stop: stopped.clone(), timing };
+        let nodes = announcing.announce().await?;
+        // Whoever makes a change from now on waits for this node. It knows all those before.
+        follower.follow().await?;
+        settle_changes(runtime, &connection, &engine, &announcing);
+        let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
         let shared = Arc::new(Shared { connection, engine, log, commit, owners, holder, leases, timing, live, turns, moves });
-        let announcing = Announcing { announcements, announcement, node, changed, stop: stopped.clone(), timing };
-        let mut tasks = vec![runtime.spawn(announcing.run())];
+        let mut tasks = vec![runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run())];
         for partition in 0..PARTITIONS {
             let task = PartitionTask { partition, shared: Arc::clone(&shared), stop: stopped.clone() };
             tasks.push(runtime.spawn(task.run()));
@@ -166,42 +172,59 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     drop(stop.wait_for(|stopped| *stopped).await);
 }
 
+/// Has each change of the control data wait until all nodes know it.
+fn settle_changes(runtime: &Handle, connection: &Connection, engine: &Engine, announcing: &Announcing) {
+    let settling = Settling {
+        client: connection.client.clone(),
+        announcements: Arc::clone(&announcing.announcements),
+        node: announcing.node.clone(),
+        timing: announcing.timing,
+    };
+    let runtime = runtime.clone();
+    engine.registry().settle_with(move || runtime.block_on(settling.settle()));
+}
+
 /// Renews the key of a node, and finds out which others are live.
 struct Announcing {
-    announcements: Announcements,
+    announcements: Arc<Mutex<Announcements>>,
     announcement: Announcement,
     node: String,
-    changed: watch::Sender<Live>,
     stop: watch::Receiver<bool>,
     timing: NodeTiming,
 }
 
 impl Announcing {
-    async fn run(mut self) {
+    async fn run(mut self, changed: watch::Sender<Live>) {
         loop {
             tokio::select! {
                 () = sleep(self.timing.renewed_every) => {}
                 () = stopped(&mut self.stop) => break,
             }
-            if let Err(error) = self.step().await {
-                tracing::debug!(%error, "the nodes can't be read");
+            match self.announce().await {
+                Ok(nodes) => note(&changed, nodes),
+                Err(error) => tracing::debug!(%error, "the nodes can't be read"),
             }
         }
-        if let Err(error) = self.announcements.withdraw(&self.node).await {
+        if let Err(error) = self.announcements.lock().await.withdraw(&self.node).await {
             tracing::debug!(%error, "the node could not be withdrawn");
         }
     }
 
-    async fn step(&mut self) -> Result<(), NodeError> {
-        self.announcements.announce(&self.node, &self.announcement).await?;
-        let nodes = self.announcements.live().await?;
-        self.changed.send_if_modified(|live| {
-            let has_changed = live.nodes != nodes;
-            if has_changed {
-                *live = Live { nodes, since: Instant::now() };
-            }
-            has_changed
-        });
-        Ok(())
+    /// Announces the node once more. Returns those that are live.
+    async fn announce(&self) -> Result<LiveNodes, NodeError> {
+        let mut announcements = self.announcements.lock().await;
+        announcements.announce(&self.node, &self.announcement).await?;
+        announcements.live().await
     }
+}
+
+/// Notes which nodes are live, and since when.
+fn note(changed: &watch::Sender<Live>, nodes: LiveNodes) {
+    changed.send_if_modified(|live| {
+        let has_changed = live.nodes != nodes;
+        if has_changed {
+            *live = Live { nodes, since: Instant::now() };
+        }
+        has_changed
+    });
 }

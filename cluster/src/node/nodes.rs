@@ -28,6 +28,13 @@ pub(super) struct Announcement {
     pub(super) version: String,
 }
 
+impl Announcement {
+    /// Returns that of a node of this version.
+    pub(super) fn new(address: String) -> Self {
+        Self { address, version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
+}
+
 /// The keys of all nodes.
 pub(super) struct Announcements {
     store: Store,
@@ -93,6 +100,11 @@ async fn read(stream: &Stream, subject: &str) -> Result<Option<(u64, Announcemen
 }
 
 impl LiveNodes {
+    /// Returns their names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.keys().map(String::as_str)
+    }
+
     /// Returns where a node answers HTTP, if it is live.
     pub(super) fn address(&self, node: &str) -> Option<Arc<str>> {
         self.nodes.get(node).cloned()

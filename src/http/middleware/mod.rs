@@ -48,6 +48,11 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
     request.extensions_mut().insert(id.clone());
     let state = request.app_data::<web::Data<AppState>>().cloned();
     state.iter().for_each(|state| note_first_node(state, &mut request));
+    if let Some(state) = state.as_ref().filter(|state| !state.engine.owners().is_live() && needs_control_data(request.path())) {
+        let error = ApiError::overloaded("the server has lost its cluster, and does not know what changed there");
+        state.request_metrics.count(error.status(), began.elapsed());
+        return Ok(request.into_response(error.respond(id.as_str())).map_into_right_body());
+    }
     let page = state.as_ref().and_then(|state| Page::of(state, &request));
     if let Some(page) = &page
         && let Some(mut response) = page.preflight(&request)
@@ -96,6 +101,11 @@ pub(crate) async fn handle<B: MessageBody + 'static>(
     state.iter().for_each(|state| page_policy::apply(state, &mut response));
     response.headers_mut().insert(REQUEST_ID, id.0);
     Ok(response)
+}
+
+/// Whether an answer depends on organizations, projects and tokens. Those of probes and static files don't.
+fn needs_control_data(path: &str) -> bool {
+    !["/healthz", "/readyz", "/version", "/metrics", "/openapi.json", "/docs", "/hc.js"].contains(&path)
 }
 
 /// Takes what another node passed on with a request out of its headers, which handlers read and errors may show. From anybody else it says nothing.
