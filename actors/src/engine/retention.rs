@@ -33,6 +33,22 @@ impl Engine {
         }
     }
 
+    /// Returns the floors of projects of an organization, on whichever nodes they are.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn floors(&self, organization: OrganizationId, projects: &[ProjectId]) -> Result<Vec<Option<Day>>, AskError> {
+        if !self.owners().is_alone() {
+            let versions = self.versions_everywhere(organization, projects).await?;
+            return Ok(versions.into_iter().map(|version| version.floor).collect());
+        }
+        let mut floors = Vec::with_capacity(projects.len());
+        for project in projects {
+            floors.push(self.floor(*project).await?);
+        }
+        Ok(floors)
+    }
+
     /// The floor of a project that is loaded.
     pub(super) fn known_floor(&self, project: ProjectId) -> Option<Day> {
         self.inner.floors.get(&project).map(|floor| *floor)

@@ -1,10 +1,10 @@
 //! Operations that only a server does that is alone: what they change lies on one machine's disk, and would not follow its project to another node.
 
-use actix_web::body::MessageBody;
+use actix_web::Error;
+use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::middleware::Next;
-use actix_web::{Error, ResponseError};
 
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -26,8 +26,7 @@ pub(crate) fn is_refused(method: &Method, path: &str) -> bool {
 }
 
 /// Refuses a request.
-pub(crate) async fn refuse<B: MessageBody>(request: ServiceRequest, _: Next<B>) -> Result<ServiceResponse, Error> {
+pub(crate) async fn refuse(request: ServiceRequest, _: Next<BoxBody>) -> Result<ServiceResponse, Error> {
     let message = "a node of a cluster can't do this yet; only a server that is alone does";
-    let answer = ApiError::new(ErrorCode::UnsupportedInCluster, message).error_response();
-    Ok(request.into_response(answer))
+    Ok(request.error_response(ApiError::new(ErrorCode::UnsupportedInCluster, message)))
 }

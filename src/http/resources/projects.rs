@@ -2,6 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
+use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
 use headcount_domain::money::Currency;
 use headcount_domain::quota::Quotas;
@@ -147,8 +148,9 @@ fn read_retention(fields: &Fields<'_>, name: &str) -> Result<Option<Option<u32>>
 
 impl ProjectAnswer {
     /// Shows a project and the first day of which it keeps events.
-    async fn of(state: &AppState, project: &Project) -> Result<Self, ApiError> {
-        Ok(Self::new(project, state.engine.floor(project.id).await?, state.engine.quotas(project.id)))
+    async fn of(state: &AppState, organization: OrganizationId, project: &Project) -> Result<Self, ApiError> {
+        let floors = state.engine.floors(organization, &[project.id]).await?;
+        Ok(Self::new(project, floors.into_iter().flatten().next(), state.engine.quotas(project.id)))
     }
 
     fn new(project: &Project, floor: Option<Day>, quotas: Quotas) -> Self {
@@ -214,11 +216,10 @@ impl From<ProjectPatchShape> for ProjectPatch {
 pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let projects = state.engine.registry().projects(caller.organization())?;
-    let mut shown = Vec::with_capacity(projects.len());
-    for project in &projects {
-        shown.push(ProjectAnswer::of(&state, project).await?);
-    }
-    let projects = shown;
+    let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
+    let floors = state.engine.floors(caller.organization(), &ids).await?;
+    let shown = projects.iter().zip(floors);
+    let projects = shown.map(|(project, floor)| ProjectAnswer::new(project, floor, state.engine.quotas(project.id))).collect();
     etag::json(&request, &ProjectsAnswer { projects, truncated: false })
 }
 
@@ -240,7 +241,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     })
     .await?;
     apply_retention(&state, &project).await;
-    Ok(management::created(&ProjectAnswer::of(&state, &project).await?))
+    Ok(management::created(&ProjectAnswer::of(&state, organization, &project).await?))
 }
 
 /// One project.
@@ -255,7 +256,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
 pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let (organization, id, _) = management::project_caller(&state, &request)?;
     let project = state.engine.registry().project(organization, id)?;
-    etag::json(&request, &ProjectAnswer::of(&state, &project).await?)
+    etag::json(&request, &ProjectAnswer::of(&state, organization, &project).await?)
 }
 
 /// Changes a project: all fields of the body, or none.
@@ -278,7 +279,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     if has_quotas && let Err(error) = state.engine.apply_quotas(project.id).await {
         tracing::warn!(project = %project.id, %error, "the quotas of a project hold as soon as its numbers change");
     }
-    Ok(HttpResponse::Ok().json(ProjectAnswer::of(&state, &project).await?))
+    Ok(HttpResponse::Ok().json(ProjectAnswer::of(&state, organization, &project).await?))
 }
 
 /// Applies a retention at once. One that can't be applied now is tried again every hour.
