@@ -8,12 +8,12 @@ use headcount_actors::registry::{Actor, ActorKind, Author, Registry};
 use headcount_cluster::{ClusterRecord, Credentials};
 use serde::Serialize;
 
-use super::cluster_runtime;
 use crate::cli::credentials::{CREDENTIALS_FILE, InitialCredentials};
 use crate::cli::failure::Failure;
 use crate::cli::flags::stream_bytes;
 use crate::cli::init::{FirstArgs, describe};
 use crate::cli::output::print;
+use crate::cli::runtime::threaded_runtime;
 use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
@@ -48,14 +48,14 @@ struct Made {
 /// Runs the command. It can be run again with the same data directory until it has succeeded once.
 pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode, Failure> {
     let dir = &settings.data_dir;
-    let options = headcount_cluster::init::Options {
+    let options = headcount_cluster::init::InitOptions {
         brokers: args.brokers,
         credentials: args.nats_creds.map_or(Credentials::None, Credentials::File),
         replicas: args.replicas.into(),
         max_bytes: args.max_bytes,
         data_dir: dir.clone(),
     };
-    let runtime = cluster_runtime()?;
+    let runtime = threaded_runtime()?;
     let create = |registry: &Registry| create_first(registry, &args.first, dir);
     let (cluster, credentials) = headcount_cluster::init::init(runtime.handle(), &options, create)?;
     let made = Made { credentials, cluster };

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use headcount_cluster::status::{Status, status};
 use headcount_cluster::{ClusterRecord, Credentials};
 
-use super::cluster_runtime;
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
+use crate::cli::runtime::threaded_runtime;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
@@ -27,7 +27,7 @@ pub(super) struct StatusArgs {
 /// Runs the command.
 pub(super) fn run(args: StatusArgs) -> Result<ExitCode, Failure> {
     let credentials = args.nats_creds.map_or(Credentials::None, Credentials::File);
-    let found = cluster_runtime()?.block_on(status(&args.brokers, &credentials))?;
+    let found = threaded_runtime()?.block_on(status(&args.brokers, &credentials))?;
     print(args.json, &found, || text(&found))?;
     Ok(ExitCode::SUCCESS)
 }
