@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::log::{LogEnd, LogError, LogWriter, StreamCommit, StreamLog};
-use crate::stream::StreamName;
+use crate::stream::{StreamError, StreamName};
 
 /// Brokers reserve what a stream may have at most, so that many large ones would not fit.
 const UNLIMITED: i64 = -1;
@@ -20,7 +20,7 @@ const LAST_OUTCOMES: Duration = Duration::from_secs(60);
 
 /// What to record.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct BenchOptions {
     /// The addresses of all brokers.
     pub brokers: Vec<String>,
     /// What they are shown.
@@ -62,7 +62,10 @@ pub enum BenchError {
     /// The brokers can't be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A stream can't be created, or taken over.
+    /// A stream can't be created.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// A stream can't be taken over.
     #[error(transparent)]
     Log(#[from] LogError),
     /// Events can't be recorded or read.
@@ -85,7 +88,7 @@ type Ticket = (u16, Instant);
 ///
 /// # Errors
 /// [`BenchError`].
-pub fn measure(runtime: &Handle, options: &Options) -> Result<Measured, BenchError> {
+pub fn measure(runtime: &Handle, options: &BenchOptions) -> Result<Measured, BenchError> {
     let connection = runtime.block_on(Connection::open(&options.brokers, &options.credentials))?;
     let nonce = fastrand::u64(..);
     let name = |partition: u16| StreamName {
@@ -111,7 +114,7 @@ fn record_and_read(
     runtime: &Handle,
     connection: &Connection,
     names: &[StreamName],
-    options: &Options,
+    options: &BenchOptions,
 ) -> Result<Measured, BenchError> {
     let (outcomes, received) = channel();
     let commit = StreamCommit::start(runtime, move |some| drop(outcomes.send(some)));
@@ -149,7 +152,7 @@ fn record_and_read(
 fn record(
     commit: &StreamCommit<Ticket>,
     outcomes: &Receiver<Vec<Outcome<Ticket>>>,
-    options: &Options,
+    options: &BenchOptions,
 ) -> Result<(u64, f64, Histogram<u64>), BenchError> {
     let mut times = Histogram::<u64>::new_with_bounds(1, LAST_OUTCOMES.as_micros() as u64, 3).map_err(storage)?;
     let (began, mut events, mut waiting) = (Instant::now(), 0, 0usize);
@@ -183,7 +186,7 @@ fn record(
 }
 
 /// Returns the payload of a submission, which hardly compresses.
-fn payload(options: &Options) -> Vec<u8> {
+fn payload(options: &BenchOptions) -> Vec<u8> {
     let bytes = options.batch as usize * options.event_bytes;
     let mut payload = vec![b'a'; bytes];
     payload.iter_mut().step_by(3).for_each(|byte| *byte = fastrand::u8(..));

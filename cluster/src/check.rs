@@ -12,7 +12,7 @@ use crate::version::VersionError;
 
 /// What to check.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct CheckOptions {
     /// The addresses of all brokers, such as `nats://10.0.0.1:4222`.
     pub brokers: Vec<String>,
     /// Their monitoring addresses, such as `http://10.0.0.1:8222`, in any order.
@@ -106,7 +106,7 @@ pub enum Problem {
 }
 
 /// Asks all brokers who they are and how they are configured, and lets them record some messages.
-pub async fn check(options: &Options) -> Report {
+pub async fn check(options: &CheckOptions) -> Report {
     let (mut brokers, mut problems) = ask(&options.brokers, &options.credentials, options.replicas).await;
     ask_monitors(&options.monitors, &mut brokers, &mut problems).await;
     brokers.iter().for_each(|broker| check_storage(broker, &mut problems));
@@ -194,7 +194,7 @@ fn check_together(brokers: &[Broker], replicas: usize, problems: &mut Vec<Proble
     }
 }
 
-async fn try_out(options: &Options) -> Result<Trial, Problem> {
+async fn try_out(options: &CheckOptions) -> Result<Trial, Problem> {
     let addresses = || options.brokers.iter().map(|address| without_credentials(address)).collect::<Vec<_>>().join(",");
     let unreachable = |error| Problem::Unreachable { address: addresses(), error };
     let connection = Connection::open(&options.brokers, &options.credentials).await.map_err(unreachable)?;

@@ -20,7 +20,7 @@ use crate::connection::{ConnectError, Connection, Credentials};
 use crate::control::{OpenRegistryError, open_registry};
 use crate::lease::{LeaseError, Leases, Timing};
 use crate::record::{BUCKET, ClusterRecord, RecordError};
-use crate::stream::{MakeStreamError, StreamName};
+use crate::stream::{StreamError, StreamName};
 
 /// How many streams are created at once.
 const AT_ONCE: usize = 8;
@@ -30,7 +30,7 @@ const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
 
 /// What to make.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct InitOptions {
     /// The addresses of all brokers.
     pub brokers: Vec<String>,
     /// What they are shown.
@@ -67,7 +67,7 @@ pub enum InitError {
     Left(String),
     /// A stream can't be made.
     #[error(transparent)]
-    Stream(#[from] MakeStreamError),
+    Stream(#[from] StreamError),
     /// The bucket can't be made.
     #[error("the bucket {BUCKET} can't be created: {0}")]
     Bucket(#[source] LeaseError),
@@ -101,7 +101,7 @@ pub enum InitError {
 /// [`InitError`], and those of `first`. It can be called again.
 pub fn init<T, E: From<InitError>>(
     runtime: &Handle,
-    options: &Options,
+    options: &InitOptions,
     first: impl FnOnce(&Registry) -> Result<T, E>,
 ) -> Result<(ClusterRecord, T), E> {
     let (connection, _lock) = runtime.block_on(begin(options))?;
@@ -115,7 +115,7 @@ pub fn init<T, E: From<InitError>>(
 }
 
 /// Checks the brokers and the data directory, and locks it.
-async fn begin(options: &Options) -> Result<(Connection, DirLock), InitError> {
+async fn begin(options: &InitOptions) -> Result<(Connection, DirLock), InitError> {
     let (_, problems) = check::ask(&options.brokers, &options.credentials, options.replicas).await;
     if !problems.is_empty() {
         return Err(InitError::Brokers(problems));
@@ -146,8 +146,8 @@ fn check_left(dir: &Path, left: &[&str]) -> Result<(), InitError> {
 }
 
 /// Makes the streams, the bucket, the data directory and its keys. Returns the record, which is not written yet.
-async fn prepare(connection: &Connection, options: &Options) -> Result<ClusterRecord, InitError> {
-    let Options { replicas, max_bytes, data_dir, .. } = options;
+async fn prepare(connection: &Connection, options: &InitOptions) -> Result<ClusterRecord, InitError> {
+    let InitOptions { replicas, max_bytes, data_dir, .. } = options;
     let make = async |partition: u16| {
         let name = StreamName::of_partition(partition);
         match name.make(connection, *replicas, *max_bytes).await? {

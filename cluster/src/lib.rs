@@ -24,5 +24,5 @@ mod version;
 
 pub use connection::{ConnectError, Connection, Credentials};
 pub use record::{ClusterRecord, RecordError};
-pub use stream::{MakeStreamError, StreamName};
+pub use stream::{StreamError, StreamName};
 pub use version::VersionError;

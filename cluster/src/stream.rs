@@ -5,7 +5,6 @@ use async_nats::jetstream::context::CreateStreamErrorKind;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 
 use crate::connection::Connection;
-use crate::log::LogError;
 
 /// The name of a stream, and the subject of its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +15,9 @@ pub struct StreamName {
     pub subject: String,
 }
 
-/// Why a stream can't be made.
+/// Why a stream can't be made or deleted.
 #[derive(Debug, thiserror::Error)]
-pub enum MakeStreamError {
+pub enum StreamError {
     /// There is one with other settings.
     #[error(
         "the stream {0} exists with other settings: use the same --replicas and --max-bytes as before, or delete it (`nats stream rm {0}`)"
@@ -35,8 +34,10 @@ pub enum MakeStreamError {
         error: String,
     },
     /// The brokers do not answer, or refuse it.
-    #[error("the stream {stream} can't be created: {error}")]
+    #[error("could not {doing} the stream {stream}: {error}")]
     Unavailable {
+        /// What was to be done.
+        doing: &'static str,
         /// The stream.
         stream: String,
         /// What the brokers say.
@@ -59,16 +60,16 @@ impl StreamName {
 
     /// Creates the stream of a partition's log, as [`Self::create`] does, unless it is there with the same settings. Returns the sequence of its last message, 0 if it
     /// never had one.
-    pub(crate) async fn make(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<u64, MakeStreamError> {
+    pub(crate) async fn make(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<u64, StreamError> {
         self.make_as(connection, self.config(replicas, max_bytes)).await
     }
 
     /// As [`Self::make`], for the stream of the control log, from which nothing can be removed.
-    pub(crate) async fn make_whole(&self, connection: &Connection, replicas: usize) -> Result<u64, MakeStreamError> {
+    pub(crate) async fn make_whole(&self, connection: &Connection, replicas: usize) -> Result<u64, StreamError> {
         self.make_as(connection, Config { deny_purge: true, ..self.config(replicas, -1) }).await
     }
 
-    async fn make_as(&self, connection: &Connection, config: Config) -> Result<u64, MakeStreamError> {
+    async fn make_as(&self, connection: &Connection, config: Config) -> Result<u64, StreamError> {
         let error = match connection.context.create_stream(config).await {
             Ok(stream) => return Ok(stream.cached_info().state.last_sequence),
             Err(error) => error,
@@ -76,14 +77,14 @@ impl StreamName {
         let (stream, text) = (self.stream.clone(), error.to_string());
         let code = match error.kind() {
             CreateStreamErrorKind::JetStream(error) => error.error_code(),
-            _ => return Err(MakeStreamError::Unavailable { stream, error: text }),
+            _ => return Err(StreamError::Unavailable { doing: "create", stream, error: text }),
         };
         Err(match code {
-            ErrorCode::STREAM_NAME_EXIST => MakeStreamError::Differs(stream),
+            ErrorCode::STREAM_NAME_EXIST => StreamError::Differs(stream),
             ErrorCode::STORAGE_RESOURCES_EXCEEDED | ErrorCode::INSUFFICIENT_RESOURCES | ErrorCode::CLUSTER_NO_PEERS => {
-                MakeStreamError::NoRoom { stream, error: text }
+                StreamError::NoRoom { stream, error: text }
             }
-            _ => MakeStreamError::Unavailable { stream, error: text },
+            _ => StreamError::Unavailable { doing: "create", stream, error: text },
         })
     }
 
@@ -91,18 +92,22 @@ impl StreamName {
     /// refuses more.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`].
-    pub async fn create(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<(), LogError> {
-        let created = connection.context.create_stream(self.config(replicas, max_bytes)).await;
-        created.map(drop).map_err(LogError::unavailable)
+    /// [`StreamError`].
+    pub async fn create(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<(), StreamError> {
+        self.make(connection, replicas, max_bytes).await.map(drop)
     }
 
     /// Deletes the stream.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`].
-    pub async fn delete(&self, connection: &Connection) -> Result<(), LogError> {
-        connection.context.delete_stream(&self.stream).await.map(drop).map_err(LogError::unavailable)
+    /// [`StreamError::Unavailable`].
+    pub async fn delete(&self, connection: &Connection) -> Result<(), StreamError> {
+        let deleted = connection.context.delete_stream(&self.stream).await;
+        deleted.map(drop).map_err(|error| StreamError::Unavailable {
+            doing: "delete",
+            stream: self.stream.clone(),
+            error: error.to_string(),
+        })
     }
 
     fn config(&self, replicas: usize, max_bytes: i64) -> Config {

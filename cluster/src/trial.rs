@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::connection::Connection;
 use crate::lease::{Candidate, Holder, Lease, LeaseError, Leases, Timing};
 use crate::log::{Content, Entry, LogEnd, LogError, LogReader, LogWriter, Message};
-use crate::stream::StreamName;
+use crate::stream::{StreamError, StreamName};
 
 /// How long the brokers may take for all of it.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -35,8 +35,8 @@ pub struct Trial {
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     /// The stream can't be created.
-    #[error("a stream can't be created: {0}")]
-    Stream(#[source] LogError),
+    #[error(transparent)]
+    Stream(#[from] StreamError),
     /// The brokers took too long.
     #[error("the brokers took more than {} s", TIMEOUT.as_secs())]
     Slow,
@@ -66,7 +66,7 @@ pub enum TrialError {
 pub(crate) async fn run(connection: &Connection, replicas: usize, messages: u64) -> Result<Trial, TrialError> {
     let nonce = fastrand::u64(..);
     let name = StreamName { stream: format!("HC_CHECK_{nonce:016x}"), subject: format!("hc_check.{nonce:016x}") };
-    name.create(connection, replicas, MAX_BYTES).await.map_err(TrialError::Stream)?;
+    name.create(connection, replicas, MAX_BYTES).await?;
     let result = with_leases(connection, &name, replicas, messages).await;
     if let Err(error) = name.delete(connection).await {
         tracing::warn!(stream = name.stream, %error, "the stream of the trial can't be deleted");

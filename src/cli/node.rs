@@ -9,8 +9,9 @@ use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming, boot_id, n
 use headcount_cluster::{ClusterRecord, Connection};
 use tokio::runtime::Runtime;
 
-use super::cluster::{cluster_runtime, credentials};
+use super::cluster::credentials;
 use super::failure::Failure;
+use super::runtime::threaded_runtime;
 use crate::config::Settings;
 
 /// How long the brokers may take to say that the cluster is there.
@@ -38,7 +39,7 @@ impl Joining {
         if settings.cluster.is_empty() {
             return Ok(None);
         }
-        let runtime = cluster_runtime()?;
+        let runtime = threaded_runtime()?;
         let (brokers, credentials) = (settings.cluster.clone(), credentials(settings));
         let asked = runtime.spawn(async move {
             let connection = Connection::open(&brokers, &credentials).await.map_err(Failure::from)?;

@@ -12,6 +12,12 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     runtime.map_err(|error| Failure::new("could not start", error))
 }
 
+/// Creates a runtime with threads of its own, whose tasks go on while the calling thread blocks.
+pub(crate) fn threaded_runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(|error| Failure::new("could not start", error))
+}
+
 /// Returns a future that ends on SIGTERM or SIGINT (control-C). The signals are caught from now on.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     let mut terminate = signal(SignalKind::terminate())?;

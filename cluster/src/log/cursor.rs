@@ -1,5 +1,6 @@
 //! A place in the log of a partition, from which messages are fetched.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
@@ -29,11 +30,46 @@ pub(crate) struct LogCursor {
     consumer: Option<Consumer<pull::Config>>,
 }
 
-impl LogCursor {
-    pub(super) fn new(reader: LogReader, end: LogEnd, last: u64) -> Self {
-        Self { reader, end, last, consumer: None }
+impl LogReader {
+    /// Passes each message after `end` to `visit`, with the end that it is, up to the one that was the last at the call, or until `visit` breaks. Returns the new end;
+    /// an answer about the last message may be out of date, so that more may follow.
+    ///
+    /// # Errors
+    /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`]: messages before the failure have been visited.
+    pub async fn read(
+        &self,
+        end: LogEnd,
+        visit: &mut impl FnMut(LogEnd, Message) -> ControlFlow<()>,
+    ) -> Result<LogEnd, LogError> {
+        let (mut end, mut cursor) = (end, self.cursor(end).await?);
+        loop {
+            let messages = cursor.next().await?;
+            if messages.is_empty() {
+                return Ok(end);
+            }
+            for (at, message) in messages {
+                end = at;
+                if visit(at, message).is_break() {
+                    return Ok(end);
+                }
+            }
+        }
     }
 
+    /// Returns a cursor that reads the messages after `end`, up to the one that is the last now.
+    ///
+    /// # Errors
+    /// [`LogError::Missing`] and [`LogError::Unavailable`].
+    pub(crate) async fn cursor(&self, end: LogEnd) -> Result<LogCursor, LogError> {
+        let (first, last) = self.ask_bounds().await?;
+        if first > end.sequence + 1 {
+            return Err(self.missing(end.sequence + 1));
+        }
+        Ok(LogCursor { reader: self.clone(), end, last, consumer: None })
+    }
+}
+
+impl LogCursor {
     /// Returns some of the next messages, each with the end of the log at it. Returns none once the last message was returned.
     ///
     /// # Errors

@@ -1,14 +1,12 @@
 //! Reading the log of a partition.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 
-use super::cursor::LogCursor;
 use super::message::{Claims, MessageError};
-use super::{LogEnd, LogError, Message};
+use super::{LogEnd, LogError};
 use crate::connection::Connection;
 
 /// Reads a partition's log. Clones share what they have learned of the bounds, and what their writer has recorded.
@@ -49,43 +47,6 @@ impl LogReader {
         }
         let Claims { epoch, chain, .. } = self.claims(last).await?;
         Ok(LogEnd { sequence: last, chain, epoch })
-    }
-
-    /// Passes each message after `end` to `visit`, with the end that it is, up to the one that was the last at the call, or until `visit` breaks. Returns the new end;
-    /// an answer about the last message may be out of date, so that more may follow.
-    ///
-    /// # Errors
-    /// [`LogError::Broken`], [`LogError::Missing`] and [`LogError::Unavailable`]: messages before the failure have been visited.
-    pub async fn read(
-        &self,
-        end: LogEnd,
-        visit: &mut impl FnMut(LogEnd, Message) -> ControlFlow<()>,
-    ) -> Result<LogEnd, LogError> {
-        let (mut end, mut cursor) = (end, self.cursor(end).await?);
-        loop {
-            let messages = cursor.next().await?;
-            if messages.is_empty() {
-                return Ok(end);
-            }
-            for (at, message) in messages {
-                end = at;
-                if visit(at, message).is_break() {
-                    return Ok(end);
-                }
-            }
-        }
-    }
-
-    /// Returns a cursor that reads the messages after `end`, up to the one that is the last now.
-    ///
-    /// # Errors
-    /// [`LogError::Missing`] and [`LogError::Unavailable`].
-    pub(crate) async fn cursor(&self, end: LogEnd) -> Result<LogCursor, LogError> {
-        let (first, last) = self.ask_bounds().await?;
-        if first > end.sequence + 1 {
-            return Err(self.missing(end.sequence + 1));
-        }
-        Ok(LogCursor::new(self.clone(), end, last))
     }
 
     /// Returns what the message with this sequence says of itself. It is not compared with the messages before.

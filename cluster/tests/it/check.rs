@@ -1,12 +1,18 @@
 //! What `check` finds.
 
 use headcount_cluster::Credentials;
-use headcount_cluster::check::{Options, Problem, Report, check};
+use headcount_cluster::check::{CheckOptions, Problem, Report, check};
 
 use crate::brokers::{Brokers, free_ports, no_file};
 
-fn options(brokers: &Brokers, replicas: usize) -> Options {
-    Options { brokers: brokers.addresses(), monitors: brokers.monitors(), credentials: Credentials::None, replicas, messages: 20 }
+fn options(brokers: &Brokers, replicas: usize) -> CheckOptions {
+    CheckOptions {
+        brokers: brokers.addresses(),
+        monitors: brokers.monitors(),
+        credentials: Credentials::None,
+        replicas,
+        messages: 20,
+    }
 }
 
 fn texts(report: &Report) -> Vec<String> {

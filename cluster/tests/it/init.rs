@@ -5,10 +5,10 @@ use std::path::Path;
 use headcount_actors::domain::time::Instant;
 use headcount_actors::registry::{Registry, RegistryError};
 use headcount_cluster::control::{OpenRegistryError, open_registry};
-use headcount_cluster::init::{InitError, Options, init};
+use headcount_cluster::init::{InitError, InitOptions, init};
 use headcount_cluster::lease::{Holder, Leases, Timing};
 use headcount_cluster::status::{Status, StatusError, status};
-use headcount_cluster::{ClusterRecord, Credentials, MakeStreamError, RecordError, StreamName};
+use headcount_cluster::{ClusterRecord, Credentials, RecordError, StreamError, StreamName};
 use headcount_storage::format::{Format, FormatError, Incarnation};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
@@ -17,8 +17,8 @@ use crate::brokers::Brokers;
 
 const NOW: Instant = Instant(1_700_000_000_000);
 
-fn options(brokers: &Brokers, replicas: usize, dir: &Path) -> Options {
-    Options {
+fn options(brokers: &Brokers, replicas: usize, dir: &Path) -> InitOptions {
+    InitOptions {
         brokers: brokers.addresses(),
         credentials: Credentials::None,
         replicas,
@@ -40,7 +40,7 @@ fn interrupted(_: &Registry) -> Result<(), InitError> {
     Err(InitError::Left("interrupted".into()))
 }
 
-fn make(options: &Options, first: impl FnOnce(&Registry) -> Result<(), InitError>) -> Result<ClusterRecord, InitError> {
+fn make(options: &InitOptions, first: impl FnOnce(&Registry) -> Result<(), InitError>) -> Result<ClusterRecord, InitError> {
     block_in_place(|| init(&Handle::current(), options, first)).map(|(record, ())| record)
 }
 
@@ -86,8 +86,8 @@ async fn a_cluster_is_made_after_attempts_that_were_interrupted() {
     assert!(matches!(state(&brokers).await, Err(StatusError::NoCluster)));
     make(&options(dir.path()), |registry| first(registry).and_then(|()| interrupted(registry))).unwrap_err();
     let incarnation = Format::open(dir.path()).unwrap().incarnation;
-    let changed = Options { max_bytes: 9 << 20, ..options(dir.path()) };
-    assert!(matches!(make(&changed, first), Err(InitError::Stream(MakeStreamError::Differs(_)))));
+    let changed = InitOptions { max_bytes: 9 << 20, ..options(dir.path()) };
+    assert!(matches!(make(&changed, first), Err(InitError::Stream(StreamError::Differs(_)))));
     let record = make(&options(dir.path()), |registry| {
         assert!(!registry.is_empty());
         first(registry)
@@ -158,9 +158,9 @@ async fn what_is_in_use_is_left_alone() {
 async fn streams_that_do_not_fit_are_refused() {
     let Some(brokers) = Brokers::start(1).await else { return };
     let dir = tempfile::tempdir().unwrap();
-    let large = Options { max_bytes: 1 << 30, ..options(&brokers, 1, dir.path()) };
+    let large = InitOptions { max_bytes: 1 << 30, ..options(&brokers, 1, dir.path()) };
     let refused = make(&large, first).unwrap_err();
-    assert!(matches!(&refused, InitError::Stream(MakeStreamError::NoRoom { .. })), "{refused}");
+    assert!(matches!(&refused, InitError::Stream(StreamError::NoRoom { .. })), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

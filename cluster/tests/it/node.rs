@@ -8,7 +8,7 @@ use headcount_actors::domain::time::{Day, Instant as Moment, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::registry::{NewProject, Registry, RegistryError};
 use headcount_actors::{Engine, EngineConfig, Owner, PARTITIONS, partition_of};
-use headcount_cluster::init::{InitError, Options, init};
+use headcount_cluster::init::{InitError, InitOptions, init};
 use headcount_cluster::lease::{Holder, Timing};
 use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
 use headcount_cluster::{ClusterRecord, Credentials};
@@ -54,7 +54,7 @@ impl Cluster {
         let runtime = runtime();
         let brokers = runtime.block_on(Brokers::start(1))?;
         let origin = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = InitOptions {
             brokers: brokers.addresses(),
             credentials: Credentials::None,
             replicas: 1,

@@ -8,12 +8,13 @@ use headcount_actors::registry::{Actor, ActorKind, Author, Registry};
 use headcount_cluster::ClusterRecord;
 use serde::Serialize;
 
-use super::{cluster_runtime, credentials};
+use super::credentials;
 use crate::cli::credentials::{CREDENTIALS_FILE, InitialCredentials};
 use crate::cli::failure::Failure;
 use crate::cli::flags::stream_bytes;
 use crate::cli::init::{FirstArgs, describe};
 use crate::cli::output::print;
+use crate::cli::runtime::threaded_runtime;
 use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
@@ -45,14 +46,14 @@ struct Made {
 /// Runs the command. It can be run again with the same data directory until it has succeeded once.
 pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode, Failure> {
     let dir = &settings.data_dir;
-    let options = headcount_cluster::init::Options {
+    let options = headcount_cluster::init::InitOptions {
         brokers: args.brokers,
         credentials: credentials(settings),
         replicas: args.replicas.into(),
         max_bytes: args.max_bytes,
         data_dir: dir.clone(),
     };
-    let runtime = cluster_runtime()?;
+    let runtime = threaded_runtime()?;
     let create = |registry: &Registry| create_first(registry, &args.first, dir);
     let (cluster, credentials) = headcount_cluster::init::init(runtime.handle(), &options, create)?;
     let made = Made { credentials, cluster };

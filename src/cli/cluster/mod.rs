@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use headcount_cluster::Credentials;
-use headcount_cluster::bench::{self, Measured};
-use headcount_cluster::check::{Broker, Options, Report, Trial, check};
-use tokio::runtime::{Builder, Runtime};
+use headcount_cluster::bench::{self, BenchOptions, Measured};
+use headcount_cluster::check::{Broker, CheckOptions, Report, Trial, check};
 
 use super::failure::Failure;
 use super::flags::duration;
 use super::output;
-use super::runtime::runtime;
+use super::runtime::{runtime, threaded_runtime};
 use crate::config::Settings;
 
 /// The flags of `cluster`.
@@ -99,14 +98,8 @@ pub(crate) fn credentials(settings: &Settings) -> Credentials {
     settings.nats_creds.clone().map_or(Credentials::None, Credentials::File)
 }
 
-/// Creates a runtime with threads of its own, whose tasks go on while a command waits.
-pub(crate) fn cluster_runtime() -> Result<Runtime, Failure> {
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.map_err(|error| Failure::new("could not start", error))
-}
-
 fn run_bench(settings: &Settings, args: BenchArgs) -> Result<ExitCode, Failure> {
-    let options = bench::Options {
+    let options = BenchOptions {
         brokers: args.brokers,
         credentials: credentials(settings),
         replicas: args.replicas.into(),
@@ -116,7 +109,7 @@ fn run_bench(settings: &Settings, args: BenchArgs) -> Result<ExitCode, Failure> 
         event_bytes: args.event_bytes.into(),
         duration: args.duration,
     };
-    let runtime = cluster_runtime()?;
+    let runtime = threaded_runtime()?;
     let measured = bench::measure(runtime.handle(), &options)?;
     output::print(args.json, &measured, || {
         let Measured { events, seconds, events_per_second, p50_ms, p99_ms, read_seconds } = measured;
@@ -130,7 +123,7 @@ fn run_bench(settings: &Settings, args: BenchArgs) -> Result<ExitCode, Failure> 
 
 /// Runs the command. The exit code is 1 if there are problems.
 fn run_check(settings: &Settings, args: CheckArgs) -> Result<ExitCode, Failure> {
-    let options = Options {
+    let options = CheckOptions {
         brokers: args.brokers,
         monitors: args.monitors,
         credentials: credentials(settings),

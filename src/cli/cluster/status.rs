@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use headcount_cluster::ClusterRecord;
 use headcount_cluster::status::{Status, status};
 
-use super::{cluster_runtime, credentials};
+use super::credentials;
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
+use crate::cli::runtime::threaded_runtime;
 use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
@@ -23,7 +24,7 @@ pub(super) struct StatusArgs {
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitCode, Failure> {
-    let found = cluster_runtime()?.block_on(status(&args.brokers, &credentials(settings)))?;
+    let found = threaded_runtime()?.block_on(status(&args.brokers, &credentials(settings)))?;
     print(args.json, &found, || text(&found))?;
     Ok(ExitCode::SUCCESS)
 }
