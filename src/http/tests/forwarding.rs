@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use ureq::http::{HeaderMap, Request};
 
 use super::nodes::{Nodes, bytes, get, refusal, send, text};
+use crate::server::HttpConfig;
 
 const JSON: &str = "application/json";
 const ORIGIN: &str = "https://shop.example";
@@ -28,7 +29,8 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Vec<&'h str> {
 
 #[actix_web::test]
 async fn every_way_to_send_events_reaches_the_owner() {
-    let nodes = Nodes::start().await;
+    let further = |config: &mut HttpConfig| config.extra_paths.collect = Some("/stats/e".to_owned());
+    let nodes = Nodes::start_with(further, further).await;
     let (url, key) = (&nodes.first.url, nodes.there.public_key.as_str());
     let basic = format!("Basic {}", STANDARD.encode(format!("{key}:")));
     let batch = json!({"events": [{"name": "e"}, {"name": "e"}]}).to_string();
@@ -38,6 +40,8 @@ async fn every_way_to_send_events_reaches_the_owner() {
     let sent = [
         (by_key(format!("{url}/i"), key, event("e")), 202, 1),
         (by_key(format!("{url}/track"), key, event("e")), 202, 1),
+        (by_key(format!("{url}/stats/e"), key, event("e")), 202, 1),
+        (get(&format!("{url}/stats/e?pk={key}&d={pixel}")), 200, 1),
         (by_key(format!("{url}/i/batch"), key, batch.clone()), 202, 2),
         (Request::post(format!("{url}/i?pk={key}")).header("content-type", "text/plain").body(event("e")).unwrap(), 202, 1),
         (get(&format!("{url}/i?pk={key}&d={pixel}")), 200, 1),
@@ -162,7 +166,7 @@ async fn refusals_are_those_of_the_owner_and_strangers_learn_nothing() {
 
 #[actix_web::test]
 async fn pages_may_read_what_the_owner_lets_them() {
-    let allow = |config: &mut crate::server::HttpConfig| config.query_origins = vec![ORIGIN.to_owned()];
+    let allow = |config: &mut HttpConfig| config.query_origins = vec![ORIGIN.to_owned()];
     let nodes = Nodes::start_with(allow, allow).await;
     let asked = nodes.about_there("GET", "/revenue/metrics").header("origin", ORIGIN).body(String::new()).unwrap();
     let (head, _) = text(asked).await;
@@ -224,7 +228,7 @@ async fn an_export_is_passed_on_whole() {
 
 #[actix_web::test]
 async fn the_owner_knows_the_client_as_the_first_node_does() {
-    let proxied = |config: &mut crate::server::HttpConfig| {
+    let proxied = |config: &mut HttpConfig| {
         config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
         config.geo_header = Some(actix_web::http::header::HeaderName::from_static("x-country"));
     };

@@ -283,3 +283,25 @@ async fn a_body_that_breaks_off_is_not_recorded() {
     assert_eq!(text(get(&format!("{}/healthz", nodes.first.url))).await.0.status(), 200);
     assert_eq!(text(nodes.event()).await.0.status(), 202);
 }
+
+#[actix_web::test]
+async fn a_body_that_is_refused_early_is_no_lost_request() {
+    let nodes = Nodes::start().await;
+    for _ in 0..5 {
+        let (address, key) = (nodes.first.url.strip_prefix("http://").unwrap().to_owned(), nodes.there.public_key.clone());
+        let answer = actix_web::rt::task::spawn_blocking(move || {
+            let mut stream = TcpStream::connect(&address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let length = 5 << 20;
+            let head = format!("POST /i/batch HTTP/1.1\r\nhost: a\r\nx-service-pk: {key}\r\ncontent-length: {length}\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            // The answer may come before the end of the body.
+            let _ = stream.write_all(&vec![b' '; length]);
+            let mut answer = [0; 512];
+            let count = stream.read(&mut answer).unwrap();
+            String::from_utf8_lossy(&answer[..count]).into_owned()
+        });
+        let answer = answer.await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    }
+}
