@@ -85,7 +85,7 @@ def try_nodes(tree, name=""):
     """Compares the answers of two nodes with those of one, and lists of the bytes between them with what they have to be."""
     passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "nodes")
     if passed and name:
-        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "nodes::", "active_identities")
+        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "nodes::", "active_identities")
     return passed, output
 
 

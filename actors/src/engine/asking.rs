@@ -17,11 +17,14 @@ use crate::owners::Owner;
 /// How long a node may take to answer what it need not scan events for.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// The places of projects in a list, by the address of the node that owns them.
+pub(super) type ByNode = BTreeMap<Arc<str>, Vec<usize>>;
+
 /// Where some projects are, by their places in a list.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) here: Vec<usize>,
-    pub(super) there: BTreeMap<Arc<str>, Vec<usize>>,
+    pub(super) there: ByNode,
     /// Whether any of them is on no node that is known.
     has_lost: bool,
 }
@@ -113,7 +116,7 @@ impl Engine {
         (tag, question): (u16, Q),
         organization: OrganizationId,
         projects: &[ProjectId],
-        there: &BTreeMap<Arc<str>, Vec<usize>>,
+        there: &ByNode,
     ) -> Result<Placed<P>, AskError>
     where
         Q: Serialize + Send + Sync + 'static,

@@ -237,8 +237,7 @@ impl Engine {
             removal: removal(&config, &admission.gate, (store, &writer, &log), &backups, (&shared.erasures, &views, &shards)),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
-        let archiving = (Arc::clone(&archiver), archiver_thread);
-        let threads = Threads::new(actors, (writer, writer_thread), verifier, archiving, lock);
+        let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiver_thread), lock);
         let inner = Inner {
             admission,
             shards,

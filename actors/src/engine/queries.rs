@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
-use std::sync::Arc;
 
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -10,6 +9,7 @@ use headcount_domain::queries::{Projects, Query, Travels};
 use headcount_domain::versions::Depends;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::asking::ByNode;
 use super::handle::Engine;
 use super::shard_client::{AskError, Pending};
 
@@ -22,7 +22,7 @@ pub struct OrganizationProjects<'e> {
     /// Groups of projects that one message asks, by index.
     together: Vec<Vec<usize>>,
     /// Those that are not all here, if any.
-    elsewhere: Option<Result<BTreeMap<Arc<str>, Vec<usize>>, AskError>>,
+    elsewhere: Option<Result<ByNode, AskError>>,
 }
 
 /// Maximum number of projects that one message asks, so that a shard can do other work in between.

@@ -1,6 +1,6 @@
 //! Questions about an organization whose projects are on two nodes: each answers as one node that has all of them.
 //!
-//! `HEADCOUNT_TRIALS` says how many histories.
+//! `HEADCOUNT_NODE_TRIALS` says how many histories.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -148,7 +148,7 @@ async fn trial(seed: u64) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_answer_as_one() {
-    let trials = std::env::var("HEADCOUNT_TRIALS").ok().and_then(|number| number.parse().ok()).unwrap_or(TRIALS);
+    let trials = std::env::var("HEADCOUNT_NODE_TRIALS").ok().and_then(|number| number.parse().ok()).unwrap_or(TRIALS);
     let mut compared = 0;
     for seed in 23_000..23_000 + trials {
         compared += trial(seed).await;

@@ -18,7 +18,7 @@ use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, PublicCompany,
 use headcount_domain::limits::Limits;
 use headcount_domain::project::Project;
 use headcount_domain::project::RecordVisitor;
-use headcount_domain::queries::{Projects, Query, Reader, Travels, company_top_users, top_companies, top_groups};
+use headcount_domain::queries::{Projects, Reader, Travels, company_top_users, top_companies, top_groups};
 use headcount_domain::records::Record;
 use headcount_domain::records::{NoSource, Source};
 use headcount_domain::time::{Day, Window};
