@@ -48,7 +48,7 @@ pub(crate) struct Wire {
 impl AskNode for Wire {
     fn ask(&self, mut call: NodeCall) -> NodeAnswer {
         let node = self.nodes.lock().unwrap()[&*call.address].clone();
-        assert_eq!(call.token, node.node_token());
+        assert_eq!(call.token, node.node_token().expose());
         self.requests.lock().unwrap().push(call.request.clone());
         let trouble = *self.trouble.lock().unwrap();
         let is_too_large = self.too_large.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
