@@ -25,7 +25,7 @@ use crate::stream::{StreamError, StreamName};
 /// How many streams are created at once.
 const AT_ONCE: usize = 8;
 /// What an attempt leaves in a data directory, and in its `control`. What else is there belongs to an installation.
-const LEFT: [&str; 5] = ["LOCK", "FORMAT", "keys", "control", "credentials.json"];
+const LEFT: [&str; 6] = ["LOCK", "FORMAT", "keys", "node", "control", "credentials.json"];
 const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
 
 /// What to make.

@@ -16,6 +16,7 @@ pub mod status;
 
 mod broker;
 mod connection;
+mod identity;
 mod monitor;
 mod record;
 mod stream;
@@ -23,6 +24,7 @@ mod trial;
 mod version;
 
 pub use connection::{ConnectError, Connection, Credentials};
+pub use identity::{boot_id, node_id};
 pub use record::{ClusterRecord, RecordError};
 pub use stream::{StreamError, StreamName};
 pub use version::VersionError;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use headcount_actors::{Engine, Membership};
 use headcount_cluster::lease::Holder;
-use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming, boot_id, node_id};
-use headcount_cluster::{ClusterRecord, Connection};
+use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
+use headcount_cluster::{ClusterRecord, Connection, boot_id, node_id};
 use tokio::runtime::Runtime;
 
 use super::cluster::credentials;

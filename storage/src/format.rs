@@ -22,6 +22,8 @@ use crate::random::fill_random;
 /// The layout that this program writes.
 pub const LAYOUT_VERSION: u32 = 1;
 
+/// The file with the id of a node, in the data directory of one.
+pub const NODE_NAME: &str = "node";
 pub(crate) const FILE_NAME: &str = "FORMAT";
 /// Says in a directory without [`FILE_NAME`] that a restore into it was not finished.
 pub(crate) const RESTORING_NAME: &str = "RESTORING";
@@ -80,6 +82,12 @@ impl fmt::Debug for Incarnation {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FormatError {
+    /// It is that of a node of a cluster.
+    #[error("{} is the data directory of a node: its events are on the brokers of its cluster; run `headcount serve` with the setting `cluster`", dir.display())]
+    OfNode {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// A newer version of the program wrote it.
     #[error("{} has layout {found}, written by a newer version; this one understands up to {LAYOUT_VERSION}", path.display())]
     Newer {
@@ -164,7 +172,7 @@ impl Format {
         if !Self::is_in(dir) {
             Self::create(dir, &["keys"], || Ok(incarnation))?;
         }
-        let format = Self::open(dir)?;
+        let format = Self::read(dir)?;
         if format.incarnation == incarnation {
             return Ok(format);
         }
@@ -182,6 +190,13 @@ impl Format {
     /// # Errors
     /// Any [`FormatError`].
     pub fn open_for_reindex(dir: &Path) -> Result<Self, FormatError> {
+        if dir.join(NODE_NAME).exists() {
+            return Err(FormatError::OfNode { dir: dir.to_owned() });
+        }
+        Self::read(dir)
+    }
+
+    fn read(dir: &Path) -> Result<Self, FormatError> {
         let path = dir.join(FILE_NAME);
         let failed = |source| FormatError::Io { path: path.clone(), source };
         create_private_dir(dir).map_err(failed)?;
@@ -311,6 +326,11 @@ mod tests {
             "{refused}"
         );
         assert_eq!(Format::open(dir.path()).unwrap().incarnation, own);
+        // Nothing but a node opens the directory of one.
+        fs::write(dir.path().join(NODE_NAME), "").unwrap();
+        assert!(matches!(Format::open(dir.path()), Err(FormatError::OfNode { .. })));
+        assert!(matches!(Format::open_for_reindex(dir.path()), Err(FormatError::OfNode { .. })));
+        assert_eq!(Format::open_as(dir.path(), own).unwrap().incarnation, own);
     }
 
     #[test]

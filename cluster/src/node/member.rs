@@ -37,7 +37,9 @@ impl MemberLog {
             open_registry(&with, &connection, &record, dir).map_err(|error| match error {
                 OpenRegistryError::Registry(error) => error.into(),
                 OpenRegistryError::Secrets(error) => error.into(),
-                error @ (OpenRegistryError::Format(_) | OpenRegistryError::HashKey(_)) => OpenError::Directory(error.to_string()),
+                error @ (OpenRegistryError::Format(_) | OpenRegistryError::HashKey(_) | OpenRegistryError::Identity(_)) => {
+                    OpenError::Directory(error.to_string())
+                }
             })
         });
         let (runtime, commit) = (runtime.clone(), Arc::clone(&self.commit));

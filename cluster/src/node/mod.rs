@@ -1,7 +1,6 @@
 //! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
 
 mod changes;
-mod identity;
 mod member;
 mod nodes;
 mod partition;
@@ -21,7 +20,6 @@ use crate::lease::{Holder, LeaseError, Leases, Timing};
 use crate::log::{LogError, StreamCommit, StreamLog};
 use crate::record::BUCKET;
 use changes::{Follower, Settling};
-pub use identity::{boot_id, node_id};
 pub use member::MemberLog;
 use nodes::{Announcement, Announcements, LiveNodes};
 use partition::PartitionTask;

@@ -52,7 +52,7 @@ impl PartitionTask {
                     End::Failed => PAUSE_AFTER_FAILURE,
                     End::Released | End::Moved { .. } | End::Lost => Duration::ZERO,
                 },
-                Ok(None) => self.shared.timing.renewed_every,
+                Ok(None) => self.shared.timing.renewed_every / 2,
                 Err(error) => {
                     tracing::debug!(partition = self.partition, %error, "the lease can't be read");
                     self.shared.timing.renewed_every

@@ -4,16 +4,14 @@ use std::io;
 use std::path::Path;
 
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
-
-/// The file with the id, in the data directory.
-const FILE_NAME: &str = "node";
+use headcount_storage::format::NODE_NAME;
 
 /// Returns the id of the node that has a data directory, which this process has locked. A new one gets an id.
 ///
 /// # Errors
 /// The operating system refuses, or the file does not have an id.
 pub fn node_id(data_dir: &Path) -> io::Result<String> {
-    let path = data_dir.join(FILE_NAME);
+    let path = data_dir.join(NODE_NAME);
     if let Some(bytes) = files::read_if_there(&path)? {
         let id = String::from_utf8_lossy(&bytes).trim().to_owned();
         let is_id = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -46,7 +44,7 @@ mod tests {
         let id = node_id(dir.path()).unwrap();
         assert_eq!(node_id(dir.path()).unwrap(), id);
         assert_ne!(node_id(other.path()).unwrap(), id);
-        std::fs::write(dir.path().join(FILE_NAME), "node").unwrap();
+        std::fs::write(dir.path().join(NODE_NAME), "node").unwrap();
         assert!(node_id(dir.path()).is_err());
         assert!(!boot_id().unwrap().is_empty());
     }
