@@ -21,6 +21,7 @@ use headcount_actors::EngineConfig;
 use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 use headcount_actors::profiles::ResearchSettings;
 use headcount_actors::webhooks::WebhookSettings;
+use headcount_cluster::Credentials;
 use headcount_outbound::AllowList;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
@@ -253,7 +254,7 @@ impl Settings {
             trusted_proxies: read.value("trusted_proxies", |text| {
                 networks(text).ok_or("must be addresses or networks separated by commas, such as 10.0.0.0/8")
             })?,
-            geo_db: read.value("geo_db", |text| Ok::<_, &str>(Some(text).filter(|text| !text.is_empty()).map(PathBuf::from)))?,
+            geo_db: read.file("geo_db")?,
             geo_header: read
                 .value("geo_header", |text| header(text).ok_or("must be the name of a header, such as CF-IPCountry"))?,
             outbound_allow: read.value("outbound_allow", str::parse)?,
@@ -292,8 +293,7 @@ impl Settings {
             cluster: read.value("cluster", |text| {
                 brokers(text).ok_or("must be addresses separated by commas, such as nats://10.0.0.1:4222")
             })?,
-            nats_creds: read
-                .value("nats_creds", |text| Ok::<_, &str>(Some(text).filter(|text| !text.is_empty()).map(PathBuf::from)))?,
+            nats_creds: read.file("nats_creds")?,
             node_url: read.value("node_url", |text| public_url(text).ok_or("must be like http://10.0.1.1:8080"))?,
             log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
             log_format: read.value("log_format", |text| match text {
@@ -360,6 +360,12 @@ impl Settings {
         config
     }
 
+    /// What the brokers are shown.
+    #[must_use]
+    pub fn broker_credentials(&self) -> Credentials {
+        self.nats_creds.clone().map_or(Credentials::None, Credentials::File)
+    }
+
     /// How the HTTP server is started with these settings.
     #[must_use]
     pub fn http(&self) -> HttpConfig {
@@ -383,6 +389,11 @@ impl Reader<'_> {
     fn extra_paths(&self) -> Result<ExtraPaths, ConfigError> {
         let named = |name| self.value(name, |text| path(text).ok_or("must be a path, such as /app.js"));
         Ok(ExtraPaths { script: named("script_path")?, collect: named("collect_path")? })
+    }
+
+    /// Returns the path of a file; `None` if there is none.
+    fn file(&self, name: &'static str) -> Result<Option<PathBuf>, ConfigError> {
+        self.value(name, |text| Ok::<_, &str>(Some(text).filter(|text| !text.is_empty()).map(PathBuf::from)))
     }
 
     fn value<T, E: ToString>(&self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T, ConfigError> {

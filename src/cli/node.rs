@@ -9,7 +9,6 @@ use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
 use headcount_cluster::{ClusterRecord, Connection, boot_id, node_id};
 use tokio::runtime::Runtime;
 
-use super::cluster::credentials;
 use super::failure::Failure;
 use super::runtime::threaded_runtime;
 use crate::config::Settings;
@@ -40,7 +39,7 @@ impl Joining {
             return Ok(None);
         }
         let runtime = threaded_runtime()?;
-        let (brokers, credentials) = (settings.cluster.clone(), credentials(settings));
+        let (brokers, credentials) = (settings.cluster.clone(), settings.broker_credentials());
         let asked = runtime.spawn(async move {
             let connection = Connection::open(&brokers, &credentials).await.map_err(Failure::from)?;
             let record = ClusterRecord::read(&connection).await.map_err(Failure::from)?;

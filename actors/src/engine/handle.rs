@@ -212,11 +212,8 @@ impl Engine {
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let map = ShardMap::new(shards.len());
         let (actors, addresses) = start_system(shards)?;
-        let (log_reader, trimmer, last) = match &log {
-            EventLog::Local(log) => (Some(log.reader()), Some(log.trimmer()), log.last_position()),
-            EventLog::Shared(_) => (None, None, 0),
-        };
-        let delivered = Arc::new(AtomicU64::new(last));
+        let (log_reader, trimmer) = log.local_parts().unzip();
+        let delivered = Arc::new(AtomicU64::new(log.last_position()));
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let tracker = start_tracker(&actors.system, Gathering::new(Arc::clone(&log), Arc::clone(&shared.health)))?;

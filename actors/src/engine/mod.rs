@@ -17,6 +17,7 @@ mod exporting;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
 mod handle;
+mod handover;
 mod idle_views;
 mod intake;
 mod live;
@@ -50,8 +51,9 @@ pub use config::{EngineConfig, OpenError};
 pub use erasing::{ErasureError, ErasureState, ErasureSubject};
 pub use exporting::{Download, DownloadError};
 pub use handle::Engine;
+pub use handover::Adoption;
 pub use intake::ProjectIntake;
-pub use membership::{Adoption, LogSink, Membership, OpenRegistry, StartCommit};
+pub use membership::{LogSink, Membership, OpenRegistry, StartCommit};
 pub use queries::OrganizationProjects;
 pub use reindexing::{ReindexError, Reindexed, reindex};
 pub use scan::{EventsPage, ExplainError, ExportSink, PageOrder, PageQuestion, PagedEvent, ViewFigures};

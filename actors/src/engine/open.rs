@@ -8,7 +8,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::Log;
+use headcount_storage::log::{Log, LogReader, LogTrimmer};
 use headcount_storage::starts::Starts;
 use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
@@ -73,7 +73,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         erasures: &erasures,
         quotas: &quotas,
     };
-    let (store, format) = derived.open(format, log.is_empty())?;
+    let (store, format) = derived.open(format, log.last_position() == 0)?;
     let (state, format) = match opening.state(store, format) {
         Ok(state) => (state, format),
         Err(Fault { kind: FaultKind::DamagedStore | FaultKind::DamagedIndex, message }) => {
@@ -183,11 +183,19 @@ pub(crate) enum EventLog {
 }
 
 impl EventLog {
-    /// Whether it is known to have no events.
-    fn is_empty(&self) -> bool {
+    /// The position of the last event on this machine's disk; 0 if there is none.
+    pub(super) fn last_position(&self) -> Position {
         match self {
-            Self::Local(log) => log.last_position() == 0,
-            Self::Shared(_) => true,
+            Self::Local(log) => log.last_position(),
+            Self::Shared(_) => 0,
+        }
+    }
+
+    /// What reads and trims the log on this machine's disk.
+    pub(super) fn local_parts(&self) -> Option<(LogReader, LogTrimmer)> {
+        match self {
+            Self::Local(log) => Some((log.reader(), log.trimmer())),
+            Self::Shared(_) => None,
         }
     }
 }

@@ -119,15 +119,15 @@ pub struct Registry {
     cache: Cache,
     codes: parking_lot::Mutex<SignInCodes>,
     /// Waits until others have applied a change.
-    settle: OnceLock<Settle>,
+    propagation: OnceLock<Propagation>,
 }
 
 /// Waits until all others that answer requests have applied what was recorded.
-struct Settle(Box<dyn Fn() + Send + Sync>);
+struct Propagation(Box<dyn Fn() + Send + Sync>);
 
-impl std::fmt::Debug for Settle {
+impl std::fmt::Debug for Propagation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settle").finish_non_exhaustive()
+        f.debug_struct("Propagation").finish_non_exhaustive()
     }
 }
 
@@ -157,7 +157,7 @@ impl Registry {
     fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
         let cache = Cache::of(&state);
         let (journal, state) = (Mutex::new(journal), RwLock::new(state));
-        Ok(Registry { journal, state, cache, codes: parking_lot::Mutex::default(), settle: OnceLock::new() })
+        Ok(Registry { journal, state, cache, codes: parking_lot::Mutex::default(), propagation: OnceLock::new() })
     }
 
     /// Whether there is no organization yet.
@@ -265,15 +265,15 @@ impl Registry {
         let has_committed = change.has_committed;
         drop(change);
         // A revoked token must be refused everywhere once its revocation is answered.
-        if let Some(Settle(settle)) = self.settle.get().filter(|_| has_committed) {
-            settle();
+        if let Some(Propagation(propagate)) = self.propagation.get().filter(|_| has_committed) {
+            propagate();
         }
         outcome
     }
 
-    /// Has each change wait, once it is recorded, until `settle` returns, which waits until all others that answer requests have applied it. The first call counts.
-    pub fn settle_with(&self, settle: impl Fn() + Send + Sync + 'static) {
-        let _is_first = self.settle.set(Settle(Box::new(settle))).is_ok();
+    /// Has each change wait, once it is recorded, until `propagate` returns, which waits until all others that answer requests have applied it. The first call counts.
+    pub fn propagate_with(&self, propagate: impl Fn() + Send + Sync + 'static) {
+        let _is_first = self.propagation.set(Propagation(Box::new(propagate))).is_ok();
     }
 
     /// Begins a change; other changes wait until it is dropped.

@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::nodes::Announcements;
-use super::{NodeError, NodeTiming, stopped};
+use super::timing::{NodeError, NodeTiming, stopped};
 use crate::connection::Connection;
 
 /// Where a node says that it has recorded a change.
@@ -79,15 +79,15 @@ impl Follower {
 }
 
 /// Waits until all live nodes have applied what this node has recorded.
-pub(super) struct Settling {
+pub(super) struct Propagating {
     pub(super) client: Client,
     pub(super) announcements: Arc<Mutex<Announcements>>,
     pub(super) node: String,
     pub(super) timing: NodeTiming,
 }
 
-impl Settling {
-    pub(super) async fn settle(&self) {
+impl Propagating {
+    pub(super) async fn propagate(&self) {
         let until = Instant::now() + self.timing.leases.taken_after;
         if let Err(error) = self.ask(until).await {
             tracing::warn!(%error, "whether all nodes know of a change can't be asked; it is answered when those that don't answer nobody");

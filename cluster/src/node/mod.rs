@@ -4,76 +4,32 @@ mod changes;
 mod member;
 mod nodes;
 mod partition;
+mod shared;
+mod timing;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use headcount_actors::ingest::Ticket;
-use headcount_actors::{AskError, Engine, Owners, PARTITIONS};
+use headcount_actors::{Engine, PARTITIONS};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::connection::Connection;
-use crate::lease::{Holder, LeaseError, Leases, Timing};
-use crate::log::{LogError, StreamCommit, StreamLog};
+use crate::lease::{Holder, Leases};
 use crate::record::BUCKET;
-use changes::{Follower, Settling};
+use changes::{Follower, Propagating};
 pub use member::MemberLog;
 use nodes::{Announcement, Announcements, LiveNodes};
 use partition::PartitionTask;
+use shared::{Live, Shared};
+use timing::stopped;
+pub use timing::{NodeError, NodeTiming};
 
 /// How many partitions a node takes over at once.
 const TURNS: usize = 8;
 /// How many partitions of a node move to others at once.
 const MOVES: usize = 2;
-
-/// How fast nodes react to each other.
-#[derive(Debug, Clone, Copy)]
-pub struct NodeTiming {
-    /// How long leases last. A node without a sign of life for as long is not live.
-    pub leases: Timing,
-    /// How often leases and the node's own key are renewed.
-    pub renewed_every: Duration,
-    /// How long the same nodes must have been live before a partition moves to the one that is to have it.
-    pub calm: Duration,
-}
-
-impl Default for NodeTiming {
-    fn default() -> Self {
-        Self { leases: Timing::default(), renewed_every: Duration::from_secs(2), calm: Duration::from_secs(60) }
-    }
-}
-
-/// Why a node can't do something.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeError {
-    /// A lease.
-    #[error(transparent)]
-    Lease(#[from] LeaseError),
-    /// The log of a partition.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// The engine does not answer.
-    #[error(transparent)]
-    Engine(#[from] AskError),
-    /// The state of a partition can't be opened.
-    #[error("its state can't be opened: {0}")]
-    Adoption(String),
-    /// The engine was not opened as a member with the node's log.
-    #[error("the engine is no member of the cluster")]
-    NotAMember,
-    /// The brokers do not answer.
-    #[error("the brokers can't answer: {0}")]
-    Unavailable(String),
-}
-
-impl NodeError {
-    fn unavailable(error: impl std::fmt::Display) -> Self {
-        Self::Unavailable(error.to_string())
-    }
-}
 
 /// What a node consists of.
 #[derive(Debug)]
@@ -88,30 +44,6 @@ pub struct NodeParts {
     pub holder: Holder,
     /// Where it answers HTTP for other nodes (`http://host:port`).
     pub address: String,
-}
-
-/// What the tasks of a node share.
-struct Shared {
-    connection: Connection,
-    engine: Engine,
-    log: Arc<StreamLog>,
-    commit: Arc<StreamCommit<Ticket>>,
-    owners: Arc<Owners>,
-    holder: Holder,
-    leases: Leases,
-    timing: NodeTiming,
-    live: watch::Receiver<Live>,
-    /// Of those partitions that are taken over at once.
-    turns: Semaphore,
-    /// Of those partitions that move to other nodes at once.
-    moves: Arc<Semaphore>,
-}
-
-/// The live nodes, and since when they are the same.
-#[derive(Debug, Clone)]
-struct Live {
-    nodes: LiveNodes,
-    since: Instant,
 }
 
 /// A node that runs.
@@ -141,7 +73,7 @@ impl Node {
         let nodes = announcing.announce().await?;
         // Whoever makes a change from now on waits for this node. It knows all those before.
         follower.follow().await?;
-        settle_changes(runtime, &connection, &engine, &announcing);
+        propagate_changes(runtime, &connection, &engine, &announcing);
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
         let shared = Arc::new(Shared { connection, engine, log, commit, owners, holder, leases, timing, live, turns, moves });
@@ -164,22 +96,16 @@ impl Node {
     }
 }
 
-/// Returns when a node is to stop.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // If the sender is gone, so is the node.
-    drop(stop.wait_for(|stopped| *stopped).await);
-}
-
 /// Has each change of the control data wait until all nodes know it.
-fn settle_changes(runtime: &Handle, connection: &Connection, engine: &Engine, announcing: &Announcing) {
-    let settling = Settling {
+fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine, announcing: &Announcing) {
+    let propagating = Propagating {
         client: connection.client.clone(),
         announcements: Arc::clone(&announcing.announcements),
         node: announcing.node.clone(),
         timing: announcing.timing,
     };
     let runtime = runtime.clone();
-    engine.registry().settle_with(move || runtime.block_on(settling.settle()));
+    engine.registry().propagate_with(move || runtime.block_on(propagating.propagate()));
 }
 
 /// Renews the key of a node, and finds out which others are live.

@@ -13,7 +13,7 @@ use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::NodeError;
+use super::timing::NodeError;
 use crate::connection::Connection;
 
 /// The first part of the keys of nodes.

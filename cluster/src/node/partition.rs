@@ -8,7 +8,8 @@ use headcount_actors::Adoption;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::{NodeError, Shared, stopped};
+use super::shared::Shared;
+use super::timing::{NodeError, stopped};
 use crate::lease::{self, Candidate, Lease, LeaseError};
 use crate::log::{LogReader, LogWriter};
 use crate::stream::StreamName;

@@ -8,7 +8,6 @@ use headcount_actors::registry::{Actor, ActorKind, Author, Registry};
 use headcount_cluster::ClusterRecord;
 use serde::Serialize;
 
-use super::credentials;
 use crate::cli::credentials::{CREDENTIALS_FILE, InitialCredentials};
 use crate::cli::failure::Failure;
 use crate::cli::flags::stream_bytes;
@@ -48,7 +47,7 @@ pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode
     let dir = &settings.data_dir;
     let options = headcount_cluster::init::InitOptions {
         brokers: args.brokers,
-        credentials: credentials(settings),
+        credentials: settings.broker_credentials(),
         replicas: args.replicas.into(),
         max_bytes: args.max_bytes,
         data_dir: dir.clone(),

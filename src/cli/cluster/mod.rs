@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
-use headcount_cluster::Credentials;
 use headcount_cluster::bench::{self, BenchOptions, Measured};
 use headcount_cluster::check::{Broker, CheckOptions, Report, Trial, check};
 
@@ -93,15 +92,10 @@ pub(crate) fn run(settings: &Settings, args: ClusterArgs) -> Result<ExitCode, Fa
     }
 }
 
-/// Returns what the brokers are shown.
-pub(crate) fn credentials(settings: &Settings) -> Credentials {
-    settings.nats_creds.clone().map_or(Credentials::None, Credentials::File)
-}
-
 fn run_bench(settings: &Settings, args: BenchArgs) -> Result<ExitCode, Failure> {
     let options = BenchOptions {
         brokers: args.brokers,
-        credentials: credentials(settings),
+        credentials: settings.broker_credentials(),
         replicas: args.replicas.into(),
         partitions: args.partitions,
         in_flight: args.in_flight.into(),
@@ -126,7 +120,7 @@ fn run_check(settings: &Settings, args: CheckArgs) -> Result<ExitCode, Failure> 
     let options = CheckOptions {
         brokers: args.brokers,
         monitors: args.monitors,
-        credentials: credentials(settings),
+        credentials: settings.broker_credentials(),
         replicas: args.replicas.into(),
         messages: args.messages.into(),
     };

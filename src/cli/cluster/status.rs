@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use headcount_cluster::ClusterRecord;
 use headcount_cluster::status::{Status, status};
 
-use super::credentials;
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::runtime::threaded_runtime;
@@ -24,7 +23,7 @@ pub(super) struct StatusArgs {
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitCode, Failure> {
-    let found = threaded_runtime()?.block_on(status(&args.brokers, &credentials(settings)))?;
+    let found = threaded_runtime()?.block_on(status(&args.brokers, &settings.broker_credentials()))?;
     print(args.json, &found, || text(&found))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,82 @@
+//! Partitions that an engine takes over and gives up, and changes of others that it follows.
+
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::intake::event::Position;
+
+use super::handle::Engine;
+use super::shard_client::AskError;
+use crate::registry::RegistryError;
+use crate::shard::{Condition, Shard};
+
+/// How long a partition that is released may take to be applied and saved.
+const SAVE_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(10);
+
+/// How far a partition is that an engine takes over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Adoption {
+    /// It is being replayed.
+    UnderWay,
+    /// It answers as soon as [`Owners`](crate::Owners) say that it is here.
+    Done,
+    /// Its state can't be opened for now. It is tried again until it is given up.
+    Failed(String),
+}
+
+impl Engine {
+    /// Begins to take a partition over: opens it as its last checkpoint on this machine left it, and replays the log up to the position `until`. Nobody else may
+    /// write to the log meanwhile. [`Engine::adoption`] says how far it is.
+    ///
+    /// # Errors
+    /// [`AskError::Busy`] and [`AskError::NoAnswer`]: nothing was begun.
+    pub async fn adopt(&self, partition: u16, until: Position) -> Result<(), AskError> {
+        self.ask_about(partition, move |shard| shard.adopt(partition, until)).await
+    }
+
+    /// Returns how far a partition is that [`Engine::adopt`] takes over.
+    #[must_use]
+    pub fn adoption(&self, partition: u16) -> Adoption {
+        let mut unwell = self.inner.admission.health.unwell().into_iter();
+        match unwell.find(|(number, ..)| *number == partition) {
+            None => Adoption::Done,
+            Some((_, Condition::Failed, why)) => Adoption::Failed(why),
+            Some(_) => Adoption::UnderWay,
+        }
+    }
+
+    /// Gives a partition up, that takes no more events: applies what is in the log and not applied, and saves it, for at most ten seconds. [`Owners`](crate::Owners) must not
+    /// say any more that it is here, and nothing of it may be under way to the log.
+    ///
+    /// # Errors
+    /// [`AskError::Busy`] and [`AskError::NoAnswer`]: the engine may still have it.
+    pub async fn release(&self, partition: u16) -> Result<(), AskError> {
+        let began = Stopwatch::now();
+        while !self.ask_about(partition, move |shard| shard.is_saved(partition)).await? && began.elapsed() < SAVE_TIMEOUT {
+            tokio::time::sleep(POLL).await;
+        }
+        self.ask_about(partition, move |shard| shard.give_up(partition)).await
+    }
+
+    /// Applies what others have changed in the control data up to now, with its consequences for the partitions that are here.
+    ///
+    /// Blocking; asks the brokers.
+    ///
+    /// # Errors
+    /// [`RegistryError`]: the control log can't be asked or read.
+    pub fn follow(&self) -> Result<(), RegistryError> {
+        if self.registry().catch_up()? > 0 {
+            self.inner.quotas.replace_own(self.registry().own_quotas());
+            self.apply_retentions_soon();
+        }
+        Ok(())
+    }
+
+    async fn ask_about<R: Send + 'static>(
+        &self,
+        partition: u16,
+        request: impl FnOnce(&mut Shard) -> R + Send + 'static,
+    ) -> Result<R, AskError> {
+        self.inner.shards.send_to(partition, move |shard| Ok(request(shard)))?.wait().await
+    }
+}

@@ -1,0 +1,61 @@
+//! How fast a node acts, when it stops, and why it fails.
+
+use std::time::Duration;
+
+use headcount_actors::AskError;
+use tokio::sync::watch;
+
+use crate::lease::{LeaseError, Timing};
+use crate::log::LogError;
+
+/// How fast nodes react to each other.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeTiming {
+    /// How long leases last. A node without a sign of life for as long is not live.
+    pub leases: Timing,
+    /// How often leases and the node's own key are renewed.
+    pub renewed_every: Duration,
+    /// How long the same nodes must have been live before a partition moves to the one that is to have it.
+    pub calm: Duration,
+}
+
+impl Default for NodeTiming {
+    fn default() -> Self {
+        Self { leases: Timing::default(), renewed_every: Duration::from_secs(2), calm: Duration::from_secs(60) }
+    }
+}
+
+/// Why a node can't do something.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// A lease.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// The log of a partition.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The engine does not answer.
+    #[error(transparent)]
+    Engine(#[from] AskError),
+    /// The state of a partition can't be opened.
+    #[error("its state can't be opened: {0}")]
+    Adoption(String),
+    /// The engine was not opened as a member with the node's log.
+    #[error("the engine is no member of the cluster")]
+    NotAMember,
+    /// The brokers do not answer.
+    #[error("the brokers can't answer: {0}")]
+    Unavailable(String),
+}
+
+impl NodeError {
+    pub(super) fn unavailable(error: impl std::fmt::Display) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// Returns when a node is to stop.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // If the sender is gone, so is the node.
+    drop(stop.wait_for(|stopped| *stopped).await);
+}
