@@ -318,7 +318,7 @@ impl Opening<'_> {
             let checkpoints = Checkpoints::new(writer.clone(), self.config.checkpoints, progress);
             let evictor = Evictor::new(self.config.record_bytes(), Arc::clone(&memory));
             let applier = Applier::new(Arc::clone(self.dead), self.config.probe.clone());
-            let numbers = if self.config.owners.is_alone() { map.partitions_of(shard) } else { Vec::new() };
+            let numbers = if self.derived.is_shared { Vec::new() } else { map.partitions_of(shard) };
             Shard::open(&numbers, context.clone(), Arc::clone(self.history), applier, checkpoints, evictor)
         };
         self.config.progress.begin(map.shards(), last_position(&**self.history));
