@@ -87,7 +87,7 @@ fn a_cluster_is_made_and_shown() {
         let refused = broker.run("init", dir, &size);
         assert!(!refused.status.success() && printed(&refused).contains("have a cluster already"), "{}", printed(&refused));
     }
-    let shown = printed(&broker.run("status", &other, &[]));
+    let shown = String::from_utf8(broker.run("status", &other, &[]).stdout).unwrap();
     assert_eq!(
         shown,
         format!(
