@@ -3,7 +3,6 @@
 //! A control record is a message with one entry of one event: a random number and the record. The number tells the same record of another node from an own one. The
 //! sequence of the message is the position of the record. The epoch is always 0: there is no owner, and nodes compete for each position.
 
-use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +16,6 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
-use crate::identity::node_id;
 use crate::log::{Appender, Content, Entry, LogEnd, LogError, Message, MessageError};
 use crate::record::ClusterRecord;
 use crate::stream::StreamName;
@@ -177,9 +175,6 @@ pub enum OpenRegistryError {
     /// The data directory is not one of this cluster, or can't be read.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The id of the node can't be read or written.
-    #[error("the id of the node: {0}")]
-    Identity(#[source] io::Error),
     /// The hash key can't be read.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
@@ -206,7 +201,6 @@ pub fn open_registry(
     if hash_key_digest(data_dir)?.is_none_or(|digest| digest != record.hash_key_digest) {
         return Err(OpenRegistryError::HashKey(data_dir.display().to_string()));
     }
-    node_id(data_dir).map_err(OpenRegistryError::Identity)?;
     let log = ControlStream::open(runtime, connection).map_err(RegistryError::from)?;
     Ok(Registry::open_on(data_dir, Box::new(log))?)
 }

@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use crate::check::{self, Problem};
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::control::{OpenRegistryError, open_registry};
+use crate::identity::node_id;
 use crate::lease::{LeaseError, Leases, Timing};
 use crate::record::{BUCKET, ClusterRecord, RecordError};
 use crate::stream::{StreamError, StreamName};
@@ -25,7 +26,7 @@ use crate::stream::{StreamError, StreamName};
 /// How many streams are created at once.
 const AT_ONCE: usize = 8;
 /// What an attempt leaves in a data directory, and in its `control`. What else is there belongs to an installation.
-const LEFT: [&str; 6] = ["LOCK", "FORMAT", "keys", "node", "control", "credentials.json"];
+const LEFT: [&str; 5] = ["LOCK", "FORMAT", "keys", "control", "credentials.json"];
 const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
 
 /// What to make.
@@ -83,6 +84,9 @@ pub enum InitError {
     /// The keys can't be created.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
+    /// The id of the node can't be written. The cluster is made; the node gets its id when it starts.
+    #[error("the cluster is made, but the directory could not be marked as that of a node: {0}")]
+    Identity(#[source] std::io::Error),
     /// The control data can't be opened.
     #[error(transparent)]
     Open(#[from] OpenRegistryError),
@@ -111,6 +115,7 @@ pub fn init<T, E: From<InitError>>(
     registry.catch_up().map_err(InitError::from)?;
     let made = first(&registry)?;
     runtime.block_on(record.publish(&connection)).map_err(InitError::from)?;
+    node_id(&options.data_dir).map_err(InitError::Identity)?;
     Ok((record, made))
 }
 

@@ -34,6 +34,7 @@ fn copy(from: &Path, to: &Path) {
 /// Starts a server that owns some of the projects.
 fn start(dir: &Path, here: &[ProjectId]) -> (Engine, RunningServer) {
     let owners = Owners::unknown();
+    owners.live(FOREVER);
     here.iter().for_each(|project| owners.hold(partition_of(*project), FOREVER));
     let config = EngineConfig { owners: Arc::new(owners), ask_node: Some(Arc::new(NodeClient::new())), ..config(dir) };
     let engine = Engine::open(config).unwrap();

@@ -1,71 +1,8 @@
 //! Making a cluster of a real broker. Without a `nats-server`, this test says so, and does nothing; with `HEADCOUNT_REQUIRE_CLUSTER` it fails instead.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
-use crate::server::command;
-
-/// A broker that ends with the value.
-struct Broker {
-    process: Child,
-    address: String,
-}
-
-impl Broker {
-    /// Starts a broker with its data in `dir`. `None`: there is no program.
-    fn start(dir: &Path) -> Option<Self> {
-        let Some(program) = std::env::var_os("HEADCOUNT_NATS_SERVER").map(PathBuf::from) else {
-            assert!(std::env::var_os("HEADCOUNT_REQUIRE_CLUSTER").is_none(), "no nats-server: set HEADCOUNT_NATS_SERVER");
-            eprintln!("SKIPPED cluster: no nats-server");
-            return None;
-        };
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let config = format!(
-            "listen: \"{address}\"\nmax_payload: 8MB\njetstream {{ store_dir: \"{}\", max_file_store: 1GB }}\n",
-            dir.display()
-        );
-        let file = dir.join("broker.conf");
-        std::fs::write(&file, config).unwrap();
-        let mut command = Command::new(program);
-        command.arg("-c").arg(file).stdout(Stdio::null()).stderr(Stdio::null());
-        let broker = Self { process: command.spawn().unwrap(), address: format!("nats://{address}") };
-        let began = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(30), "the broker is not ready");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Some(broker)
-    }
-
-    /// Runs a command of `cluster`.
-    fn run(&self, name: &str, dir: &Path, arguments: &[&str]) -> Output {
-        command("cluster", dir).args([name, &self.address]).args(arguments).output().unwrap()
-    }
-
-    /// Sends an empty request, and waits for its answer.
-    fn request(&self, subject: &str) {
-        let mut stream = TcpStream::connect(self.address.trim_start_matches("nats://")).unwrap();
-        write!(stream, "CONNECT {{\"verbose\":false}}\r\nSUB answer 1\r\nPUB {subject} answer 0\r\n\r\n").unwrap();
-        let answered = BufReader::new(stream).lines().map_while(Result::ok).find(|line| line.contains("\"success\""));
-        assert!(answered.unwrap().contains("\"success\":true"));
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
-fn printed(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
+use crate::broker::{Broker, printed};
 
 #[test]
 fn a_cluster_is_made_and_shown() {
@@ -110,6 +47,7 @@ fn an_organization_whose_keys_were_saved_elsewhere_stops_the_command() {
     assert!(made.status.success() && printed(&made).contains("keys/hash.key"), "{}", printed(&made));
     // As if the attempt had been killed before its end.
     broker.request("$JS.API.STREAM.DELETE.KV_hc");
+    std::fs::remove_file(data.join("node")).unwrap();
     let refused = broker.run("init", &other, &size);
     assert!(!refused.status.success() && printed(&refused).contains("go on with the data directory"), "{}", printed(&refused));
     let again = broker.run("init", &data, &[&size[..], &["--json"]].concat());

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::connection::Connection;
 use crate::control::{OpenRegistryError, open_registry};
+use crate::identity::node_id;
 use crate::log::{StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
 
@@ -34,13 +35,14 @@ impl MemberLog {
         let (with, connection, record) = (runtime.clone(), connection.clone(), record.clone());
         let incarnation = record.incarnation;
         let registry: OpenRegistry = Box::new(move |dir| {
-            open_registry(&with, &connection, &record, dir).map_err(|error| match error {
+            let registry = open_registry(&with, &connection, &record, dir).map_err(|error| match error {
                 OpenRegistryError::Registry(error) => error.into(),
                 OpenRegistryError::Secrets(error) => error.into(),
-                error @ (OpenRegistryError::Format(_) | OpenRegistryError::HashKey(_) | OpenRegistryError::Identity(_)) => {
-                    OpenError::Directory(error.to_string())
-                }
-            })
+                error @ (OpenRegistryError::Format(_) | OpenRegistryError::HashKey(_)) => OpenError::Directory(error.to_string()),
+            });
+            // From now on, no server that is alone opens the directory.
+            let id = node_id(dir).map_err(|error| OpenError::Directory(format!("the id of the node: {error}")));
+            id.and(registry)
         });
         let (runtime, commit) = (runtime.clone(), Arc::clone(&self.commit));
         let start = move |sink: LogSink| {

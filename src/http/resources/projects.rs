@@ -241,7 +241,10 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     })
     .await?;
     apply_retention(&state, &project).await;
-    Ok(management::created(&ProjectAnswer::of(&state, organization, &project).await?))
+    // It is made, whether or not its owner can say of which days it keeps events.
+    let answer = ProjectAnswer::of(&state, organization, &project).await;
+    let answer = answer.unwrap_or_else(|_| ProjectAnswer::new(&project, None, state.engine.quotas(project.id)));
+    Ok(management::created(&answer))
 }
 
 /// One project.

@@ -53,6 +53,7 @@ pub(crate) struct Nodes {
 impl Node {
     async fn start(dir: TempDir, change: impl FnOnce(&mut HttpConfig)) -> Self {
         let owners = Arc::new(Owners::unknown());
+        owners.live(Duration::MAX);
         let config = EngineConfig { shards: 1, min_free_bytes: 0, owners: Arc::clone(&owners), ..EngineConfig::new(dir.path()) };
         let engine = actix_web::rt::task::spawn_blocking(move || Engine::open(config).unwrap()).await.unwrap();
         let mut http = HttpConfig { workers: 1, ..HttpConfig::new("127.0.0.1:0") };

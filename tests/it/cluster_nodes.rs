@@ -1,0 +1,229 @@
+//! Servers that are nodes of a cluster, over a real broker: whichever is asked answers, and one that is killed is replaced.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::broker::{Broker, printed};
+use crate::server::command;
+
+/// How long a node may take to start, and others to take its place.
+const PATIENCE: Duration = Duration::from_secs(60);
+const DAY: &str = "2024-03-01";
+
+/// A server, which is killed with the value.
+struct Node {
+    child: Child,
+    url: String,
+    dir: PathBuf,
+}
+
+impl Node {
+    fn start(broker: &Broker, dir: &Path) -> Self {
+        let mut command = command("serve", dir);
+        command.args(["--listen", "127.0.0.1:0", "--cluster", &broker.address]);
+        command.args(["--shards", "1", "--workers", "1", "--min-free-bytes", "64MiB", "--log", "warn"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let url = lines.into_iter().find_map(|line| line.strip_prefix("listening on ").map(str::to_owned)).unwrap();
+        Self { child, url, dir: dir.to_owned() }
+    }
+
+    /// The id that its data directory has.
+    fn id(&self) -> String {
+        std::fs::read_to_string(self.dir.join("node")).unwrap().trim().to_owned()
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn stop(&mut self) {
+        let stopped = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(stopped.success() && self.child.wait().unwrap().success());
+    }
+
+    /// Sends a request. `None`: nobody answers.
+    fn send(&self, method: &str, path: &str, credential: (&str, &str), body: Option<&Value>) -> Option<(u16, Value)> {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.url));
+        let request = request.header(credential.0, credential.1).header("content-type", "application/json");
+        let answer = match body {
+            Some(body) => agent.run(request.body(body.to_string()).unwrap()),
+            None => agent.run(request.body(()).unwrap()),
+        };
+        let mut answer = answer.ok()?;
+        let text = answer.body_mut().read_to_string().unwrap();
+        Some((answer.status().as_u16(), serde_json::from_str(&text).unwrap_or(Value::Null)))
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A cluster with three nodes, and what opens its organization.
+struct Cluster {
+    nodes: Vec<Node>,
+    broker: Broker,
+    public_key: String,
+    token: String,
+    project: String,
+}
+
+impl Cluster {
+    /// `None`: there is no broker.
+    fn start(dir: &Path) -> Option<Self> {
+        let broker = Broker::start(dir)?;
+        let data = dir.join("n0");
+        let made = broker.run("init", &data, &["--replicas", "1", "--max-bytes", "8MiB", "--json"]);
+        assert!(made.status.success(), "{}", printed(&made));
+        let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+        for name in ["n1", "n2"] {
+            std::fs::create_dir_all(dir.join(name).join("keys")).unwrap();
+            std::fs::copy(data.join("keys/hash.key"), dir.join(name).join("keys/hash.key")).unwrap();
+        }
+        let nodes = ["n0", "n1", "n2"].map(|name| Node::start(&broker, &dir.join(name))).into();
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        Some(Self { nodes, broker, public_key: text("public_key"), token: text("api_token"), project: text("project_id") })
+    }
+
+    fn ask(&self, node: usize, method: &str, path: &str, token: &str, body: Option<&Value>) -> Option<(u16, Value)> {
+        self.nodes[node].send(method, path, ("authorization", &format!("Bearer {token}")), body)
+    }
+
+    /// Sends an event of a user to a node, again until it is recorded.
+    fn record(&self, node: usize, public_key: &str, user: &str) {
+        let event = json!({"name": "order", "user_id": user, "external_id": user, "timestamp": format!("{DAY}T10:00:00Z")});
+        let began = Instant::now();
+        loop {
+            let answer = self.nodes[node].send("POST", "/i", ("x-service-pk", public_key), Some(&event));
+            match answer {
+                Some((202, _)) => return,
+                // Nobody answers, or its owner is not known or has just lost it.
+                None | Some((500 | 503, _)) => {}
+                _ => panic!("{user}: {answer:?}"),
+            }
+            assert!(began.elapsed() < PATIENCE, "{user}: {answer:?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn users(&self, node: usize, project: &str) -> Option<u64> {
+        let path = format!("/projects/{project}/analytics/count-unique-users-per-day");
+        let days = json!({"start_date": DAY, "end_date": DAY});
+        match self.ask(node, "POST", &path, &self.token, Some(&days))? {
+            (200, answer) => answer["total_unique_users"].as_u64(),
+            (503, _) => None,
+            answer => panic!("{answer:?}"),
+        }
+    }
+
+    /// Waits until a node counts.
+    fn wait_for_users(&self, node: usize) -> u64 {
+        self.wait_for_users_of(node, &self.project)
+    }
+
+    fn wait_for_users_of(&self, node: usize, project: &str) -> u64 {
+        let began = Instant::now();
+        loop {
+            if let Some(users) = self.users(node, project) {
+                return users;
+            }
+            assert!(began.elapsed() < PATIENCE, "node {node} does not answer");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// The node that has most partitions.
+    fn owner(&self) -> usize {
+        let shown = self.broker.run("status", &self.nodes[0].dir, &["--json"]);
+        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        let partitions = shown["partitions"].as_array().unwrap();
+        let of = |node: &Node| partitions.iter().filter(|partition| partition["node"] == node.id()).count();
+        (0..self.nodes.len()).max_by_key(|node| of(&self.nodes[*node])).unwrap()
+    }
+}
+
+#[test]
+fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut cluster) = Cluster::start(dir.path()) else { return };
+    let project = cluster.project.clone();
+    cluster.record(0, &cluster.public_key, "u0");
+    (0..3).for_each(|node| assert_eq!(cluster.wait_for_users(node), 1));
+    // What one node has answered, any other counts at once.
+    for user in 1..30 {
+        cluster.record(user % 3, &cluster.public_key, &format!("u{user}"));
+        assert_eq!(cluster.users((user + 1) % 3, &project), Some(user as u64 + 1));
+    }
+    // The event is counted once, wherever it is sent again.
+    (0..3).for_each(|node| cluster.record(node, &cluster.public_key, "u7"));
+    assert_eq!(cluster.users(2, &project), Some(30));
+    let owner = cluster.owner();
+    let (other, third) = ((owner + 1) % 3, (owner + 2) % 3);
+    cluster.nodes[owner].kill();
+    let killed = Instant::now();
+    cluster.record(other, &cluster.public_key, "u30");
+    println!("another node records {:.1} s after the kill", killed.elapsed().as_secs_f64());
+    for node in [other, third] {
+        assert_eq!(cluster.wait_for_users(node), 31, "node {node}");
+    }
+    // It comes back, and passes requests on.
+    let again = Node::start(&cluster.broker, &cluster.nodes[owner].dir);
+    assert_eq!(again.id(), cluster.nodes[owner].id());
+    cluster.nodes[owner] = again;
+    assert_eq!(cluster.wait_for_users(owner), 31);
+    // The other two stop in good order: it has everything soon.
+    cluster.nodes[other].stop();
+    cluster.nodes[third].stop();
+    let stopped = Instant::now();
+    cluster.record(owner, &cluster.public_key, "u31");
+    println!("the last node records {:.1} s after the others stopped", stopped.elapsed().as_secs_f64());
+    assert_eq!(cluster.users(owner, &project), Some(32));
+    // Nothing but a node opens the directory of one.
+    let refused = command("project", &cluster.nodes[other].dir).arg("list").output().unwrap();
+    assert!(!refused.status.success() && printed(&refused).contains("data directory of a node"), "{}", printed(&refused));
+}
+
+#[test]
+fn a_change_is_known_everywhere_once_it_is_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start(dir.path()) else { return };
+    cluster.record(0, &cluster.public_key, "u0");
+    (0..3).for_each(|node| assert_eq!(cluster.wait_for_users(node), 1));
+    for turn in 0..20 {
+        let at = |step: usize| (turn + step) % 3;
+        // A project takes events at any node at once.
+        let made = cluster.ask(at(0), "POST", "/projects", &cluster.token, Some(&json!({"name": format!("p{turn}")}))).unwrap();
+        assert_eq!(made.0, 201, "{made:?}");
+        let (key, id) = (made.1["public_key"].as_str().unwrap(), made.1["project_id"].as_str().unwrap());
+        cluster.record(at(1), key, "a");
+        assert_eq!(cluster.wait_for_users_of(at(2), id), 1);
+        // A token is valid at any node once it is made, and at none once it is revoked.
+        let new = json!({"name": format!("t{turn}"), "role": "owner", "scopes": ["analytics:read"]});
+        let made = cluster.ask(at(1), "POST", "/api-tokens", &cluster.token, Some(&new)).unwrap();
+        assert_eq!(made.0, 201, "{made:?}");
+        let (token, id) = (made.1["token"].as_str().unwrap(), made.1["token_id"].as_str().unwrap());
+        let path = format!("/projects/{}/analytics/retention?interval=week", cluster.project);
+        let status = |node| cluster.ask(node, "GET", &path, token, None).unwrap().0;
+        (0..3).for_each(|node| assert!(matches!(status(node), 200 | 503), "node {node}: {}", status(node)));
+        let revoked = cluster.ask(at(2), "DELETE", &format!("/api-tokens/{id}"), &cluster.token, None).unwrap();
+        assert_eq!(revoked.0, 204, "{revoked:?}");
+        (0..3).for_each(|node| assert_eq!(status(node), 401, "node {node}"));
+    }
+    // What lies on one machine's disk is refused.
+    for (method, path) in
+        [("POST", "/webhooks"), ("POST", "/privacy-requests"), ("DELETE", &format!("/projects/{}", cluster.project))]
+    {
+        let refused = cluster.ask(1, method, path, &cluster.token, Some(&json!({}))).unwrap();
+        assert_eq!((refused.0, refused.1["error"]["code"].as_str()), (501, Some("unsupported_in_cluster")), "{refused:?}");
+    }
+}
