@@ -70,6 +70,7 @@ planted:
 # Test the log of a cluster with the brokers of a Debian release: trixie (2.10.27), or sid.
 cluster release="trixie":
     HEADCOUNT_REQUIRE_CLUSTER=1 HEADCOUNT_NATS_SERVER="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})" cargo test -p headcount-cluster
+    HEADCOUNT_REQUIRE_CLUSTER=1 HEADCOUNT_NATS_SERVER="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})" cargo test -p headcount --test it cluster
 
 # Kill the server under load.
 crash-kill cycles="50": build-crash

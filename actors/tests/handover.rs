@@ -29,10 +29,13 @@ mod support;
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
 
+/// A record: the position of its first event, the number of its events, and its bytes.
+type Recorded = (Position, u32, Vec<u8>);
+
 /// The log of several engines. Positions have gaps, as those of brokers.
 #[derive(Debug, Default)]
 struct SharedLog {
-    partitions: Mutex<BTreeMap<u16, Vec<(Position, u32, Vec<u8>)>>>,
+    partitions: Mutex<BTreeMap<u16, Vec<Recorded>>>,
 }
 
 impl SharedLog {
