@@ -275,21 +275,15 @@ impl Settings {
                     .map(Some)
                     .ok_or("must be auto, 0 or a size, such as 64MiB"),
             })?,
-            checkpoint_interval: read.value("checkpoint_interval", |text| {
-                duration_from_1s(text).ok_or("must be a duration of at least 1s, such as 60s or 5m")
-            })?,
-            seal_after: read.value("seal_after", |text| {
-                duration_from_1s(text).ok_or("must be a duration of at least 1s, such as 24h or 10m")
-            })?,
+            checkpoint_interval: read.from_1s("checkpoint_interval", "60s or 5m")?,
+            seal_after: read.from_1s("seal_after", "24h or 10m")?,
             seal_events: read.value("seal_events", |text| {
                 text.parse().ok().filter(|events| *events > 0).ok_or("must be a number of at least 1, such as 262144")
             })?,
             archive_level: read.value("archive_level", |text| {
                 text.parse().ok().filter(|level| (1..=22).contains(level)).ok_or("must be a number from 1 to 22")
             })?,
-            export_retention: read.value("export_retention", |text| {
-                duration_from_1s(text).ok_or("must be a duration of at least 1s, such as 7d or 12h")
-            })?,
+            export_retention: read.from_1s("export_retention", "7d or 12h")?,
             cluster: read.value("cluster", |text| {
                 brokers(text).ok_or("must be addresses separated by commas, such as nats://10.0.0.1:4222")
             })?,
@@ -389,6 +383,12 @@ impl Reader<'_> {
     fn extra_paths(&self) -> Result<ExtraPaths, ConfigError> {
         let named = |name| self.value(name, |text| path(text).ok_or("must be a path, such as /app.js"));
         Ok(ExtraPaths { script: named("script_path")?, collect: named("collect_path")? })
+    }
+
+    /// Returns a duration of at least a second.
+    fn from_1s(&self, name: &'static str, examples: &str) -> Result<Duration, ConfigError> {
+        let reason = || format!("must be a duration of at least 1s, such as {examples}");
+        self.value(name, |text| duration_from_1s(text).ok_or_else(reason))
     }
 
     /// Returns the path of a file; `None` if there is none.

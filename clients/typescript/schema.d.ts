@@ -2027,6 +2027,7 @@ export interface components {
              *     | `outcome_unknown` | `internal` | 500 | The event may or may not have been recorded; resending it with the same `external_id` is safe. |
              *     | `archive_damaged` | `internal` | 500 | A file of the archive that the answer needs is damaged; the message names it. |
              *     | `internal` | `internal` | 500 | A fault of the server. |
+             *     | `unsupported_in_cluster` | `invalid_request` | 501 | The server is a node of a cluster, where the operation does not work yet. |
              *     | `question_timeout` | `overloaded` | 503 | The answer took longer than the setting `question_timeout`. |
              *     | `overloaded` | `overloaded` | 503 | There is no capacity for it now. Nothing was recorded or changed. |
              */

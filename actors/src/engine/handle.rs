@@ -210,10 +210,8 @@ impl Engine {
         let Opened { registry, intake, privacy, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } =
             opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
-        let map = ShardMap::new(shards.len());
-        let (actors, addresses) = start_system(shards)?;
-        let (log_reader, trimmer) = log.local_parts().unzip();
-        let delivered = Arc::new(AtomicU64::new(log.last_position()));
+        let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
+        let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let tracker = start_tracker(&actors.system, Gathering::new(Arc::clone(&log), Arc::clone(&shared.health)))?;
