@@ -275,15 +275,15 @@ impl Settings {
                     .map(Some)
                     .ok_or("must be auto, 0 or a size, such as 64MiB"),
             })?,
-            checkpoint_interval: read.from_1s("checkpoint_interval", "60s or 5m")?,
-            seal_after: read.from_1s("seal_after", "24h or 10m")?,
+            checkpoint_interval: read.at_least_1s("checkpoint_interval", "60s or 5m")?,
+            seal_after: read.at_least_1s("seal_after", "24h or 10m")?,
             seal_events: read.value("seal_events", |text| {
                 text.parse().ok().filter(|events| *events > 0).ok_or("must be a number of at least 1, such as 262144")
             })?,
             archive_level: read.value("archive_level", |text| {
                 text.parse().ok().filter(|level| (1..=22).contains(level)).ok_or("must be a number from 1 to 22")
             })?,
-            export_retention: read.from_1s("export_retention", "7d or 12h")?,
+            export_retention: read.at_least_1s("export_retention", "7d or 12h")?,
             cluster: read.value("cluster", |text| {
                 brokers(text).ok_or("must be addresses separated by commas, such as nats://10.0.0.1:4222")
             })?,
@@ -386,7 +386,7 @@ impl Reader<'_> {
     }
 
     /// Returns a duration of at least a second.
-    fn from_1s(&self, name: &'static str, examples: &str) -> Result<Duration, ConfigError> {
+    fn at_least_1s(&self, name: &'static str, examples: &str) -> Result<Duration, ConfigError> {
         let reason = || format!("must be a duration of at least 1s, such as {examples}");
         self.value(name, |text| duration_from_1s(text).ok_or_else(reason))
     }

@@ -37,6 +37,9 @@ pub enum SecretsError {
     /// The operating system gave no random numbers.
     #[error("no randomness: {0}")]
     Randomness(getrandom::Error),
+    /// Several machines share the salts of visitors, and that of the day has not come yet.
+    #[error("the visitor salt of the day is not known yet")]
+    NoSalt,
     /// A file has unexpected contents.
     #[error("{0} is damaged; restore it, or remove it and let the store be rebuilt")]
     Damaged(PathBuf),
@@ -56,6 +59,8 @@ pub(crate) struct Secrets {
     hasher: KeyHasher,
     node_token: NodeToken,
     salts: RwLock<Vec<Salt>>,
+    /// Whether the salts of new days are made here. Several machines agree on them otherwise.
+    makes_salts: bool,
 }
 
 impl Secrets {
@@ -79,7 +84,15 @@ impl Secrets {
             None => Vec::new(),
         };
         let (hasher, node_token) = (KeyHasher::new(key), NodeToken::derive(&key));
-        Ok(Self { dir: dir.to_owned(), hasher, node_token, salts: RwLock::new(salts) })
+        Ok(Self { dir: dir.to_owned(), hasher, node_token, salts: RwLock::new(salts), makes_salts: true })
+    }
+
+    /// As [`Secrets::open`], on one of several machines, which agree on the salts of new days.
+    ///
+    /// # Errors
+    /// As [`Secrets::open`].
+    pub(crate) fn open_shared(dir: &Path) -> Result<Self, SecretsError> {
+        Ok(Self { makes_salts: false, ..Self::open(dir)? })
     }
 
     /// Returns the hasher with the installation's key.
@@ -96,23 +109,50 @@ impl Secrets {
     /// Returns the visitor salt of the UTC day of `now`. On a new day, creates it and forgets the expired ones.
     ///
     /// # Errors
-    /// The new salt can't be made durable.
+    /// The new salt can't be made durable, or several machines have not agreed on it yet.
     pub(crate) fn salt(&self, now: Instant) -> Result<[u8; 16], SecretsError> {
         let day = now.utc_day();
         if let Some(salt) = find(&self.salts.read(), day) {
             return Ok(salt);
         }
+        if !self.makes_salts {
+            return Err(SecretsError::NoSalt);
+        }
         let mut salts = self.salts.write();
         if let Some(salt) = find(&salts, day) {
             return Ok(salt);
         }
-        let mut kept: Vec<Salt> = salts.iter().filter(|salt| (day - salt.day).abs() <= 1).copied().collect();
         let salt = random()?;
-        kept.push(Salt { day, salt });
+        self.keep(&mut salts, Salt { day, salt }, day)?;
+        Ok(salt)
+    }
+
+    /// Returns the visitor salt of a UTC day, if it is known.
+    pub(crate) fn known_salt(&self, day: i64) -> Option<[u8; 16]> {
+        find(&self.salts.read(), day)
+    }
+
+    /// Uses a salt on which several machines agreed for a UTC day, and forgets those that have expired on the day `today`.
+    ///
+    /// # Errors
+    /// It can't be made durable.
+    pub(crate) fn set_salt(&self, (day, salt): (i64, [u8; 16]), today: i64) -> Result<(), SecretsError> {
+        let mut salts = self.salts.write();
+        if find(&salts, day) == Some(salt) {
+            return Ok(());
+        }
+        self.keep(&mut salts, Salt { day, salt }, today)
+    }
+
+    /// Writes the salts with a new one, and without those that have expired on the day `today`.
+    fn keep(&self, salts: &mut Vec<Salt>, new: Salt, today: i64) -> Result<(), SecretsError> {
+        let is_kept = |salt: &&Salt| (today - salt.day).abs() <= 1 && salt.day != new.day;
+        let mut kept: Vec<Salt> = salts.iter().filter(is_kept).copied().collect();
+        kept.push(new);
         let bytes = serde_json::to_vec(&kept).unwrap_or_default();
         write(&self.dir.join("salts"), &bytes)?;
         *salts = kept;
-        Ok(salt)
+        Ok(())
     }
 }
 
@@ -184,6 +224,25 @@ mod tests {
         );
         std::fs::write(&file, [7; 15]).unwrap();
         assert!(matches!(hash_key_digest(dir.path()), Err(SecretsError::Damaged(_))));
+    }
+
+    #[test]
+    fn machines_that_share_salts_make_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let day = |n: i64| Instant(n * MS_PER_DAY + 5);
+        let secrets = Secrets::open_shared(dir.path()).unwrap();
+        assert!(matches!(secrets.salt(day(100)), Err(SecretsError::NoSalt)));
+        secrets.set_salt((100, [1; 16]), 100).unwrap();
+        secrets.set_salt((101, [2; 16]), 100).unwrap();
+        assert_eq!(secrets.salt(day(100)).unwrap(), [1; 16]);
+        drop(secrets);
+        let secrets = Secrets::open_shared(dir.path()).unwrap();
+        assert_eq!((secrets.known_salt(100), secrets.known_salt(101)), (Some([1; 16]), Some([2; 16])));
+        // That of the others counts.
+        secrets.set_salt((101, [3; 16]), 101).unwrap();
+        assert_eq!(secrets.salt(day(101)).unwrap(), [3; 16]);
+        secrets.set_salt((102, [4; 16]), 102).unwrap();
+        assert_eq!(secrets.known_salt(100), None, "it has expired");
     }
 
     #[test]

@@ -61,10 +61,10 @@ impl Joining {
 
     /// Starts to take partitions over, for an engine that answers at `address`.
     pub(super) async fn start(self, engine: &Engine, data_dir: &Path, address: String) -> Result<RunningNode, Failure> {
-        let Self { runtime, connection, member, .. } = self;
+        let Self { runtime, connection, member, record } = self;
         let holder = Holder { node: node_id(data_dir)?, boot: boot_id()? };
         tracing::info!(node = holder.node, %address, "joins the cluster");
-        let parts = NodeParts { connection, engine: engine.clone(), member, holder, address };
+        let parts = NodeParts { connection, engine: engine.clone(), member, holder, replicas: record.replicas, address };
         let handle = runtime.handle().clone();
         let started = runtime.spawn(async move { Node::start(&handle, parts, NodeTiming::default()).await });
         let node = started.await.map_err(|_| Failure("the node ended early".into()))??;

@@ -7,6 +7,7 @@ use headcount_domain::intake::event::Position;
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::registry::RegistryError;
+use crate::secrets::SecretsError;
 use crate::shard::{Condition, Shard};
 
 /// How long a partition that is released may take to be applied and saved.
@@ -70,6 +71,20 @@ impl Engine {
             self.apply_retentions_soon();
         }
         Ok(())
+    }
+
+    /// Returns the visitor salt of a UTC day (in days since 1970-01-01), if this engine knows it. Members agree on salts, and make none.
+    #[must_use]
+    pub fn visitor_salt(&self, day: i64) -> Option<[u8; 16]> {
+        self.secrets().known_salt(day)
+    }
+
+    /// Uses a visitor salt that members agreed on for a UTC day. Until it has the salt of the day, a member refuses events of visitors without ids.
+    ///
+    /// # Errors
+    /// [`SecretsError`]: it can't be made durable.
+    pub fn set_visitor_salt(&self, day: i64, salt: [u8; 16]) -> Result<(), SecretsError> {
+        self.secrets().set_salt((day, salt), self.clock().now().utc_day())
     }
 
     async fn ask_about<R: Send + 'static>(

@@ -9,6 +9,7 @@ use headcount_domain::ids::ProjectId;
 use super::handle::Engine;
 use super::looker::{Look, Looker, Unseen};
 use crate::live::{LiveEnd, LiveState, LiveWatch, Publisher};
+use crate::partitions::partition_of;
 
 /// The pause between two looks at a project.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -62,6 +63,10 @@ async fn follow(mut publisher: Publisher, engine: impl Fn() -> Option<Engine>) {
             // Nobody is shown what may be of somebody who is erased.
             Ok(Look::Anew) => publisher.publish(LiveState::Starting),
             Err(Unseen::Deleted) => return publisher.publish(LiveState::Ended(LiveEnd::Deleted)),
+            // Another node has it, where the reader is sent when it comes again.
+            Err(Unseen::Failed(_)) if !engine.owners().is_here(partition_of(publisher.project())) => {
+                return publisher.publish(LiveState::Ended(LiveEnd::Stopped));
+            }
             // The next look tries again.
             Err(Unseen::Failed(error)) => tracing::debug!(%error, "a watched project could not be looked at"),
         }

@@ -47,7 +47,8 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let (registry, log, logged) = open_log(config, membership)?;
-    let secrets = Secrets::open(&dir.join(KEYS_DIR))?;
+    let keys = dir.join(KEYS_DIR);
+    let secrets = if shared.is_some() { Secrets::open_shared(&keys) } else { Secrets::open(&keys) }?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
     let privacy = open_privacy_requests(config, &registry)?;

@@ -4,6 +4,7 @@ mod changes;
 mod member;
 mod nodes;
 mod partition;
+mod salts;
 mod shared;
 mod timing;
 
@@ -22,6 +23,7 @@ use changes::{Follower, Propagating};
 pub use member::MemberLog;
 use nodes::{Announcement, Announcements, LiveNodes};
 use partition::PartitionTask;
+use salts::Salts;
 use shared::{Live, Shared};
 use timing::stopped;
 pub use timing::{NodeError, NodeTiming};
@@ -42,6 +44,8 @@ pub struct NodeParts {
     pub member: MemberLog,
     /// Who the node is.
     pub holder: Holder,
+    /// On how many brokers what is shared is kept.
+    pub replicas: usize,
     /// Where it answers HTTP for other nodes (`http://host:port`).
     pub address: String,
 }
@@ -59,7 +63,7 @@ impl Node {
     /// # Errors
     /// [`NodeError`]: the brokers do not answer.
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
-        let NodeParts { connection, engine, member, holder, address } = parts;
+        let NodeParts { connection, engine, member, holder, replicas, address } = parts;
         let MemberLog { log, commit, owners } = member;
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
@@ -74,10 +78,16 @@ impl Node {
         // Whoever makes a change from now on waits for this node. It knows all those before.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
+        let salts = Salts::open(&connection, replicas, engine.clone()).await?;
+        salts.agree().await?;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
         let shared = Arc::new(Shared { connection, engine, log, commit, owners, holder, leases, timing, live, turns, moves });
-        let mut tasks = vec![runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run())];
+        let mut tasks = vec![
+            runtime.spawn(announcing.run(changed)),
+            runtime.spawn(follower.run()),
+            runtime.spawn(salts.run(stopped.clone())),
+        ];
         for partition in 0..PARTITIONS {
             let task = PartitionTask { partition, shared: Arc::clone(&shared), stop: stopped.clone() };
             tasks.push(runtime.spawn(task.run()));

@@ -79,7 +79,7 @@ impl Cluster {
         let engine = Engine::open_member(config, membership).unwrap();
         let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
         let address = format!("http://{name}");
-        let parts = NodeParts { connection, engine: engine.clone(), member, holder, address };
+        let parts = NodeParts { connection, engine: engine.clone(), member, holder, replicas: 1, address };
         let node = runtime.block_on(Node::start(runtime.handle(), parts, TIMING)).unwrap();
         ClusterNode { runtime, engine, node, _dir: dir }
     }
