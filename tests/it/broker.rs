@@ -45,6 +45,12 @@ impl Broker {
         command("cluster", dir).args([name, &self.address]).args(arguments).output().unwrap()
     }
 
+    /// Kills it.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
     /// Sends an empty request, and waits for its answer.
     pub(crate) fn request(&self, subject: &str) {
         let mut stream = TcpStream::connect(self.address.trim_start_matches("nats://")).unwrap();

@@ -116,6 +116,24 @@ impl Cluster {
         }
     }
 
+    /// Sends an event of a browser that has no id to a node, again until it is recorded.
+    fn visit(&self, node: usize) {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+        let event = json!({"name": "pageview", "timestamp": format!("{DAY}T10:00:00Z")});
+        let began = Instant::now();
+        loop {
+            let request = agent.post(format!("{}/i", self.nodes[node].url)).header("x-service-pk", &self.public_key);
+            let request = request.header("user-agent", browser).header("content-type", "application/json");
+            let status = request.send(event.to_string()).unwrap().status().as_u16();
+            if status == 202 {
+                return;
+            }
+            assert!(matches!(status, 500 | 503) && began.elapsed() < PATIENCE, "{status}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     fn users(&self, node: usize, project: &str) -> Option<u64> {
         let path = format!("/projects/{project}/analytics/count-unique-users-per-day");
         let days = json!({"start_date": DAY, "end_date": DAY});
@@ -169,25 +187,30 @@ fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
     assert_eq!(cluster.users(2, &project), Some(30));
     let owner = cluster.owner();
     let (other, third) = ((owner + 1) % 3, (owner + 2) % 3);
+    // A visitor without ids, who comes again after another node has taken the project over.
+    cluster.visit(other);
+    assert_eq!(cluster.users(third, &project), Some(31));
     cluster.nodes[owner].kill();
     let killed = Instant::now();
     cluster.record(other, &cluster.public_key, "u30");
+    cluster.visit(third);
     println!("another node records {:.1} s after the kill", killed.elapsed().as_secs_f64());
     for node in [other, third] {
-        assert_eq!(cluster.wait_for_users(node), 31, "node {node}");
+        assert_eq!(cluster.wait_for_users(node), 32, "node {node}");
     }
     // It comes back, and passes requests on.
     let again = Node::start(&cluster.broker, &cluster.nodes[owner].dir);
     assert_eq!(again.id(), cluster.nodes[owner].id());
     cluster.nodes[owner] = again;
-    assert_eq!(cluster.wait_for_users(owner), 31);
+    assert_eq!(cluster.wait_for_users(owner), 32);
     // The other two stop in good order: it has everything soon.
     cluster.nodes[other].stop();
     cluster.nodes[third].stop();
     let stopped = Instant::now();
     cluster.record(owner, &cluster.public_key, "u31");
     println!("the last node records {:.1} s after the others stopped", stopped.elapsed().as_secs_f64());
-    assert_eq!(cluster.users(owner, &project), Some(32));
+    cluster.visit(owner);
+    assert_eq!(cluster.users(owner, &project), Some(33));
     // Nothing but a node opens the directory of one.
     let refused = command("project", &cluster.nodes[other].dir).arg("list").output().unwrap();
     assert!(!refused.status.success() && printed(&refused).contains("data directory of a node"), "{}", printed(&refused));
@@ -196,7 +219,7 @@ fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
 #[test]
 fn a_change_is_known_everywhere_once_it_is_answered() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(cluster) = Cluster::start(dir.path()) else { return };
+    let Some(mut cluster) = Cluster::start(dir.path()) else { return };
     cluster.record(0, &cluster.public_key, "u0");
     (0..3).for_each(|node| assert_eq!(cluster.wait_for_users(node), 1));
     for turn in 0..20 {
@@ -225,5 +248,21 @@ fn a_change_is_known_everywhere_once_it_is_answered() {
     {
         let refused = cluster.ask(1, method, path, &cluster.token, Some(&json!({}))).unwrap();
         assert_eq!((refused.0, refused.1["error"]["code"].as_str()), (501, Some("unsupported_in_cluster")), "{refused:?}");
+    }
+    // Without brokers, a node soon knows nothing for certain, and says so.
+    cluster.broker.kill();
+    let began = Instant::now();
+    for node in 0..3 {
+        for path in [
+            "/readyz".to_owned(),
+            "/projects".to_owned(),
+            format!("/projects/{}/analytics/retention?interval=week", cluster.project),
+        ] {
+            while cluster.ask(node, "GET", &path, &cluster.token, None).unwrap().0 != 503 {
+                assert!(began.elapsed() < Duration::from_secs(15), "node {node} still answers {path}");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        assert_eq!(cluster.ask(node, "GET", "/healthz", &cluster.token, None).unwrap().0, 200);
     }
 }

@@ -47,8 +47,8 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let (registry, log, logged) = open_log(config, membership)?;
-    let keys = dir.join(KEYS_DIR);
-    let secrets = if shared.is_some() { Secrets::open_shared(&keys) } else { Secrets::open(&keys) }?;
+    let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
+    let secrets = open_keys(&dir.join(KEYS_DIR))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
     let privacy = open_privacy_requests(config, &registry)?;
@@ -57,8 +57,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
     let deleted = Arc::new(DeletedProjects::new(registry.deletions()));
     let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
-    let sealed = SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?;
-    let sealed = Arc::new(sealed);
+    let sealed = Arc::new(SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?);
     if let EventLog::Local(log) = &log {
         check_reaches(log, sealed.catalog().sealed_until())?;
     }
