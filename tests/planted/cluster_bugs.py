@@ -23,7 +23,7 @@ BUGS = [
     ("what others recorded is not asked for", "self.answer(self.appender.reader().ask_bounds()).map(drop)", "Ok(())"),
     # Making a cluster.
     ("a cluster is made twice", ".expected_last_subject_sequence(0)", ""),
-    ("messages of nobody become those of a cluster", "_ => Err(InitError::Left(name.stream)),", "_ => Ok(()),"),
+    ("messages of nobody become those of a cluster", "_ => Err(InitError::Left(name.stream)),", "_ if partition > PARTITIONS => Err(InitError::Left(name.stream)),\n            _ => Ok(()),"),
     ("a node has a key of its own", "if hash_key_digest(data_dir)?.is_none_or(|digest| digest != record.hash_key_digest) {", "if hash_key_digest(data_dir)?.is_none() {"),
     ("an installation becomes a node", "check_left(&options.data_dir, &LEFT)?;", ""),
     ("the control log can be purged", "deny_purge: true, ", ""),

@@ -10,7 +10,7 @@ use headcount_actors::domain::time;
 use headcount_actors::registry::{AuditQuery, ControlError, ControlLog, Registry};
 use headcount_cluster::control::ControlStream;
 use headcount_cluster::log::{Chain, Content, Message};
-use headcount_cluster::{Connection, StreamName};
+use headcount_cluster::{Connection, Credentials, StreamName};
 use headcount_storage::log::{LogError, RemoteFailure};
 use tempfile::TempDir;
 use tokio::runtime::Handle;
@@ -49,6 +49,19 @@ fn append(log: &mut ControlStream, record: &str) {
             Ok(()) => return,
             Err(ControlError::Conflict { .. }) => assert!(log.last_position() >= expected, "a conflict without a record"),
             Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Does something until the brokers answer.
+fn until_answered<T>(mut act: impl FnMut() -> Result<T, ControlError>) -> T {
+    let began = Instant::now();
+    loop {
+        match act() {
+            Err(ControlError::Log(LogError::Remote { kind: RemoteFailure::Unavailable, .. })) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            result => return result.unwrap(),
         }
     }
 }
@@ -164,8 +177,8 @@ async fn control_records_survive_leaders_that_are_killed() {
                 Ok(()) => recorded.push((expected, record)),
                 // Its own record, and nobody else's, may be there by now.
                 Err(ControlError::Undecided(_)) => {
-                    log.refresh().unwrap();
-                    recorded.extend(read(&log).unwrap().into_iter().filter(|(position, _)| *position == expected));
+                    until_answered(|| log.refresh());
+                    recorded.extend(until_answered(|| read(&log)).into_iter().filter(|(position, _)| *position == expected));
                 }
                 // Nothing was recorded.
                 Err(ControlError::Log(LogError::Remote { kind: RemoteFailure::Unavailable, .. })) => {}
@@ -184,7 +197,35 @@ async fn control_records_survive_leaders_that_are_killed() {
     let recorded = tokio::time::timeout(PATIENCE, writing).await.unwrap().unwrap();
     assert!(recorded.len() > 30, "only {} were recorded", recorded.len());
     let connection = brokers.connect().await;
-    assert_eq!(block_in_place(|| read(&open(&connection)).unwrap()), recorded);
+    let found = block_in_place(|| until_answered(|| read(&ControlStream::open(&Handle::current(), &connection)?)));
+    assert_eq!(found, recorded);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_control_record_without_a_majority_is_undecided() {
+    let Some(mut brokers) = start(3).await else { return };
+    let leader = brokers.leader_of("HC_CTL").await;
+    let connection = Connection::open(&brokers.addresses()[leader..=leader], &Credentials::None).await.unwrap();
+    let mut log = block_in_place(|| open(&connection));
+    block_in_place(|| append(&mut log, "first"));
+    let others: Vec<usize> = (0..3).filter(|place| *place != leader).collect();
+    others.iter().for_each(|place| brokers.kill(*place));
+    let began = Instant::now();
+    let undecided = block_in_place(|| log.append_at(2, b"second").unwrap_err());
+    assert!(matches!(undecided, ControlError::Undecided(_)), "{undecided}");
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    others.iter().for_each(|place| brokers.restart(*place));
+    block_in_place(|| {
+        until_answered(|| log.refresh());
+        let next = log.last_position() + 1;
+        // Whether the second one was recorded shows now, at the latest.
+        until_answered(|| match log.append_at(next, b"third") {
+            Err(ControlError::Conflict { next, .. }) => log.append_at(next, b"third"),
+            appended => appended,
+        });
+        let found: Vec<String> = read(&log).unwrap().into_iter().map(|(_, record)| record).collect();
+        assert!(found == ["first", "third"] || found == ["first", "second", "third"], "{found:?}");
+    });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -204,10 +245,7 @@ async fn a_control_log_gives_up_when_all_brokers_are_killed() {
     });
     brokers.restart(0);
     block_in_place(|| {
-        let began = Instant::now();
-        while let Err(error) = log.refresh() {
-            assert!(began.elapsed() < PATIENCE, "{error}");
-        }
+        until_answered(|| log.refresh());
         append(&mut log, "third");
         assert_eq!(read(&log).unwrap().last().unwrap().1, "third");
     });
