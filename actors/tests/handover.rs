@@ -130,16 +130,29 @@ impl Node {
         let config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
         let engine = Engine::open_member(config, membership).unwrap();
         assert!(keys.join("hash.key").exists());
+        let today = engine.clock().now().utc_day();
+        engine.set_visitor_salt(today, [7; 16]).unwrap();
         Self { engine, log: Arc::clone(log), owners, dir }
     }
 
     async fn take(&self, partition: u16) {
-        self.engine.adopt(partition, self.log.end(partition)).await.unwrap();
-        while self.engine.adoption(partition) != Adoption::Done {
-            assert_eq!(self.engine.adoption(partition), Adoption::UnderWay);
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        self.take_until(partition, self.log.end(partition)).await;
+    }
+
+    async fn take_until(&self, partition: u16, until: Position) {
+        self.engine.adopt(partition, until).await.unwrap();
+        assert_eq!(self.adopted(partition).await, Adoption::Done);
         self.owners.hold(partition, boot_time() + Duration::from_secs(600));
+    }
+
+    /// Waits until it is taken over, or can't be.
+    async fn adopted(&self, partition: u16) -> Adoption {
+        loop {
+            match self.engine.adoption(partition) {
+                Adoption::UnderWay => tokio::time::sleep(Duration::from_millis(2)).await,
+                ended => return ended,
+            }
+        }
     }
 
     async fn give(&self, partition: u16) {
@@ -218,14 +231,15 @@ async fn a_partition_is_taken_over_from_where_its_last_checkpoint_here_left_it()
     }
     node.give(partition).await;
     // What is saved is not read again, neither by this process nor by the next one.
+    let end = log.end(partition);
     let saved = std::mem::take(log.partitions.lock().get_mut(&partition).unwrap());
     let moved = saved.len() as u64;
-    node.take(partition).await;
+    node.take_until(partition, end).await;
     assert_eq!(node.users(project).await.unwrap(), 50);
     node.give(partition).await;
     node.engine.close().await;
     let node = Node::start_in(node.dir, None, &log);
-    node.take(partition).await;
+    node.take_until(partition, end).await;
     assert_eq!(node.users(project).await.unwrap(), 50);
     *log.partitions.lock().get_mut(&partition).unwrap() = saved;
     assert_eq!(node.order(project, 3).await, Status::Duplicate);
@@ -262,4 +276,44 @@ async fn a_directory_of_other_events_is_refused() {
     };
     let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();
     assert!(error.to_string().contains("another installation"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_left_of_an_earlier_time_is_not_served() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let partition = partition_of(project);
+    let nodes = [Node::start(origin.path(), &log), Node::start(origin.path(), &log)];
+    nodes[0].take(partition).await;
+    nodes[0].order(project, 1).await;
+    // It could not give the partition up, which another one has had since.
+    nodes[0].owners.give_up(partition);
+    nodes[1].take(partition).await;
+    nodes[1].order(project, 2).await;
+    nodes[1].give(partition).await;
+    nodes[0].take(partition).await;
+    assert_eq!(nodes[0].users(project).await.unwrap(), 2);
+    // Given up while it is taken over, and taken over again.
+    for _ in 0..20 {
+        nodes[0].give(partition).await;
+        nodes[0].engine.adopt(partition, log.end(partition)).await.unwrap();
+    }
+    nodes[0].take(partition).await;
+    assert_eq!(nodes[0].users(project).await.unwrap(), 2);
+    assert_eq!(nodes[0].order(project, 1).await, Status::Duplicate);
+}
+
+#[tokio::test]
+async fn a_log_that_lost_its_end_is_not_served() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let partition = partition_of(project);
+    let node = Node::start(origin.path(), &log);
+    node.take(partition).await;
+    for user in 0..3 {
+        node.order(project, user).await;
+    }
+    node.give(partition).await;
+    log.partitions.lock().get_mut(&partition).unwrap().pop();
+    node.engine.adopt(partition, log.end(partition)).await.unwrap();
+    let failed = node.adopted(partition).await;
+    assert!(matches!(&failed, Adoption::Failed(why) if why.contains("ends at position")), "{failed:?}");
 }

@@ -58,7 +58,7 @@ impl Engine {
         let now = self.clock().now();
         let salt = self.secrets().salt(now).map_err(|error| {
             tracing::error!(%error, "no salt for today's visitors");
-            TrackError::Unavailable("today's visitor salt could not be written".into())
+            TrackError::Unavailable("today's visitor salt is not there".into())
         })?;
         let (user_agent, address, country) = match origin.sender {
             Sender::Public => (origin.user_agent, origin.address, origin.country),

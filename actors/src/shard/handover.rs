@@ -5,12 +5,12 @@ use headcount_domain::intake::event::Position;
 use super::shard::Shard;
 
 impl Shard {
-    /// Begins to open a partition as its last checkpoint on this machine left it, and to replay it up to `until`. Does nothing if it is there already. While that is
-    /// under way, the partition's health says that it is being rebuilt.
+    /// Begins to open a partition as its last checkpoint on this machine left it, and to replay it up to `until`. While that is under way, the partition's health says
+    /// that it is being rebuilt.
     pub(crate) fn adopt(&mut self, number: u16, until: Position) {
-        if !self.pipeline.partitions.contains_key(&number) && self.pipeline.fault_of(number).is_none() {
-            self.pipeline.adopt(number, until);
-        }
+        // A state that is still there may lack what another machine has recorded since.
+        self.give_up(number);
+        self.pipeline.adopt(number, until);
     }
 
     /// Whether a partition that takes no more events is applied and saved, so that nothing is left to do before it is given up. Has a checkpoint begun if not.

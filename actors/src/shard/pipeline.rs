@@ -295,7 +295,8 @@ impl EventPipeline {
     /// Begins to open a partition that this machine takes over, and to replay it up to `until`.
     pub(super) fn adopt(&mut self, number: u16, until: Position) {
         let left = self.released.remove(&number);
-        let left = left.unwrap_or_else(|| Released { stored_in: number, cancelled: CancelledJobs::default(), closing: None });
+        let left =
+            left.unwrap_or_else(|| Released { stored_in: number, cancelled: CancelledJobs::default(), closing: Vec::new() });
         let rebuild = Rebuild::adopting(until, left);
         self.context.health.set_unwell(number, rebuild.condition(), rebuild.fault());
         self.rebuilds.insert(number, rebuild);
@@ -320,14 +321,14 @@ impl EventPipeline {
         let mut left = match (rebuild, &self.partitions.get(&number)) {
             (Some(rebuild), _) => rebuild.into_released(),
             (None, Some(partition)) => {
-                Released { stored_in: partition.stored_as().0, cancelled: CancelledJobs::default(), closing: None }
+                Released { stored_in: partition.stored_as().0, cancelled: CancelledJobs::default(), closing: Vec::new() }
             }
             (None, None) => return,
         };
         left.cancelled.extend(cancelled);
         if let Some(old) = self.partitions.remove(&number) {
             // Dropping it takes time. Without a thread, it takes that here.
-            left.closing = std::thread::Builder::new().name("give-up".into()).spawn(move || drop(old)).ok();
+            left.closing.extend(std::thread::Builder::new().name("give-up".into()).spawn(move || drop(old)).ok());
         }
         self.released.insert(number, left);
         self.context.give_up(number);

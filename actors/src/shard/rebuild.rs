@@ -59,8 +59,8 @@ pub(super) struct Rebuild {
     refolded: Vec<(ProjectId, u64)>,
     /// The lost state, dropped on the reading thread: that takes time.
     old: Option<Partition>,
-    /// Drops the state that this machine had earlier.
-    closing: Option<JoinHandle<()>>,
+    /// Threads that use its files until they end: those of earlier times that this machine had the partition, and then its own.
+    closing: Vec<JoinHandle<()>>,
     /// The partition's jobs at the checkpoint writer, which must be over before it is opened again.
     cancelled: CancelledJobs,
 }
@@ -71,8 +71,8 @@ pub(super) struct Released {
     pub(super) stored_in: u16,
     /// Its jobs at the checkpoint writer, which must be over before it is opened again.
     pub(super) cancelled: CancelledJobs,
-    /// Drops its state, whose files are open until then.
-    pub(super) closing: Option<JoinHandle<()>>,
+    /// Threads that use its files until they end.
+    pub(super) closing: Vec<JoinHandle<()>>,
 }
 
 enum Stage {
@@ -128,7 +128,7 @@ impl Rebuild {
             is_refold: false,
             refolded: Vec::new(),
             old: None,
-            closing: None,
+            closing: Vec::new(),
             cancelled: CancelledJobs::default(),
         }
     }
@@ -242,14 +242,15 @@ impl Rebuild {
             context: context.clone(),
             history: Arc::clone(history),
             old: self.old.take(),
-            closing: self.closing.take(),
+            closing: std::mem::take(&mut self.closing),
             cancelled: self.cancelled.clone(),
             pieces,
             wake: Arc::clone(wake),
         };
         self.stage = Stage::Running(receiver);
         let thread = std::thread::Builder::new().name("rebuild".into()).spawn(move || reader.run());
-        thread.map(drop).map_err(|error| Fault::io(format!("could not start a thread: {error}")))
+        self.closing.push(thread.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?);
+        Ok(())
     }
 
     /// Takes the next event that was read.
@@ -346,7 +347,7 @@ struct Reader {
     context: PartitionContext,
     history: Arc<dyn History>,
     old: Option<Partition>,
-    closing: Option<JoinHandle<()>>,
+    closing: Vec<JoinHandle<()>>,
     cancelled: CancelledJobs,
     pieces: SyncSender<Piece>,
     wake: Wake,
@@ -355,7 +356,7 @@ struct Reader {
 impl Reader {
     fn run(mut self) {
         drop(self.old.take());
-        self.closing.take().into_iter().for_each(|closing| drop(closing.join()));
+        self.closing.drain(..).for_each(|closing| drop(closing.join()));
         // A checkpoint that was being written counts or doesn't before the partition is opened.
         self.cancelled.wait(&*self.context.store);
         let end = match self.read() {
@@ -368,6 +369,10 @@ impl Reader {
     fn read(&self) -> Result<Vec<(ProjectId, u64)>, Fault> {
         let bases = self.history.bases();
         let (Refold { projects, until }, mut partition) = self.open()?;
+        if partition.applied() > self.until {
+            let (applied, until) = (partition.applied(), self.until);
+            return Err(Fault::damaged_log(format!("it ends at position {until}, but the state reflects position {applied}")));
+        }
         partition.load_bases(&*bases)?;
         let after = if projects.is_empty() { partition.applied() } else { until };
         let wanted = Wanted { until: self.until, ..Wanted::partition(self.number, after) };

@@ -127,9 +127,8 @@ impl ReadLog for StreamLog {
         }
     }
 
-    /// An upper bound: it counts every message as [`MAX_EVENTS`](super::MAX_EVENTS) events.
     fn events_after(&self, partition: u16, after: Position) -> u64 {
-        self.last_position(partition).saturating_sub(after)
+        self.readers.read().get(&partition).map_or(0, |reader| reader.events_after(position::sequence_of(after)))
     }
 
     fn is_in_order(&self) -> bool {

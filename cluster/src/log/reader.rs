@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 
-use super::message::{Claims, MessageError};
+use super::message::{Claims, MAX_EVENTS, MessageError};
 use super::{LogEnd, LogError};
 use crate::connection::Connection;
 
@@ -22,6 +22,9 @@ pub struct LogReader {
 struct Bounds {
     first: AtomicU64,
     last: AtomicU64,
+    /// The messages that the writer has recorded, and their events.
+    messages: AtomicU64,
+    events: AtomicU64,
 }
 
 impl LogReader {
@@ -106,6 +109,21 @@ impl LogReader {
         self.bounds.first.fetch_max(state.first_sequence.max(1), Ordering::AcqRel);
         self.recorded(state.last_sequence);
         Ok(self.bounds())
+    }
+
+    /// Notes that the writer has recorded a message with this sequence and number of events.
+    pub(super) fn appended(&self, sequence: u64, events: u64) {
+        self.bounds.messages.fetch_add(1, Ordering::Relaxed);
+        self.bounds.events.fetch_add(events, Ordering::Relaxed);
+        self.recorded(sequence);
+    }
+
+    /// Returns about how many events the messages after `sequence` have: as many as those that the writer has recorded have on average, or as many as they can if there are none.
+    pub(super) fn events_after(&self, sequence: u64) -> u64 {
+        let messages = self.bounds.messages.load(Ordering::Relaxed);
+        let average = self.bounds.events.load(Ordering::Relaxed).checked_div(messages).unwrap_or(u64::from(MAX_EVENTS));
+        let (_, last) = self.bounds();
+        last.saturating_sub(sequence) * average.max(1)
     }
 
     /// Notes that there is a message with this sequence.

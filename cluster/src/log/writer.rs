@@ -67,7 +67,12 @@ impl LogWriter {
     /// [`LogError`]. After [`LogError::Broken`] and [`LogError::Missing`], it may or may not be recorded; after all others, it is not, and never will be. After these two and
     /// [`LogError::Fenced`], the writer must not be used again.
     pub async fn append(&mut self, entries: Vec<Entry>) -> Result<u64, LogError> {
+        let events = entries.iter().map(|entry| u64::from(entry.count)).sum();
         match self.record(Content::Events(entries)).await {
+            Ok(sequence) => {
+                self.appender.reader().appended(sequence, events);
+                Ok(sequence)
+            }
             // Only this writer may write in this epoch, and nobody in one before.
             Err(LogError::Fenced { by }) if by <= self.epoch => {
                 Err(self.appender.reader().broken(self.end.sequence + 1, MessageError::Unchained))
