@@ -10,3 +10,11 @@ BUGS = [
     ("an answer to another question counts", "(found, value) if found == tag =>", "(found, value) if found == tag || found != tag + 1 =>"),
     ("the identities of other nodes are left out", "active = Some(self.collect_from(turn, node, window, active).await?);", "let _ = (node, turn, window);"),
 ]
+
+# In partitions that move between engines; `actors/tests/handover.rs` catches them.
+HANDOVER_BUGS = [
+    ("an owner answers although its time is over", "until == ALWAYS || (until != NEVER && millis(boot_time()) < until)", "until != NEVER"),
+    ("what is left of an earlier time is served", "        self.give_up(number);\n        self.pipeline.adopt(number, until);", "        if !self.pipeline.partitions.contains_key(&number) {\n            self.pipeline.adopt(number, until);\n        }"),
+    ("a log that lost its end is served", "if partition.applied() > self.until {", "if false {"),
+    ("a machine of several makes salts of its own", "if !self.makes_salts {", "if false {"),
+]

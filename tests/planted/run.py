@@ -4,7 +4,7 @@
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words; those of the cluster need HEADCOUNT_NATS_SERVER
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
 The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
-random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other; one of the cluster when
+random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other or take partitions over; one of the cluster when
 one of its tests does; one of requests that travel when a test with two nodes does. It survives when all pass.
 The tree itself is never touched: what is needed is copied to target/planted, and built there, or in CARGO_TARGET_DIR.
 """
@@ -89,6 +89,14 @@ def try_nodes(tree, name=""):
     return passed, output
 
 
+def try_handover(tree, name=""):
+    """Has engines take partitions over from each other, in one process."""
+    passed, output = run_tests(tree, "-p", "headcount-actors", "--test", "handover")
+    if passed and name:
+        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "owners::", "secrets::")
+    return passed, output
+
+
 def try_cluster(tree, name=""):
     """Runs the tests of the log of a cluster, with real brokers."""
     os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
@@ -134,6 +142,7 @@ SUITES = [
     Suite("actors", explain_bugs.BUGS, "actors", try_explain),
     Suite("domain", explain_bugs.DOMAIN_BUGS, "actors", try_explain),
     Suite("actors", node_bugs.BUGS, "actors", try_nodes),
+    Suite("actors", node_bugs.HANDOVER_BUGS, "actors", try_handover),
     Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
     Suite(PROGRAM, forward_bugs.BUGS, PROGRAM, try_forward),
 ]
