@@ -103,6 +103,8 @@ pub(super) struct Inner {
     /// The last position that was delivered to its shard, with all before it.
     pub(super) delivered: Arc<AtomicU64>,
     pub(super) draining: AtomicBool,
+    /// The last record of the control log whose consequences were applied, of those that others may have made.
+    pub(super) followed: AtomicU64,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Arc<Registry>,
     secrets: Secrets,
@@ -261,6 +263,7 @@ impl Engine {
             verifications: Verifications::default(),
             delivered,
             draining: AtomicBool::new(false),
+            followed: AtomicU64::new(0),
             threads: Mutex::new(Some(threads)),
             archiver,
             sealed,

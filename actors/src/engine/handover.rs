@@ -1,5 +1,6 @@
 //! Partitions that an engine takes over and gives up, and changes of others that it follows.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::intake::event::Position;
@@ -59,18 +60,20 @@ impl Engine {
         self.ask_about(partition, move |shard| shard.give_up(partition)).await
     }
 
-    /// Applies what others have changed in the control data up to now, with its consequences for the partitions that are here.
+    /// Applies what others have changed in the control data up to now, with its consequences for the partitions that are here. Returns the position of the last record.
     ///
     /// Blocking; asks the brokers.
     ///
     /// # Errors
     /// [`RegistryError`]: the control log can't be asked or read.
-    pub fn follow(&self) -> Result<(), RegistryError> {
-        if self.registry().catch_up()? > 0 {
-            self.inner.quotas.replace_own(self.registry().own_quotas());
-            self.apply_retentions_soon();
+    pub fn follow(&self) -> Result<u64, RegistryError> {
+        self.registry().catch_up()?;
+        let applied = self.registry().applied()?;
+        // A change of this machine's own may have applied others before.
+        if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {
+            self.apply_changes_soon(self.inner.quotas.replace_own(self.registry().own_quotas()));
         }
-        Ok(())
+        Ok(applied)
     }
 
     /// Returns the visitor salt of a UTC day (in days since 1970-01-01), if this engine knows it. Members agree on salts, and make none.

@@ -118,16 +118,20 @@ impl Engine {
         succeeded
     }
 
-    /// Raises the floors of all projects once, besides.
-    pub(super) fn apply_retentions_soon(&self) {
+    /// Applies the quotas of some projects, which were changed elsewhere, and raises the floors of all once, besides.
+    pub(super) fn apply_changes_soon(&self, quotas: Vec<ProjectId>) {
         let engine = Arc::downgrade(&self.inner);
         let threads = self.inner.threads.lock();
         let Some(threads) = threads.as_ref() else { return };
         threads.arbiter().spawn(async move {
-            if let Some(inner) = engine.upgrade() {
-                // What fails is tried again with the others.
-                let _succeeded = Self { inner }.apply_all_retentions().await;
+            let Some(engine) = engine.upgrade().map(|inner| Self { inner }) else { return };
+            for project in quotas {
+                if let Err(error) = engine.apply_quotas(project).await {
+                    tracing::warn!(%project, %error, "the quotas of a project hold as soon as its numbers change");
+                }
             }
+            // What fails is tried again with the others.
+            let _succeeded = engine.apply_all_retentions().await;
         });
     }
 

@@ -123,7 +123,7 @@ pub struct Registry {
 }
 
 /// Waits until all others that answer requests have applied what was recorded.
-struct Propagation(Box<dyn Fn() + Send + Sync>);
+struct Propagation(Box<dyn Fn(u64) + Send + Sync>);
 
 impl std::fmt::Debug for Propagation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -262,25 +262,34 @@ impl Registry {
                 break outcome;
             }
         };
-        let has_committed = change.has_committed;
+        let committed = change.committed;
         drop(change);
         // A revoked token must be refused everywhere once its revocation is answered.
-        if let Some(Propagation(propagate)) = self.propagation.get().filter(|_| has_committed) {
-            propagate();
+        if let (Some(position), Some(Propagation(propagate))) = (committed, self.propagation.get()) {
+            propagate(position);
         }
         outcome
     }
 
-    /// Has each change wait, once it is recorded, until `propagate` returns, which waits until all others that answer requests have applied it. The first call counts.
-    pub fn propagate_with(&self, propagate: impl Fn() + Send + Sync + 'static) {
+    /// Has each change wait, once it is recorded, until `propagate` returns. It gets the position of the record, and waits until all others that answer requests have applied it. The
+    /// first call counts.
+    pub fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
         let _is_first = self.propagation.set(Propagation(Box::new(propagate))).is_ok();
+    }
+
+    /// Returns the position of the last record of the control log that is applied.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] after a change that was interrupted.
+    pub fn applied(&self) -> Result<u64, RegistryError> {
+        Ok(self.begin_change()?.journal.next_position() - 1)
     }
 
     /// Begins a change; other changes wait until it is dropped.
     fn begin_change(&self) -> Result<Change<'_>, RegistryError> {
         // A holder that panicked may have recorded what it did not apply: only the next start repairs that.
         let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
-        Ok(Change { registry: self, journal, was_overtaken: false, has_committed: false })
+        Ok(Change { registry: self, journal, was_overtaken: false, committed: None })
     }
 
     /// Applies a record that is on disk, and publishes it.
@@ -301,8 +310,8 @@ struct Change<'a> {
     journal: MutexGuard<'a, Journal>,
     /// Whether a commit failed because another writer's came first.
     was_overtaken: bool,
-    /// Whether something was committed that others have to know of.
-    has_committed: bool,
+    /// The position of the last record that others have to know of.
+    committed: Option<u64>,
 }
 
 impl Change<'_> {
@@ -331,7 +340,7 @@ impl Change<'_> {
         appended?;
         // Others find out that a project has events before they change what depends on it.
         if !matches!(record, ControlRecord::EventsRecorded { .. }) {
-            self.has_committed = true;
+            self.committed = Some(position);
         }
         self.registry.apply(record);
         self.journal.roll(&self.registry.state());

@@ -295,8 +295,7 @@ impl EventPipeline {
     /// Begins to open a partition that this machine takes over, and to replay it up to `until`.
     pub(super) fn adopt(&mut self, number: u16, until: Position) {
         let left = self.released.remove(&number);
-        let left =
-            left.unwrap_or_else(|| Released { stored_in: number, cancelled: CancelledJobs::default(), closing: Vec::new() });
+        let left = left.unwrap_or_else(|| Released::new(number));
         let rebuild = Rebuild::adopting(until, left);
         self.context.health.set_unwell(number, rebuild.condition(), rebuild.fault());
         self.rebuilds.insert(number, rebuild);
@@ -320,9 +319,7 @@ impl EventPipeline {
         let rebuild = self.rebuilds.remove(&number);
         let mut left = match (rebuild, &self.partitions.get(&number)) {
             (Some(rebuild), _) => rebuild.into_released(),
-            (None, Some(partition)) => {
-                Released { stored_in: partition.stored_as().0, cancelled: CancelledJobs::default(), closing: Vec::new() }
-            }
+            (None, Some(partition)) => Released::new(partition.stored_as().0),
             (None, None) => return,
         };
         left.cancelled.extend(cancelled);

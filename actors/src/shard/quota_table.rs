@@ -49,9 +49,15 @@ impl QuotaTable {
         self.own.read().get(&project).map_or(self.quotas, |own| own.over(self.quotas))
     }
 
-    /// Replaces the quotas that projects have of their own, where others may have changed them.
-    pub(crate) fn replace_own(&self, own: HashMap<ProjectId, OwnQuotas>) {
-        *self.own.write() = own;
+    /// Replaces the quotas that projects have of their own. Returns the projects whose quotas have changed.
+    pub(crate) fn replace_own(&self, own: HashMap<ProjectId, OwnQuotas>) -> Vec<ProjectId> {
+        let mut known = self.own.write();
+        let both = known.keys().chain(own.keys());
+        let mut changed: Vec<_> = both.filter(|project| known.get(project) != own.get(project)).copied().collect();
+        changed.sort_unstable();
+        changed.dedup();
+        *known = own;
+        changed
     }
 
     /// Sets the quotas that a project has of its own.

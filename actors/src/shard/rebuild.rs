@@ -73,6 +73,15 @@ pub(super) struct Released {
     pub(super) cancelled: CancelledJobs,
     /// Threads that use its files until they end.
     pub(super) closing: Vec<JoinHandle<()>>,
+    /// Whether its checkpoint, and its index of external ids, were found damaged, and are not written anew yet.
+    pub(super) damage: (bool, bool),
+}
+
+impl Released {
+    /// What is left of a partition that is sound, in this part of the store.
+    pub(super) fn new(stored_in: u16) -> Self {
+        Self { stored_in, cancelled: CancelledJobs::default(), closing: Vec::new(), damage: (false, false) }
+    }
 }
 
 enum Stage {
@@ -107,9 +116,11 @@ pub(super) enum Received {
 
 impl Rebuild {
     /// Begins to open a partition that another machine had, and to replay it up to `until`.
-    pub(super) fn adopting(until: Position, Released { stored_in, cancelled, closing }: Released) -> Self {
+    pub(super) fn adopting(until: Position, Released { stored_in, cancelled, closing, damage }: Released) -> Self {
         let fault = Fault::io("the partition is being taken over");
-        Self { until, stored_in, stage: Stage::Waiting(Stopwatch::now()), closing, cancelled, ..Self::new(&fault, 0) }
+        let (ignores_checkpoint, resets_index) = damage;
+        let stage = Stage::Waiting(Stopwatch::now());
+        Self { until, stored_in, stage, closing, cancelled, ignores_checkpoint, resets_index, ..Self::new(&fault, 0) }
     }
 
     fn new(fault: &Fault, target: Position) -> Self {
@@ -183,7 +194,8 @@ impl Rebuild {
 
     /// Ends it. Returns where the partition is stored, and what must be over before it is opened again.
     pub(super) fn into_released(self) -> Released {
-        Released { stored_in: self.stored_in, cancelled: self.cancelled, closing: self.closing }
+        let damage = (self.ignores_checkpoint, self.resets_index);
+        Released { stored_in: self.stored_in, cancelled: self.cancelled, closing: self.closing, damage }
     }
 
     /// How many attempts have failed.

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::{Client, Subscriber};
+use async_nats::{Client, Subject, Subscriber};
 use futures_util::StreamExt as _;
-use headcount_actors::{Engine, Owners};
+use headcount_actors::Engine;
 use headcount_storage::boot_time::boot_time;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::liveness::Liveness;
 use super::nodes::Announcements;
 use super::timing::{NodeError, NodeTiming, stopped};
 use crate::connection::Connection;
@@ -27,33 +28,38 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Applies what other nodes change.
 pub(super) struct Follower {
     engine: Engine,
-    owners: Arc<Owners>,
+    liveness: Arc<Liveness>,
     client: Client,
     heard: Subscriber,
     node: String,
-    timing: NodeTiming,
+    /// The last record that another node said it has made.
+    made: u64,
+    /// Those who wait until it is applied here.
+    waiting: Vec<Subject>,
     stop: watch::Receiver<bool>,
 }
 
 impl Follower {
     pub(super) async fn new(
-        (engine, owners): (Engine, Arc<Owners>),
+        (engine, liveness): (Engine, Arc<Liveness>),
         connection: &Connection,
         node: &str,
-        timing: NodeTiming,
         stop: watch::Receiver<bool>,
     ) -> Result<Self, NodeError> {
         let client = connection.client.clone();
         let heard = client.subscribe(SUBJECT).await.map_err(NodeError::unavailable)?;
-        Ok(Self { engine, owners, client, heard, node: node.to_owned(), timing, stop })
+        Ok(Self { engine, liveness, client, heard, node: node.to_owned(), made: 0, waiting: Vec::new(), stop })
     }
 
-    /// Applies everything up to now. From then on this node answers requests for a while.
+    /// Applies everything up to now, and all that others said they have made. From then on this node answers requests for a while.
     pub(super) async fn follow(&self) -> Result<(), NodeError> {
         let (engine, began) = (self.engine.clone(), boot_time());
         let followed = tokio::task::spawn_blocking(move || engine.follow()).await.map_err(NodeError::unavailable)?;
-        followed.map_err(NodeError::unavailable)?;
-        self.owners.live(began + self.timing.leases.held);
+        let applied = followed.map_err(NodeError::unavailable)?;
+        if applied < self.made {
+            return Err(NodeError::Unavailable("an answer about the control log is out of date".to_owned()));
+        }
+        self.liveness.followed(began);
         Ok(())
     }
 
@@ -64,18 +70,30 @@ impl Follower {
                 () = sleep(INTERVAL) => None,
                 () = stopped(&mut self.stop) => return,
             };
-            if let Err(error) = self.follow().await {
-                tracing::debug!(%error, "the control log can't be read");
-                continue;
+            if let Some(message) = heard {
+                self.made = self.made.max(position_of(&message.payload));
+                self.waiting.extend(message.reply);
             }
-            // It was recorded before it was said.
-            if let Some(reply) = heard.and_then(|message| message.reply)
-                && let Err(error) = self.client.publish(reply, self.node.clone().into()).await
-            {
+            match self.follow().await {
+                Ok(()) => self.reply().await,
+                Err(error) => tracing::debug!(%error, "the control log can't be read"),
+            }
+        }
+    }
+
+    /// Tells those who wait that what they have made is applied here.
+    async fn reply(&mut self) {
+        for waiting in std::mem::take(&mut self.waiting) {
+            if let Err(error) = self.client.publish(waiting, self.node.clone().into()).await {
                 tracing::debug!(%error, "a node that has made a change does not hear that it is applied here");
             }
         }
     }
+}
+
+/// Returns the position that a node said it has made.
+fn position_of(payload: &[u8]) -> u64 {
+    payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// Waits until all live nodes have applied what this node has recorded.
@@ -87,21 +105,25 @@ pub(super) struct Propagating {
 }
 
 impl Propagating {
-    pub(super) async fn propagate(&self) {
+    pub(super) async fn propagate(&self, position: u64) {
         let until = Instant::now() + self.timing.leases.taken_after;
-        if let Err(error) = self.ask(until).await {
+        let asked = timeout_at(until, self.ask(position, until)).await;
+        if let Err(error) = asked.unwrap_or_else(|_| Err(NodeError::Unavailable("they do not answer in time".to_owned()))) {
             tracing::warn!(%error, "whether all nodes know of a change can't be asked; it is answered when those that don't answer nobody");
             tokio::time::sleep_until(until).await;
         }
     }
 
-    async fn ask(&self, until: Instant) -> Result<(), NodeError> {
+    async fn ask(&self, position: u64, until: Instant) -> Result<(), NodeError> {
         let inbox = self.client.new_inbox();
         let mut replies = self.client.subscribe(inbox.clone()).await.map_err(NodeError::unavailable)?;
         // Asked before the nodes are listed: one that is announced later reads the log after that.
-        let asked = self.client.publish_with_reply(SUBJECT, inbox, Vec::new().into()).await;
+        let asked = self.client.publish_with_reply(SUBJECT, inbox, position.to_le_bytes().to_vec().into()).await;
         asked.map_err(NodeError::unavailable)?;
         let live = self.announcements.lock().await.live().await?;
+        if live.address(&self.node).is_none() {
+            return Err(NodeError::Unavailable("the keys of nodes are out of date".to_owned()));
+        }
         let mut waiting: BTreeSet<String> = live.names().filter(|name| *name != self.node).map(str::to_owned).collect();
         while !waiting.is_empty() {
             match timeout_at(until, replies.next()).await {

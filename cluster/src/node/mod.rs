@@ -1,6 +1,7 @@
 //! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
 
 mod changes;
+mod liveness;
 mod member;
 mod nodes;
 mod partition;
@@ -11,6 +12,7 @@ mod timing;
 use std::sync::Arc;
 
 use headcount_actors::{Engine, PARTITIONS};
+use headcount_storage::boot_time::boot_time;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -20,6 +22,7 @@ use crate::connection::Connection;
 use crate::lease::{Holder, Leases};
 use crate::record::BUCKET;
 use changes::{Follower, Propagating};
+use liveness::Liveness;
 pub use member::MemberLog;
 use nodes::{Announcement, Announcements, LiveNodes};
 use partition::PartitionTask;
@@ -53,8 +56,12 @@ pub struct NodeParts {
 /// A node that runs.
 #[derive(Debug)]
 pub struct Node {
+    /// Ends the tasks of partitions, and then all others.
     stop: watch::Sender<bool>,
-    tasks: Vec<JoinHandle<()>>,
+    stop_rest: watch::Sender<bool>,
+    partitions: Vec<JoinHandle<()>>,
+    rest: Vec<JoinHandle<()>>,
+    liveness: Arc<Liveness>,
 }
 
 impl Node {
@@ -69,39 +76,47 @@ impl Node {
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
         let announcements = Arc::new(Mutex::new(announcements));
-        let (stop, stopped) = watch::channel(false);
+        let ((stop, stopped), (stop_rest, rest_stopped)) = (watch::channel(false), watch::channel(false));
+        let liveness = Arc::new(Liveness::new(Arc::clone(&owners), timing.leases.held));
+        let following = (engine.clone(), Arc::clone(&liveness));
+        let follower = Follower::new(following, &connection, &holder.node, rest_stopped.clone()).await?;
+        let (announcement, stop_announcing) = (Announcement::new(address), rest_stopped.clone());
         let node = holder.node.clone();
-        let follower = Follower::new((engine.clone(), Arc::clone(&owners)), &connection, &node, timing, stopped.clone()).await?;
-        let announcing =
-            Announcing { announcements, announcement: Announcement::new(address), node, stop: stopped.clone(), timing };
+        let alive = Arc::clone(&liveness);
+        let announcing = Announcing { announcements, announcement, node, liveness: alive, stop: stop_announcing, timing };
         let nodes = announcing.announce().await?;
         // Whoever makes a change from now on waits for this node. It knows all those before.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
         let salts = Salts::open(&connection, replicas, engine.clone()).await?;
-        salts.agree().await?;
+        salts.agree(nodes.names().count() > 1).await?;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
         let shared = Arc::new(Shared { connection, engine, log, commit, owners, holder, leases, timing, live, turns, moves });
-        let mut tasks = vec![
-            runtime.spawn(announcing.run(changed)),
-            runtime.spawn(follower.run()),
-            runtime.spawn(salts.run(stopped.clone())),
-        ];
-        for partition in 0..PARTITIONS {
+        let rest =
+            vec![runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run()), runtime.spawn(salts.run(rest_stopped))];
+        let spawn = |partition| {
             let task = PartitionTask { partition, shared: Arc::clone(&shared), stop: stopped.clone() };
-            tasks.push(runtime.spawn(task.run()));
-        }
-        Ok(Self { stop, tasks })
+            runtime.spawn(task.run())
+        };
+        Ok(Self { stop, stop_rest, partitions: (0..PARTITIONS).map(spawn).collect(), rest, liveness })
     }
 
-    /// Gives all partitions up, and stops. The engine stays open, without partitions.
+    /// Gives all partitions up, answers no more requests, and stops. The engine stays open, without partitions.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        for task in self.tasks {
-            if let Err(error) = task.await {
-                tracing::error!(%error, "a task of the node ended early");
-            }
+        join(self.partitions).await;
+        // Before others no longer wait for this node when they make a change.
+        self.liveness.end();
+        self.stop_rest.send_replace(true);
+        join(self.rest).await;
+    }
+}
+
+async fn join(tasks: Vec<JoinHandle<()>>) {
+    for task in tasks {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "a task of the node ended early");
         }
     }
 }
@@ -115,7 +130,7 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
         timing: announcing.timing,
     };
     let runtime = runtime.clone();
-    engine.registry().propagate_with(move || runtime.block_on(propagating.propagate()));
+    engine.registry().propagate_with(move |position| runtime.block_on(propagating.propagate(position)));
 }
 
 /// Renews the key of a node, and finds out which others are live.
@@ -123,6 +138,7 @@ struct Announcing {
     announcements: Arc<Mutex<Announcements>>,
     announcement: Announcement,
     node: String,
+    liveness: Arc<Liveness>,
     stop: watch::Receiver<bool>,
     timing: NodeTiming,
 }
@@ -147,7 +163,9 @@ impl Announcing {
     /// Announces the node once more. Returns those that are live.
     async fn announce(&self) -> Result<LiveNodes, NodeError> {
         let mut announcements = self.announcements.lock().await;
+        let sent = boot_time();
         announcements.announce(&self.node, &self.announcement).await?;
+        self.liveness.announced(sent);
         announcements.live().await
     }
 }

@@ -18,13 +18,17 @@ use crate::connection::Connection;
 const BUCKET: &str = "hc_salts";
 const MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
 /// How often a node looks whether it has the salts that it needs, and how soon again after a failure.
-const INTERVAL: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(2);
+/// How long a node that knows no salt of the day leaves it to the others to say theirs.
+const OTHERS_FIRST: Duration = Duration::from_secs(15);
 /// How long before a day begins its salt is made: clocks differ by less.
 const AHEAD_MS: i64 = 60 * 60 * 1000;
 
 /// Keeps an engine supplied with salts.
 pub(super) struct Salts {
+    connection: Connection,
+    replicas: usize,
     store: Store,
     engine: Engine,
 }
@@ -32,24 +36,20 @@ pub(super) struct Salts {
 impl Salts {
     /// Opens the bucket, or creates it on `replicas` brokers.
     pub(super) async fn open(connection: &Connection, replicas: usize, engine: Engine) -> Result<Self, NodeError> {
-        let config = Config {
-            bucket: BUCKET.to_owned(),
-            history: 1,
-            max_age: MAX_AGE,
-            storage: StorageType::Memory,
-            num_replicas: replicas,
-            ..Config::default()
-        };
-        let store = connection.context.create_key_value(config).await.map_err(NodeError::unavailable)?;
-        Ok(Self { store, engine })
+        let store = open_bucket(connection, replicas).await?;
+        Ok(Self { connection: connection.clone(), replicas, store, engine })
     }
 
-    pub(super) async fn run(self, mut stop: watch::Receiver<bool>) {
+    pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         loop {
-            let pause = match self.agree().await {
+            let pause = match self.agree(false).await {
                 Ok(()) => INTERVAL,
                 Err(error) => {
                     tracing::warn!(%error, "the visitor salt of the day can't be agreed on yet");
+                    // The bucket may be gone with the memory of the brokers.
+                    if let Ok(store) = open_bucket(&self.connection, self.replicas).await {
+                        self.store = store;
+                    }
                     PAUSE
                 }
             };
@@ -60,10 +60,18 @@ impl Salts {
         }
     }
 
-    /// Agrees with the other nodes on the salts that are needed now and soon.
-    pub(super) async fn agree(&self) -> Result<(), NodeError> {
+    /// Agrees with the other nodes on the salts that are needed now and soon. `has_others`: there are nodes that may know that of the day, although the brokers don't.
+    pub(super) async fn agree(&self, has_others: bool) -> Result<(), NodeError> {
         let now = self.engine.clock().now();
         let (today, soon) = (now.utc_day(), Instant(now.0 + AHEAD_MS).utc_day());
+        let until = tokio::time::Instant::now() + OTHERS_FIRST;
+        while has_others
+            && self.engine.visitor_salt(today).is_none()
+            && self.read(today).await?.is_none()
+            && tokio::time::Instant::now() < until
+        {
+            sleep(Duration::from_millis(500)).await;
+        }
         self.agree_on(today).await?;
         if soon > today { self.agree_on(soon).await } else { Ok(()) }
     }
@@ -103,6 +111,18 @@ impl Salts {
             Err(error) => Err(NodeError::unavailable(error)),
         }
     }
+}
+
+async fn open_bucket(connection: &Connection, replicas: usize) -> Result<Store, NodeError> {
+    let config = Config {
+        bucket: BUCKET.to_owned(),
+        history: 1,
+        max_age: MAX_AGE,
+        storage: StorageType::Memory,
+        num_replicas: replicas,
+        ..Config::default()
+    };
+    connection.context.create_key_value(config).await.map_err(NodeError::unavailable)
 }
 
 fn random() -> Result<[u8; 16], NodeError> {

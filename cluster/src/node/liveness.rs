@@ -1,0 +1,75 @@
+//! Until when a node answers requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use headcount_actors::Owners;
+use parking_lot::Mutex;
+
+/// A node answers for a while after it began to read the control log to its end, and after it sent a sign of life that a majority of brokers confirmed: whichever is earlier. The
+/// log alone can be read from a broker that leads no longer.
+#[derive(Debug)]
+pub(super) struct Liveness {
+    owners: Arc<Owners>,
+    held: Duration,
+    moments: Mutex<Moments>,
+}
+
+/// Moments of the time since the machine was started.
+#[derive(Debug, Default)]
+struct Moments {
+    followed: Option<Duration>,
+    announced: Option<Duration>,
+    has_ended: bool,
+}
+
+impl Liveness {
+    pub(super) fn new(owners: Arc<Owners>, held: Duration) -> Self {
+        Self { owners, held, moments: Mutex::default() }
+    }
+
+    /// Notes that everything in the control log was applied that was there at a moment.
+    pub(super) fn followed(&self, began: Duration) {
+        self.note(|moments| moments.followed = Some(began));
+    }
+
+    /// Notes that a sign of life was confirmed that was sent at a moment.
+    pub(super) fn announced(&self, sent: Duration) {
+        self.note(|moments| moments.announced = Some(sent));
+    }
+
+    /// Answers no more.
+    pub(super) fn end(&self) {
+        self.note(|moments| moments.has_ended = true);
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Moments)) {
+        let mut moments = self.moments.lock();
+        change(&mut moments);
+        let since = moments.followed.min(moments.announced).filter(|_| !moments.has_ended);
+        self.owners.live(since.map_or(Duration::ZERO, |since| since + self.held));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_storage::boot_time::boot_time;
+
+    use super::*;
+
+    #[test]
+    fn both_are_needed_and_the_end_is_the_end() {
+        let owners = Arc::new(Owners::unknown());
+        let liveness = Liveness::new(Arc::clone(&owners), Duration::from_secs(600));
+        liveness.followed(boot_time());
+        assert!(!owners.is_live());
+        liveness.announced(boot_time());
+        assert!(owners.is_live());
+        liveness.announced(boot_time().saturating_sub(Duration::from_secs(601)));
+        assert!(!owners.is_live());
+        liveness.announced(boot_time());
+        liveness.end();
+        liveness.followed(boot_time());
+        assert!(!owners.is_live());
+    }
+}
