@@ -55,7 +55,8 @@ async fn a_cluster_is_made_once() {
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let record = make(&options(&brokers, 3, dir.path()), first).unwrap();
     assert_eq!((record.partitions, record.replicas, record.hash_key_digest.len()), (64, 3, 64));
-    assert_eq!(Format::open(dir.path()).unwrap().incarnation, record.incarnation);
+    assert_eq!(Format::open_as(dir.path(), record.incarnation).unwrap().incarnation, record.incarnation);
+    assert!(matches!(Format::open(dir.path()), Err(FormatError::OfNode { .. })), "only a node opens it");
     for dir in [dir.path(), other.path()] {
         let refused = make(&options(&brokers, 3, dir), |_| panic!("there is a cluster")).unwrap_err();
         assert!(matches!(refused, InitError::Record(RecordError::Exists(found)) if found == record.incarnation), "{refused}");
