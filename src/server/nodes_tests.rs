@@ -12,23 +12,13 @@ use headcount_domain::ids::ProjectId;
 
 use crate::http::node_client::NodeClient;
 use crate::http::resources::node::{ASK_PATH, NODE_TOKEN};
+use crate::http::tests::nodes::copy;
 use crate::server::{HttpConfig, RunningServer, Server};
 
 const FOREVER: Duration = Duration::from_secs(1 << 30);
 
 fn config(dir: &Path) -> EngineConfig {
     EngineConfig { shards: 1, min_free_bytes: 0, ..EngineConfig::new(dir) }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(std::fs::copy(entry.path(), to).unwrap()),
-        }
-    }
 }
 
 /// Starts a server that owns some of the projects.

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+#[path = "../support/copies.rs"]
+mod copies;
 mod refusals;
 mod rig;
 

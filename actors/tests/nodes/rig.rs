@@ -19,6 +19,8 @@ use headcount_histories::History;
 use headcount_model::{Json, Rates, Sender};
 use tempfile::TempDir;
 
+use crate::copies::copy;
+
 /// A Friday in the past: nothing that a history does lies ahead of it.
 pub(crate) const NOW_MS: i64 = 1_790_000_000_000;
 const PROJECTS: usize = 6;
@@ -91,18 +93,6 @@ fn config(dir: &Path) -> EngineConfig {
     // A few, so that some lists need several answers.
     config.max_active_identities = 4;
     config
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }
 
 impl Rig {

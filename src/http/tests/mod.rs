@@ -4,6 +4,6 @@ mod forwarding;
 mod forwarding_failures;
 mod forwarding_table;
 mod management;
-mod nodes;
+pub(crate) mod nodes;
 mod openapi;
 pub(crate) mod server;
