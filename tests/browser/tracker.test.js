@@ -365,11 +365,27 @@ test("what is refused is not sent again, and nothing for ever", async () => {
 });
 
 test("at most 20 events are held", async () => {
-  const page = await open("/", FAST);
+  // No retry starts before every first attempt has its answer: a slow browser could send one earlier.
+  const page = await open(
+    "/",
+    `{
+      const held = [];
+      const ask = fetch;
+      window.answered = 0;
+      window.setTimeout = (run, _, ...of) => void held.push(() => run(...of));
+      window.fetch = (...of) => ask(...of).finally(() => (answered += 1));
+      window.retry = () => held.splice(0).forEach((run) => run());
+    }`,
+  );
   await sent(1);
   gate.clear();
   gate.fault = () => (gate.attempts.length <= 30 ? 503 : undefined);
-  await page.evaluate(() => [...Array(30).keys()].forEach((number) => headcount("event", { number })));
+  await page.evaluate(() => {
+    answered = 0;
+    for (let number = 0; number < 30; number += 1) headcount("event", { number });
+  });
+  await page.waitForFunction(() => answered === 30);
+  await page.evaluate(() => retry());
   const numbers = (await sent(20)).map(({ metadata }) => metadata.number);
   assert.deepEqual(numbers.sort((a, b) => a - b), [...Array(20).keys()]);
   assert.equal(gate.attempts.length, 50);

@@ -39,6 +39,8 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
     const kept = new URLSearchParams([...place.query].filter(([name]) => SHARED.includes(name)));
     return address(project, id, null, kept);
   };
+  // A browser reports late that a dialog closed. Another may be open by then.
+  const closed = (one: "keys" | "filter") => setDialog((open) => (open === one ? null : open));
   liveDay(today);
 
   useEffect(() => {
@@ -106,8 +108,8 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
           <p class={css.notice}>Days are those of {timezone}, the organization's timezone.</p>
         </main>
       </div>
-      {dialog === "keys" && <KeysDialog onClose={() => setDialog(null)} />}
-      {dialog === "filter" && <FilterDialog onClose={() => setDialog(null)} />}
+      {dialog === "keys" && <KeysDialog onClose={() => closed("keys")} />}
+      {dialog === "filter" && <FilterDialog onClose={() => closed("filter")} />}
     </SceneContext.Provider>
   );
 }
