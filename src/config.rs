@@ -22,6 +22,7 @@ use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 use headcount_actors::profiles::ResearchSettings;
 use headcount_actors::webhooks::WebhookSettings;
 use headcount_cluster::Credentials;
+use headcount_cluster::files::Bucket;
 use headcount_outbound::AllowList;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
@@ -173,6 +174,10 @@ pub struct Settings {
     pub nats_creds: Option<PathBuf>,
     /// Where other nodes reach the server, without a slash at its end.
     pub node_url: Option<String>,
+    /// Where the nodes of the cluster keep files.
+    pub files: Option<Bucket>,
+    /// How long the brokers keep events that are sealed.
+    pub log_kept: Duration,
     /// The filter of log lines.
     pub log: String,
     /// How it is logged.
@@ -289,6 +294,11 @@ impl Settings {
             })?,
             nats_creds: read.file("nats_creds")?,
             node_url: read.value("node_url", |text| public_url(text).ok_or("must be like http://10.0.1.1:8080"))?,
+            files: read.value("files", |text| match text {
+                "" => Ok(None),
+                text => Bucket::open(text).map(Some).map_err(|error| error.to_string()),
+            })?,
+            log_kept: read.at_least_1s("log_kept", "6h or 30m")?,
             log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
             log_format: read.value("log_format", |text| match text {
                 "text" => Ok(LogFormat::Text),

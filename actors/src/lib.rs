@@ -38,6 +38,7 @@ mod refolding;
 pub mod registry;
 pub mod secrets;
 mod shard;
+mod shared_archive;
 pub mod thread_name;
 mod verifier;
 pub mod verify;
@@ -46,9 +47,9 @@ mod website;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
-    Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, OpenError, OpenRegistry,
-    OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake, ReindexError, Reindexed, SegmentRequest,
-    StartCommit, Vitals, reindex, search_erased, verify_directory,
+    AdoptError, Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, OpenError,
+    OpenRegistry, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake, ReindexError, Reindexed,
+    SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;
@@ -61,3 +62,4 @@ pub use nodes::{AskNode, AskNodeError, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, Node
 pub use opening_progress::Progress;
 pub use owners::{NOT_HERE, Owner, Owners};
 pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
+pub use shared_archive::{SharedArchive, SharedArchiveError};

@@ -125,6 +125,7 @@ impl Node {
             registry: Box::new(registry),
             log: Arc::<SharedLog>::clone(log),
             commit: Box::new(commit),
+            archive: None,
             owners: Arc::clone(&owners),
         };
         let config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
@@ -272,6 +273,7 @@ async fn a_directory_of_other_events_is_refused() {
         registry: Box::new(|dir| Ok(Registry::open(dir)?)),
         log: Arc::<SharedLog>::clone(&log),
         commit: Box::new(move |sink| Arc::new(SharedCommit { log, sink })),
+        archive: None,
         owners: Arc::new(Owners::unknown()),
     };
     let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();

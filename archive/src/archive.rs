@@ -14,6 +14,7 @@ use crate::error::{ArchiveError, Damage};
 use crate::file::{ArchiveFile, FileEntry, verify};
 use crate::manifest::{MANIFEST_NAME, Manifest};
 use crate::row::Row;
+use crate::source::{ListedFile, Source, fetch_missing};
 
 /// The archive of one project. One owner changes it. A reader opens the folder for itself, and opens it again if a file is missing,
 /// which was merged then.
@@ -21,6 +22,7 @@ use crate::row::Row;
 pub struct Archive {
     dir: PathBuf,
     manifest: Manifest,
+    source: Source,
 }
 
 impl Archive {
@@ -31,7 +33,7 @@ impl Archive {
     pub fn open(root: &Path, project: ProjectId) -> Result<Self, ArchiveError> {
         let dir = root.join(format!("project={project}"));
         if let Some(manifest) = Manifest::read(&dir, project)? {
-            return Ok(Self { dir, manifest });
+            return Ok(Self { dir, manifest, source: None });
         }
         if dir.exists() && paths_in(&dir)?.iter().any(|path| is_listed(path)) {
             return Err(ArchiveError::damaged(MANIFEST_NAME, Damage::Missing));
@@ -48,7 +50,7 @@ impl Archive {
         // Written before the first file, so that files without a list mean damage.
         let manifest = Manifest::empty(project);
         manifest.write(&dir)?;
-        Ok(Self { dir, manifest })
+        Ok(Self { dir, manifest, source: None })
     }
 
     /// Opens the archive of a project that has sealed events.
@@ -58,9 +60,15 @@ impl Archive {
     pub fn existing(root: &Path, project: ProjectId) -> Result<Self, ArchiveError> {
         let dir = root.join(format!("project={project}"));
         match Manifest::read(&dir, project)? {
-            Some(manifest) => Ok(Self { dir, manifest }),
+            Some(manifest) => Ok(Self { dir, manifest, source: None }),
             None => Err(ArchiveError::damaged(MANIFEST_NAME, Damage::Missing)),
         }
+    }
+
+    /// Has files fetched from `source` that are listed and not in the folder.
+    #[must_use]
+    pub fn with_source(self, source: Source) -> Self {
+        Self { source, ..self }
     }
 
     /// Removes the archive of a deleted project. May be repeated, also if it has none.
@@ -139,7 +147,12 @@ impl Archive {
     /// # Errors
     /// As [`BaseReader::open`].
     pub fn base(&self) -> Result<Option<BaseReader>, ArchiveError> {
-        self.manifest.base().map(|base| BaseReader::open(&self.dir, self.manifest.project(), base)).transpose()
+        let project = self.manifest.project();
+        let open = |base: &BaseEntry| {
+            fetch_missing(&self.source, project, &self.dir, &ListedFile::from(base))?;
+            BaseReader::open(&self.dir, project, base)
+        };
+        self.manifest.base().map(open).transpose()
     }
 
     /// Opens a file of the list.
@@ -147,6 +160,7 @@ impl Archive {
     /// # Errors
     /// As [`ArchiveFile::open`].
     pub fn file(&self, entry: &FileEntry) -> Result<ArchiveFile, ArchiveError> {
+        fetch_missing(&self.source, self.manifest.project(), &self.dir, &ListedFile::from(entry))?;
         ArchiveFile::open(&self.dir, self.manifest.project(), entry)
     }
 
@@ -165,16 +179,20 @@ impl Archive {
         Ok(())
     }
 
-    /// Checks the length and the footer of each file and of the base, and their SHA-256 if `whole`. Returns an error for each damaged file.
+    /// Checks the length and the footer of each file and of the base, and their SHA-256 if `whole`. Returns an error for each damaged file. Files that are still to
+    /// be fetched are not checked.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
     pub fn damaged_files(&self, whole: bool) -> Result<Vec<ArchiveError>, ArchiveError> {
         let project = self.manifest.project();
-        let base = self.manifest.base().map(|base| verify_base(&self.dir, project, base, whole));
+        let is_here = |name: &str| self.source.is_none() || self.dir.join(name).exists();
+        let base = self.manifest.base().filter(|base| is_here(&base.name()));
+        let base = base.map(|base| verify_base(&self.dir, project, base, whole));
         let check = |entry: &FileEntry| if whole { verify(&self.dir, project, entry) } else { self.file(entry).map(drop) };
         let mut damaged = Vec::new();
-        for outcome in base.into_iter().chain(self.manifest.files().iter().map(check)) {
+        let files = self.manifest.files().iter().filter(|entry| is_here(&entry.name.to_string()));
+        for outcome in base.into_iter().chain(files.map(check)) {
             match outcome {
                 Err(error) if error.is_damage() => damaged.push(error),
                 other => other?,

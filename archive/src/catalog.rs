@@ -122,10 +122,18 @@ impl Catalog {
     pub fn read(root: &Path) -> Result<Self, ArchiveError> {
         let path = root.join(CATALOG_NAME);
         match files::read(&path) {
-            Ok(bytes) => parse(&bytes).map_err(|reason| ArchiveError::damaged(CATALOG_NAME, Damage::Manifest(reason))),
+            Ok(bytes) => Self::from_bytes(&bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(ArchiveError::io("read", &path)(error)),
         }
+    }
+
+    /// Reads a catalog from its bytes.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ArchiveError> {
+        parse(bytes).map_err(|reason| ArchiveError::damaged(CATALOG_NAME, Damage::Manifest(reason)))
     }
 
     /// Replaces the catalog in the directory `root`.

@@ -7,6 +7,7 @@
 //! - [`file`](mod@file): the name, the writer and the reader of one file.
 //! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder. [`catalog`]: the list of projects.
 //! - [`seal`]: adds rows. [`compact`]: merges the files of a month. [`removal`]: removes rows of early days.
+//! - [`source`]: files that are not on this machine.
 //! - [`base`]: the saved state of a project, which a rebuild starts from once rows were removed.
 //!
 //! The crate starts no thread and reads no clock. All operations on files pass through [`headcount_storage::files`].
@@ -25,3 +26,4 @@ pub mod removal;
 pub mod row;
 pub mod schema;
 pub mod seal;
+pub mod source;

@@ -13,6 +13,7 @@ use crate::base::BaseEntry;
 use crate::checksum;
 use crate::error::{ArchiveError, Damage};
 use crate::file::FileEntry;
+use crate::source::ListedFile;
 
 /// The file name of the list.
 pub const MANIFEST_NAME: &str = "manifest.json";
@@ -131,6 +132,19 @@ impl Manifest {
         self.base.as_ref()
     }
 
+    /// All files that the list names: those with events, and the base.
+    pub fn listed(&self) -> impl Iterator<Item = ListedFile> {
+        self.files.iter().map(ListedFile::from).chain(self.base.iter().map(ListedFile::from))
+    }
+
+    /// Reads a list of `project` from its bytes.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Damaged`].
+    pub fn from_bytes(bytes: &[u8], project: ProjectId) -> Result<Self, ArchiveError> {
+        parse(bytes, project).map_err(|reason| ArchiveError::damaged(MANIFEST_NAME, Damage::Manifest(reason)))
+    }
+
     /// Reads the list of `project` in the folder `dir`; `None` if there is no list.
     ///
     /// # Errors
@@ -142,8 +156,7 @@ impl Manifest {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ArchiveError::io("read", &path)(error)),
         };
-        let damaged = |reason| ArchiveError::damaged(MANIFEST_NAME, Damage::Manifest(reason));
-        parse(&bytes, project).map(Some).map_err(damaged)
+        Self::from_bytes(&bytes, project).map(Some)
     }
 
     /// Replaces the list in the folder `dir`.

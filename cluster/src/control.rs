@@ -80,11 +80,11 @@ impl ControlStream {
 
 impl ControlLog for ControlStream {
     fn first_position(&self) -> u64 {
-        self.appender.reader().bounds().0
+        self.appender.reader().known_bounds().0
     }
 
     fn last_position(&self) -> u64 {
-        self.appender.reader().bounds().1
+        self.appender.reader().known_bounds().1
     }
 
     fn refresh(&mut self) -> Result<(), ControlError> {

@@ -1,9 +1,11 @@
 //! A server that is a node of a cluster.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::{Engine, Membership};
+use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
 use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
 use headcount_cluster::{ClusterRecord, Connection, boot_id, node_id};
@@ -40,17 +42,19 @@ impl Joining {
         }
         let runtime = threaded_runtime()?;
         let (brokers, credentials) = (settings.cluster.clone(), settings.broker_credentials());
+        let (bucket, log_kept) = (settings.files.clone(), settings.log_kept);
         let asked = runtime.spawn(async move {
             let connection = Connection::open(&brokers, &credentials).await.map_err(Failure::from)?;
             let record = ClusterRecord::read(&connection).await.map_err(Failure::from)?;
-            Ok::<_, Failure>((connection, record))
+            let record =
+                record.ok_or_else(|| Failure("the brokers have no cluster: make one with `headcount cluster init`".into()))?;
+            let files = shared_files(&connection, &record, bucket.as_ref(), log_kept).await?;
+            Ok::<_, Failure>((connection, record, files))
         });
         let answer =
             tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(|_| Failure("the brokers do not answer".into()))?;
-        let (connection, record) = answer.map_err(|_| Failure("the connection to the brokers failed".into()))??;
-        let record =
-            record.ok_or_else(|| Failure("the brokers have no cluster: make one with `headcount cluster init`".into()))?;
-        let member = MemberLog::new(runtime.handle());
+        let (connection, record, files) = answer.map_err(|_| Failure("the connection to the brokers failed".into()))??;
+        let member = MemberLog::new(runtime.handle(), files);
         Ok(Some(Self { runtime, connection, member, record }))
     }
 
@@ -69,6 +73,24 @@ impl Joining {
         let started = runtime.spawn(async move { Node::start(&handle, parts, NodeTiming::default()).await });
         let node = started.await.map_err(|_| Failure("the node ended early".into()))??;
         Ok(RunningNode { runtime, node })
+    }
+}
+
+/// Where this node, as all others of its cluster, keeps what is sealed. `None`: nowhere.
+async fn shared_files(
+    connection: &Connection,
+    record: &ClusterRecord,
+    bucket: Option<&Bucket>,
+    log_kept: Duration,
+) -> Result<Option<Arc<SharedFiles>>, Failure> {
+    if let Some(bucket) = bucket {
+        return Ok(Some(Arc::new(SharedFiles::open(connection, record, bucket, log_kept).await?)));
+    }
+    match SharedFiles::place(connection).await? {
+        None => Ok(None),
+        Some(place) => {
+            Err(Failure(format!("the nodes of this cluster keep files at {place}: start this one with --files {place}")))
+        }
     }
 }
 

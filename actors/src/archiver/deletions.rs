@@ -74,7 +74,7 @@ impl Deletions {
             return;
         }
         let (began, mut failed) = (Stopwatch::now(), None);
-        for project in sources.deleted.all() {
+        for project in sources.deleted.all().into_iter().filter(|project| sources.has(*project)) {
             if sources.is_stopping() {
                 return;
             }

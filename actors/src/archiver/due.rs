@@ -7,13 +7,14 @@ use headcount_domain::time::Instant;
 
 use super::sources::Sources;
 use crate::history::{HistoryError, HistoryPiece, Wanted};
-use crate::partitions::PARTITIONS;
 
 /// When the first event after some position was received.
 #[derive(Debug, Default)]
 pub(super) struct Oldest {
     /// The position, and the event's time of receipt.
     known: Option<(Position, Instant)>,
+    /// A position after which there was no event, and the end of the log then.
+    none: Option<(Position, Position)>,
 }
 
 impl Oldest {
@@ -22,7 +23,15 @@ impl Oldest {
         let received = match self.known {
             Some((known_after, received)) if known_after == after => received,
             _ => {
-                let Some(received) = first_received(sources, after)? else { return Ok(0) };
+                let ends = sources.partitions.clone().map(|partition| sources.logged.last_position(partition));
+                let end = ends.max().unwrap_or(0);
+                if end <= after || self.none == Some((after, end)) {
+                    return Ok(0);
+                }
+                let Some(received) = first_received(sources, after)? else {
+                    self.none = Some((after, end));
+                    return Ok(0);
+                };
                 self.known = Some((after, received));
                 received
             }
@@ -32,10 +41,7 @@ impl Oldest {
 }
 
 fn first_received(sources: &Sources, after: Position) -> Result<Option<Instant>, HistoryError> {
-    if (0..PARTITIONS).all(|partition| sources.logged.last_position(partition) <= after) {
-        return Ok(None);
-    }
-    let wanted: Vec<Wanted> = (0..PARTITIONS).map(|partition| Wanted::partition(partition, after)).collect();
+    let wanted: Vec<Wanted> = sources.partitions.clone().map(|partition| Wanted::partition(partition, after)).collect();
     let mut received = None;
     sources.logged.read(&wanted, &mut |piece: HistoryPiece| {
         received = piece.events.first().map(|(_, event)| event.received);
@@ -54,8 +60,7 @@ pub(super) fn can_resume(sources: &Sources) -> bool {
 /// only old events are sealed whatever their number.
 pub(super) fn least_due(sources: &Sources, age_ms: u64) -> Option<u64> {
     let policy = &sources.settings.policy;
-    let unsealed =
-        sources.delivered.load(std::sync::atomic::Ordering::Acquire).saturating_sub(sources.sealed.catalog().sealed_until());
+    let unsealed = sources.unsealed();
     let after_ms = u64::try_from(policy.seal_after.as_millis()).unwrap_or(u64::MAX);
     match unsealed {
         0 => None,

@@ -9,6 +9,7 @@ use headcount_storage::log::LogError;
 
 use crate::fault;
 use crate::history::HistoryError;
+use crate::shared_archive::SharedArchiveError;
 
 /// The reason for which events could not be sealed. They are still in the log, and sealing is retried.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +35,12 @@ pub(crate) enum SealingError {
     /// A shard did not answer, or checkpoints could not be written in time.
     #[error("the events are in no durable checkpoint yet")]
     NoAnswer,
-    /// The engine is one of several.
-    #[error("events are not sealed on one of several machines")]
+    /// The engine is one of several, and has no place where all of them reach archives.
+    #[error("nodes that have no place for files seal no events")]
     SharedLog,
+    /// The archive could not be made that of its partition for all nodes.
+    #[error("the archive could not be published: {0}")]
+    Shared(#[from] SharedArchiveError),
     /// There is too little space.
     #[error("the disk is nearly full")]
     DiskFull,
@@ -52,7 +56,9 @@ impl From<SealingError> for Fault {
             SealingError::Index(error) => fault::of_index(error),
             SealingError::UnknownId(_) => Self::damaged_index(message),
             SealingError::UnknownProject(_) => Self::defect(message),
-            SealingError::SharedLog | SealingError::NoAnswer | SealingError::DiskFull => Self::io(message),
+            SealingError::SharedLog | SealingError::Shared(_) | SealingError::NoAnswer | SealingError::DiskFull => {
+                Self::io(message)
+            }
         }
     }
 }

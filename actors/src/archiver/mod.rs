@@ -18,13 +18,14 @@ mod retention;
 mod sealing;
 mod sources;
 mod thread;
+mod work;
 
 use std::time::Duration;
 
 use headcount_domain::time::Day;
 
 pub use sealing::Sealed;
-pub(crate) use sources::{ArchiveSettings, RemovalSources, ShardBarrier, Sources, StepProbe, writer_options};
+pub(crate) use sources::{ArchiveSettings, EngineSources, RemovalSources, ShardBarrier, StepProbe, Trimming, writer_options};
 pub(crate) use thread::Archiver;
 
 /// When events are sealed, and how.

@@ -25,7 +25,7 @@ use super::error::SealingError;
 use super::sources::Sources;
 use crate::erasures::erase_row;
 use crate::history::{HistoryPiece, Wanted};
-use crate::partitions::{PARTITIONS, partition_of};
+use crate::partitions::partition_of;
 
 /// The bytes of rows that wait at most while the file of their project is open.
 const OPEN_WAITING_BYTES: usize = 256 << 10;
@@ -130,7 +130,7 @@ impl<'s> SealingPass<'s> {
         let after =
             |partition| healed(partition).map(|(_, until)| *until).chain([self.catalog.sealed_until()]).min().unwrap_or(0);
         let all = |partition| Wanted { until: self.until, ..Wanted::partition(partition, after(partition)) };
-        let wanted: Vec<Wanted> = (0..PARTITIONS).map(all).collect();
+        let wanted: Vec<Wanted> = self.sources.partitions.clone().map(all).collect();
         let logged = self.sources.logged.clone();
         let mut result = Ok(());
         logged.read(&wanted, &mut |piece: HistoryPiece| {
@@ -318,7 +318,8 @@ impl<'s> SealingPass<'s> {
                 Ok(None)
             }),
             None => {
-                let opened = Archive::open(self.sources.sealed.root(), project);
+                let (root, source) = (self.sources.sealed.root(), self.sources.sealed.source());
+                let opened = Archive::open(root, project).map(|archive| archive.with_source(source));
                 match self.sources.sealed.note(project, MANIFEST_NAME, opened) {
                     Err(error) if error.is_damage() => Ok(None),
                     opened => opened.map(Some),

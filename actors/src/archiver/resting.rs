@@ -2,11 +2,12 @@
 //!
 //! While events arrive, tables of like sizes are merged, and former values of a pair take up to half as much as the newest ones.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_storage::keyspace::PartitionId;
 
-use super::sources::Sources;
+use super::sources::EngineSources;
 
 /// How often partitions are checked within the time after which they count as at rest.
 const CHECKS: u32 = 6;
@@ -27,7 +28,7 @@ pub(super) struct Resting {
 
 impl Resting {
     /// Has a partition at rest merged, and removes the files of those that were merged.
-    pub(super) fn step(&mut self, sources: &Sources) {
+    pub(super) fn step(&mut self, sources: &EngineSources) {
         if self.next.is_some_and(|at| Stopwatch::now() < at) {
             return;
         }
@@ -38,11 +39,11 @@ impl Resting {
     }
 
     /// Merges the tables of all partitions, one after the other. Returns `false` if that failed, or the engine stops.
-    pub(super) fn merge_all(&mut self, sources: &Sources) -> bool {
+    pub(super) fn merge_all(&mut self, sources: &EngineSources) -> bool {
         // What was begun before may have failed before.
         (self.failures, self.has_begun) = (0, false);
         while self.merge(sources, Duration::ZERO) {
-            if sources.is_stopping() {
+            if sources.stop.load(Ordering::Acquire) {
                 return false;
             }
             std::thread::sleep(MERGE_TICK);
@@ -51,7 +52,7 @@ impl Resting {
     }
 
     /// Begins a merge of a partition that did not change for `rest`, and ends those that were done. Returns whether there is more to do now.
-    fn merge(&mut self, sources: &Sources, rest: Duration) -> bool {
+    fn merge(&mut self, sources: &EngineSources, rest: Duration) -> bool {
         let found = sources.removal.store.merge_at_rest(rest, sources.spare_bytes());
         // A merge that ended without a result has failed, or another one is under way.
         let has_failed = self.has_begun && found.has_begun && found.merged.is_empty();
@@ -68,7 +69,7 @@ impl Resting {
 }
 
 /// Removes the former tables of a partition with a commit that changes nothing else. Returns whether it succeeded.
-fn record(sources: &Sources, partition: PartitionId) -> bool {
+fn record(sources: &EngineSources, partition: PartitionId) -> bool {
     match sources.removal.writer.remove(partition, Vec::new()) {
         Some(Ok(())) => {
             sources.done("tables of a partition at rest merged");

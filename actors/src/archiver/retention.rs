@@ -71,7 +71,8 @@ impl Retention {
         let sealed = sources.sealed.catalog();
         let known = sources.registry.organizations();
         let known = known.iter().filter_map(|organization| sources.registry.projects(organization.id).ok()).flatten();
-        let all: BTreeSet<ProjectId> = known.map(|project| project.id).chain(sealed.projects().map(|(id, _)| id)).collect();
+        let known = known.map(|project| project.id).filter(|project| sources.has(*project));
+        let all: BTreeSet<ProjectId> = known.chain(sealed.projects().map(|(id, _)| id)).collect();
         self.unchecked = all.into_iter().collect();
         self.waiting.clear();
         self.is_open = true;

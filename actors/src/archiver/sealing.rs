@@ -1,6 +1,5 @@
 //! Seals everything that is in durable checkpoints, and trims the log.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::ids::ProjectId;
@@ -8,7 +7,7 @@ use headcount_domain::intake::event::Position;
 
 use super::error::SealingError;
 use super::pass::{Passed, SealingPass};
-use super::sources::Sources;
+use super::sources::{Sources, Trimming};
 
 /// How long a request to seal waits for checkpoints.
 const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
@@ -29,10 +28,9 @@ pub struct Sealed {
 
 /// Seals what is in durable checkpoints, if that is at least `least` events.
 pub(super) fn seal(sources: &Sources, least: u64) -> Result<Sealed, SealingError> {
-    let delivered = sources.delivered.load(Ordering::Acquire);
-    let until = sources.shards.durable_until(delivered).ok_or(SealingError::NoAnswer)?;
+    let until = sources.durable_until().ok_or(SealingError::NoAnswer)?;
     let catalog = sources.sealed.catalog();
-    if until.saturating_sub(catalog.sealed_until()) < least {
+    if sources.events_between(catalog.sealed_until(), until) < least {
         let waiting = catalog.waiting().keys().copied().collect();
         return Ok(Sealed { sealed_until: catalog.sealed_until(), events: 0, waiting });
     }
@@ -41,10 +39,7 @@ pub(super) fn seal(sources: &Sources, least: u64) -> Result<Sealed, SealingError
 
 /// Has checkpoints written, and seals everything that was recorded before the call.
 pub(super) fn seal_all(sources: &Sources) -> Result<Sealed, SealingError> {
-    if sources.trimmer.is_none() {
-        return Err(SealingError::SharedLog);
-    }
-    let target = sources.delivered.load(Ordering::Acquire);
+    let target = sources.recorded_until().ok_or(SealingError::NoAnswer)?;
     let began = Stopwatch::now();
     let mut asked: Option<Stopwatch> = None;
     loop {
@@ -52,8 +47,7 @@ pub(super) fn seal_all(sources: &Sources) -> Result<Sealed, SealingError> {
             sources.shards.want_checkpoints();
             asked = Some(Stopwatch::now());
         }
-        let until = sources.shards.durable_until(sources.delivered.load(Ordering::Acquire));
-        if let Some(until) = until.filter(|until| *until >= target) {
+        if let Some(until) = sources.durable_until().filter(|until| *until >= target) {
             return seal_until(sources, until);
         }
         if sources.is_stopping() || began.elapsed() > CHECKPOINTS_TIMEOUT {
@@ -84,9 +78,20 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
     Ok(Sealed { sealed_until: until, events, waiting: waiting_projects })
 }
 
-/// Removes the segments of the log whose events are all sealed, and that nobody reads.
-fn trim(sources: &Sources) -> Result<(), SealingError> {
-    let Some(trimmer) = &sources.trimmer else { return Ok(()) };
+/// Removes what is sealed, and that nobody reads, from the log: whole segments, or messages of brokers. All members know the archive before.
+pub(super) fn trim(sources: &Sources) -> Result<(), SealingError> {
+    let trimmer = match &sources.trimming {
+        Trimming::Local(trimmer) => trimmer,
+        Trimming::Never => return Ok(()),
+        Trimming::Shared(shared) => {
+            for partition in sources.partitions.clone() {
+                shared.publish(partition, sources.sealed.root(), &|| sources.is_stopping())?;
+                sources.done("archive published");
+                shared.trim(partition, sources.sealed.unread_until())?;
+            }
+            return Ok(());
+        }
+    };
     let removed = trimmer.remove_before(sources.sealed.unread_until() + 1)?;
     if removed.segments > 0 {
         sources.done("log trimmed");

@@ -1,8 +1,9 @@
 //! What sealing reads.
 
+use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use headcount_archive::archive::Archive;
 use headcount_archive::catalog::Catalog;
@@ -27,14 +28,22 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::history::{LoggedEvents, SealedEvents};
 use crate::memory_budget::recomputation_bytes;
+use crate::partitions::partition_of;
 use crate::refolding::{FoldSources, FoldedShards};
 use crate::registry::Registry;
+use crate::shared_archive::SharedArchive;
 
 /// The shards, as far as sealing asks them. Calls block.
-pub(crate) trait ShardBarrier: Send {
+pub(crate) trait ShardBarrier: Send + Sync {
     /// Returns the position up to which everything is in durable checkpoints, if everything up to `delivered` has been delivered to
     /// the shards. `None`: not known now.
     fn durable_until(&self, delivered: Position) -> Option<Position>;
+
+    /// Returns the position up to which everything of one partition is in durable checkpoints. `None`: not known now.
+    fn durable_until_of(&self, partition: u16) -> Option<Position>;
+
+    /// Returns the position up to which everything of one partition is applied. `None`: not known now.
+    fn applied_until_of(&self, partition: u16) -> Option<Position>;
 
     /// Has checkpoints of everything taken soon.
     fn want_checkpoints(&self);
@@ -78,7 +87,7 @@ pub(crate) struct RemovalSources {
     pub(crate) store: Arc<DiskStore>,
     pub(crate) writer: CheckpointWriter,
     /// Ends the current segment of the log if it has events up to a position.
-    pub(crate) end_segment: Box<dyn Fn(Position) + Send>,
+    pub(crate) end_segment: Box<dyn Fn(Position) + Send + Sync>,
     /// The directories of the store and of the index of external ids.
     pub(crate) derived_dirs: [PathBuf; 2],
     /// Taken while a backup is made.
@@ -86,19 +95,27 @@ pub(crate) struct RemovalSources {
     /// The identities that are being erased.
     pub(crate) erasures: Arc<Erasures>,
     /// Forgets the kept answers about a project.
-    pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send>,
+    pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send + Sync>,
     /// The shards, as far as the fold of a project asks them.
     pub(crate) folded: Arc<dyn FoldedShards>,
 }
 
-/// See the module.
-pub(crate) struct Sources {
+/// How what is sealed leaves the log.
+pub(crate) enum Trimming {
+    /// The log is on this machine's disk.
+    Local(LogTrimmer),
+    /// Brokers have it, and the archives are kept where all members reach them.
+    Shared(Arc<dyn SharedArchive>),
+    /// Brokers have it, and nothing is sealed.
+    Never,
+}
+
+/// What all archives of an engine are made of.
+pub(crate) struct EngineSources {
     pub(crate) settings: ArchiveSettings,
     pub(crate) removal: RemovalSources,
-    pub(crate) sealed: Arc<SealedEvents>,
     pub(crate) logged: LoggedEvents,
-    /// `None`: the log is not on this machine, and nothing is sealed.
-    pub(crate) trimmer: Option<LogTrimmer>,
+    pub(crate) trimming: Trimming,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) hasher: KeyHasher,
     pub(crate) registry: Arc<Registry>,
@@ -110,12 +127,99 @@ pub(crate) struct Sources {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
+/// What one archive is made of.
+pub(crate) struct Sources {
+    pub(crate) engine: Arc<EngineSources>,
+    pub(crate) sealed: Arc<SealedEvents>,
+    /// The partitions whose events are in it.
+    pub(crate) partitions: Range<u16>,
+    /// Set when its partition is given up.
+    pub(crate) is_given_up: Arc<AtomicBool>,
+}
+
+impl Deref for Sources {
+    type Target = EngineSources;
+
+    fn deref(&self) -> &EngineSources {
+        &self.engine
+    }
+}
+
 /// The options of the writers of files, within a memory budget. A row group takes up to four times its size in memory while it is written.
 pub(crate) fn writer_options(memory_bytes: usize, level: i32) -> WriterOptions {
     WriterOptions { level, row_group_bytes: (memory_bytes / 64).clamp(1 << 20, 8 << 20) }
 }
 
+impl EngineSources {
+    /// Whether the engine is one of several, so that each partition has an archive and positions of its own.
+    pub(super) fn is_member(&self) -> bool {
+        !matches!(self.trimming, Trimming::Local(_))
+    }
+
+    /// Reports that a step is done.
+    pub(super) fn done(&self, step: &'static str) {
+        if let Some(probe) = &self.settings.probe {
+            probe(step);
+        }
+    }
+
+    /// The free bytes of the disk.
+    pub(super) fn free_bytes(&self) -> u64 {
+        crate::free_space::free_bytes(&self.settings.data_dir)
+    }
+
+    /// The free bytes of the disk above those that must stay free.
+    pub(super) fn spare_bytes(&self) -> u64 {
+        self.free_bytes().saturating_sub(self.settings.min_free_bytes)
+    }
+
+    /// Whether there is room to write files.
+    pub(super) fn has_space(&self) -> bool {
+        self.free_bytes() >= self.settings.min_free_bytes
+    }
+}
+
 impl Sources {
+    /// Whether the events of a project are in this archive.
+    pub(super) fn has(&self, project: ProjectId) -> bool {
+        self.partitions.contains(&partition_of(project))
+    }
+
+    /// About how many events are not sealed.
+    pub(super) fn unsealed(&self) -> u64 {
+        let sealed_until = self.sealed.catalog().sealed_until();
+        match self.is_member() {
+            true => self.partitions.clone().map(|partition| self.logged.events_after(partition, sealed_until)).sum(),
+            false => self.delivered.load(Ordering::Acquire).saturating_sub(sealed_until),
+        }
+    }
+
+    /// About how many events there are after a position, up to another.
+    pub(super) fn events_between(&self, after: Position, until: Position) -> u64 {
+        let events_after =
+            |position| -> u64 { self.partitions.clone().map(|partition| self.logged.events_after(partition, position)).sum() };
+        match self.is_member() {
+            true => events_after(after).saturating_sub(events_after(until)),
+            false => until.saturating_sub(after),
+        }
+    }
+
+    /// The position up to which everything is in durable checkpoints. `None`: not known now.
+    pub(super) fn durable_until(&self) -> Option<Position> {
+        match self.is_member() {
+            true => self.partitions.clone().map(|partition| self.shards.durable_until_of(partition)).min().flatten(),
+            false => self.shards.durable_until(self.delivered.load(Ordering::Acquire)),
+        }
+    }
+
+    /// The position up to which everything was acknowledged by now. `None`: not known now.
+    pub(super) fn recorded_until(&self) -> Option<Position> {
+        match self.is_member() {
+            true => self.partitions.clone().map(|partition| self.shards.applied_until_of(partition)).max().flatten(),
+            false => Some(self.delivered.load(Ordering::Acquire)),
+        }
+    }
+
     /// The options of new files.
     pub(super) fn seal_options(&self) -> SealOptions {
         let writer = writer_options(self.settings.memory_bytes, self.settings.policy.level);
@@ -156,29 +260,7 @@ impl Sources {
         catalog.last_of(project).map(|last| self.sealed.list(project, last))
     }
 
-    /// Reports that a step is done.
-    pub(super) fn done(&self, step: &'static str) {
-        if let Some(probe) = &self.settings.probe {
-            probe(step);
-        }
-    }
-
     pub(super) fn is_stopping(&self) -> bool {
-        self.stop.load(std::sync::atomic::Ordering::Acquire)
-    }
-
-    /// Whether there is room to write files.
-    pub(super) fn has_space(&self) -> bool {
-        self.free_bytes() >= self.settings.min_free_bytes
-    }
-
-    /// The free bytes of the disk.
-    pub(super) fn free_bytes(&self) -> u64 {
-        crate::free_space::free_bytes(&self.settings.data_dir)
-    }
-
-    /// The free bytes of the disk above those that must stay free.
-    pub(super) fn spare_bytes(&self) -> u64 {
-        self.free_bytes().saturating_sub(self.settings.min_free_bytes)
+        self.stop.load(Ordering::Acquire) || self.is_given_up.load(Ordering::Acquire)
     }
 }

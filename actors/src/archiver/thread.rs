@@ -1,39 +1,31 @@
-//! The thread that seals and merges.
+//! The thread that seals and merges: of one archive, or of those of the partitions that are here.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant as Stopwatch};
+use std::time::Duration;
 
 use headcount_domain::intake::event::Position;
 use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
 
-use super::damage::DamageCheck;
-use super::deletions::Deletions;
-use super::due::{Oldest, can_resume, least_due};
-use super::erasures::ErasureSteps;
 use super::error::SealingError;
-use super::merges::Merges;
 use super::resting::Resting;
-use super::retention::Retention;
-use super::sealing::{Sealed, seal, seal_all};
-use super::sources::Sources;
+use super::sealing::Sealed;
+use super::sources::{EngineSources, Sources, Trimming};
+use super::work::ArchiveWork;
+use crate::history::SealedEvents;
+use crate::partitions::PARTITIONS;
+use crate::shared_archive::SharedArchive;
 
 const TICK: Duration = Duration::from_secs(1);
 /// While an identity is being erased, which somebody waits for.
 const ERASURE_TICK: Duration = Duration::from_millis(50);
-/// The pause after a failure, which doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const MAX_PAUSE: Duration = Duration::from_secs(300);
-/// How often all archives are looked at for merges: a month may be over.
-const MERGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// How often damaged files, and the lists of projects that wait, are checked again.
-const DAMAGE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How many events may wait to be sealed, at least, before sealing is not to fall behind any further. A checkpoint has a million at most.
 const STEADY_FROM_EVENTS: u64 = 2_000_000;
@@ -60,6 +52,10 @@ enum ArchiverRequest {
     Seal(Sender<Result<Sealed, SealingError>>),
     /// Merge the tables of all partitions, and say whether nothing is left to merge.
     MergeTables(Sender<bool>),
+    /// Begin to work on the archive of one partition, until the flag is set.
+    Adopt(u16, Arc<SealedEvents>, Arc<AtomicBool>, Sender<()>),
+    /// End the work on it.
+    Release(u16, Sender<()>),
 }
 
 /// The handle of the thread.
@@ -68,40 +64,62 @@ pub(crate) struct Archiver {
     /// How many wait for an answer.
     asked: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
+    shared: Option<Arc<dyn SharedArchive>>,
     figures: Arc<ArchiveFigures>,
+    /// By partition: what ends the work on its archive.
+    given_up: Mutex<BTreeMap<u16, Arc<AtomicBool>>>,
 }
 
 impl Archiver {
-    /// Starts the thread.
+    /// Starts the thread. It works on `archive`, unless the engine is one of several: it has archives of its partitions then.
     ///
     /// # Errors
     /// The operating system refuses it.
-    pub(crate) fn spawn(sources: Sources) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
+    pub(crate) fn spawn(engine: EngineSources, archive: Arc<SealedEvents>) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
         let (requests, received) = channel();
-        let figures = Arc::<ArchiveFigures>::default();
-        let stop = Arc::clone(&sources.stop);
-        let asked = Arc::<AtomicUsize>::default();
-        let work = ArchiveWork {
-            asked: Arc::clone(&asked),
-            oldest: Oldest::default(),
-            oldest_waiting: Oldest::default(),
-            can_resume: false,
-            merges: Merges::default(),
-            damage: DamageCheck::new(&sources),
-            deletions: Deletions::default(),
-            erasures: ErasureSteps::default(),
-            resting: Resting::default(),
-            retention: Retention::new(&sources),
-            checked_damage: Stopwatch::now(),
-            checked_merges: None,
-            not_before: None,
-            failures: 0,
-            figures: Arc::clone(&figures),
-            sources,
+        let (engine, figures, asked) = (Arc::new(engine), Arc::<ArchiveFigures>::default(), Arc::<AtomicUsize>::default());
+        let mut works = BTreeMap::new();
+        if !engine.is_member() {
+            let partitions = 0..PARTITIONS;
+            let sources = Sources { engine: Arc::clone(&engine), sealed: archive, partitions, is_given_up: Arc::default() };
+            works.insert(0, ArchiveWork::new(sources));
+        }
+        let (stop, given_up) = (Arc::clone(&engine.stop), Mutex::default());
+        let shared = match &engine.trimming {
+            Trimming::Shared(shared) => Some(Arc::clone(shared)),
+            Trimming::Local(_) | Trimming::Never => None,
         };
-        work.note_retention();
-        let thread = std::thread::Builder::new().name("archive".into()).spawn(move || work.run(&received))?;
-        Ok((Arc::new(Self { requests: Mutex::new(Some(requests)), asked, stop, figures }), thread))
+        let thread = ArchiveThread {
+            engine,
+            asked: Arc::clone(&asked),
+            works,
+            resting: Resting::default(),
+            figures: Arc::clone(&figures),
+        };
+        thread.sum_up();
+        let thread = std::thread::Builder::new().name("archive".into()).spawn(move || thread.run(&received))?;
+        let requests = Mutex::new(Some(requests));
+        Ok((Arc::new(Self { requests, asked, stop, shared, figures, given_up }), thread))
+    }
+
+    /// Works on the archive of a partition from now on. Blocks.
+    pub(crate) fn adopt(&self, partition: u16, archive: Arc<SealedEvents>) {
+        let is_given_up = Arc::<AtomicBool>::default();
+        self.given_up.lock().insert(partition, Arc::clone(&is_given_up));
+        // Without an answer, the engine is closing.
+        let _begun = self.ask(|reply| ArchiverRequest::Adopt(partition, archive, is_given_up, reply));
+    }
+
+    /// Ends the work on the archive of a partition. Blocks until it has ended.
+    pub(crate) fn release(&self, partition: u16) {
+        let Some(is_given_up) = self.given_up.lock().remove(&partition) else { return };
+        is_given_up.store(true, Ordering::Release);
+        let _ended = self.ask(|reply| ArchiverRequest::Release(partition, reply));
+    }
+
+    /// What keeps archives where all members reach them; `None`: nothing does.
+    pub(crate) fn shared(&self) -> Option<Arc<dyn SharedArchive>> {
+        self.shared.clone()
     }
 
     /// Seals everything that was recorded before the call. Blocks.
@@ -149,167 +167,136 @@ fn sealing_tempo(waiting: u64, seal_events: u64) -> Tempo {
     }
 }
 
-struct ArchiveWork {
-    sources: Sources,
+/// See the module.
+struct ArchiveThread {
+    engine: Arc<EngineSources>,
     /// How many wait for an answer.
     asked: Arc<AtomicUsize>,
-    /// The oldest unsealed event of projects that don't wait.
-    oldest: Oldest,
-    /// The oldest event of those that do.
-    oldest_waiting: Oldest,
-    /// Whether a project that waits was found to be able to go on.
-    can_resume: bool,
-    merges: Merges,
-    damage: DamageCheck,
-    deletions: Deletions,
-    erasures: ErasureSteps,
+    /// By the first partition of their archives.
+    works: BTreeMap<u16, ArchiveWork>,
     resting: Resting,
-    retention: Retention,
-    checked_damage: Stopwatch,
-    checked_merges: Option<Stopwatch>,
-    /// When the next attempt may begin, after a failure.
-    not_before: Option<Stopwatch>,
-    failures: u32,
     figures: Arc<ArchiveFigures>,
 }
 
-impl ArchiveWork {
+impl ArchiveThread {
     fn run(mut self, requests: &Receiver<ArchiverRequest>) {
-        let sealed_until = Rc::<Cell<Position>>::default();
-        background::begin(self.tempo(&sealed_until));
+        let unsealed = Rc::<Cell<Unsealed>>::default();
+        background::begin(self.tempo(&unsealed));
         let mut has_more = true;
-        while !self.sources.is_stopping() {
-            sealed_until.set(self.sources.sealed.catalog().sealed_until());
-            let tick = if self.sources.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };
+        while !self.engine.stop.load(Ordering::Acquire) {
+            unsealed.set(self.unsealed());
+            let tick = if self.engine.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };
             match requests.recv_timeout(if has_more { Duration::ZERO } else { tick }) {
-                Ok(ArchiverRequest::Seal(reply)) => {
-                    let outcome = seal_all(&self.sources);
-                    self.note_waiting();
-                    self.merges.check_all(&self.sources);
-                    self.retention.check_all(&self.sources);
-                    self.note_retention();
+                Ok(request) => {
+                    self.take(request);
                     has_more = true;
-                    let _ = reply.send(outcome);
-                }
-                Ok(ArchiverRequest::MergeTables(reply)) => {
-                    let _ = reply.send(self.resting.merge_all(&self.sources));
                 }
                 Err(RecvTimeoutError::Timeout) => has_more = self.tick(),
                 Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.sum_up();
+        }
+    }
+
+    fn take(&mut self, request: ArchiverRequest) {
+        match request {
+            ArchiverRequest::Seal(reply) => {
+                let outcome = self.seal_all();
+                // Who waits for it also looks at the figures.
+                self.sum_up();
+                let _ = reply.send(outcome);
+            }
+            ArchiverRequest::MergeTables(reply) => {
+                let _ = reply.send(self.resting.merge_all(&self.engine));
+            }
+            ArchiverRequest::Adopt(partition, sealed, is_given_up, reply) => {
+                let (engine, partitions) = (Arc::clone(&self.engine), partition..partition + 1);
+                self.works.insert(partition, ArchiveWork::new(Sources { engine, sealed, partitions, is_given_up }));
+                let _ = reply.send(());
+            }
+            ArchiverRequest::Release(partition, reply) => {
+                self.works.remove(&partition);
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    /// Does the next piece of work of each archive. Returns whether there is more.
+    fn tick(&mut self) -> bool {
+        self.resting.step(&self.engine);
+        let mut has_more = false;
+        for work in self.works.values_mut() {
+            has_more |= !work.sources.is_stopping() && work.tick();
+        }
+        has_more
+    }
+
+    /// Seals everything that was recorded before the call, in all archives.
+    fn seal_all(&mut self) -> Result<Sealed, SealingError> {
+        if self.engine.is_member() && self.works.is_empty() {
+            return Err(SealingError::SharedLog);
+        }
+        let mut sum = Sealed { sealed_until: 0, events: 0, waiting: Vec::new() };
+        for work in self.works.values_mut() {
+            let Sealed { sealed_until, events, waiting } = work.seal_all()?;
+            sum.sealed_until = sum.sealed_until.max(sealed_until);
+            sum.events += events;
+            sum.waiting.extend(waiting);
+        }
+        Ok(sum)
+    }
+
+    fn unsealed(&self) -> Unsealed {
+        match self.engine.is_member() {
+            true => Unsealed::Events(self.works.values().map(|work| work.sources.unsealed()).max().unwrap_or(0)),
+            false => {
+                let sealed_until = |work: &ArchiveWork| work.sources.sealed.catalog().sealed_until();
+                Unsealed::After(self.works.values().map(sealed_until).min().unwrap_or(0))
             }
         }
     }
 
     /// How fast the work goes on: at full speed while somebody waits for it, else the faster the more events wait.
-    fn tempo(&self, sealed_until: &Rc<Cell<Position>>) -> impl Fn() -> Tempo + 'static {
-        let sources = &self.sources;
-        let (sealed_until, delivered) = (Rc::clone(sealed_until), Arc::clone(&sources.delivered));
-        let (asked, erasures, stop) = (Arc::clone(&self.asked), Arc::clone(&sources.removal.erasures), Arc::clone(&sources.stop));
-        let seal_events = sources.settings.policy.seal_events;
+    fn tempo(&self, unsealed: &Rc<Cell<Unsealed>>) -> impl Fn() -> Tempo + 'static {
+        let (engine, asked, unsealed) = (Arc::clone(&self.engine), Arc::clone(&self.asked), Rc::clone(unsealed));
         move || {
-            let is_awaited = asked.load(Ordering::Relaxed) > 0 || erasures.has_unfinished() || stop.load(Ordering::Relaxed);
-            let waiting = delivered.load(Ordering::Relaxed).saturating_sub(sealed_until.get());
-            if is_awaited { Tempo::Full } else { sealing_tempo(waiting, seal_events) }
+            let is_awaited = asked.load(Ordering::Relaxed) > 0
+                || engine.removal.erasures.has_unfinished()
+                || engine.stop.load(Ordering::Relaxed);
+            let waiting = match unsealed.get() {
+                Unsealed::After(position) => engine.delivered.load(Ordering::Relaxed).saturating_sub(position),
+                Unsealed::Events(events) => events,
+            };
+            if is_awaited { Tempo::Full } else { sealing_tempo(waiting, engine.settings.policy.seal_events) }
         }
     }
 
-    /// Does the next piece of work. Returns whether there is more.
-    fn tick(&mut self) -> bool {
-        if self.sources.trimmer.is_none() {
-            // One of several engines: what is removed from the archive and the log is not its own alone.
-            self.resting.step(&self.sources);
-            return false;
-        }
-        // Also on a full disk, and while sealing fails.
-        self.deletions.step(&self.sources, &mut self.merges);
-        let has_erased = self.erasures.step(&self.sources);
-        let has_old = self.retention.step(&self.sources, &mut self.merges);
-        self.note_retention();
-        self.resting.step(&self.sources);
-        if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
-            return has_old || has_erased;
-        }
-        if self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
-            DamageCheck::check_damaged(&self.sources);
-            self.can_resume = can_resume(&self.sources);
-            self.checked_damage = Stopwatch::now();
-        }
-        let worked = self.seal_if_due().and_then(|()| self.merge());
-        let has_more = matches!(worked, Ok(true));
-        self.note(worked);
-        self.damage.step(&self.sources) || has_more || has_old || has_erased
-    }
-
-    fn seal_if_due(&mut self) -> Result<(), SealingError> {
-        let catalog = self.sources.sealed.catalog();
-        let age_ms = self.oldest.age_ms(&self.sources, catalog.sealed_until())?;
-        let waiting_ms = match catalog.waiting().is_empty() {
-            true => 0,
-            false => self.oldest_waiting.age_ms(&self.sources, catalog.logged_after())?,
+    /// Adds the figures of the archives up.
+    fn sum_up(&self) {
+        let figures = |of: fn(&ArchiveFigures) -> &AtomicU64| {
+            self.works.values().map(move |work| of(&work.figures).load(Ordering::Relaxed))
         };
-        self.figures.lag_ms.store(age_ms.max(waiting_ms), Ordering::Relaxed);
-        self.note_waiting();
-        let resumed = std::mem::take(&mut self.can_resume).then_some(0);
-        let Some(least) = resumed.or_else(|| least_due(&self.sources, age_ms)) else { return Ok(()) };
-        match seal(&self.sources, least) {
-            // Not a failure: checkpoints are on their way.
-            Err(SealingError::NoAnswer) => Ok(()),
-            Ok(Sealed { events, sealed_until, waiting: _ }) => {
-                self.note_waiting();
-                if events > 0 {
-                    tracing::info!(events, sealed_until, "events are sealed");
-                    self.merges.check_all(&self.sources);
-                    self.retention.check_all(&self.sources);
-                }
-                Ok(())
-            }
-            Err(error) => Err(error),
+        let fields: [fn(&ArchiveFigures) -> &AtomicU64; 4] =
+            [|of| &of.files, |of| &of.bytes, |of| &of.waiting_projects, |of| &of.retention_pending];
+        for field in fields {
+            field(&self.figures).store(figures(field).sum(), Ordering::Relaxed);
         }
+        self.figures.lag_ms.store(figures(|of| &of.lag_ms).max().unwrap_or(0), Ordering::Relaxed);
     }
+}
 
-    fn note_retention(&self) {
-        self.figures.retention_pending.store(self.retention.pending(), Ordering::Relaxed);
-    }
+/// How much is not sealed.
+#[derive(Debug, Clone, Copy)]
+enum Unsealed {
+    /// What was delivered after this position.
+    After(Position),
+    /// About this number of events.
+    Events(u64),
+}
 
-    fn note_waiting(&self) {
-        let waiting = self.sources.sealed.catalog().waiting().len();
-        self.figures.waiting_projects.store(waiting as u64, Ordering::Relaxed);
-    }
-
-    /// Does a merge, if there is one. Returns whether there may be more.
-    fn merge(&mut self) -> Result<bool, SealingError> {
-        if self.checked_merges.is_none_or(|at| at.elapsed() >= MERGE_INTERVAL) {
-            self.merges.check_all(&self.sources);
-            self.checked_merges = Some(Stopwatch::now());
-        }
-        if !self.sources.has_space() {
-            return Ok(false);
-        }
-        let step = self.merges.step(&self.sources);
-        let sum = self.merges.figures();
-        self.figures.files.store(sum.files, Ordering::Relaxed);
-        self.figures.bytes.store(sum.bytes, Ordering::Relaxed);
-        Ok(step?)
-    }
-
-    /// Pauses after a failure, for longer after each further one.
-    fn note(&mut self, outcome: Result<bool, SealingError>) {
-        match outcome {
-            Ok(_) => {}
-            Err(_) if self.sources.is_stopping() => {}
-            Err(error) => {
-                if self.failures == 0 {
-                    tracing::error!(%error, "the archive could not be written; what is not sealed stays in the log");
-                }
-                let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_PAUSE);
-                self.failures += 1;
-                self.not_before = Some(Stopwatch::now() + pause);
-                return;
-            }
-        }
-        if self.not_before.take().is_some() {
-            self.failures = 0;
-        }
+impl Default for Unsealed {
+    fn default() -> Self {
+        Self::After(0)
     }
 }
 

@@ -11,7 +11,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
-use headcount_storage::log::{Commit, GroupCommit, LogReader, Outcome as LogOutcome};
+use headcount_storage::log::{Commit, GroupCommit, LogReader, LogTrimmer, Outcome as LogOutcome};
 use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
@@ -29,14 +29,14 @@ use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_system, start_tracker};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
-use crate::archiver::{ArchiveSettings, Archiver, RemovalSources, Sources};
+use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources, Trimming};
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
-use crate::history::{History, SealedEvents};
+use crate::history::{Archives, History, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
@@ -48,6 +48,7 @@ use crate::profiles::CompanyProfiles;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
+use crate::shared_archive::SharedArchive;
 use crate::verifier::DamageNote;
 use crate::webhooks::Webhooks;
 
@@ -76,6 +77,7 @@ pub(super) struct Inner {
     pub(super) history: Arc<dyn History>,
     pub(super) dead: Arc<DeadLetters>,
     pub(super) sealed: Arc<SealedEvents>,
+    pub(super) archives: Arc<Archives>,
     pub(super) archiver: Arc<Archiver>,
     pub(super) quotas: Arc<QuotaTable>,
     pub(super) versions: Arc<Versions>,
@@ -171,6 +173,10 @@ fn removal(
     }
 }
 
+fn trimming(trimmer: Option<LogTrimmer>, shared: Option<Arc<dyn SharedArchive>>) -> Trimming {
+    trimmer.map(Trimming::Local).or_else(|| shared.map(Trimming::Shared)).unwrap_or(Trimming::Never)
+}
+
 impl Engine {
     /// Opens a data directory: recovers the log, rebuilds what the store lacks, and starts.
     ///
@@ -209,8 +215,23 @@ impl Engine {
 
     fn start(config: EngineConfig, opened: OpenedParts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let (opened, (profiles, webhooks)) = opened;
-        let Opened { registry, intake, privacy, secrets, log, history, sealed, logged, dead, state, lock, incarnation, starts } =
-            opened;
+        let Opened {
+            registry,
+            intake,
+            privacy,
+            secrets,
+            log,
+            history,
+            sealed,
+            archives,
+            shared_archive,
+            logged,
+            dead,
+            state,
+            lock,
+            incarnation,
+            starts,
+        } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
@@ -219,11 +240,10 @@ impl Engine {
         let tracker = start_tracker(&actors.system, Gathering::new(Arc::clone(&log), Arc::clone(&shared.health)))?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
-        let sources = Sources {
+        let sources = EngineSources {
             settings: archive_settings(&config),
-            sealed: Arc::clone(&sealed),
             logged,
-            trimmer,
+            trimming: trimming(trimmer, shared_archive),
             dead: Arc::clone(&dead),
             hasher: secrets.hasher().clone(),
             registry: Arc::clone(&registry),
@@ -233,7 +253,7 @@ impl Engine {
             deleted: Arc::clone(&shared.deleted),
             removal: removal(&config, &admission.gate, (store, &writer, &log), &backups, (&shared.erasures, &views, &shards)),
         };
-        let (archiver, archiver_thread) = Archiver::spawn(sources).map_err(not_started)?;
+        let (archiver, archiver_thread) = Archiver::spawn(sources, Arc::clone(&sealed)).map_err(not_started)?;
         let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiver_thread), lock);
         let inner = Inner {
             admission,
@@ -267,6 +287,7 @@ impl Engine {
             threads: Mutex::new(Some(threads)),
             archiver,
             sealed,
+            archives,
             registry,
             secrets,
             geo,

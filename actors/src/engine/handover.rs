@@ -1,12 +1,17 @@
 //! Partitions that an engine takes over and gives up, and changes of others that it follows.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
 
 use super::handle::Engine;
 use super::shard_client::AskError;
+use crate::fault;
+use crate::history::SealedEvents;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::shard::{Condition, Shard};
@@ -26,14 +31,47 @@ pub enum Adoption {
     Failed(String),
 }
 
+/// Why a partition can't be taken over for now.
+#[derive(Debug, thiserror::Error)]
+pub enum AdoptError {
+    /// Its shard can't be asked.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// Its archive can't be opened.
+    #[error("{0}")]
+    Archive(Fault),
+}
+
 impl Engine {
     /// Begins to take a partition over: opens it as its last checkpoint on this machine left it, and replays the log up to the position `until`. Nobody else may
     /// write to the log meanwhile. [`Engine::adoption`] says how far it is.
     ///
+    /// If archives are kept where all members reach them, the directory [`Engine::archive_dir`] has what lists the published archive of the partition.
+    ///
     /// # Errors
-    /// [`AskError::Busy`] and [`AskError::NoAnswer`]: nothing was begun.
-    pub async fn adopt(&self, partition: u16, until: Position) -> Result<(), AskError> {
-        self.ask_about(partition, move |shard| shard.adopt(partition, until)).await
+    /// [`AdoptError`]: nothing was begun.
+    pub async fn adopt(&self, partition: u16, until: Position) -> Result<(), AdoptError> {
+        let engine = self.clone();
+        let adopted = tokio::task::spawn_blocking(move || engine.adopt_archive(partition)).await;
+        adopted.map_err(|_| AskError::NoAnswer)??;
+        Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until)).await?)
+    }
+
+    /// Returns the directory that the archive of a partition has on this machine.
+    #[must_use]
+    pub fn archive_dir(&self, partition: u16) -> PathBuf {
+        self.data_dir().join("archive").join(format!("partition={partition:02}"))
+    }
+
+    fn adopt_archive(&self, partition: u16) -> Result<(), AdoptError> {
+        let Some(shared) = self.inner.archiver.shared() else { return Ok(()) };
+        let opened = SealedEvents::open(&self.archive_dir(partition), Arc::clone(&self.inner.deleted));
+        let archive = opened.map_err(fault::of_archive).map_err(AdoptError::Archive)?;
+        let archive = Arc::new(archive.with_source(Some(shared.source(partition))));
+        self.inner.archives.adopt(partition, Arc::clone(&archive));
+        self.inner.archiver.release(partition);
+        self.inner.archiver.adopt(partition, archive);
+        Ok(())
     }
 
     /// Returns how far a partition is that [`Engine::adopt`] takes over.
@@ -57,7 +95,11 @@ impl Engine {
         while !self.ask_about(partition, move |shard| shard.is_saved(partition)).await? && began.elapsed() < SAVE_TIMEOUT {
             tokio::time::sleep(POLL).await;
         }
-        self.ask_about(partition, move |shard| shard.give_up(partition)).await
+        let engine = self.clone();
+        let ended = tokio::task::spawn_blocking(move || engine.inner.archiver.release(partition)).await;
+        let given_up = self.ask_about(partition, move |shard| shard.give_up(partition)).await;
+        self.inner.archives.release(partition);
+        ended.map_err(|_| AskError::NoAnswer).and(given_up)
     }
 
     /// Applies what others have changed in the control data up to now, with its consequences for the partitions that are here. Returns the position of the last record.

@@ -10,6 +10,7 @@ use super::config::OpenError;
 use crate::ingest::Ticket;
 use crate::owners::Owners;
 use crate::registry::Registry;
+use crate::shared_archive::SharedArchive;
 
 /// Receives the outcomes of submissions to the log.
 pub type LogSink = Box<dyn Fn(Vec<LogOutcome<Ticket>>) + Send + Sync>;
@@ -28,6 +29,8 @@ pub struct Membership {
     pub log: Arc<dyn ReadLog>,
     /// Records events of those partitions.
     pub commit: StartCommit,
+    /// Keeps the archives of partitions where all reach them; `None`: nothing does, and no event is sealed.
+    pub archive: Option<Arc<dyn SharedArchive>>,
     /// Says which partitions this engine has, and where the others are. It begins without any.
     pub owners: Arc<Owners>,
 }

@@ -51,7 +51,7 @@ pub use config::{EngineConfig, OpenError};
 pub use erasing::{ErasureError, ErasureState, ErasureSubject};
 pub use exporting::{Download, DownloadError};
 pub use handle::Engine;
-pub use handover::Adoption;
+pub use handover::{AdoptError, Adoption};
 pub use intake::ProjectIntake;
 pub use membership::{LogSink, Membership, OpenRegistry, StartCommit};
 pub use queries::OrganizationProjects;

@@ -21,7 +21,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
-use crate::history::{History, LoggedEvents, Past, SealedEvents};
+use crate::history::{Archives, History, LoggedEvents, Past, SealedEvents};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::live::Feeds;
 use crate::memory_budget::MemoryShares;
@@ -34,6 +34,7 @@ use crate::shard::{
     Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PARTITIONS, PartitionContext, PartitionHealth,
     QuotaTable, Shard, ShardMap, Versions,
 };
+use crate::shared_archive::SharedArchive;
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 use crate::webhooks::{WEBHOOKS_DIR, Webhooks};
 
@@ -46,6 +47,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         shared.map_or_else(|| Format::open(&dir), |incarnation| Format::open_as(&dir, incarnation)).map_err(directory)?;
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
+    let shared_archive = membership.as_ref().and_then(|membership| membership.archive.clone());
     let (registry, log, logged) = open_log(config, membership)?;
     let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
     let secrets = open_keys(&dir.join(KEYS_DIR))?;
@@ -61,7 +63,8 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     if let EventLog::Local(log) = &log {
         check_reaches(log, sealed.catalog().sealed_until())?;
     }
-    let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&sealed), logged.clone(), Arc::clone(&erasures)));
+    let archives = Arc::new(Archives::new(Arc::clone(&sealed)));
+    let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&archives), logged.clone(), Arc::clone(&erasures)));
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: shared.is_some() };
     let quotas = Arc::new(QuotaTable::new(config.quotas, registry.own_quotas()));
     let opening = Opening {
@@ -100,6 +103,8 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         log,
         history,
         sealed,
+        archives,
+        shared_archive,
         logged,
         dead,
         state,
@@ -209,6 +214,9 @@ pub(crate) struct Opened {
     pub(crate) log: EventLog,
     pub(crate) history: Arc<dyn History>,
     pub(crate) sealed: Arc<SealedEvents>,
+    pub(crate) archives: Arc<Archives>,
+    /// Keeps archives where all members reach them.
+    pub(crate) shared_archive: Option<Arc<dyn SharedArchive>>,
     pub(crate) logged: LoggedEvents,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) state: OpenedState,

@@ -164,6 +164,14 @@ impl ShardBarrier for Arc<ShardClient> {
         asked.into_iter().try_fold(delivered, |until, asked| Some(until.min(asked?.answer.blocking_recv().ok()?.ok()??)))
     }
 
+    fn durable_until_of(&self, partition: u16) -> Option<Position> {
+        self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.durable_until_of(partition))).ok()?
+    }
+
+    fn applied_until_of(&self, partition: u16) -> Option<Position> {
+        self.ask_partition(partition, move |shard: &mut Shard| Ok(shard.applied_until_of(partition))).ok()?
+    }
+
     fn want_checkpoints(&self) {
         for shard in &self.addresses {
             if let Some(place) = self.gate.take(1) {

@@ -7,42 +7,58 @@ use headcount_archive::error::ArchiveError;
 use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
-use parking_lot::RwLockReadGuard;
+use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 
-use super::Bases;
 use super::sealed::SealedEvents;
+use super::{Archives, Bases};
 use crate::erasures::Erasures;
 use crate::partitions::partition_of;
 
 /// The bases of the projects in the archive, which stay as they are while this exists.
-pub(super) struct HeldBases<'s> {
-    sealed: &'s SealedEvents,
-    erasures: &'s Erasures,
-    _unchanged: RwLockReadGuard<'s, ()>,
+pub(super) struct HeldBases {
+    archives: Vec<HeldArchive>,
+    erasures: Arc<Erasures>,
 }
 
-impl<'s> HeldBases<'s> {
-    pub(super) fn of(sealed: &'s SealedEvents, erasures: &'s Erasures) -> Self {
-        Self { sealed, erasures, _unchanged: sealed.keep_bases() }
+struct HeldArchive {
+    /// `None`: all partitions that have no archive of their own.
+    partition: Option<u16>,
+    sealed: Arc<SealedEvents>,
+    _unchanged: ArcRwLockReadGuard<RawRwLock, ()>,
+}
+
+impl HeldBases {
+    pub(super) fn of(archives: &Archives, erasures: &Arc<Erasures>) -> Self {
+        let held =
+            |(partition, sealed): (_, Arc<SealedEvents>)| HeldArchive { partition, _unchanged: sealed.keep_bases(), sealed };
+        Self { archives: archives.all().into_iter().map(held).collect(), erasures: Arc::clone(erasures) }
+    }
+
+    fn sealed(&self, partition: u16) -> Option<&SealedEvents> {
+        // The last one is that of all others.
+        let mut archives = self.archives.iter();
+        archives.find(|held| held.partition.is_none_or(|of| of == partition)).map(|held| &*held.sealed)
     }
 }
 
-impl Bases for HeldBases<'_> {
+impl Bases for HeldBases {
     fn projects(&self, partition: u16, after: Position) -> Vec<ProjectId> {
-        let catalog = self.sealed.catalog();
+        let Some(sealed) = self.sealed(partition) else { return Vec::new() };
+        let catalog = sealed.catalog();
         if after >= catalog.sealed_until_of(|project| partition_of(project) == partition) {
             return Vec::new();
         }
         let is_read = |(project, last): &(ProjectId, Position)| partition_of(*project) == partition && *last > after;
         let read = catalog.projects().filter(is_read).map(|(project, _)| project);
-        read.filter(|project| !self.sealed.is_deleted(*project)).collect()
+        read.filter(|project| !sealed.is_deleted(*project)).collect()
     }
 
     fn open(&self, project: ProjectId) -> Result<Option<BaseReader>, ArchiveError> {
-        let Some(last) = self.sealed.catalog().last_of(project) else { return Ok(None) };
-        let archive = self.sealed.list(project, last)?;
+        let Some(sealed) = self.sealed(partition_of(project)) else { return Ok(None) };
+        let Some(last) = sealed.catalog().last_of(project) else { return Ok(None) };
+        let archive = sealed.list(project, last)?;
         match archive.manifest().base() {
-            Some(base) => self.sealed.note(project, &base.name(), archive.base()),
+            Some(base) => sealed.note(project, &base.name(), archive.base()),
             None => Ok(None),
         }
     }
@@ -52,6 +68,9 @@ impl Bases for HeldBases<'_> {
     }
 
     fn note(&self, project: ProjectId, name: &str, read: Result<(), ArchiveError>) -> Result<(), ArchiveError> {
-        self.sealed.note(project, name, read)
+        match self.sealed(partition_of(project)) {
+            Some(sealed) => sealed.note(project, name, read),
+            None => read,
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Everything that reads the past reads it here: replays at a start, rebuilds while serving, and scans.
 
+mod archives;
 mod bases;
 mod error;
 mod log;
@@ -20,6 +21,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
 
+pub(crate) use archives::Archives;
 pub(crate) use error::HistoryError;
 pub(crate) use log::LoggedEvents;
 pub(crate) use past::Past;

@@ -11,62 +11,76 @@ use headcount_domain::intake::event::Position;
 use super::bases::HeldBases;
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
-use super::{Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, Wanted};
+use super::{Archives, Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, Wanted};
 use crate::erasures::Erasures;
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
 pub(crate) struct Past {
-    sealed: Arc<SealedEvents>,
+    archives: Arc<Archives>,
     logged: LoggedEvents,
     erasures: Arc<Erasures>,
 }
 
 impl Past {
     /// The events of identities that are being erased are left out, wherever they still are.
-    pub(crate) fn new(sealed: Arc<SealedEvents>, logged: LoggedEvents, erasures: Arc<Erasures>) -> Self {
-        Self { sealed, logged, erasures }
+    pub(crate) fn new(archives: Arc<Archives>, logged: LoggedEvents, erasures: Arc<Erasures>) -> Self {
+        Self { archives, logged, erasures }
     }
 
-    fn read_sealed(
+    /// Reads what one archive, and the log, have of what is wanted.
+    fn read_part(
         &self,
+        sealed: &SealedEvents,
         wanted: &[Wanted],
-        catalog: &Catalog,
         visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, HistoryError> {
-        for wanted in wanted.iter().filter(|wanted| wanted.after < sealed_until(catalog, wanted)) {
-            let until = wanted.until.min(sealed_until(catalog, wanted));
-            let part = Wanted { until, ..*wanted };
-            let is_wanted = |(project, last): &(ProjectId, Position)| *last > wanted.after && concerns(wanted, *project);
-            for (project, last) in catalog.projects().filter(is_wanted) {
-                // A read of a whole partition leaves out deleted projects. A scan of a deleted project gets an error.
-                if self.sealed.is_deleted(project) && wanted.project.is_none() {
-                    continue;
-                }
-                let read = match self.sealed.read(project, last, &part, visit) {
-                    Err(_) if self.sealed.is_deleted(project) => match wanted.project {
-                        None => continue,
-                        Some(project) => return Err(HistoryError::Deleted { project }),
-                    },
-                    read => read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?,
-                };
-                if read.is_break() {
-                    return Ok(read);
-                }
+    ) -> Result<(), HistoryError> {
+        let hold = sealed.hold();
+        if read_sealed(sealed, wanted, &hold.catalog, visit)?.is_break() {
+            return Ok(());
+        }
+        self.read_logged(wanted, &hold.catalog, visit)
+    }
+}
+
+fn read_sealed(
+    sealed: &SealedEvents,
+    wanted: &[Wanted],
+    catalog: &Catalog,
+    visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, HistoryError> {
+    for wanted in wanted.iter().filter(|wanted| wanted.after < sealed_until(catalog, wanted)) {
+        let until = wanted.until.min(sealed_until(catalog, wanted));
+        let part = Wanted { until, ..*wanted };
+        let is_wanted = |(project, last): &(ProjectId, Position)| *last > wanted.after && concerns(wanted, *project);
+        for (project, last) in catalog.projects().filter(is_wanted) {
+            // A read of a whole partition leaves out deleted projects. A scan of a deleted project gets an error.
+            if sealed.is_deleted(project) && wanted.project.is_none() {
+                continue;
             }
-            let end = HistoryPiece {
-                partition: wanted.partition,
-                events: Vec::new(),
-                floor: None,
-                bytes: 0,
-                origin: PieceOrigin::EndOfArchive(until),
+            let read = match sealed.read(project, last, &part, visit) {
+                Err(_) if sealed.is_deleted(project) => match wanted.project {
+                    None => continue,
+                    Some(project) => return Err(HistoryError::Deleted { project }),
+                },
+                read => read.map_err(|error| HistoryError::Archive { partition: wanted.partition, error })?,
             };
-            if visit(end).is_break() {
-                return Ok(ControlFlow::Break(()));
+            if read.is_break() {
+                return Ok(read);
             }
         }
-        Ok(ControlFlow::Continue(()))
+        let end = HistoryPiece {
+            partition: wanted.partition,
+            events: Vec::new(),
+            floor: None,
+            bytes: 0,
+            origin: PieceOrigin::EndOfArchive(until),
+        };
+        if visit(end).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
     }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// Whether events of `project` are among the wanted ones.
@@ -89,63 +103,69 @@ impl History for Past {
     }
 
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {
-        let hold = self.sealed.hold();
-        let visit = &mut |mut piece: HistoryPiece| {
-            self.erasures.filter(&mut piece.events);
-            visit(piece)
-        };
-        if self.read_sealed(wanted, &hold.catalog, visit)?.is_break() {
-            return Ok(());
+        let mut flow = ControlFlow::Continue(());
+        for (sealed, wanted) in self.archives.divide(wanted) {
+            let visit = &mut |mut piece: HistoryPiece| {
+                self.erasures.filter(&mut piece.events);
+                flow = visit(piece);
+                flow
+            };
+            self.read_part(&sealed, &wanted, visit)?;
+            if flow.is_break() {
+                break;
+            }
         }
-        self.read_logged(wanted, &hold.catalog, visit)
+        Ok(())
     }
 
     fn bases(&self) -> Box<dyn Bases + '_> {
-        Box::new(HeldBases::of(&self.sealed, &self.erasures))
+        Box::new(HeldBases::of(&self.archives, &self.erasures))
     }
 
     fn read_columns(&self, project: ProjectId, wanted: &Wanted, visit: &mut PartVisitor<'_>) -> Result<(), HistoryError> {
-        let hold = self.sealed.hold();
-        let read = &mut |last, part: &Wanted| self.sealed.read_columns(project, last, part, visit);
-        if self.sealed_parts(project, wanted, &hold.catalog, read)?.is_break() {
+        let sealed = self.archives.of(wanted.partition);
+        let hold = sealed.hold();
+        let read = &mut |last, part: &Wanted| sealed.read_columns(project, last, part, visit);
+        if sealed_parts(&sealed, project, wanted, &hold.catalog, read)?.is_break() {
             return Ok(());
         }
         self.logged_parts(wanted, &hold.catalog, visit).map(drop)
     }
 
     fn read_latest(&self, project: ProjectId, wanted: &Wanted, visitor: &mut dyn LatestVisitor) -> Result<(), HistoryError> {
-        let hold = self.sealed.hold();
+        let sealed = self.archives.of(wanted.partition);
+        let hold = sealed.hold();
         if self.logged_parts(wanted, &hold.catalog, &mut |part| visitor.visit(part))?.is_break() {
             return Ok(());
         }
-        let read = &mut |last, part: &Wanted| self.sealed.read_latest(project, last, part, visitor);
-        self.sealed_parts(project, wanted, &hold.catalog, read).map(drop)
+        let read = &mut |last, part: &Wanted| sealed.read_latest(project, last, part, visitor);
+        sealed_parts(&sealed, project, wanted, &hold.catalog, read).map(drop)
     }
 }
 
 /// Reads sealed events up to the position of the last one of the project.
 type SealedReading<'r> = dyn FnMut(Position, &Wanted) -> Result<ControlFlow<()>, ArchiveError> + 'r;
 
-impl Past {
-    /// Passes what is sealed of the wanted events of one project to `read`, if there is anything.
-    fn sealed_parts(
-        &self,
-        project: ProjectId,
-        wanted: &Wanted,
-        catalog: &Catalog,
-        read: &mut SealedReading<'_>,
-    ) -> Result<ControlFlow<()>, HistoryError> {
-        let Some(last) = catalog.last_of(project).filter(|last| *last > wanted.after) else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        // The project's list may have more files by now, whose events the log has too.
-        let part = Wanted { until: wanted.until.min(sealed_until(catalog, wanted)), ..*wanted };
-        read(last, &part).map_err(|error| match self.sealed.is_deleted(project) {
-            true => HistoryError::Deleted { project },
-            false => HistoryError::Archive { partition: wanted.partition, error },
-        })
-    }
+/// Passes what is sealed of the wanted events of one project to `read`, if there is anything.
+fn sealed_parts(
+    sealed: &SealedEvents,
+    project: ProjectId,
+    wanted: &Wanted,
+    catalog: &Catalog,
+    read: &mut SealedReading<'_>,
+) -> Result<ControlFlow<()>, HistoryError> {
+    let Some(last) = catalog.last_of(project).filter(|last| *last > wanted.after) else {
+        return Ok(ControlFlow::Continue(()));
+    };
+    // The project's list may have more files by now, whose events the log has too.
+    let part = Wanted { until: wanted.until.min(sealed_until(catalog, wanted)), ..*wanted };
+    read(last, &part).map_err(|error| match sealed.is_deleted(project) {
+        true => HistoryError::Deleted { project },
+        false => HistoryError::Archive { partition: wanted.partition, error },
+    })
+}
 
+impl Past {
     /// Passes the wanted events of one project that are not sealed to `visit`.
     fn logged_parts(
         &self,

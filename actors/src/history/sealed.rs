@@ -11,12 +11,13 @@ use headcount_archive::catalog::Catalog;
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::file::{ArchiveFile, FileEntry, GroupReader};
 use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_archive::source::Source;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
 use headcount_storage::background;
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{ArcRwLockReadGuard, Mutex, MutexGuard, RawRwLock, RwLock, RwLockWriteGuard};
 
 use super::{HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
@@ -35,7 +36,9 @@ pub(crate) struct SealedEvents {
     damaged: Mutex<BTreeSet<(ProjectId, String)>>,
     deleted: Arc<DeletedProjects>,
     /// Read-locked by replays, which need the bases and all events after them as they were when they began.
-    bases: RwLock<()>,
+    bases: Arc<RwLock<()>>,
+    /// Has the files that are not in `root`.
+    source: Source,
 }
 
 #[derive(Debug)]
@@ -72,8 +75,19 @@ impl SealedEvents {
             shared: Mutex::new(shared),
             damaged: Mutex::default(),
             deleted,
-            bases: RwLock::default(),
+            bases: Arc::default(),
+            source: None,
         })
+    }
+
+    /// Has files fetched from `source` that are not in the directory.
+    pub(crate) fn with_source(self, source: Source) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Where files come from that are not in the directory.
+    pub(crate) fn source(&self) -> Source {
+        self.source.clone()
     }
 
     /// The directory of the archive.
@@ -87,9 +101,9 @@ impl SealedEvents {
     }
 
     /// Keeps bases, and events that they have, as they are while the result exists.
-    pub(super) fn keep_bases(&self) -> RwLockReadGuard<'_, ()> {
+    pub(super) fn keep_bases(&self) -> ArcRwLockReadGuard<RawRwLock, ()> {
         // Nobody waits to write, so a thread can hold it twice.
-        self.bases.read_recursive()
+        self.bases.read_arc_recursive()
     }
 
     /// Allows to replace bases and to remove events that they have, while the result exists. `None`: a replay needs them as they are.
@@ -270,7 +284,7 @@ impl SealedEvents {
     }
 
     fn read_list(&self, project: ProjectId, last: Position) -> Result<Archive, ArchiveError> {
-        let archive = Archive::existing(&self.root, project)?;
+        let archive = Archive::existing(&self.root, project)?.with_source(self.source.clone());
         if archive.manifest().sealed_until() >= last {
             return Ok(archive);
         }

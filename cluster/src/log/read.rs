@@ -43,7 +43,7 @@ impl StreamLog {
 
     /// Returns the sequences of the first and the last message of a partition. If its log is empty, `last` is `first - 1`.
     fn bounds(&self, partition: u16) -> (u64, u64) {
-        self.readers.read().get(&partition).map_or((1, 0), LogReader::bounds)
+        self.readers.read().get(&partition).map_or((1, 0), LogReader::known_bounds)
     }
 
     /// Visits one partition. Returns whether the visitor has ended the reading.

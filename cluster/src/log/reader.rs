@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 
+use headcount_storage::log::Position;
+
 use super::message::{Claims, MAX_EVENTS, MessageError};
-use super::{LogEnd, LogError};
+use super::{LogEnd, LogError, position};
 use crate::connection::Connection;
 
 /// Reads a partition's log. Clones share what they have learned of the bounds, and what their writer has recorded.
@@ -60,7 +62,7 @@ impl LogReader {
         match self.get(sequence).await? {
             Some(bytes) => Claims::of(&bytes).map_err(|reason| self.broken(sequence, reason)),
             None => {
-                let (first, last) = self.bounds();
+                let (first, last) = self.known_bounds();
                 match (first..=last).contains(&sequence) {
                     true => Err(LogError::unavailable("an answer is out of date")),
                     false => Err(self.missing(sequence)),
@@ -93,7 +95,7 @@ impl LogReader {
     }
 
     /// Returns the sequences of the first and the last message, as far as they are known. If the log is empty, `last` is `first - 1`.
-    pub(crate) fn bounds(&self) -> (u64, u64) {
+    pub fn known_bounds(&self) -> (u64, u64) {
         (self.bounds.first.load(Ordering::Acquire), self.bounds.last.load(Ordering::Acquire))
     }
 
@@ -103,12 +105,25 @@ impl LogReader {
         Ok((state.messages, state.bytes))
     }
 
+    /// Removes messages all of whose events lie before the one at the position `until`, but for the last one: its chain is needed to check what follows.
+    ///
+    /// # Errors
+    /// [`LogError::Unavailable`].
+    pub(crate) async fn remove_before(&self, until: Position) -> Result<(), LogError> {
+        let kept = position::sequence_of(until).saturating_sub(1);
+        if kept > self.known_bounds().0 {
+            self.stream.purge().sequence(kept).await.map_err(LogError::unavailable)?;
+            self.bounds.first.fetch_max(kept, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
     /// Asks for the bounds. The answer may be out of date.
     pub(crate) async fn ask_bounds(&self) -> Result<(u64, u64), LogError> {
         let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;
         self.bounds.first.fetch_max(state.first_sequence.max(1), Ordering::AcqRel);
         self.recorded(state.last_sequence);
-        Ok(self.bounds())
+        Ok(self.known_bounds())
     }
 
     /// Notes that the writer has recorded a message with this sequence and number of events.
@@ -122,7 +137,7 @@ impl LogReader {
     pub(super) fn events_after(&self, sequence: u64) -> u64 {
         let messages = self.bounds.messages.load(Ordering::Relaxed);
         let average = self.bounds.events.load(Ordering::Relaxed).checked_div(messages).unwrap_or(u64::from(MAX_EVENTS));
-        let (_, last) = self.bounds();
+        let (_, last) = self.known_bounds();
         last.saturating_sub(sequence) * average.max(1)
     }
 

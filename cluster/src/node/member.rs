@@ -3,12 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry, Owners};
+use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry, Owners, SharedArchive};
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
 
 use crate::connection::Connection;
 use crate::control::{OpenRegistryError, open_registry};
+use crate::files::SharedFiles;
 use crate::identity::node_id;
 use crate::log::{StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
@@ -19,14 +20,15 @@ pub struct MemberLog {
     pub(super) log: Arc<StreamLog>,
     pub(super) commit: Arc<OnceLock<Arc<StreamCommit<Ticket>>>>,
     pub(super) owners: Arc<Owners>,
+    pub(super) files: Option<Arc<SharedFiles>>,
 }
 
 impl MemberLog {
-    /// Begins without partitions. It reads and records with `runtime`.
+    /// Begins without partitions. It reads and records with `runtime`, and keeps archives as `files` say; `None`: it seals nothing.
     #[must_use]
-    pub fn new(runtime: &Handle) -> Self {
+    pub fn new(runtime: &Handle, files: Option<Arc<SharedFiles>>) -> Self {
         let log = Arc::new(StreamLog::new(runtime.clone()));
-        Self { log, commit: Arc::default(), owners: Arc::new(Owners::unknown()) }
+        Self { log, commit: Arc::default(), owners: Arc::new(Owners::unknown()), files }
     }
 
     /// Returns what to open an engine of the cluster with, once. Its data directory must be empty or have been one of this cluster before, and have the hash key of the cluster.
@@ -49,6 +51,7 @@ impl MemberLog {
             Arc::clone(commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink)))) as Arc<dyn Commit<Ticket>>
         };
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
-        Membership { incarnation, registry, log, commit: Box::new(start), owners }
+        let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);
+        Membership { incarnation, registry, log, commit: Box::new(start), archive, owners }
     }
 }

@@ -71,7 +71,7 @@ impl Node {
     /// [`NodeError`]: the brokers do not answer.
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
         let NodeParts { connection, engine, member, holder, replicas, address } = parts;
-        let MemberLog { log, commit, owners } = member;
+        let MemberLog { log, commit, owners, files } = member;
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
@@ -92,7 +92,8 @@ impl Node {
         salts.agree(nodes.names().count() > 1).await?;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
-        let shared = Arc::new(Shared { connection, engine, log, commit, owners, holder, leases, timing, live, turns, moves });
+        let shared =
+            Arc::new(Shared { connection, engine, log, commit, owners, files, holder, leases, timing, live, turns, moves });
         let rest =
             vec![runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run()), runtime.spawn(salts.run(rest_stopped))];
         let spawn = |partition| {

@@ -171,12 +171,19 @@ impl PartitionTask {
         if let Err(error) = shared.engine.release(partition).await {
             tracing::error!(partition, %error, "a partition could not be given up");
         }
+        if let Some(files) = &shared.files {
+            files.release(partition);
+        }
     }
 }
 
 /// Takes a partition over: begins its epoch, and replays what this node does not have of it.
 async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), NodeError> {
     let _turn = shared.turns.acquire().await;
+    if let Some(files) = &shared.files {
+        // First, so that a former owner publishes nothing, and removes nothing from the log, that this node does not know.
+        files.take_over(partition, epoch, &shared.engine.archive_dir(partition)).await?;
+    }
     let name = StreamName::of_partition(partition);
     let reader = LogReader::open(&shared.connection, &name.stream).await?;
     // Everything is read again, and compared with this end, when it is replayed.
@@ -184,6 +191,9 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
     let writer = LogWriter::take_over(&shared.connection, &name, epoch, end, &mut |_, _| {}).await?;
     let until = writer.last_position();
     shared.log.adopt(partition, writer.reader());
+    if let Some(files) = &shared.files {
+        files.adopt(partition, writer.reader());
+    }
     shared.commit.adopt(partition, writer);
     shared.engine.adopt(partition, until).await?;
     loop {

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::nodes::LiveNodes;
 use super::timing::NodeTiming;
 use crate::connection::Connection;
+use crate::files::SharedFiles;
 use crate::lease::{Holder, Leases};
 use crate::log::{StreamCommit, StreamLog};
 
@@ -20,6 +21,7 @@ pub(super) struct Shared {
     pub(super) log: Arc<StreamLog>,
     pub(super) commit: Arc<StreamCommit<Ticket>>,
     pub(super) owners: Arc<Owners>,
+    pub(super) files: Option<Arc<SharedFiles>>,
     pub(super) holder: Holder,
     pub(super) leases: Leases,
     pub(super) timing: NodeTiming,

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use headcount_actors::AskError;
+use headcount_actors::AdoptError;
 use tokio::sync::watch;
 
+use crate::files::FilesError;
 use crate::lease::{LeaseError, Timing};
 use crate::log::LogError;
 
@@ -34,9 +35,12 @@ pub enum NodeError {
     /// The log of a partition.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The engine does not answer.
+    /// The engine can't begin to take a partition over.
     #[error(transparent)]
-    Engine(#[from] AskError),
+    Engine(#[from] AdoptError),
+    /// The archive of a partition.
+    #[error(transparent)]
+    Files(#[from] FilesError),
     /// The state of a partition can't be opened.
     #[error("its state can't be opened: {0}")]
     Adoption(String),

@@ -7,6 +7,7 @@ mod check;
 mod commit;
 mod control;
 mod faults;
+mod files;
 mod init;
 mod lease;
 mod log;

@@ -1,17 +1,21 @@
 //! Nodes that share the partitions of some projects, come and go.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use headcount_actors::domain::filter::Predicate;
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::domain::queries::UniqueUsersQuery;
 use headcount_actors::domain::time::{Day, Instant as Moment, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::registry::{NewProject, Registry, RegistryError};
-use headcount_actors::{Engine, EngineConfig, Owner, PARTITIONS, partition_of};
+use headcount_actors::{ArchivePolicy, Engine, EngineConfig, Owner, PARTITIONS, PageOrder, PageQuestion, partition_of};
+use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::init::{InitError, InitOptions, init};
 use headcount_cluster::lease::{Holder, Timing};
 use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
-use headcount_cluster::{ClusterRecord, Credentials};
+use headcount_cluster::{ClusterRecord, Connection, Credentials};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
@@ -28,17 +32,25 @@ const TIMING: NodeTiming = NodeTiming {
     calm: Duration::from_millis(600),
 };
 
+/// Where nodes keep files, and when they seal.
+#[derive(Clone)]
+pub(crate) struct NodeFiles {
+    pub(crate) place: String,
+    pub(crate) archive: ArchivePolicy,
+}
+
 /// Brokers with a cluster.
-struct Cluster {
+pub(crate) struct Cluster {
     brokers: Brokers,
-    record: ClusterRecord,
+    pub(crate) record: ClusterRecord,
     /// The data directory that it was made with.
     origin: TempDir,
-    projects: Vec<ProjectId>,
+    pub(crate) projects: Vec<ProjectId>,
+    files: Option<NodeFiles>,
 }
 
 /// A node with its own threads.
-struct ClusterNode {
+pub(crate) struct ClusterNode {
     runtime: Runtime,
     engine: Engine,
     node: Node,
@@ -51,6 +63,11 @@ fn runtime() -> Runtime {
 
 impl Cluster {
     fn start() -> Option<Self> {
+        Self::start_with(None)
+    }
+
+    /// The same, of nodes that keep files.
+    pub(crate) fn start_with(files: Option<NodeFiles>) -> Option<Self> {
         let runtime = runtime();
         let brokers = runtime.block_on(Brokers::start(1))?;
         let origin = tempfile::tempdir().unwrap();
@@ -62,18 +79,36 @@ impl Cluster {
             data_dir: origin.path().to_owned(),
         };
         let (record, projects) = init(runtime.handle(), &options, |registry| Ok::<_, InitError>(projects(registry)?)).unwrap();
-        Some(Self { brokers, record, origin, projects })
+        Some(Self { brokers, record, origin, projects, files })
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        self.brokers.connect().await
+    }
+
+    /// The partitions with a project.
+    pub(crate) fn partitions(&self) -> BTreeSet<u16> {
+        self.projects.iter().map(|project| partition_of(*project)).collect()
+    }
+
+    async fn shared_files(&self, connection: &Connection) -> Option<Arc<SharedFiles>> {
+        let bucket = Bucket::open(&self.files.as_ref()?.place).unwrap();
+        Some(Arc::new(SharedFiles::open(connection, &self.record, &bucket, Duration::ZERO).await.unwrap()))
     }
 
     /// Starts a node in a new directory, which gets nothing but the key of the cluster.
-    fn join(&self, name: &str) -> ClusterNode {
+    pub(crate) fn join(&self, name: &str) -> ClusterNode {
         let (runtime, dir) = (runtime(), tempfile::tempdir().unwrap());
         let data_dir = dir.path().join("data");
         std::fs::create_dir(&data_dir).unwrap();
         let connection = runtime.block_on(self.brokers.connect());
-        let member = MemberLog::new(runtime.handle());
+        let member = MemberLog::new(runtime.handle(), runtime.block_on(self.shared_files(&connection)));
         let membership = member.membership(runtime.handle(), &connection, &self.record);
-        let config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(&data_dir) };
+        let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(&data_dir) };
+        if let Some(files) = &self.files {
+            config.archive = files.archive;
+            config.checkpoints.interval = Duration::from_millis(500);
+        }
         std::fs::create_dir(data_dir.join("keys")).unwrap();
         std::fs::copy(self.origin.path().join("keys/hash.key"), data_dir.join("keys/hash.key")).unwrap();
         let engine = Engine::open_member(config, membership).unwrap();
@@ -98,7 +133,7 @@ fn projects(registry: &Registry) -> Result<Vec<ProjectId>, RegistryError> {
 
 impl ClusterNode {
     /// How many partitions it serves.
-    fn serves(&self) -> usize {
+    pub(crate) fn serves(&self) -> usize {
         (0..PARTITIONS).filter(|partition| self.engine.owners().is_here(*partition)).count()
     }
 
@@ -112,14 +147,30 @@ impl ClusterNode {
         self.runtime.block_on(self.engine.ask(project, query)).ok().map(|answer| answer.total)
     }
 
+    pub(crate) fn block_on<R>(&self, future: impl Future<Output = R>) -> R {
+        self.runtime.block_on(future)
+    }
+
+    /// The number of orders, counted by a pass over the events.
+    pub(crate) fn orders_by_a_scan(&self, project: ProjectId) -> usize {
+        let question = PageQuestion {
+            predicate: Predicate::default(),
+            window: None,
+            order: PageOrder::Recorded { after: 0 },
+            limit: 1000,
+            until: None,
+        };
+        self.runtime.block_on(self.engine.events_page(project, question)).unwrap().events.len()
+    }
+
     /// Records an order, if it can: `None` if it is not here, or nobody knows whether it was recorded.
-    fn order(&self, project: ProjectId, user: u64) -> Option<Status> {
+    pub(crate) fn order(&self, project: ProjectId, user: u64) -> Option<Status> {
         let order = NewEvent::new("order").user(format!("u{user}")).external_id(format!("o{user}")).at_ms(BASE_MS);
         self.runtime.block_on(self.engine.track(project, &order)).ok().map(|receipt| receipt.status)
     }
 
     /// Stops it in good order.
-    fn stop(self) {
+    pub(crate) fn stop(self) {
         let Self { runtime, engine, node, _dir } = self;
         runtime.block_on(node.stop());
         assert!((0..PARTITIONS).all(|partition| !engine.owners().is_here(partition)));
@@ -127,13 +178,13 @@ impl ClusterNode {
     }
 
     /// Ends its threads, as a kill would.
-    fn kill(self) {
+    pub(crate) fn kill(self) {
         self.runtime.shutdown_background();
     }
 }
 
 /// Records orders of the users `from..to` in each project, each at the node that has it, again until it is recorded. Asks for the count after each tenth.
-fn record(cluster: &Cluster, nodes: &[ClusterNode], (from, to): (u64, u64)) {
+pub(crate) fn record(cluster: &Cluster, nodes: &[ClusterNode], (from, to): (u64, u64)) {
     for user in from..to {
         for project in &cluster.projects {
             let began = Instant::now();
@@ -149,7 +200,7 @@ fn record(cluster: &Cluster, nodes: &[ClusterNode], (from, to): (u64, u64)) {
 }
 
 /// Waits until a node answers, and compares its answer. No other one does.
-fn check(nodes: &[ClusterNode], project: ProjectId, users: u64) {
+pub(crate) fn check(nodes: &[ClusterNode], project: ProjectId, users: u64) {
     let began = Instant::now();
     let answers = loop {
         let answers: Vec<u64> = nodes.iter().filter_map(|node| node.users(project)).collect();
@@ -162,7 +213,7 @@ fn check(nodes: &[ClusterNode], project: ProjectId, users: u64) {
     assert!(answers.iter().all(|answer| *answer == users), "{answers:?} of {users} users of {project}");
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < SOON, "{what}");

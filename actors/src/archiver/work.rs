@@ -1,0 +1,202 @@
+//! The work on one archive: what is sealed, merged and removed when.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant as Stopwatch};
+
+use super::damage::DamageCheck;
+use super::deletions::Deletions;
+use super::due::{Oldest, can_resume, least_due};
+use super::erasures::ErasureSteps;
+use super::error::SealingError;
+use super::merges::Merges;
+use super::retention::Retention;
+use super::sealing::{Sealed, seal, seal_all, trim};
+use super::sources::Sources;
+use super::thread::ArchiveFigures;
+
+/// The pause after a failure, which doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
+/// How often all archives are looked at for merges: a month may be over.
+const MERGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// How often damaged files, and the lists of projects that wait, are checked again.
+const DAMAGE_INTERVAL: Duration = Duration::from_secs(60);
+/// How long changes of an archive that stay local without harm are gathered before they are published.
+const PUBLISH_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The work on one archive.
+pub(super) struct ArchiveWork {
+    pub(super) sources: Sources,
+    /// The oldest unsealed event of projects that don't wait.
+    oldest: Oldest,
+    /// The oldest event of those that do.
+    oldest_waiting: Oldest,
+    /// Whether a project that waits was found to be able to go on.
+    can_resume: bool,
+    merges: Merges,
+    damage: DamageCheck,
+    deletions: Deletions,
+    erasures: ErasureSteps,
+    retention: Retention,
+    checked_damage: Stopwatch,
+    checked_merges: Option<Stopwatch>,
+    /// When the next attempt may begin, after a failure.
+    not_before: Option<Stopwatch>,
+    failures: u32,
+    pub(super) figures: Arc<ArchiveFigures>,
+    /// Whether the archive may differ from what other members know of it.
+    is_unpublished: bool,
+    /// When it may be published next.
+    publish_at: Option<Stopwatch>,
+}
+
+impl ArchiveWork {
+    pub(super) fn new(sources: Sources) -> Self {
+        let work = Self {
+            oldest: Oldest::default(),
+            oldest_waiting: Oldest::default(),
+            can_resume: false,
+            merges: Merges::default(),
+            damage: DamageCheck::new(&sources),
+            deletions: Deletions::default(),
+            erasures: ErasureSteps::default(),
+            retention: Retention::new(&sources),
+            checked_damage: Stopwatch::now(),
+            checked_merges: None,
+            not_before: None,
+            failures: 0,
+            figures: Arc::default(),
+            is_unpublished: false,
+            publish_at: None,
+            sources,
+        };
+        work.note_retention();
+        work
+    }
+
+    /// Does the next piece of work. Returns whether there is more.
+    pub(super) fn tick(&mut self) -> bool {
+        // Also on a full disk, and while sealing fails.
+        let has_erased = !self.sources.is_member() && {
+            // What members delete and erase is refused so far.
+            self.deletions.step(&self.sources, &mut self.merges);
+            self.erasures.step(&self.sources)
+        };
+        let has_old = self.retention.step(&self.sources, &mut self.merges);
+        self.is_unpublished |= has_old;
+        self.note_retention();
+        if self.not_before.is_some_and(|until| Stopwatch::now() < until) {
+            return has_old || has_erased;
+        }
+        if self.checked_damage.elapsed() >= DAMAGE_INTERVAL {
+            DamageCheck::check_damaged(&self.sources);
+            self.can_resume = can_resume(&self.sources);
+            self.checked_damage = Stopwatch::now();
+        }
+        let worked = self.seal_if_due().and_then(|()| self.merge());
+        let has_more = matches!(worked, Ok(true));
+        self.is_unpublished |= has_more;
+        self.note(worked);
+        self.publish();
+        self.damage.step(&self.sources) || has_more || has_old || has_erased
+    }
+
+    fn seal_if_due(&mut self) -> Result<(), SealingError> {
+        let catalog = self.sources.sealed.catalog();
+        let age_ms = self.oldest.age_ms(&self.sources, catalog.sealed_until())?;
+        let waiting_ms = match catalog.waiting().is_empty() {
+            true => 0,
+            false => self.oldest_waiting.age_ms(&self.sources, catalog.logged_after())?,
+        };
+        self.figures.lag_ms.store(age_ms.max(waiting_ms), Ordering::Relaxed);
+        self.note_waiting();
+        let resumed = std::mem::take(&mut self.can_resume).then_some(0);
+        let Some(least) = resumed.or_else(|| least_due(&self.sources, age_ms)) else { return Ok(()) };
+        let sealed = seal(&self.sources, least);
+        self.is_unpublished |= matches!(sealed, Err(SealingError::Shared(_)));
+        match sealed {
+            // Not a failure: checkpoints are on their way.
+            Err(SealingError::NoAnswer) => Ok(()),
+            Ok(Sealed { events, sealed_until, waiting: _ }) => {
+                self.note_waiting();
+                if events > 0 {
+                    tracing::info!(events, sealed_until, "events are sealed");
+                    self.merges.check_all(&self.sources);
+                    self.retention.check_all(&self.sources);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Seals everything that was recorded before the call.
+    pub(super) fn seal_all(&mut self) -> Result<Sealed, SealingError> {
+        let outcome = seal_all(&self.sources);
+        self.is_unpublished |= matches!(outcome, Err(SealingError::Shared(_)));
+        self.note_waiting();
+        self.merges.check_all(&self.sources);
+        self.retention.check_all(&self.sources);
+        self.note_retention();
+        outcome
+    }
+
+    /// Has merged files and others known to all members, if there are several. What is sealed is known to them before it leaves the log.
+    fn publish(&mut self) {
+        if !self.is_unpublished || !self.sources.is_member() || self.publish_at.is_some_and(|at| Stopwatch::now() < at) {
+            return;
+        }
+        match trim(&self.sources) {
+            Ok(()) => self.is_unpublished = false,
+            Err(_) if self.sources.is_stopping() => {}
+            Err(error) => tracing::warn!(%error, "files of the archive are on this machine only, until that succeeds"),
+        }
+        self.publish_at = Some(Stopwatch::now() + PUBLISH_INTERVAL);
+    }
+
+    fn note_retention(&self) {
+        self.figures.retention_pending.store(self.retention.pending(), Ordering::Relaxed);
+    }
+
+    fn note_waiting(&self) {
+        let waiting = self.sources.sealed.catalog().waiting().len();
+        self.figures.waiting_projects.store(waiting as u64, Ordering::Relaxed);
+    }
+
+    /// Does a merge, if there is one. Returns whether there may be more.
+    fn merge(&mut self) -> Result<bool, SealingError> {
+        if self.checked_merges.is_none_or(|at| at.elapsed() >= MERGE_INTERVAL) {
+            self.merges.check_all(&self.sources);
+            self.checked_merges = Some(Stopwatch::now());
+        }
+        if !self.sources.has_space() {
+            return Ok(false);
+        }
+        let step = self.merges.step(&self.sources);
+        let sum = self.merges.figures();
+        self.figures.files.store(sum.files, Ordering::Relaxed);
+        self.figures.bytes.store(sum.bytes, Ordering::Relaxed);
+        Ok(step?)
+    }
+
+    /// Pauses after a failure, for longer after each further one.
+    fn note(&mut self, outcome: Result<bool, SealingError>) {
+        match outcome {
+            Ok(_) => {}
+            Err(_) if self.sources.is_stopping() => {}
+            Err(error) => {
+                if self.failures == 0 {
+                    tracing::error!(%error, "the archive could not be written; what is not sealed stays in the log");
+                }
+                let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_PAUSE);
+                self.failures += 1;
+                self.not_before = Some(Stopwatch::now() + pause);
+                return;
+            }
+        }
+        if self.not_before.take().is_some() {
+            self.failures = 0;
+        }
+    }
+}

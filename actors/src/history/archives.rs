@@ -1,0 +1,62 @@
+//! The archives of an engine: one of all partitions, or, where partitions move between machines, one of each that is here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use super::Wanted;
+use super::sealed::SealedEvents;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Archives {
+    /// That of the partitions that have none of their own.
+    common: Arc<SealedEvents>,
+    own: RwLock<BTreeMap<u16, Arc<SealedEvents>>>,
+}
+
+impl Archives {
+    /// Begins with one archive for all partitions.
+    pub(crate) fn new(common: Arc<SealedEvents>) -> Self {
+        Self { common, own: RwLock::default() }
+    }
+
+    /// Uses an archive for one partition from now on.
+    pub(crate) fn adopt(&self, partition: u16, archive: Arc<SealedEvents>) {
+        self.own.write().insert(partition, archive);
+    }
+
+    /// Forgets the archive of one partition.
+    pub(crate) fn release(&self, partition: u16) {
+        self.own.write().remove(&partition);
+    }
+
+    /// The archive that has the sealed events of a partition.
+    pub(crate) fn of(&self, partition: u16) -> Arc<SealedEvents> {
+        Arc::clone(self.own.read().get(&partition).unwrap_or(&self.common))
+    }
+
+    /// All archives, each with the partition that it is of; `None`: of all others.
+    pub(super) fn all(&self) -> Vec<(Option<u16>, Arc<SealedEvents>)> {
+        let own = self.own.read();
+        let own = own.iter().map(|(partition, archive)| (Some(*partition), Arc::clone(archive)));
+        own.chain([(None, Arc::clone(&self.common))]).collect()
+    }
+
+    /// Divides what is wanted by the archive that has it.
+    pub(super) fn divide(&self, wanted: &[Wanted]) -> Vec<(Arc<SealedEvents>, Vec<Wanted>)> {
+        let own = self.own.read();
+        let (mut parts, mut common) = (Vec::new(), Vec::new());
+        for one in wanted {
+            match own.get(&one.partition) {
+                Some(archive) => parts.push((Arc::clone(archive), vec![*one])),
+                None => common.push(*one),
+            }
+        }
+        if !common.is_empty() {
+            parts.push((Arc::clone(&self.common), common));
+        }
+        parts
+    }
+}

@@ -1,0 +1,51 @@
+//! Archives that several engines keep where all of them reach them. The directory of a partition's archive on a machine's disk is a cache then.
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use headcount_archive::source::FileSource;
+use headcount_domain::intake::event::Position;
+
+/// Why an archive is not published, or the log not trimmed. Nothing is lost: it is done later, or by the next owner of the partition.
+#[derive(Debug, thiserror::Error)]
+pub enum SharedArchiveError {
+    /// The partition is no longer this engine's.
+    #[error("the archive of partition {0} is another node's now")]
+    NotOwner(u16),
+    /// What is listed can't be read on this machine.
+    #[error("the archive can't be read: {0}")]
+    Local(String),
+    /// The place where all engines reach archives does not answer, or refuses.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The caller wanted it no longer.
+    #[error("the work was stopped")]
+    Stopped,
+}
+
+/// Where archives are kept for all members. Its functions block, and must not be called by tasks.
+pub trait SharedArchive: Debug + Send + Sync {
+    /// Makes the archive in the directory `root` that of a partition of this engine: its files first, then what lists them. When this returns, whoever takes the
+    /// partition over begins with it. Gives up soon when `is_stopping`.
+    ///
+    /// # Errors
+    /// [`SharedArchiveError`]. The partition has its former archive then, or this one.
+    fn publish(&self, partition: u16, root: &Path, is_stopping: &dyn Fn() -> bool) -> Result<(), SharedArchiveError>;
+
+    /// Allows the log of a partition to remove events up to the position `until`, if the published archive has them.
+    ///
+    /// # Errors
+    /// [`SharedArchiveError`].
+    fn trim(&self, partition: u16, until: Position) -> Result<(), SharedArchiveError>;
+
+    /// Returns what has the files of a partition's published archive.
+    fn source(&self, partition: u16) -> Arc<dyn FileSource>;
+}
+
+impl From<SharedArchiveError> for io::Error {
+    fn from(error: SharedArchiveError) -> Self {
+        Self::other(error)
+    }
+}

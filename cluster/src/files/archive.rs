@@ -1,0 +1,287 @@
+//! The published archives of the partitions that a node has.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headcount_actors::{SharedArchive, SharedArchiveError};
+use headcount_archive::catalog::{CATALOG_NAME, Catalog};
+use headcount_archive::manifest::MANIFEST_NAME;
+use headcount_archive::source::{FileSource, ListedFile};
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::files;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use super::FilesError;
+use super::bucket::{Bucket, BucketError, sha256_of};
+use super::list::{ArchiveList, ProjectList, list_object, object_of};
+use super::pointer::{ListName, OwnPointer, Pointers};
+use super::sync::{dir_of, fetch_lists, remove_all};
+use crate::connection::Connection;
+use crate::log::LogReader;
+use crate::record::ClusterRecord;
+
+/// How old an object is that no list names when it is deleted: a node may be about to name a younger one.
+const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often unnamed objects are looked for.
+const UNNAMED_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The archives of the partitions of one node.
+#[derive(Debug)]
+pub struct SharedFiles {
+    runtime: Handle,
+    bucket: Bucket,
+    pointers: Pointers,
+    /// How long the log keeps events that the bucket has.
+    log_kept: Duration,
+    /// By partition. Each is locked while it is published.
+    partitions: Mutex<HashMap<u16, Arc<Mutex<PartitionFiles>>>>,
+}
+
+/// What is known of the archive of one partition.
+#[derive(Debug)]
+struct PartitionFiles {
+    bucket: Bucket,
+    pointer: OwnPointer,
+    published: Published,
+    /// Objects that the published list no longer names.
+    unnamed: BTreeSet<String>,
+    looked_for_unnamed: Option<Instant>,
+    /// Ends of what may be removed from the log, each with the time after which it may be.
+    sealed: Vec<(Instant, Position)>,
+    log: Option<LogReader>,
+}
+
+/// What the published list names.
+#[derive(Debug, Default)]
+struct Published {
+    catalog: String,
+    logged_after: Position,
+    projects: BTreeMap<ProjectId, ProjectList>,
+}
+
+impl SharedFiles {
+    /// Keeps archives in a bucket, or where the other nodes of the cluster keep them already.
+    ///
+    /// # Errors
+    /// [`FilesError::Elsewhere`] and [`FilesError::Brokers`].
+    pub async fn open(
+        connection: &Connection,
+        record: &ClusterRecord,
+        bucket: &Bucket,
+        log_kept: Duration,
+    ) -> Result<Self, FilesError> {
+        let pointers = Pointers::open(connection).await?;
+        let theirs = pointers.agree(bucket.address()).await?;
+        if theirs != bucket.address() {
+            return Err(FilesError::Elsewhere { own: bucket.address().to_owned(), theirs });
+        }
+        let bucket = bucket.below(&record.incarnation.to_string());
+        Ok(Self { runtime: Handle::current(), bucket, pointers, log_kept, partitions: Mutex::default() })
+    }
+
+    /// Returns where the nodes of a cluster keep files; `None`: nowhere.
+    ///
+    /// # Errors
+    /// [`FilesError::Brokers`].
+    pub async fn place(connection: &Connection) -> Result<Option<String>, FilesError> {
+        Pointers::open(connection).await?.place().await
+    }
+
+    /// Takes the archive of a partition over for the owner of `epoch`, and makes the directory `root` list what is published of it. From now on, nobody else
+    /// publishes anything, and the log keeps what is not published.
+    ///
+    /// # Errors
+    /// [`FilesError`].
+    pub async fn take_over(&self, partition: u16, epoch: u64, root: &Path) -> Result<(), FilesError> {
+        let pointer = self.pointers.take_over(partition, epoch).await?;
+        let bucket = self.bucket.below(&format!("{partition:02}"));
+        let published = match &pointer.value.list {
+            Some(ListName { name, sha256 }) => {
+                let list = ArchiveList::decode(&bucket.get(name).await?, sha256)?;
+                let logged_after = list.catalog()?.logged_after();
+                let projects = fetch_lists(&bucket, &list, root).await?;
+                Published { catalog: list.catalog, logged_after, projects }
+            }
+            None => {
+                remove_all(root)?;
+                Published::default()
+            }
+        };
+        let files = PartitionFiles {
+            bucket,
+            pointer,
+            published,
+            unnamed: BTreeSet::new(),
+            looked_for_unnamed: None,
+            sealed: Vec::new(),
+            log: None,
+        };
+        self.partitions.lock().insert(partition, Arc::new(Mutex::new(files)));
+        Ok(())
+    }
+
+    /// Has what is published leave the log that `reader` reads, which the node writes by now.
+    pub(crate) fn adopt(&self, partition: u16, reader: LogReader) {
+        if let Some(files) = self.of(partition) {
+            files.lock().log = Some(reader);
+        }
+    }
+
+    /// Publishes nothing more of a partition.
+    pub(crate) fn release(&self, partition: u16) {
+        self.partitions.lock().remove(&partition);
+    }
+
+    fn of(&self, partition: u16) -> Option<Arc<Mutex<PartitionFiles>>> {
+        self.partitions.lock().get(&partition).cloned()
+    }
+}
+
+impl SharedArchive for SharedFiles {
+    fn publish(&self, partition: u16, root: &Path, is_stopping: &dyn Fn() -> bool) -> Result<(), SharedArchiveError> {
+        let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
+        let mut files = files.lock();
+        self.runtime.block_on(files.publish(&self.pointers, partition, root, is_stopping))?;
+        self.runtime.block_on(files.delete_unnamed());
+        Ok(())
+    }
+
+    fn trim(&self, partition: u16, until: Position) -> Result<(), SharedArchiveError> {
+        let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
+        let mut files = files.lock();
+        self.runtime.block_on(files.trim(until, self.log_kept))?;
+        Ok(())
+    }
+
+    fn source(&self, partition: u16) -> Arc<dyn FileSource> {
+        Arc::new(BucketFiles { runtime: self.runtime.clone(), bucket: self.bucket.below(&format!("{partition:02}")) })
+    }
+}
+
+impl PartitionFiles {
+    async fn publish(
+        &mut self,
+        pointers: &Pointers,
+        partition: u16,
+        root: &Path,
+        is_stopping: &dyn Fn() -> bool,
+    ) -> Result<(), FilesError> {
+        let catalog_text = files::read_if_there(&root.join(CATALOG_NAME)).map_err(BucketError::from)?.unwrap_or_default();
+        if catalog_text.is_empty() {
+            return Ok(());
+        }
+        let catalog = Catalog::from_bytes(&catalog_text)?;
+        let catalog_text = String::from_utf8_lossy(&catalog_text).into_owned();
+        let mut projects = BTreeMap::new();
+        for (project, _) in catalog.projects() {
+            if is_stopping() {
+                return Err(FilesError::Stopped);
+            }
+            projects.insert(project, self.upload(root, project, is_stopping).await?);
+        }
+        if self.published.projects == projects && self.published.catalog == catalog_text {
+            return Ok(());
+        }
+        let names = projects.iter().map(|(project, list)| (*project, list.sha256.clone())).collect();
+        let list = ArchiveList::new(catalog_text, &names);
+        let bytes = list.encode()?;
+        let sha256 = sha256_of(&bytes);
+        let name = format!("lists/{:020}-{sha256}.json", self.pointer.value.epoch);
+        self.bucket.put(&name, bytes).await?;
+        let former = self.pointer.value.list.clone().map(|list| list.name);
+        pointers.publish(partition, &mut self.pointer, ListName { name, sha256 }).await?;
+        let published = Published { catalog: list.catalog, logged_after: catalog.logged_after(), projects };
+        let before = std::mem::replace(&mut self.published, published);
+        self.unnamed.extend(before.objects().chain(former));
+        let named: BTreeSet<String> =
+            self.published.objects().chain(self.pointer.value.list.clone().map(|list| list.name)).collect();
+        self.unnamed.retain(|object| !named.contains(object));
+        Ok(())
+    }
+
+    /// Writes those files of a project that the bucket does not have, and then what lists them.
+    async fn upload(&self, root: &Path, project: ProjectId, is_stopping: &dyn Fn() -> bool) -> Result<ProjectList, FilesError> {
+        let dir = dir_of(root, project);
+        let bytes = files::read(&dir.join(MANIFEST_NAME)).map_err(BucketError::from)?;
+        let list = ProjectList::of(&bytes, project)?;
+        let published = self.published.projects.get(&project);
+        if published == Some(&list) {
+            return Ok(list);
+        }
+        for file in list.files.iter().filter(|file| published.is_none_or(|published| !published.files.contains(file))) {
+            if is_stopping() {
+                return Err(FilesError::Stopped);
+            }
+            self.bucket.put_file(&object_of(project, file), &dir.join(&file.name)).await?;
+        }
+        self.bucket.put(&list_object(project, &list.sha256), bytes).await?;
+        Ok(list)
+    }
+
+    /// Deletes objects that the published list does not name. What can't be deleted is tried again later.
+    async fn delete_unnamed(&mut self) {
+        if self.looked_for_unnamed.is_none_or(|at| at.elapsed() >= UNNAMED_INTERVAL) {
+            self.looked_for_unnamed = Some(Instant::now());
+            let named: BTreeSet<String> =
+                self.published.objects().chain(self.pointer.value.list.clone().map(|list| list.name)).collect();
+            match self.bucket.older_than(UNNAMED_AGE).await {
+                Ok(old) => self.unnamed.extend(old.into_iter().filter(|object| !named.contains(object))),
+                Err(error) => tracing::warn!(%error, "files that no list names could not be looked for"),
+            }
+        }
+        for object in self.unnamed.clone() {
+            match self.bucket.delete(&object).await {
+                Ok(()) => drop(self.unnamed.remove(&object)),
+                Err(error) => {
+                    tracing::warn!(%error, "files that no list names are not deleted yet");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Removes what is published, and was for `kept`, from the log.
+    async fn trim(&mut self, until: Position, kept: Duration) -> Result<(), FilesError> {
+        let (until, now) = (until.min(self.published.logged_after), Instant::now());
+        if self.sealed.last().is_none_or(|(_, last)| *last < until) {
+            self.sealed.push((now + kept, until));
+        }
+        let Some(log) = &self.log else { return Ok(()) };
+        let is_due = |(at, _): &&(Instant, Position)| *at <= now;
+        let Some(until) = self.sealed.iter().take_while(is_due).last().map(|(_, until)| *until) else { return Ok(()) };
+        log.remove_before(until).await.map_err(FilesError::brokers)?;
+        self.sealed.retain(|(at, _)| *at > now);
+        Ok(())
+    }
+}
+
+impl Published {
+    /// The objects that it names, but for the list itself.
+    fn objects(&self) -> impl Iterator<Item = String> {
+        self.projects.iter().flat_map(|(project, list)| list.objects(*project))
+    }
+}
+
+/// The files of one partition's archive.
+#[derive(Debug)]
+struct BucketFiles {
+    runtime: Handle,
+    bucket: Bucket,
+}
+
+impl FileSource for BucketFiles {
+    fn fetch(&self, project: ProjectId, file: &ListedFile, to: &Path) -> io::Result<()> {
+        let fetched = self.runtime.block_on(self.bucket.get_file(&object_of(project, file), file.bytes, &file.sha256, to));
+        fetched.map_err(|error| match error {
+            BucketError::Missing(_) => io::Error::new(io::ErrorKind::NotFound, error),
+            BucketError::Damaged(_) => io::Error::new(io::ErrorKind::InvalidData, error),
+            BucketError::Local(error) => error,
+            error @ (BucketError::Unavailable(_) | BucketError::Address { .. }) => io::Error::other(error),
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! Where files are kept that all nodes reach.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use headcount_storage::files::{self, File};
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as ObjectPath;
+use object_store::{BackoffConfig, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig};
+use sha2::{Digest as _, Sha256};
+
+use super::http::Connector;
+
+/// The size of the parts in which files are sent and fetched.
+const PART_BYTES: usize = 8 << 20;
+/// How long a request is repeated.
+const RETRIES_LAST: Duration = Duration::from_secs(10);
+const RETRIES: usize = 3;
+/// What the names of files begin with that are being fetched.
+pub(super) const FETCHED_PREFIX: &str = "fetched-";
+/// Maximum size of an object that is read whole.
+const MAX_WHOLE_BYTES: u64 = 256 << 20;
+
+/// Why an object can't be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum BucketError {
+    /// The address names no place that is known.
+    #[error("{address:?} is no place for files: {reason}; give s3://BUCKET/PREFIX or file:///DIRECTORY")]
+    Address {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no such object.
+    #[error("the object {0} is missing")]
+    Missing(String),
+    /// An object is not the one that its name says.
+    #[error("the object {0} has other contents than were written")]
+    Damaged(String),
+    /// The place does not answer, or refuses.
+    #[error("files can't be reached: {0}")]
+    Unavailable(String),
+    /// A file on this machine can't be read or written.
+    #[error("{0}")]
+    Local(#[from] std::io::Error),
+}
+
+impl BucketError {
+    fn of(object: &ObjectPath) -> impl FnOnce(object_store::Error) -> Self {
+        let object = object.to_string();
+        move |error| match error {
+            object_store::Error::NotFound { .. } => Self::Missing(object),
+            error => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+/// A place for objects, which never change once they are written.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    store: Arc<dyn ObjectStore>,
+    prefix: ObjectPath,
+    address: String,
+}
+
+impl Bucket {
+    /// Uses the place at an address: `s3://BUCKET/PREFIX`, with credentials, region and endpoint from the variables that the tools of AWS use (`AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`), or `file:///DIRECTORY`, which must be there.
+    ///
+    /// # Errors
+    /// [`BucketError::Address`].
+    pub fn open(address: &str) -> Result<Self, BucketError> {
+        let refused = |reason: String| BucketError::Address { address: address.to_owned(), reason };
+        let (store, prefix): (Arc<dyn ObjectStore>, &str) = match address.split_once("://") {
+            Some(("file", dir)) => {
+                let store = LocalFileSystem::new_with_prefix(dir).map_err(|error| refused(error.to_string()))?;
+                (Arc::new(store.with_fsync(true)), "")
+            }
+            Some(("s3", place)) => {
+                let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+                let backoff = BackoffConfig { init_backoff: Duration::from_millis(100), ..BackoffConfig::default() };
+                let retry = RetryConfig { backoff, max_retries: RETRIES, retry_timeout: RETRIES_LAST };
+                let builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
+                let store = builder.with_http_connector(Connector).build().map_err(|error| refused(error.to_string()))?;
+                (Arc::new(store), prefix)
+            }
+            _ => return Err(refused("its scheme is neither s3 nor file".to_owned())),
+        };
+        let prefix = ObjectPath::parse(prefix.trim_end_matches('/')).map_err(|error| refused(error.to_string()))?;
+        Ok(Self { store, prefix, address: address.to_owned() })
+    }
+
+    /// The address.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns the part of it below a folder.
+    #[must_use]
+    pub(super) fn below(&self, folder: &str) -> Self {
+        Self { prefix: self.path(folder), ..self.clone() }
+    }
+
+    fn path(&self, name: &str) -> ObjectPath {
+        let parts = name.split('/').filter(|part| !part.is_empty());
+        parts.fold(self.prefix.clone(), |path, part| path.join(part))
+    }
+
+    /// Writes an object.
+    ///
+    /// # Errors
+    /// [`BucketError::Unavailable`].
+    pub(super) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), BucketError> {
+        let path = self.path(name);
+        self.store.put(&path, PutPayload::from(bytes)).await.map(drop).map_err(BucketError::of(&path))
+    }
+
+    /// Writes a file as an object, in parts. Nobody sees a part of it.
+    ///
+    /// # Errors
+    /// [`BucketError::Local`] and [`BucketError::Unavailable`].
+    pub(super) async fn put_file(&self, name: &str, from: &Path) -> Result<(), BucketError> {
+        let path = self.path(name);
+        let mut file = std::fs::File::open(from)?;
+        let mut part = read_part(&mut file)?;
+        if part.len() < PART_BYTES {
+            return self.store.put(&path, PutPayload::from(part)).await.map(drop).map_err(BucketError::of(&path));
+        }
+        let mut upload = self.store.put_multipart(&path).await.map_err(BucketError::of(&path))?;
+        let sent = async {
+            while !part.is_empty() {
+                upload.put_part(PutPayload::from(std::mem::take(&mut part))).await.map_err(BucketError::of(&path))?;
+                part = read_part(&mut file)?;
+            }
+            upload.complete().await.map(drop).map_err(BucketError::of(&path))
+        };
+        let sent = sent.await;
+        if sent.is_err()
+            && let Err(error) = upload.abort().await
+        {
+            tracing::debug!(object = %path, %error, "parts of an object are left in the bucket");
+        }
+        sent
+    }
+
+    /// Reads an object whole.
+    ///
+    /// # Errors
+    /// [`BucketError`].
+    pub(super) async fn get(&self, name: &str) -> Result<Vec<u8>, BucketError> {
+        let path = self.path(name);
+        let size = self.store.head(&path).await.map_err(BucketError::of(&path))?.size;
+        if size > MAX_WHOLE_BYTES {
+            return Err(BucketError::Damaged(path.to_string()));
+        }
+        let mut bytes = Vec::new();
+        while let Some(part) = self.part(&path, bytes.len() as u64, size).await? {
+            bytes.extend_from_slice(&part);
+        }
+        Ok(bytes)
+    }
+
+    /// Makes a file of an object that has these contents. It is complete, or not made.
+    ///
+    /// # Errors
+    /// [`BucketError`].
+    pub(super) async fn get_file(&self, name: &str, bytes: u64, sha256: &str, to: &Path) -> Result<(), BucketError> {
+        let path = self.path(name);
+        if let Some(folder) = to.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        // The archive takes no file with this name for one of its own.
+        let unfinished = to.with_file_name(format!("{FETCHED_PREFIX}{:016x}", fastrand::u64(..)));
+        let fetched = self.fetch(&path, (bytes, sha256), &unfinished).await;
+        let fetched = fetched.and_then(|()| Ok(files::rename(&unfinished, to)?));
+        if fetched.is_err() && unfinished.exists() {
+            files::remove_file(&unfinished)?;
+        }
+        fetched
+    }
+
+    async fn fetch(&self, path: &ObjectPath, (bytes, sha256): (u64, &str), to: &Path) -> Result<(), BucketError> {
+        let mut file = File::create(to)?;
+        let (mut hash, mut done) = (Sha256::new(), 0);
+        while let Some(part) = self.part(path, done, bytes).await? {
+            hash.update(&part);
+            file.write_all(&part)?;
+            done += part.len() as u64;
+        }
+        file.sync_all()?;
+        let is_whole = done == bytes && hex(&hash.finalize()) == sha256;
+        if is_whole { Ok(()) } else { Err(BucketError::Damaged(path.to_string())) }
+    }
+
+    /// Reads the part of an object of `size` bytes that begins at `from`; `None` at the end.
+    async fn part(&self, path: &ObjectPath, from: u64, size: u64) -> Result<Option<bytes::Bytes>, BucketError> {
+        if from >= size {
+            return Ok(None);
+        }
+        let until = size.min(from + PART_BYTES as u64);
+        let part = self.store.get_range(path, from..until).await.map_err(BucketError::of(path))?;
+        if part.is_empty() { Err(BucketError::Damaged(path.to_string())) } else { Ok(Some(part)) }
+    }
+
+    /// Deletes an object. It need not be there.
+    ///
+    /// # Errors
+    /// [`BucketError::Unavailable`].
+    pub(super) async fn delete(&self, name: &str) -> Result<(), BucketError> {
+        let path = self.path(name);
+        match self.store.delete(&path).await {
+            Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(BucketError::of(&path)(error)),
+        }
+    }
+
+    /// Returns the names of all objects that were written before `age`.
+    ///
+    /// # Errors
+    /// [`BucketError::Unavailable`].
+    pub(super) async fn older_than(&self, age: Duration) -> Result<Vec<String>, BucketError> {
+        let objects: Vec<ObjectMeta> =
+            self.store.list(Some(&self.prefix)).try_collect().await.map_err(BucketError::of(&self.prefix))?;
+        let now = std::time::SystemTime::now();
+        let is_old = |object: &ObjectMeta| {
+            let written = std::time::SystemTime::from(object.last_modified);
+            now.duration_since(written).is_ok_and(|since| since > age)
+        };
+        let name = |object: ObjectMeta| {
+            let parts = object.location.prefix_match(&self.prefix)?;
+            Some(parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/"))
+        };
+        Ok(objects.into_iter().filter(is_old).filter_map(name).collect())
+    }
+}
+
+/// Reads the next part of a file; none at its end.
+fn read_part(file: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
+    let mut part = Vec::new();
+    std::io::Read::take(file, PART_BYTES as u64).read_to_end(&mut part)?;
+    Ok(part)
+}
+
+/// The SHA-256 of bytes, in hexadecimal.
+pub(super) fn sha256_of(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> String {
+    use std::fmt::Write as _;
+    digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

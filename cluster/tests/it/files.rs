@@ -1,0 +1,145 @@
+//! Archives that follow their partitions: sealed by one node, and read by the next one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use headcount_actors::ingest::Status;
+use headcount_actors::{ArchivePolicy, PARTITIONS, SharedArchive, SharedArchiveError, partition_of};
+use headcount_cluster::StreamName;
+use headcount_cluster::files::{Bucket, FilesError, SharedFiles};
+use headcount_cluster::log::LogReader;
+
+use crate::node::{Cluster, ClusterNode, NodeFiles, check, record, wait_until};
+
+/// Seals as soon as events are in checkpoints.
+fn at_once() -> ArchivePolicy {
+    ArchivePolicy { seal_after: Duration::from_millis(200), seal_events: 1, ..ArchivePolicy::default() }
+}
+
+fn files_in(place: &Path) -> NodeFiles {
+    NodeFiles { place: format!("file://{}", place.display()), archive: at_once() }
+}
+
+/// All files below a directory.
+fn below(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { below(&path) } else { vec![path] }).collect()
+}
+
+/// The sequence of the first message of each partition with a project.
+fn first_messages(cluster: &Cluster, node: &ClusterNode) -> Vec<u64> {
+    let first = async |partition| {
+        let connection = cluster.connect().await;
+        let name = StreamName::of_partition(partition);
+        LogReader::open(&connection, &name.stream).await.unwrap().known_bounds().0
+    };
+    cluster.partitions().into_iter().map(|partition| node.block_on(first(partition))).collect()
+}
+
+#[test]
+fn a_node_without_anything_goes_on_from_what_others_sealed() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
+    let mut nodes = vec![cluster.join("a")];
+    wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
+    record(&cluster, &nodes, (0, 20));
+    wait_until("what is sealed has left the log", || first_messages(&cluster, &nodes[0]).iter().all(|first| *first > 2));
+    assert!(below(place.path()).iter().any(|path| path.to_string_lossy().contains(".parquet.")));
+    // The next node has an empty disk, and the brokers no longer have the first events.
+    nodes.push(cluster.join("b"));
+    nodes.remove(0).kill();
+    record(&cluster, &nodes, (20, 40));
+    for project in &cluster.projects {
+        check(&nodes, *project, 40);
+        assert_eq!(nodes[0].order(*project, 5), Some(Status::Duplicate));
+        assert_eq!(nodes[0].orders_by_a_scan(*project), 40, "read from the events themselves");
+    }
+    wait_until("the second one seals too", || first_messages(&cluster, &nodes[0]).iter().all(|first| *first > 12));
+    nodes.push(cluster.join("c"));
+    nodes.remove(0).stop();
+    record(&cluster, &nodes, (40, 45));
+    for project in &cluster.projects {
+        check(&nodes, *project, 45);
+        assert_eq!(nodes[0].orders_by_a_scan(*project), 45);
+    }
+    nodes.remove(0).stop();
+}
+
+#[test]
+fn events_are_recorded_while_files_can_not_be_reached() {
+    let place = tempfile::tempdir().unwrap();
+    let (bucket, away) = (place.path().join("bucket"), place.path().join("away"));
+    fs::create_dir(&bucket).unwrap();
+    let Some(cluster) = Cluster::start_with(Some(files_in(&bucket))) else { return };
+    let nodes = vec![cluster.join("a")];
+    wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
+    record(&cluster, &nodes, (0, 5));
+    wait_until("something is published", || !below(&bucket).is_empty());
+    fs::rename(&bucket, &away).unwrap();
+    // What would be a directory is a file: nothing can be written there.
+    fs::write(&bucket, "").unwrap();
+    record(&cluster, &nodes, (5, 25));
+    let kept = first_messages(&cluster, &nodes[0]);
+    fs::remove_file(&bucket).unwrap();
+    fs::rename(&away, &bucket).unwrap();
+    wait_until("it goes on", || first_messages(&cluster, &nodes[0]).iter().zip(&kept).all(|(first, kept)| first > kept));
+    for project in &cluster.projects {
+        check(&nodes, *project, 25);
+        assert_eq!(nodes[0].orders_by_a_scan(*project), 25);
+    }
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
+
+#[test]
+fn a_former_owner_publishes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let bucket = Bucket::open(&format!("file://{}", place.path().display())).unwrap();
+    let open = async || {
+        let files = SharedFiles::open(&cluster.connect().await, &cluster.record, &bucket, Duration::ZERO).await;
+        Arc::new(files.unwrap())
+    };
+    let (former, next) = runtime.block_on(async { (open().await, open().await) });
+    let partition = partition_of(cluster.projects[0]);
+    let roots = tempfile::tempdir().unwrap();
+    let root_of = |name: &str| roots.path().join(name);
+    let catalog = headcount_archive::catalog::Catalog::default();
+    runtime.block_on(former.take_over(partition, 5, &root_of("former"))).unwrap();
+    catalog.advanced(10, &Default::default(), Default::default()).write(&root_of("former")).unwrap();
+    former.publish(partition, &root_of("former"), &|| false).unwrap();
+    // Taken over with what was published.
+    runtime.block_on(next.take_over(partition, 9, &root_of("next"))).unwrap();
+    let read = |name: &str| headcount_archive::catalog::Catalog::read(&root_of(name)).unwrap().sealed_until();
+    assert_eq!(read("next"), 10);
+    catalog.advanced(20, &Default::default(), Default::default()).write(&root_of("former")).unwrap();
+    let refused = former.publish(partition, &root_of("former"), &|| false);
+    assert!(matches!(refused, Err(SharedArchiveError::NotOwner(_))), "{refused:?}");
+    let fenced = runtime.block_on(former.take_over(partition, 7, &root_of("former")));
+    assert!(matches!(fenced, Err(FilesError::NotOwner(_))), "{fenced:?}");
+    catalog.advanced(15, &Default::default(), Default::default()).write(&root_of("next")).unwrap();
+    next.publish(partition, &root_of("next"), &|| false).unwrap();
+    runtime.block_on(former.take_over(partition, 11, &root_of("former"))).unwrap();
+    assert_eq!(read("former"), 15, "what it had not published is gone");
+}
+
+#[test]
+fn all_nodes_keep_files_in_one_place() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let Some(cluster) = Cluster::start_with(None) else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let open = |dir: &Path| {
+        let bucket = Bucket::open(&format!("file://{}", dir.display())).unwrap();
+        runtime.block_on(async { SharedFiles::open(&cluster.connect().await, &cluster.record, &bucket, Duration::ZERO).await })
+    };
+    let place = || runtime.block_on(async { SharedFiles::place(&cluster.connect().await).await.unwrap() });
+    assert_eq!(place(), None);
+    open(one.path()).unwrap();
+    assert_eq!(place().unwrap(), format!("file://{}", one.path().display()));
+    open(one.path()).unwrap();
+    let error = open(other.path()).unwrap_err();
+    assert!(matches!(error, FilesError::Elsewhere { .. }), "{error}");
+}
