@@ -1,4 +1,4 @@
-//! Archives that several engines keep where all of them reach them. The directory of a partition's archive on a machine's disk is a cache then.
+//! PartitionArchives that several engines keep where all of them reach them. The directory of a partition's archive on a machine's disk is a cache then.
 
 use std::fmt::Debug;
 use std::io;

@@ -10,6 +10,7 @@ mod deletions;
 mod due;
 mod erasures;
 mod error;
+mod figures;
 mod merges;
 mod old_logged_events;
 mod pass;

@@ -15,6 +15,7 @@ use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
 
 use super::error::SealingError;
+use super::figures::ArchiveFigures;
 use super::resting::Resting;
 use super::sealing::Sealed;
 use super::sources::{EngineSources, Sources, Trimming};
@@ -31,21 +32,6 @@ const ERASURE_TICK: Duration = Duration::from_millis(50);
 const STEADY_FROM_EVENTS: u64 = 2_000_000;
 /// How many may wait, at least, before sealing no longer leaves the processors to others.
 const FULL_FROM_EVENTS: u64 = 3_000_000;
-
-/// Figures about the archive.
-#[derive(Debug, Default)]
-pub(crate) struct ArchiveFigures {
-    /// The number of files.
-    pub(crate) files: AtomicU64,
-    /// Their bytes.
-    pub(crate) bytes: AtomicU64,
-    /// The age of the oldest unsealed event in milliseconds.
-    pub(crate) lag_ms: AtomicU64,
-    /// The number of projects whose events wait in the log, because their list of files can't be used.
-    pub(crate) waiting_projects: AtomicU64,
-    /// The number of projects that may have events of days that they no longer keep.
-    pub(crate) retention_pending: AtomicU64,
-}
 
 enum ArchiverRequest {
     /// Seal everything.

@@ -9,11 +9,11 @@ use super::deletions::Deletions;
 use super::due::{Oldest, can_resume, least_due};
 use super::erasures::ErasureSteps;
 use super::error::SealingError;
+use super::figures::ArchiveFigures;
 use super::merges::Merges;
 use super::retention::Retention;
 use super::sealing::{Sealed, seal, seal_all, trim};
 use super::sources::Sources;
-use super::thread::ArchiveFigures;
 
 /// The pause after a failure, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

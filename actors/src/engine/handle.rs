@@ -36,7 +36,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
-use crate::history::{Archives, History, SealedEvents};
+use crate::history::{History, PartitionArchives, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
@@ -77,7 +77,7 @@ pub(super) struct Inner {
     pub(super) history: Arc<dyn History>,
     pub(super) dead: Arc<DeadLetters>,
     pub(super) sealed: Arc<SealedEvents>,
-    pub(super) archives: Arc<Archives>,
+    pub(super) archives: Arc<PartitionArchives>,
     pub(super) archiver: Arc<Archiver>,
     pub(super) quotas: Arc<QuotaTable>,
     pub(super) versions: Arc<Versions>,
@@ -215,23 +215,8 @@ impl Engine {
 
     fn start(config: EngineConfig, opened: OpenedParts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let (opened, (profiles, webhooks)) = opened;
-        let Opened {
-            registry,
-            intake,
-            privacy,
-            secrets,
-            log,
-            history,
-            sealed,
-            archives,
-            shared_archive,
-            logged,
-            dead,
-            state,
-            lock,
-            incarnation,
-            starts,
-        } = opened;
+        let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, lock, incarnation, starts } =
+            opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
@@ -243,7 +228,7 @@ impl Engine {
         let sources = EngineSources {
             settings: archive_settings(&config),
             logged,
-            trimming: trimming(trimmer, shared_archive),
+            trimming: trimming(trimmer, archive.shared),
             dead: Arc::clone(&dead),
             hasher: secrets.hasher().clone(),
             registry: Arc::clone(&registry),
@@ -253,7 +238,7 @@ impl Engine {
             deleted: Arc::clone(&shared.deleted),
             removal: removal(&config, &admission.gate, (store, &writer, &log), &backups, (&shared.erasures, &views, &shards)),
         };
-        let (archiver, archiver_thread) = Archiver::spawn(sources, Arc::clone(&sealed)).map_err(not_started)?;
+        let (archiver, archiver_thread) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
         let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiver_thread), lock);
         let inner = Inner {
             admission,
@@ -286,8 +271,8 @@ impl Engine {
             followed: AtomicU64::new(0),
             threads: Mutex::new(Some(threads)),
             archiver,
-            sealed,
-            archives,
+            sealed: archive.sealed,
+            archives: archive.archives,
             registry,
             secrets,
             geo,

@@ -21,7 +21,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
-use crate::history::{Archives, History, LoggedEvents, Past, SealedEvents};
+use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvents};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::live::Feeds;
 use crate::memory_budget::MemoryShares;
@@ -59,12 +59,9 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
     let deleted = Arc::new(DeletedProjects::new(registry.deletions()));
     let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
-    let sealed = Arc::new(SealedEvents::open(&dir.join("archive"), Arc::clone(&deleted)).map_err(fault::of_archive)?);
-    if let EventLog::Local(log) = &log {
-        check_reaches(log, sealed.catalog().sealed_until())?;
-    }
-    let archives = Arc::new(Archives::new(Arc::clone(&sealed)));
-    let history: Arc<dyn History> = Arc::new(Past::new(Arc::clone(&archives), logged.clone(), Arc::clone(&erasures)));
+    let archive = OpenedArchive::open(&dir, (&log, &deleted), shared_archive)?;
+    let past = Past::new(Arc::clone(&archive.archives), logged.clone(), Arc::clone(&erasures));
+    let history: Arc<dyn History> = Arc::new(past);
     let derived = Derived { dir: &dir, options: store_options(config), hasher: secrets.hasher(), is_shared: shared.is_some() };
     let quotas = Arc::new(QuotaTable::new(config.quotas, registry.own_quotas()));
     let opening = Opening {
@@ -102,9 +99,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         secrets,
         log,
         history,
-        sealed,
-        archives,
-        shared_archive,
+        archive,
         logged,
         dead,
         state,
@@ -205,6 +200,29 @@ impl EventLog {
     }
 }
 
+/// The archive of a data directory, and those that partitions of a member will have.
+pub(crate) struct OpenedArchive {
+    pub(crate) sealed: Arc<SealedEvents>,
+    pub(crate) archives: Arc<PartitionArchives>,
+    /// Keeps archives where all members reach them.
+    pub(crate) shared: Option<Arc<dyn SharedArchive>>,
+}
+
+impl OpenedArchive {
+    fn open(
+        dir: &Path,
+        (log, deleted): (&EventLog, &Arc<DeletedProjects>),
+        shared: Option<Arc<dyn SharedArchive>>,
+    ) -> Result<Self, OpenError> {
+        let sealed = SealedEvents::open(&dir.join("archive"), Arc::clone(deleted)).map_err(fault::of_archive)?;
+        if let EventLog::Local(log) = log {
+            check_reaches(log, sealed.catalog().sealed_until())?;
+        }
+        let sealed = Arc::new(sealed);
+        Ok(Self { archives: Arc::new(PartitionArchives::new(Arc::clone(&sealed))), sealed, shared })
+    }
+}
+
 /// An open data directory.
 pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
@@ -213,10 +231,7 @@ pub(crate) struct Opened {
     pub(crate) secrets: Secrets,
     pub(crate) log: EventLog,
     pub(crate) history: Arc<dyn History>,
-    pub(crate) sealed: Arc<SealedEvents>,
-    pub(crate) archives: Arc<Archives>,
-    /// Keeps archives where all members reach them.
-    pub(crate) shared_archive: Option<Arc<dyn SharedArchive>>,
+    pub(crate) archive: OpenedArchive,
     pub(crate) logged: LoggedEvents,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) state: OpenedState,

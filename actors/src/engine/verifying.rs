@@ -21,7 +21,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
-use crate::history::{Archives, History, LoggedEvents, Past, SealedEvents};
+use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvents};
 use crate::memory_budget::{MemoryShares, recomputation_bytes};
 use crate::recompute::remove_scratch;
 use crate::registry::{Registry, RegistryError};
@@ -182,7 +182,7 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
     let sealed = Arc::new(sealed);
     let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
     let history: Arc<dyn History> =
-        Arc::new(Past::new(Arc::new(Archives::new(Arc::clone(&sealed))), LoggedEvents::new(log.reader()), erasures));
+        Arc::new(Past::new(Arc::new(PartitionArchives::new(Arc::clone(&sealed))), LoggedEvents::new(log.reader()), erasures));
     let places = StoppedDirectory { registry: &registry, index_dir: derived.index_dir(), index: derived.index(format) };
     let sources = VerifySources {
         data_dir: dir.clone(),

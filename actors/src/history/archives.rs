@@ -10,13 +10,13 @@ use super::sealed::SealedEvents;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Archives {
+pub(crate) struct PartitionArchives {
     /// That of the partitions that have none of their own.
     common: Arc<SealedEvents>,
     own: RwLock<BTreeMap<u16, Arc<SealedEvents>>>,
 }
 
-impl Archives {
+impl PartitionArchives {
     /// Begins with one archive for all partitions.
     pub(crate) fn new(common: Arc<SealedEvents>) -> Self {
         Self { common, own: RwLock::default() }

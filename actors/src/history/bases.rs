@@ -10,7 +10,7 @@ use headcount_domain::intake::event::Position;
 use parking_lot::{ArcRwLockReadGuard, RawRwLock};
 
 use super::sealed::SealedEvents;
-use super::{Archives, Bases};
+use super::{Bases, PartitionArchives};
 use crate::erasures::Erasures;
 use crate::partitions::partition_of;
 
@@ -28,7 +28,7 @@ struct HeldArchive {
 }
 
 impl HeldBases {
-    pub(super) fn of(archives: &Archives, erasures: &Arc<Erasures>) -> Self {
+    pub(super) fn of(archives: &PartitionArchives, erasures: &Arc<Erasures>) -> Self {
         let held =
             |(partition, sealed): (_, Arc<SealedEvents>)| HeldArchive { partition, _unchanged: sealed.keep_bases(), sealed };
         Self { archives: archives.all().into_iter().map(held).collect(), erasures: Arc::clone(erasures) }

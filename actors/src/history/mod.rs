@@ -21,7 +21,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
 
-pub(crate) use archives::Archives;
+pub(crate) use archives::PartitionArchives;
 pub(crate) use error::HistoryError;
 pub(crate) use log::LoggedEvents;
 pub(crate) use past::Past;

@@ -11,20 +11,22 @@ use headcount_domain::intake::event::Position;
 use super::bases::HeldBases;
 use super::log::LoggedEvents;
 use super::sealed::SealedEvents;
-use super::{Archives, Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, Wanted};
+use super::{
+    Bases, History, HistoryError, HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PartitionArchives, PieceOrigin, Wanted,
+};
 use crate::erasures::Erasures;
 use crate::partitions::partition_of;
 
 /// All recorded events: the sealed ones, then those of the log.
 pub(crate) struct Past {
-    archives: Arc<Archives>,
+    archives: Arc<PartitionArchives>,
     logged: LoggedEvents,
     erasures: Arc<Erasures>,
 }
 
 impl Past {
     /// The events of identities that are being erased are left out, wherever they still are.
-    pub(crate) fn new(archives: Arc<Archives>, logged: LoggedEvents, erasures: Arc<Erasures>) -> Self {
+    pub(crate) fn new(archives: Arc<PartitionArchives>, logged: LoggedEvents, erasures: Arc<Erasures>) -> Self {
         Self { archives, logged, erasures }
     }
 

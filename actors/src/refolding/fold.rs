@@ -19,7 +19,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::free_space::free_bytes;
-use crate::history::{Archives, LoggedEvents, Past, SealedEvents};
+use crate::history::{LoggedEvents, PartitionArchives, Past, SealedEvents};
 use crate::partitions::partition_of;
 use crate::recompute::{Recomputation, Replay, Scratch};
 use crate::shard::Replaceable;
@@ -126,7 +126,8 @@ impl Fold {
         let scratch = Scratch::for_fold(&sources.data_dir)?;
         let set_aside = sources.dead.count();
         let until = self.last_counted()?;
-        let past = Past::new(Arc::new(Archives::new(Arc::clone(&sources.sealed))), sources.logged.clone(), Arc::new(erasures));
+        let past =
+            Past::new(Arc::new(PartitionArchives::new(Arc::clone(&sources.sealed))), sources.logged.clone(), Arc::new(erasures));
         let history = Arc::new(ProjectHistory::new(past, *project, until, Arc::clone(&sources.stop)));
         let replay = Replay {
             history: Arc::<ProjectHistory>::clone(&history),

@@ -32,4 +32,16 @@ impl Shard {
         let cancelled = self.checkpoints.cancel(number);
         self.pipeline.give_up(number, cancelled);
     }
+
+    /// The position up to which everything of a partition is in durable checkpoints. `None`: not known, since it is being rebuilt, or is not here.
+    pub(crate) fn durable_until_of(&self, number: u16) -> Option<Position> {
+        let (until, partition) = (self.applied_until_of(number)?, self.pipeline.partitions.get(&number)?);
+        Some(partition.first_not_durable().map_or(until, |first| until.min(first - 1)))
+    }
+
+    /// The position up to which everything of a partition is applied. `None`: not known, since it is being rebuilt, or is not here.
+    pub(crate) fn applied_until_of(&self, number: u16) -> Option<Position> {
+        let is_whole = self.pipeline.partitions.contains_key(&number) && self.pipeline.fault_of(number).is_none();
+        is_whole.then(|| self.pipeline.all_up_to(number))
+    }
 }

@@ -36,7 +36,7 @@ pub(super) struct ArchiveList {
 }
 
 #[derive(Deserialize)]
-struct Versioned {
+struct ListVersion {
     version: u32,
 }
 
@@ -57,8 +57,8 @@ impl ArchiveList {
         }
         let damaged = |error: serde_json::Error| ListError::Damaged(error.to_string());
         match serde_json::from_slice(bytes).map_err(damaged)? {
-            Versioned { version: VERSION } => serde_json::from_slice(bytes).map_err(damaged),
-            Versioned { version } => Err(ListError::Newer(version)),
+            ListVersion { version: VERSION } => serde_json::from_slice(bytes).map_err(damaged),
+            ListVersion { version } => Err(ListError::Newer(version)),
         }
     }
 

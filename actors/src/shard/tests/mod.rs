@@ -28,7 +28,7 @@ use crate::dead_letters::DeadLetters;
 use crate::erasures::Erasures;
 use crate::event_codec::{Events, LogRecord};
 use crate::faulty_store::FaultyStore;
-use crate::history::{Archives, History, LoggedEvents, Past, SealedEvents};
+use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvents};
 
 /// A policy under which only tests start checkpoints.
 const NEVER: CheckpointPolicy = CheckpointPolicy { events: u64::MAX, interval: Duration::from_secs(1 << 30) };
@@ -135,7 +135,7 @@ fn no_erasures() -> Arc<Erasures> {
 
 fn past(dir: &TempDir, log: impl ReadLog + 'static) -> Arc<dyn History> {
     let sealed = Arc::new(SealedEvents::open(&dir.path().join("archive"), Arc::default()).unwrap());
-    Arc::new(Past::new(Arc::new(Archives::new(sealed)), LoggedEvents::new(log), no_erasures()))
+    Arc::new(Past::new(Arc::new(PartitionArchives::new(sealed)), LoggedEvents::new(log), no_erasures()))
 }
 
 fn open<S: Store + Clone>(
