@@ -59,7 +59,7 @@ fn a_node_without_anything_goes_on_from_what_others_sealed() {
     record(&cluster, &nodes, (0, 20));
     wait_until("what is sealed has left the log", || first_messages(&cluster, &nodes[0]).iter().all(|first| *first > 2));
     let is_file = |path: &PathBuf| path.to_string_lossy().contains(".parquet.");
-    assert!(dir.is_none_or(|dir| below(dir.path()).iter().any(is_file)));
+    assert!(dir.as_ref().is_none_or(|dir| below(dir.path()).iter().any(is_file)));
     // The next node has an empty disk, and the brokers no longer have the first events.
     nodes.push(cluster.join("b"));
     nodes.remove(0).kill();
