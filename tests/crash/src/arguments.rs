@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cluster::ClusterArguments;
 use crate::error::{Result, harness};
 
 /// Crashes the server on purpose, and verifies that its data survives.
@@ -30,6 +31,8 @@ pub enum Campaign {
     DiskFull(Common),
     /// Fail the server's file operations, one at a time
     Faults(FaultArguments),
+    /// Kill, stop and cut off the nodes and brokers of a cluster
+    Cluster(ClusterArguments),
     /// Verify that the campaigns detect the mistakes of a faulty server
     Prove(Common),
 }

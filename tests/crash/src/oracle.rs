@@ -65,11 +65,11 @@ impl Oracle {
         Ok(())
     }
 
-    /// Compares every answer with the models, and returns the number of answers.
+    /// Compares every answer of each server with the models, and returns the number of answers of one.
     ///
     /// # Errors
     /// A violation if answers differ.
-    pub async fn check(&self, address: SocketAddr, tenant: &Tenant, rng: &mut Rng) -> Result<usize> {
+    pub async fn check(&self, addresses: &[SocketAddr], tenant: &Tenant, rng: &mut Rng) -> Result<usize> {
         let queries: Vec<Vec<Query>> = tenant.projects.iter().map(|project| queries(&project.id, rng)).collect();
         let expected: Vec<Vec<Json>> = std::thread::scope(|scope| {
             let work = self.models.iter().zip(&queries);
@@ -81,20 +81,24 @@ impl Oracle {
                 .collect();
             threads.into_iter().map(|thread| thread.join().expect("the model answers")).collect()
         });
-        let mut connection = Connection::open(address).await?;
         let mut differences = Vec::new();
         let pairs = queries.iter().flatten().zip(expected.iter().flatten());
-        for (query, expected) in pairs.clone() {
-            let got = ask(&mut connection, tenant, query).await?;
-            if let Err(difference) = same(expected, &got, &mut Ids::default()) {
-                differences.push(format!("{} {}: {difference}", query.path, query.body.as_deref().unwrap_or_default()));
+        for address in addresses {
+            let mut connection = Connection::open(*address).await?;
+            for (query, expected) in pairs.clone() {
+                let got = ask(&mut connection, tenant, query).await?;
+                if let Err(difference) = same(expected, &got, &mut Ids::default()) {
+                    let body = query.body.as_deref().unwrap_or_default();
+                    differences.push(format!("{address}: {} {body}: {difference}", query.path));
+                }
             }
         }
         if differences.is_empty() {
             return Ok(pairs.count());
         }
         let shown = differences.iter().take(4).map(String::as_str).collect::<Vec<_>>().join("\n    ");
-        Err(violation(format!("{} of {} answers differ from the model's:\n    {shown}", differences.len(), pairs.count())))
+        let asked = pairs.count() * addresses.len();
+        Err(violation(format!("{} of {asked} answers differ from the model's:\n    {shown}", differences.len())))
     }
 }
 
