@@ -44,8 +44,14 @@ pub struct Cycle {
 
 impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for measure in &self.measured {
-            write!(f, "{} {:.2} s; ", measure.name, measure.value.as_secs_f64())?;
+        // Of several times of a kind, the longest.
+        let mut longest: BTreeMap<&str, Duration> = BTreeMap::new();
+        for Measure { name, value, .. } in &self.measured {
+            let known = longest.entry(name).or_default();
+            *known = (*known).max(*value);
+        }
+        for (name, value) in longest {
+            write!(f, "{name} {:.2} s; ", value.as_secs_f64())?;
         }
         let Counts { acknowledged, reads, misses, repeats, refused, unknown, broken } = &self.counts;
         write!(

@@ -20,12 +20,14 @@ use crate::load::Shared;
 /// Clients of each project at each node.
 const CLIENTS: usize = 2;
 /// Longest pause of a client between two requests.
-const PAUSE_MS: usize = 130;
+const PAUSE_MS: usize = 200;
+/// Its pause after an event that was refused, or has no answer.
+const REFUSED_PAUSE_MS: usize = 300;
 /// Maximum number of events in a batch.
 const MAX_BATCH: usize = 8;
 /// How often an event of each project is sent without waiting for those before, and how many may be under way.
 const PROBE_EVERY: Duration = Duration::from_millis(250);
-const MAX_PROBES: usize = 100;
+const MAX_PROBES: usize = 800;
 
 /// What the clients of a cycle share.
 #[derive(Debug)]
@@ -220,7 +222,8 @@ impl Client {
                 _ => self.read_elsewhere().await,
             };
             // Crashes break connections, and what was answered says itself what is wrong; the ledger has the unanswered events.
-            let pause = if done.is_ok() { self.rng.below(PAUSE_MS) } else { PAUSE_MS };
+            let is_served = done.unwrap_or(false);
+            let pause = if is_served { self.rng.below(PAUSE_MS) } else { REFUSED_PAUSE_MS };
             tokio::time::sleep(Duration::from_millis(pause as u64)).await;
         }
     }
@@ -233,15 +236,16 @@ impl Client {
         }
     }
 
-    async fn single(&mut self) -> io::Result<()> {
+    /// Sends an event. Returns, as the others do, whether it was acknowledged.
+    async fn single(&mut self) -> io::Result<bool> {
         let mut connection = self.connection(self.home).await?;
         let number = self.field.shared.ledger.borrow_mut().add(Plan::ordinary(self.plan.project));
-        self.field.send(&mut connection, number, self.home).await?;
+        let response = self.field.send(&mut connection, number, self.home).await?;
         self.connections.insert(self.home, connection);
-        Ok(())
+        Ok(response.status == 202)
     }
 
-    async fn batch(&mut self) -> io::Result<()> {
+    async fn batch(&mut self) -> io::Result<bool> {
         let mut connection = self.connection(self.home).await?;
         let (project, began) = (self.plan.project, Instant::now());
         let new = |_| self.field.shared.ledger.borrow_mut().add(Plan::ordinary(project));
@@ -253,7 +257,7 @@ impl Client {
         self.connections.insert(self.home, connection);
         if response.status != 202 {
             self.field.note_refusal(&events, &response);
-            return Ok(());
+            return Ok(false);
         }
         if crate::resend::counts(&response) != Ok((events.len() as u64, 0)) {
             let what = format!("the response to a batch of {} new events was {}", events.len(), response.body);
@@ -262,21 +266,21 @@ impl Client {
         self.field.timeline.note(events[0], project, self.home, began);
         self.field.counts.borrow_mut().acknowledged += events.len();
         events.into_iter().for_each(|event| self.field.shared.ledger.borrow_mut().set(event, EventState::Acknowledged(None)));
-        Ok(())
+        Ok(true)
     }
 
     /// Sends an acknowledged event again, to any node: it must be a duplicate, with the position of the original.
-    async fn repeat(&mut self) -> io::Result<()> {
+    async fn repeat(&mut self) -> io::Result<bool> {
         let (node, project) = (self.rng.below(self.field.nodes.len()), self.plan.project);
         let shared = Rc::clone(&self.field.shared);
-        let Some(number) = shared.ledger.borrow().random_acknowledged(&mut self.rng, project) else { return Ok(()) };
+        let Some(number) = shared.ledger.borrow().random_acknowledged(&mut self.rng, project) else { return Ok(true) };
         let (body, state) = (shared.ledger.borrow().body(number), shared.ledger.borrow().state(number));
         let mut connection = self.connection(node).await?;
         let response = connection.send(&Request::events("/i", &shared.tenant.projects[project].key, &body)).await?;
         self.connections.insert(node, connection);
         if response.status != 202 {
             self.field.note_refusal(&[number], &response);
-            return Ok(());
+            return Ok(false);
         }
         self.field.counts.borrow_mut().repeats += 1;
         let position = response.integer("position");
@@ -284,11 +288,11 @@ impl Client {
         if has_moved || response.json().field("status").text() != Some("duplicate") {
             shared.findings.add(format!("event e{number} is {state:?}, but node {node} answered {}", response.body));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Sends an order on the private day, and at once asks another node for that day.
-    async fn read_elsewhere(&mut self) -> io::Result<()> {
+    async fn read_elsewhere(&mut self) -> io::Result<bool> {
         let mut connection = self.connection(self.home).await?;
         let number = self.field.shared.ledger.borrow_mut().add(self.plan);
         self.unknown += 1;
@@ -312,7 +316,7 @@ impl Client {
             status => self.field.shared.findings.add(format!("node {node} answered {path} with {status}: {}", answer.body)),
         }
         self.connections.insert(node, connection);
-        Ok(())
+        Ok(response.status == 202)
     }
 
     fn compare(&self, node: usize, answer: &Response, is_after_ack: bool) {

@@ -6,6 +6,7 @@ pub mod faults;
 pub mod figures;
 pub mod load;
 pub mod nats;
+pub mod network;
 pub mod nodes;
 pub mod readers;
 pub mod site;
@@ -19,6 +20,7 @@ use headcount_histories::Rng;
 use self::campaign::Campaign;
 use self::faults::Fault;
 use self::figures::Figures;
+use self::network::Network;
 use self::site::Site;
 use crate::arguments::Common;
 use crate::error::{Result, harness, violation};
@@ -56,12 +58,16 @@ pub async fn run(arguments: &ClusterArguments) -> Result<()> {
         }
         return Ok(());
     };
+    let network = Network::of_process();
+    if network.is_none() && arguments.faults.iter().any(|fault| fault.needs_network()) {
+        return in_network().await;
+    }
     let common = &arguments.common;
     let seed = common.seed();
     println!("{} of {} with {}, seed {seed}", common.binary()?.display(), env!("CARGO_PKG_VERSION"), version(&nats)?);
     let mut work = WorkDir::make(common)?;
     let mut rng = Rng::new(seed);
-    let site = Site::loopback(&mut rng);
+    let site = network.map_or_else(|| Site::loopback(&mut rng), |network| network.site());
     // The seed is part of every event: it is the same for the whole campaign.
     let common = Common { seed: Some(seed), ..common.clone() };
     let mut figures = Figures::default();
@@ -83,6 +89,15 @@ pub async fn run(arguments: &ClusterArguments) -> Result<()> {
         return Err(violation(missed.join("; ")));
     }
     Ok(())
+}
+
+/// Runs the campaign in a process whose nodes can be cut off.
+async fn in_network() -> Result<()> {
+    match Network::run_again().await?.code() {
+        Some(0) => Ok(()),
+        Some(1) => Err(violation("as the process in network namespaces says")),
+        _ => Err(harness("the process in network namespaces failed")),
+    }
 }
 
 async fn cycles(campaign: &mut Campaign, arguments: &ClusterArguments, figures: &mut Figures) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The faults.
 
 mod brokers;
+mod limits;
 mod nodes;
 mod requests;
 
@@ -11,6 +12,7 @@ use clap::ValueEnum;
 use super::campaign::Campaign;
 use super::figures::Measure;
 use super::load::Load;
+use super::network::Direction;
 use crate::error::Result;
 
 /// A fault, or what is to hold under load.
@@ -36,6 +38,24 @@ pub enum Fault {
     ExternalIds,
     /// Ask one node with the entity tag of another
     Etag,
+    /// Let a stream get full, and raise its limit
+    Full,
+    /// Slow the disk of one broker down (strace)
+    SlowDisk,
+    /// Cut the owner off for 30 s (network namespaces)
+    Cut,
+    /// Lose what the owner sends for 30 s
+    CutOut,
+    /// Lose what is sent to the owner for 30 s
+    CutIn,
+}
+
+impl Fault {
+    /// Whether nodes have to be in network namespaces for it.
+    #[must_use]
+    pub fn needs_network(self) -> bool {
+        matches!(self, Fault::Cut | Fault::CutOut | Fault::CutIn)
+    }
 }
 
 impl fmt::Display for Fault {
@@ -60,5 +80,10 @@ pub async fn inject(campaign: &mut Campaign, load: &Load, fault: Fault, cycle: u
         Fault::Revoke => requests::revoke(campaign, cycle).await,
         Fault::ExternalIds => requests::external_ids(campaign).await,
         Fault::Etag => requests::etag(campaign).await,
+        Fault::Full => limits::full(campaign, load).await,
+        Fault::SlowDisk => limits::slow_disk(campaign, load, cycle).await,
+        Fault::Cut => limits::cut(campaign, load, Direction::Both).await,
+        Fault::CutOut => limits::cut(campaign, load, Direction::Out).await,
+        Fault::CutIn => limits::cut(campaign, load, Direction::In).await,
     }
 }

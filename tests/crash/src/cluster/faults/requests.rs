@@ -49,7 +49,7 @@ async fn send_until(campaign: &Campaign, node: usize, request: &Request<'_>, sta
 /// Makes tokens at one node, revokes them at another, and shows them to all, from the answer on.
 pub(super) async fn revoke(campaign: &mut Campaign, cycle: usize) -> Result<Vec<Measure>> {
     let tenant = campaign.shared.tenant.clone();
-    let path = format!("/projects/{}/revenue/metrics?range_days=7", tenant.projects[0].id);
+    let path = format!("/projects/{}/revenue/metrics?start_date=2025-01-01&end_date=2025-01-07", tenant.projects[0].id);
     let mut measures = Vec::new();
     for turn in 0..TOKENS {
         let new = format!(r#"{{"name":"t{cycle}-{turn}","role":"owner","scopes":["revenue:read"]}}"#);
