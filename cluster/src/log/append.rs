@@ -137,6 +137,11 @@ impl Appender {
     async fn send(&self, end: LogEnd, payload: Bytes) -> Sent {
         let message =
             PublishMessage::build().payload(payload).expected_last_sequence(end.sequence).expected_stream(self.reader.name());
+        #[cfg(feature = "fault-injection")]
+        if is_early() {
+            let _unanswered = self.connection.context.send_publish(self.subject.clone(), message).await;
+            return Sent::Recorded(end.sequence + 1);
+        }
         let answer = async {
             match self.connection.context.send_publish(self.subject.clone(), message).await {
                 Ok(sent) => sent.await,
@@ -149,6 +154,14 @@ impl Appender {
             Err(_) => Sent::Unanswered("no answer".to_owned()),
         }
     }
+}
+
+/// Whether messages count as recorded once they are sent: the fault `ack-before-quorum`.
+#[cfg(feature = "fault-injection")]
+fn is_early() -> bool {
+    static IS_EARLY: std::sync::LazyLock<bool> =
+        std::sync::LazyLock::new(|| std::env::var("HEADCOUNT_FAULT").is_ok_and(|name| name == "ack-before-quorum"));
+    *IS_EARLY
 }
 
 /// Says what came of a message that has no acknowledgment.

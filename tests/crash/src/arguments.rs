@@ -34,7 +34,7 @@ pub enum Campaign {
     /// Kill, stop and cut off the nodes and brokers of a cluster
     Cluster(ClusterArguments),
     /// Verify that the campaigns detect the mistakes of a faulty server
-    Prove(Common),
+    Prove(ProveArguments),
 }
 
 /// Arguments of all campaigns.
@@ -81,6 +81,17 @@ pub struct FaultArguments {
     /// Number of servers that run concurrently
     #[arg(long, default_value_t = 6)]
     pub jobs: usize,
+}
+
+/// Arguments of `prove`.
+#[derive(Debug, Clone, Args)]
+pub struct ProveArguments {
+    /// Arguments of all campaigns.
+    #[command(flatten)]
+    pub common: Common,
+    /// Path of nats-server: verify the campaign of the cluster instead of all others
+    #[arg(long)]
+    pub nats: Option<PathBuf>,
 }
 
 impl Common {

@@ -48,6 +48,6 @@ async fn run(campaign: Campaign) -> Result<()> {
         Campaign::DiskFull(common) => disk_full::run(&common).await,
         Campaign::Faults(arguments) => faults::run(&arguments).await,
         Campaign::Cluster(arguments) => cluster::run(&arguments).await,
-        Campaign::Prove(common) => prove::run(&common),
+        Campaign::Prove(arguments) => prove::run(&arguments),
     }
 }

@@ -171,22 +171,26 @@ impl Field {
         self.counts.borrow_mut().broken += 1;
     }
 
-    /// Notes a response other than 202 to events. After 503, none of them is recorded; after `outcome_unknown`, any may be.
+    /// Notes a response other than 202 to events. After 503, none of them is recorded, nor after 408, which says that the request was not read in time, as when the
+    /// node was frozen; after `outcome_unknown`, any may be.
     fn note_refusal(&self, numbers: &[usize], response: &Response) {
         let mut counts = self.counts.borrow_mut();
         let is_unknown = response.json().field("error").field("code").text() == Some("outcome_unknown");
         match response.status {
-            503 if response.retry_after.is_some() => {
-                counts.refused += numbers.len();
-                let mut ledger = self.shared.ledger.borrow_mut();
-                for number in numbers {
-                    if ledger.state(*number) == EventState::Unanswered {
-                        ledger.set(*number, EventState::Refused);
-                    }
-                }
-            }
+            408 => self.set_refused(numbers, &mut counts),
+            503 if response.retry_after.is_some() => self.set_refused(numbers, &mut counts),
             500 if is_unknown => counts.unknown += numbers.len(),
             status => self.shared.findings.add(format!("events were answered {status}: {}", response.body)),
+        }
+    }
+
+    fn set_refused(&self, numbers: &[usize], counts: &mut Counts) {
+        counts.refused += numbers.len();
+        let mut ledger = self.shared.ledger.borrow_mut();
+        for number in numbers {
+            if ledger.state(*number) == EventState::Unanswered {
+                ledger.set(*number, EventState::Refused);
+            }
         }
     }
 }
@@ -300,7 +304,7 @@ impl Client {
         self.connections.insert(self.home, connection);
         match response.status {
             202 => (self.known, self.unknown) = (self.known + 1, self.unknown - 1),
-            503 => self.unknown -= 1,
+            408 | 503 => self.unknown -= 1,
             _ => {}
         }
         let nodes = self.field.nodes.len();
@@ -312,7 +316,7 @@ impl Client {
         let answer = connection.send(&Request::get(&path, &tenant.token)).await?;
         match answer.status {
             200 => self.compare(node, &answer, response.status == 202),
-            503 => {}
+            408 | 503 => {}
             status => self.field.shared.findings.add(format!("node {node} answered {path} with {status}: {}", answer.body)),
         }
         self.connections.insert(node, connection);

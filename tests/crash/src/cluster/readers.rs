@@ -114,7 +114,8 @@ impl Asking {
                     self.shared.findings.add(what);
                 }
             }
-            503 => read.refused += 1,
+            // 408: it did not read the question in time.
+            408 | 503 => read.refused += 1,
             status => self.shared.findings.add(format!("node {} answered {path} with {status}: {}", self.node, response.body)),
         }
         Ok(())
