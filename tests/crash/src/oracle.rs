@@ -4,6 +4,7 @@
 //! number of events.
 
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use chrono::{Days, NaiveDate};
 use headcount_histories::Rng;
@@ -14,6 +15,9 @@ use crate::events::{PRIVATE_DAYS, ordinary_days, private_day};
 use crate::http::{Connection, Request};
 use crate::ledger::Ledger;
 use crate::tenant::{RATES, TIMEZONE, Tenant};
+
+/// How long an answer may be refused because a partition moves from one node to another.
+const MOVED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The models of all projects.
 #[derive(Debug)]
@@ -82,11 +86,13 @@ impl Oracle {
             threads.into_iter().map(|thread| thread.join().expect("the model answers")).collect()
         });
         let mut differences = Vec::new();
+        // The nodes of a cluster may move partitions between them at any time.
+        let patience = if addresses.len() > 1 { MOVED_WITHIN } else { Duration::ZERO };
         let pairs = queries.iter().flatten().zip(expected.iter().flatten());
         for address in addresses {
             let mut connection = Connection::open(*address).await?;
             for (query, expected) in pairs.clone() {
-                let got = ask(&mut connection, tenant, query).await?;
+                let got = ask(&mut connection, tenant, query, patience).await?;
                 if let Err(difference) = same(expected, &got, &mut Ids::default()) {
                     let body = query.body.as_deref().unwrap_or_default();
                     differences.push(format!("{address}: {} {body}: {difference}", query.path));
@@ -110,23 +116,28 @@ pub async fn answers(address: SocketAddr, tenant: &Tenant, rng: &mut Rng) -> Res
     let mut connection = Connection::open(address).await?;
     let mut answers = Vec::new();
     for query in tenant.projects.iter().flat_map(|project| queries(&project.id, rng)) {
-        let got = ask(&mut connection, tenant, &query).await?;
+        let got = ask(&mut connection, tenant, &query, Duration::ZERO).await?;
         answers.push((format!("{} {}", query.path, query.body.unwrap_or_default()), got));
     }
     Ok(answers)
 }
 
-async fn ask(connection: &mut Connection, tenant: &Tenant, query: &Query) -> Result<Json> {
+/// Asks for an answer, again while it is refused, for that long.
+async fn ask(connection: &mut Connection, tenant: &Tenant, query: &Query, patience: Duration) -> Result<Json> {
     let request = match &query.body {
         Some(body) => Request::with_body("POST", &query.path, &tenant.token, body),
         None => Request::get(&query.path, &tenant.token),
     };
-    let response =
-        connection.send(&request).await.map_err(|error| violation(format!("no response to {}: {error}", query.path)))?;
-    if response.status != 200 {
-        return Err(violation(format!("{} answered {}: {}", query.path, response.status, response.body)));
+    let began = Instant::now();
+    loop {
+        let response =
+            connection.send(&request).await.map_err(|error| violation(format!("no response to {}: {error}", query.path)))?;
+        match response.status {
+            200 => return Ok(response.json()),
+            503 if began.elapsed() < patience => tokio::time::sleep(Duration::from_millis(50)).await,
+            status => return Err(violation(format!("{} answered {status}: {}", query.path, response.body))),
+        }
     }
-    Ok(response.json())
 }
 
 /// Returns queries of every operation: over all ordinary days, some of them, one of them, and all private days.

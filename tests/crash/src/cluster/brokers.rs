@@ -15,7 +15,7 @@ use crate::server::command_of;
 /// Number of brokers, on each of which every message is.
 pub const COUNT: usize = 3;
 /// How long brokers may take until all of them have everything.
-const READY: Duration = Duration::from_secs(60);
+const READY: Duration = Duration::from_secs(120);
 const TICK: Duration = Duration::from_millis(50);
 
 /// The brokers. They end with the value.
