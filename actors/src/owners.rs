@@ -101,15 +101,11 @@ impl Owners {
 
     /// Records that what others change is known here until that moment of [`boot_time`].
     pub fn live(&self, until: Duration) {
-        #[cfg(feature = "fault-injection")]
-        let until = prolong(until);
         self.live_until.store(millis(until), Ordering::Release);
     }
 
     /// Records that this machine owns a partition until that moment of [`boot_time`].
     pub fn hold(&self, partition: u16, until: Duration) {
-        #[cfg(feature = "fault-injection")]
-        let until = prolong(until);
         self.set(partition, millis(until));
     }
 
@@ -130,14 +126,6 @@ impl Owners {
             *known.elsewhere.write() = address;
         }
     }
-}
-
-/// Under the fault `lease-ignored`: a node answers for a minute after its time is over.
-#[cfg(feature = "fault-injection")]
-fn prolong(until: Duration) -> Duration {
-    static IS_IGNORED: std::sync::LazyLock<bool> =
-        std::sync::LazyLock::new(|| std::env::var("HEADCOUNT_FAULT").is_ok_and(|name| name == "lease-ignored"));
-    if *IS_IGNORED { until + Duration::from_secs(60) } else { until }
 }
 
 /// Whether that moment has not come yet.

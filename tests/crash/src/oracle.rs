@@ -92,7 +92,7 @@ impl Oracle {
         for address in addresses {
             let mut connection = Connection::open(*address).await?;
             for (query, expected) in pairs.clone() {
-                let got = ask(&mut connection, tenant, query, patience).await?;
+                let got = ask(*address, &mut connection, tenant, query, patience).await?;
                 if let Err(difference) = same(expected, &got, &mut Ids::default()) {
                     let body = query.body.as_deref().unwrap_or_default();
                     differences.push(format!("{address}: {} {body}: {difference}", query.path));
@@ -116,14 +116,20 @@ pub async fn answers(address: SocketAddr, tenant: &Tenant, rng: &mut Rng) -> Res
     let mut connection = Connection::open(address).await?;
     let mut answers = Vec::new();
     for query in tenant.projects.iter().flat_map(|project| queries(&project.id, rng)) {
-        let got = ask(&mut connection, tenant, &query, Duration::ZERO).await?;
+        let got = ask(address, &mut connection, tenant, &query, Duration::ZERO).await?;
         answers.push((format!("{} {}", query.path, query.body.unwrap_or_default()), got));
     }
     Ok(answers)
 }
 
 /// Asks for an answer, again while it is refused, for that long.
-async fn ask(connection: &mut Connection, tenant: &Tenant, query: &Query, patience: Duration) -> Result<Json> {
+async fn ask(
+    address: SocketAddr,
+    connection: &mut Connection,
+    tenant: &Tenant,
+    query: &Query,
+    patience: Duration,
+) -> Result<Json> {
     let request = match &query.body {
         Some(body) => Request::with_body("POST", &query.path, &tenant.token, body),
         None => Request::get(&query.path, &tenant.token),
@@ -134,7 +140,11 @@ async fn ask(connection: &mut Connection, tenant: &Tenant, query: &Query, patien
             connection.send(&request).await.map_err(|error| violation(format!("no response to {}: {error}", query.path)))?;
         match response.status {
             200 => return Ok(response.json()),
-            503 if began.elapsed() < patience => tokio::time::sleep(Duration::from_millis(50)).await,
+            503 if began.elapsed() < patience => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                // The server closes a connection whose body it refused to read.
+                *connection = Connection::open(address).await?;
+            }
             status => return Err(violation(format!("{} answered {status}: {}", query.path, response.body))),
         }
     }

@@ -38,12 +38,11 @@ const TRIALS: [Trial; 9] = [
     trial("power", Some("ack-before-apply"), 2),
 ];
 
-/// Those of a cluster. What a leader loses is missed once another node has read the stream. A node that was frozen answers before it knows that its leases are gone.
-const CLUSTER_TRIALS: [Trial; 4] = [
+/// Those of a cluster. What a leader loses is missed once another node has read the stream.
+const CLUSTER_TRIALS: [Trial; 3] = [
     of_cluster("leader,owner,pause", None, 1),
     of_cluster("external-ids", Some("ack-before-apply"), 1),
     of_cluster("leader,owner", Some("ack-before-quorum"), 2),
-    of_cluster("pause", Some("lease-ignored"), 4),
 ];
 
 /// Result of a trial.
