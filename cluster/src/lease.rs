@@ -185,9 +185,12 @@ impl Candidate {
     /// [`LeaseError::Unreadable`] and [`LeaseError::Unavailable`].
     pub async fn look(&mut self) -> Result<Sighting, LeaseError> {
         let found = self.leases.read(&self.key).await?;
-        let Some((record, revision)) = found else { return Ok(Sighting { holder: None, is_free: true, revision: 0 }) };
+        let Some((record, revision)) = found else {
+            return Ok(Sighting { holder: None, is_free: true, is_own: false, revision: 0 });
+        };
         let is_free = self.is_free(&record, revision, boot_time());
-        Ok(Sighting { holder: Some(record.node), is_free, revision })
+        let is_own = !record.released && self.is_own(&record);
+        Ok(Sighting { holder: Some(record.node), is_free, is_own, revision })
     }
 
     /// Takes the lease as it was seen. `None`: it was not free, or has changed.
@@ -219,8 +222,11 @@ impl Candidate {
             _ => now,
         };
         self.seen = Some((revision, since));
-        let is_own = record.node == self.holder.node && record.boot == self.holder.boot;
-        record.released || is_own || now - since >= self.leases.timing.taken_after
+        record.released || self.is_own(record) || now - since >= self.leases.timing.taken_after
+    }
+
+    fn is_own(&self, record: &Record) -> bool {
+        record.node == self.holder.node && record.boot == self.holder.boot
     }
 }
 
@@ -231,6 +237,8 @@ pub struct Sighting {
     pub holder: Option<String>,
     /// Whether it can be taken.
     pub is_free: bool,
+    /// Whether it is free for this node only: it had it last, and has not given it up.
+    pub is_own: bool,
     revision: u64,
 }
 

@@ -2,27 +2,29 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headcount_actors::{Engine, Membership};
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
 use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
 use headcount_cluster::{ClusterRecord, Connection, boot_id, node_id};
-use tokio::runtime::Runtime;
 
 use super::failure::Failure;
-use super::runtime::threaded_runtime;
+use super::runtime::ThreadedRuntime;
 use crate::config::Settings;
 
 /// How long the brokers may take to say that the cluster is there.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a node tries to join, and the pause before it tries again.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(120);
+const JOIN_PAUSE: Duration = Duration::from_millis(500);
 /// How long a node that stops may take to give its partitions up.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A cluster that a server is about to join.
 pub(super) struct Joining {
-    runtime: Runtime,
+    runtime: ThreadedRuntime,
     connection: Connection,
     member: MemberLog,
     record: ClusterRecord,
@@ -30,7 +32,7 @@ pub(super) struct Joining {
 
 /// A node that serves.
 pub(super) struct RunningNode {
-    runtime: Runtime,
+    runtime: ThreadedRuntime,
     node: Node,
 }
 
@@ -40,10 +42,10 @@ impl Joining {
         if settings.cluster.is_empty() {
             return Ok(None);
         }
-        let runtime = threaded_runtime()?;
+        let runtime = ThreadedRuntime::start()?;
         let (brokers, credentials) = (settings.cluster.clone(), settings.broker_credentials());
         let (bucket, log_kept) = (settings.files.clone(), settings.log_kept);
-        let asked = runtime.spawn(async move {
+        let asked = runtime.handle().spawn(async move {
             let connection = Connection::open(&brokers, &credentials).await.map_err(Failure::from)?;
             let record = ClusterRecord::read(&connection).await.map_err(Failure::from)?;
             let record =
@@ -69,9 +71,18 @@ impl Joining {
         let holder = Holder { node: node_id(data_dir)?, boot: boot_id()? };
         tracing::info!(node = holder.node, %address, "joins the cluster");
         let parts = NodeParts { connection, engine: engine.clone(), member, holder, replicas: record.replicas, address };
-        let handle = runtime.handle().clone();
-        let started = runtime.spawn(async move { Node::start(&handle, parts, NodeTiming::default()).await });
-        let node = started.await.map_err(|_| Failure("the node ended early".into()))??;
+        let (handle, began) = (runtime.handle().clone(), Instant::now());
+        let node = loop {
+            let (with, parts) = (handle.clone(), parts.clone());
+            let started = handle.spawn(async move { Node::start(&with, parts, NodeTiming::default()).await });
+            match started.await.map_err(|_| Failure("the node ended early".into()))? {
+                Ok(node) => break node,
+                // As when they elect a leader, or have just been started.
+                Err(error) if began.elapsed() < JOIN_TIMEOUT => tracing::warn!(%error, "the node can't join yet"),
+                Err(error) => return Err(error.into()),
+            }
+            tokio::time::sleep(JOIN_PAUSE).await;
+        };
         Ok(RunningNode { runtime, node })
     }
 }
@@ -96,9 +107,9 @@ async fn shared_files(
 
 impl RunningNode {
     /// Gives all partitions up, so that other nodes take them over at once. Returns the runtime, which the engine needs until it is closed.
-    pub(super) async fn stop(self) -> Runtime {
+    pub(super) async fn stop(self) -> ThreadedRuntime {
         let Self { runtime, node } = self;
-        let stopped = runtime.spawn(node.stop());
+        let stopped = runtime.handle().spawn(node.stop());
         if tokio::time::timeout(STOP_TIMEOUT, stopped).await.is_err() {
             tracing::warn!("some partitions could not be given up in time; other nodes wait until their leases are over");
         }

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::{Engine, EngineConfig, Membership};
-use tokio::runtime::Runtime;
 
 use super::failure::Failure;
 use super::init::{self, FirstArgs};
-use super::node::Joining;
+use super::node::{Joining, RunningNode};
 use super::runtime::{runtime, stop_signal};
 use super::service_manager::ServiceManager;
 use super::{client, import, login};
@@ -69,9 +68,12 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
         let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
         println!("{}", login::first(&engine, &credentials.api_token, &base_url)?);
     }
-    let node = match joining {
-        Some(joining) => Some(joining.start(&engine, &settings.data_dir, node_url(settings, &server)?).await?),
-        None => None,
+    let node = tokio::select! {
+        joined = join(joining, &engine, settings, &server) => joined?,
+        () = &mut stop => {
+            shut_down(server, engine).await;
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
     let manager = ServiceManager::of_process();
@@ -88,8 +90,21 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
         None => None,
     };
     shut_down(server, engine).await;
-    runtime.into_iter().for_each(Runtime::shutdown_background);
+    drop(runtime);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Begins to serve partitions, unless the server is alone.
+async fn join(
+    joining: Option<Joining>,
+    engine: &Engine,
+    settings: &Settings,
+    server: &RunningServer,
+) -> Result<Option<RunningNode>, Failure> {
+    match joining {
+        Some(joining) => joining.start(engine, &settings.data_dir, node_url(settings, server)?).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Returns where other nodes reach this one.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::broker::{Broker, printed};
+use crate::server::command;
 
 #[test]
 fn a_cluster_is_made_and_shown() {
@@ -56,4 +57,15 @@ fn an_organization_whose_keys_were_saved_elsewhere_stops_the_command() {
     assert!(printed(&made).contains(again["api_token"].as_str().unwrap()), "the same keys");
     let shown: Value = serde_json::from_slice(&broker.run("status", &other, &["--json"]).stdout).unwrap();
     assert_eq!(shown["control_records"], 1);
+}
+
+#[test]
+fn a_node_that_reaches_no_broker_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut serve = command("serve", dir.path());
+    // Nobody listens at this port.
+    serve.args(["--listen", "127.0.0.1:0", "--cluster", "nats://127.0.0.1:1"]);
+    let ended = serve.output().unwrap();
+    assert!(!ended.status.success(), "{}", printed(&ended));
+    assert!(printed(&ended).contains("Connection refused") && !printed(&ended).contains("panicked"), "{}", printed(&ended));
 }

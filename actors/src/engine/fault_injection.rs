@@ -15,7 +15,7 @@ use crate::engine::{EngineConfig, OpenError};
 use crate::ingest::Return;
 use crate::shard::Outcome;
 
-/// Names the fault: `ack-before-write`, `ack-before-sync` or `ack-before-apply`; unset or empty: none.
+/// Names the fault: `ack-before-write`, `ack-before-sync`, `ack-before-apply`, or, of nodes of a cluster, `ack-before-quorum`; unset or empty: none.
 const VARIABLE: &str = "HEADCOUNT_FAULT";
 /// The file operations that fail, as [`Plan`] parses them: `at=17,errno=EIO,failures=3`. They are counted from the start of the
 /// process, under the data directory.
@@ -41,6 +41,8 @@ pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError>
         "ack-before-write" => (Fault::AckBeforeWrite, false),
         "ack-before-sync" => (Fault::AckBeforeSync, false),
         "ack-before-apply" => (Fault::None, true),
+        // In the crate of the cluster.
+        "ack-before-quorum" => (Fault::None, false),
         other => return Err(OpenError::Start(format!("{VARIABLE} names no fault: {other:?}"))),
     };
     if !name.is_empty() {

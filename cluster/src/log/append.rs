@@ -6,6 +6,7 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{Error as BrokerError, ErrorCode};
 use bytes::Bytes;
+use tokio::time::timeout;
 
 use super::message::{Claims, MAX_MESSAGE_BYTES};
 use super::reader::LogReader;
@@ -13,11 +14,13 @@ use super::{LogEnd, LogError, MessageError};
 use crate::connection::Connection;
 use crate::stream::StreamName;
 
+/// How long an attempt waits for an answer. A broker that was killed gives none, and neither does a stream until it has another leader: each attempt is one more chance.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause before a message is sent once more; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// After how many attempts it is checked that the stream still has the message before.
-const ATTEMPTS_A_LOOK: u32 = 10;
+const ATTEMPTS_A_LOOK: u32 = 20;
 /// What the header and the protocol add to a message.
 const ENVELOPE_BYTES: usize = 1024;
 /// How a broker says that a stream has its `max_bytes`. All brokers of a stream come to the same result, so that none has recorded the message. Other failures of
@@ -82,6 +85,7 @@ impl Appender {
             let sent = self.send(end, bytes.clone()).await;
             // An earlier copy without an answer may still be recorded.
             *is_unknown = was_unknown || matches!(sent, Sent::Recorded(_) | Sent::Unanswered(_));
+            let is_unsent = matches!(sent, Sent::Unsent(_));
             let reason = match sent {
                 Sent::Recorded(sequence) if sequence == next => {
                     self.reader.recorded(sequence);
@@ -94,10 +98,14 @@ impl Appender {
                 Sent::Passed => "another message is the last one".to_owned(),
                 Sent::Rejected(reason) | Sent::Unsent(reason) | Sent::Unanswered(reason) => reason,
             };
-            if let Some(found) = self.find(next, &bytes, is_unknown).await? {
+            let is_look = attempt.is_multiple_of(ATTEMPTS_A_LOOK);
+            // While the stream has no leader, a question would only wait: the next copy finds out what became of earlier ones.
+            if (!is_unsent || is_look)
+                && let Some(found) = self.find(next, &bytes, is_unknown).await?
+            {
                 return Ok(found);
             }
-            if attempt.is_multiple_of(ATTEMPTS_A_LOOK) {
+            if is_look {
                 tracing::warn!(stream = self.reader.name(), attempt, reason, "a message is not recorded yet");
                 match self.reader.confirm(end).await {
                     Ok(()) | Err(LogError::Unavailable(_)) => {}
@@ -112,7 +120,7 @@ impl Appender {
 
     /// Looks whether the message is recorded. `None`: not yet, or nobody answers.
     async fn find(&self, next: u64, bytes: &[u8], is_unknown: &mut bool) -> Result<Option<u64>, LogError> {
-        let Ok(Some(found)) = self.reader.get(next).await else { return Ok(None) };
+        let Ok(Ok(Some(found))) = timeout(ANSWER_TIMEOUT, self.reader.get(next)).await else { return Ok(None) };
         self.reader.recorded(next);
         if found == bytes {
             return Ok(Some(next));
@@ -129,15 +137,31 @@ impl Appender {
     async fn send(&self, end: LogEnd, payload: Bytes) -> Sent {
         let message =
             PublishMessage::build().payload(payload).expected_last_sequence(end.sequence).expected_stream(self.reader.name());
-        let sent = match self.connection.context.send_publish(self.subject.clone(), message).await {
-            Ok(sent) => sent.await,
-            Err(error) => Err(error),
+        #[cfg(feature = "fault-injection")]
+        if is_early() {
+            let _unanswered = self.connection.context.send_publish(self.subject.clone(), message).await;
+            return Sent::Recorded(end.sequence + 1);
+        }
+        let answer = async {
+            match self.connection.context.send_publish(self.subject.clone(), message).await {
+                Ok(sent) => sent.await,
+                Err(error) => Err(error),
+            }
         };
-        match sent {
-            Ok(recorded) => Sent::Recorded(recorded.sequence),
-            Err(error) => of_failure(&error),
+        match timeout(ANSWER_TIMEOUT, answer).await {
+            Ok(Ok(recorded)) => Sent::Recorded(recorded.sequence),
+            Ok(Err(error)) => of_failure(&error),
+            Err(_) => Sent::Unanswered("no answer".to_owned()),
         }
     }
+}
+
+/// Whether messages count as recorded once they are sent: the fault `ack-before-quorum`.
+#[cfg(feature = "fault-injection")]
+fn is_early() -> bool {
+    static IS_EARLY: std::sync::LazyLock<bool> =
+        std::sync::LazyLock::new(|| std::env::var("HEADCOUNT_FAULT").is_ok_and(|name| name == "ack-before-quorum"));
+    *IS_EARLY
 }
 
 /// Says what came of a message that has no acknowledgment.

@@ -37,7 +37,7 @@ const TURNS: usize = 8;
 const MOVES: usize = 2;
 
 /// What a node consists of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct NodeParts {
     /// Its connection to the brokers.
     pub connection: Connection,
@@ -65,7 +65,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a node, whose tasks run on `runtime`. It has no partitions yet.
+    /// Starts a node, whose tasks run on `runtime`. It has no partitions yet. After an error it can be tried again.
     ///
     /// # Errors
     /// [`NodeError`]: the brokers do not answer.

@@ -77,6 +77,10 @@ impl PartitionTask {
             return Ok(None);
         }
         self.shared.owners.note_elsewhere(self.partition, None);
+        if sighting.is_own {
+            // Any other node would have to wait. If the partition falls to one, it moves once all is calm.
+            return candidate.take_seen(&sighting).await;
+        }
         // A node that lost it, or gave it up, is not the one to take it next.
         match live.choose(self.partition, holder) {
             Some(chosen) if chosen == own => candidate.take_seen(&sighting).await,

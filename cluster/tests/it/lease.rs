@@ -51,10 +51,14 @@ async fn a_lease_is_held_until_it_is_not_renewed_or_released() {
     second.renew().await.unwrap();
     second.release().await.unwrap();
     // Released: another node has it at once.
+    let released = leases.candidate("lease.007", holder("b")).look().await.unwrap();
+    assert!(released.is_free && !released.is_own);
     let third = leases.candidate("lease.007", holder("a")).take().await.unwrap().unwrap();
     // So has the next process of the same node, but not of another start of its machine.
     let rebooted = Holder { boot: "another".to_owned(), ..holder("a") };
     assert!(leases.candidate("lease.007", rebooted).take().await.unwrap().is_none());
+    let own = leases.candidate("lease.007", holder("a")).look().await.unwrap();
+    assert!(own.is_free && own.is_own);
     let fourth = leases.candidate("lease.007", holder("a")).take().await.unwrap().unwrap();
     assert!(fourth.epoch() > third.epoch());
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cluster::ClusterArguments;
 use crate::error::{Result, harness};
 
 /// Crashes the server on purpose, and verifies that its data survives.
@@ -30,8 +31,10 @@ pub enum Campaign {
     DiskFull(Common),
     /// Fail the server's file operations, one at a time
     Faults(FaultArguments),
+    /// Kill, stop and cut off the nodes and brokers of a cluster
+    Cluster(ClusterArguments),
     /// Verify that the campaigns detect the mistakes of a faulty server
-    Prove(Common),
+    Prove(ProveArguments),
 }
 
 /// Arguments of all campaigns.
@@ -78,6 +81,17 @@ pub struct FaultArguments {
     /// Number of servers that run concurrently
     #[arg(long, default_value_t = 6)]
     pub jobs: usize,
+}
+
+/// Arguments of `prove`.
+#[derive(Debug, Clone, Args)]
+pub struct ProveArguments {
+    /// Arguments of all campaigns.
+    #[command(flatten)]
+    pub common: Common,
+    /// Path of nats-server: verify the campaign of the cluster instead of all others
+    #[arg(long)]
+    pub nats: Option<PathBuf>,
 }
 
 impl Common {

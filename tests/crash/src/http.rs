@@ -81,6 +81,8 @@ pub struct Response {
     pub status: u16,
     /// `Retry-After` header.
     pub retry_after: Option<String>,
+    /// `ETag` header.
+    pub etag: Option<String>,
     /// Body.
     pub body: String,
 }
@@ -122,8 +124,20 @@ impl Connection {
     /// # Errors
     /// The connection breaks, or no response arrives in time.
     pub async fn send(&mut self, request: &Request<'_>) -> io::Result<Response> {
+        self.send_if_changed(request, "").await
+    }
+
+    /// Sends a request that is answered with 304 if the response would have this `ETag`. Empty: any is sent.
+    ///
+    /// # Errors
+    /// The connection breaks, or no response arrives in time.
+    pub async fn send_if_changed(&mut self, request: &Request<'_>, etag: &str) -> io::Result<Response> {
         let body = request.body.unwrap_or_default();
-        let mut bytes = request.head(Some(body.len())).into_bytes();
+        let mut head = request.head(Some(body.len()));
+        if !etag.is_empty() {
+            head.insert_str(head.len() - 2, &format!("if-none-match: {etag}\r\n"));
+        }
+        let mut bytes = head.into_bytes();
         bytes.extend_from_slice(body.as_bytes());
         let exchange = async {
             self.stream.write_all(&bytes).await?;
@@ -177,7 +191,7 @@ impl Connection {
         }
         let body = String::from_utf8_lossy(&self.buffer[head_bytes..head_bytes + length]).into_owned();
         self.buffer.drain(..head_bytes + length);
-        Ok(Response { status, retry_after: header("retry-after"), body })
+        Ok(Response { status, retry_after: header("retry-after"), etag: header("etag"), body })
     }
 
     async fn fill(&mut self) -> io::Result<()> {

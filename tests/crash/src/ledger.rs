@@ -118,4 +118,12 @@ impl Ledger {
         let plan = Plan { private_day: Some(day), ..Plan::ordinary(project) };
         self.entries.iter().filter(|entry| entry.plan == plan).count()
     }
+
+    /// Returns the number of acknowledged events of a project on a private day.
+    #[must_use]
+    pub fn acknowledged_on_private_day(&self, project: usize, day: usize) -> usize {
+        let plan = Plan { private_day: Some(day), ..Plan::ordinary(project) };
+        let is_acknowledged = |entry: &&Entry| entry.plan == plan && matches!(entry.state, EventState::Acknowledged(_));
+        self.entries.iter().filter(is_acknowledged).count()
+    }
 }

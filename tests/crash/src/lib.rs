@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod cluster;
 pub mod damage;
 pub mod disk_full;
 pub mod doomed;

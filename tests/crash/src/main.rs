@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use headcount_crash::arguments::{Arguments, Campaign};
 use headcount_crash::error::{CampaignError, Result, harness};
-use headcount_crash::{damage, disk_full, faults, kill, overload, power, prove};
+use headcount_crash::{cluster, damage, disk_full, faults, kill, overload, power, prove};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Exit codes: 0 success or skipped, 1 a violation by the server, 2 a failure of the harness.
@@ -47,6 +47,7 @@ async fn run(campaign: Campaign) -> Result<()> {
         Campaign::Overload(common) => overload::run(&common).await,
         Campaign::DiskFull(common) => disk_full::run(&common).await,
         Campaign::Faults(arguments) => faults::run(&arguments).await,
-        Campaign::Prove(common) => prove::run(&common),
+        Campaign::Cluster(arguments) => cluster::run(&arguments).await,
+        Campaign::Prove(arguments) => prove::run(&arguments),
     }
 }

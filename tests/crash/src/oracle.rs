@@ -4,6 +4,7 @@
 //! number of events.
 
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use chrono::{Days, NaiveDate};
 use headcount_histories::Rng;
@@ -14,6 +15,9 @@ use crate::events::{PRIVATE_DAYS, ordinary_days, private_day};
 use crate::http::{Connection, Request};
 use crate::ledger::Ledger;
 use crate::tenant::{RATES, TIMEZONE, Tenant};
+
+/// How long an answer may be refused because a partition moves from one node to another.
+const MOVED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The models of all projects.
 #[derive(Debug)]
@@ -65,11 +69,11 @@ impl Oracle {
         Ok(())
     }
 
-    /// Compares every answer with the models, and returns the number of answers.
+    /// Compares every answer of each server with the models, and returns the number of answers of one.
     ///
     /// # Errors
     /// A violation if answers differ.
-    pub async fn check(&self, address: SocketAddr, tenant: &Tenant, rng: &mut Rng) -> Result<usize> {
+    pub async fn check(&self, addresses: &[SocketAddr], tenant: &Tenant, rng: &mut Rng) -> Result<usize> {
         let queries: Vec<Vec<Query>> = tenant.projects.iter().map(|project| queries(&project.id, rng)).collect();
         let expected: Vec<Vec<Json>> = std::thread::scope(|scope| {
             let work = self.models.iter().zip(&queries);
@@ -81,20 +85,26 @@ impl Oracle {
                 .collect();
             threads.into_iter().map(|thread| thread.join().expect("the model answers")).collect()
         });
-        let mut connection = Connection::open(address).await?;
         let mut differences = Vec::new();
+        // The nodes of a cluster may move partitions between them at any time.
+        let patience = if addresses.len() > 1 { MOVED_WITHIN } else { Duration::ZERO };
         let pairs = queries.iter().flatten().zip(expected.iter().flatten());
-        for (query, expected) in pairs.clone() {
-            let got = ask(&mut connection, tenant, query).await?;
-            if let Err(difference) = same(expected, &got, &mut Ids::default()) {
-                differences.push(format!("{} {}: {difference}", query.path, query.body.as_deref().unwrap_or_default()));
+        for address in addresses {
+            let mut connection = Connection::open(*address).await?;
+            for (query, expected) in pairs.clone() {
+                let got = ask(*address, &mut connection, tenant, query, patience).await?;
+                if let Err(difference) = same(expected, &got, &mut Ids::default()) {
+                    let body = query.body.as_deref().unwrap_or_default();
+                    differences.push(format!("{address}: {} {body}: {difference}", query.path));
+                }
             }
         }
         if differences.is_empty() {
             return Ok(pairs.count());
         }
         let shown = differences.iter().take(4).map(String::as_str).collect::<Vec<_>>().join("\n    ");
-        Err(violation(format!("{} of {} answers differ from the model's:\n    {shown}", differences.len(), pairs.count())))
+        let asked = pairs.count() * addresses.len();
+        Err(violation(format!("{} of {asked} answers differ from the model's:\n    {shown}", differences.len())))
     }
 }
 
@@ -106,23 +116,38 @@ pub async fn answers(address: SocketAddr, tenant: &Tenant, rng: &mut Rng) -> Res
     let mut connection = Connection::open(address).await?;
     let mut answers = Vec::new();
     for query in tenant.projects.iter().flat_map(|project| queries(&project.id, rng)) {
-        let got = ask(&mut connection, tenant, &query).await?;
+        let got = ask(address, &mut connection, tenant, &query, Duration::ZERO).await?;
         answers.push((format!("{} {}", query.path, query.body.unwrap_or_default()), got));
     }
     Ok(answers)
 }
 
-async fn ask(connection: &mut Connection, tenant: &Tenant, query: &Query) -> Result<Json> {
+/// Asks for an answer, again while it is refused, for that long.
+async fn ask(
+    address: SocketAddr,
+    connection: &mut Connection,
+    tenant: &Tenant,
+    query: &Query,
+    patience: Duration,
+) -> Result<Json> {
     let request = match &query.body {
         Some(body) => Request::with_body("POST", &query.path, &tenant.token, body),
         None => Request::get(&query.path, &tenant.token),
     };
-    let response =
-        connection.send(&request).await.map_err(|error| violation(format!("no response to {}: {error}", query.path)))?;
-    if response.status != 200 {
-        return Err(violation(format!("{} answered {}: {}", query.path, response.status, response.body)));
+    let began = Instant::now();
+    loop {
+        let response =
+            connection.send(&request).await.map_err(|error| violation(format!("no response to {}: {error}", query.path)))?;
+        match response.status {
+            200 => return Ok(response.json()),
+            503 if began.elapsed() < patience => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                // The server closes a connection whose body it refused to read.
+                *connection = Connection::open(address).await?;
+            }
+            status => return Err(violation(format!("{} answered {status}: {}", query.path, response.body))),
+        }
     }
-    Ok(response.json())
 }
 
 /// Returns queries of every operation: over all ordinary days, some of them, one of them, and all private days.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::arguments::Common;
+use crate::arguments::ProveArguments;
 use crate::error::{Result, harness, violation};
 
 /// A campaign, and the mistake that it must detect.
@@ -12,10 +12,16 @@ struct Trial {
     campaign: &'static str,
     fault: Option<&'static str>,
     cycles: usize,
+    /// The faults of a cluster.
+    faults: &'static str,
 }
 
 const fn trial(campaign: &'static str, fault: Option<&'static str>, cycles: usize) -> Trial {
-    Trial { campaign, fault, cycles }
+    Trial { campaign, fault, cycles, faults: "" }
+}
+
+const fn of_cluster(faults: &'static str, fault: Option<&'static str>, cycles: usize) -> Trial {
+    Trial { campaign: "cluster", fault, cycles, faults }
 }
 
 /// Only a power cut loses data that was written but not synced. An answer before the event is counted loses nothing, but an immediate
@@ -32,6 +38,13 @@ const TRIALS: [Trial; 9] = [
     trial("power", Some("ack-before-apply"), 2),
 ];
 
+/// Those of a cluster. What a leader loses is missed once another node has read the stream.
+const CLUSTER_TRIALS: [Trial; 3] = [
+    of_cluster("leader,owner,pause", None, 1),
+    of_cluster("external-ids", Some("ack-before-apply"), 1),
+    of_cluster("leader,owner", Some("ack-before-quorum"), 2),
+];
+
 /// Result of a trial.
 enum Verdict {
     Passed,
@@ -43,21 +56,24 @@ enum Verdict {
 ///
 /// # Errors
 /// A violation if a mistake is not detected, or a correct server fails.
-pub fn run(common: &Common) -> Result<()> {
+pub fn run(arguments: &ProveArguments) -> Result<()> {
+    let ProveArguments { common, nats } = arguments;
+    let trials: &[Trial] = if nats.is_some() { &CLUSTER_TRIALS } else { &TRIALS };
     let binary = match &common.binary {
         Some(binary) => binary.clone(),
         None => build_with_faults()?,
     };
     let (mut wrong, mut skipped) = (Vec::new(), 0);
-    for trial in &TRIALS {
-        let name = format!("{} with {}", trial.campaign, trial.fault.unwrap_or("no fault"));
-        let verdict = attempt(common, &binary, trial)?;
+    for trial in trials {
+        let name = [trial.campaign, trial.faults].join(" ");
+        let name = format!("{} with {}", name.trim_end(), trial.fault.unwrap_or("no fault"));
+        let verdict = attempt(arguments, &binary, trial)?;
         match (&verdict, trial.fault) {
             (Verdict::Passed, None) => println!("{name}: passed, as expected"),
             (Verdict::Detected(what), Some(_)) => println!("{name}: DETECTED, as expected: {what}"),
             (Verdict::Skipped, _) => {
                 skipped += 1;
-                println!("{name}: SKIPPED: this machine can't mount file systems");
+                println!("{name}: SKIPPED: this machine can't mount file systems, or has no broker");
             }
             (Verdict::Passed, Some(_)) => wrong.push(format!("{name} was not detected")),
             (Verdict::Detected(what), None) => wrong.push(format!("{name} failed: {what}")),
@@ -66,7 +82,7 @@ pub fn run(common: &Common) -> Result<()> {
     if !wrong.is_empty() {
         return Err(violation(wrong.join("; ")));
     }
-    println!("prove: {} trials, {skipped} skipped: every mistake was detected, and none reported without one", TRIALS.len());
+    println!("prove: {} trials, {skipped} skipped: every mistake was detected, and none reported without one", trials.len());
     Ok(())
 }
 
@@ -96,12 +112,16 @@ fn build(options: &[&str]) -> Result<()> {
 }
 
 /// Runs a campaign in another process of this program.
-fn attempt(common: &Common, binary: &Path, trial: &Trial) -> Result<Verdict> {
+fn attempt(arguments: &ProveArguments, binary: &Path, trial: &Trial) -> Result<Verdict> {
+    let common = &arguments.common;
     let mut command = Command::new(std::env::current_exe()?);
     command.args([trial.campaign, "--discard", "--cycles", &trial.cycles.to_string(), "--seed", &common.seed().to_string()]);
     command.arg("--binary").arg(binary).arg("--work-dir").arg(&common.work_dir).stdin(Stdio::null()).stderr(Stdio::inherit());
     if let Some(fault) = trial.fault {
         command.args(["--fault", fault]);
+    }
+    if let Some(nats) = arguments.nats.as_ref().filter(|_| !trial.faults.is_empty()) {
+        command.args(["--faults", trial.faults]).arg("--nats").arg(nats);
     }
     let output = command.output()?;
     let output_text = String::from_utf8_lossy(&output.stdout);

@@ -41,7 +41,8 @@ pub async fn send_again(address: SocketAddr, tenant: &Tenant, ledger: &RefCell<L
             let (events, later) = rest.split_at(count);
             rest = later;
             let body = ledger.borrow().batch(events);
-            let response = send_until_accepted(&mut connection, &Request::events("/i/batch", &project.key, &body)).await?;
+            let response =
+                send_until_accepted(address, &mut connection, &Request::events("/i/batch", &project.key, &body)).await?;
             let (recorded, duplicates) = counts(&response)?;
             if recorded + duplicates != count as u64 {
                 return Err(violation(format!("the response to a batch of {count} was {}", response.body)));
@@ -93,7 +94,7 @@ pub async fn expect_duplicates(connection: &mut Connection, key: &str, ledger: &
     Ok(())
 }
 
-async fn send_until_accepted(connection: &mut Connection, request: &Request<'_>) -> Result<Response> {
+async fn send_until_accepted(address: SocketAddr, connection: &mut Connection, request: &Request<'_>) -> Result<Response> {
     let began = Instant::now();
     loop {
         let response = connection.send(request).await.map_err(|error| violation(format!("sending again failed: {error}")))?;
@@ -104,5 +105,7 @@ async fn send_until_accepted(connection: &mut Connection, request: &Request<'_>)
             return Err(violation(format!("events sent again were answered {}: {}", response.status, response.body)));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
+        // The server closes a connection whose body it refused to read.
+        *connection = Connection::open(address).await?;
     }
 }

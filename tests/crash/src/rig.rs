@@ -12,7 +12,7 @@ use crate::error::{Result, harness, violation};
 use crate::load::Shared;
 use crate::oracle::Oracle;
 use crate::resend::{self, Resent};
-use crate::server::{Launch, Server};
+use crate::server::{Launch, Server, any_port};
 use crate::tenant::Tenant;
 
 /// Everything that a campaign works with.
@@ -82,7 +82,8 @@ impl Rig {
     ) -> Result<Self> {
         let seed = common.seed();
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let launch = Launch { binary: common.binary()?, data_dir, flags, fault: common.fault.clone(), environment };
+        let (binary, fault) = (common.binary()?, common.fault.clone());
+        let launch = Launch { binary, data_dir, runner: Vec::new(), listen: any_port(), flags, fault, environment };
         println!("{} of {}, seed {seed}", launch.binary.display(), env!("CARGO_PKG_VERSION"));
         let tenant = Tenant::make(&launch).await?;
         let oracle = Oracle::new(&tenant);
@@ -153,7 +154,7 @@ impl Rig {
     pub async fn check(&mut self, server: &Server) -> Result<usize> {
         self.shared.findings.check()?;
         self.oracle.feed(&self.shared.ledger.borrow())?;
-        self.oracle.check(server.address, &self.shared.tenant, &mut self.rng).await
+        self.oracle.check(&[server.address], &self.shared.tenant, &mut self.rng).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -26,6 +26,10 @@ pub struct Launch {
     pub binary: PathBuf,
     /// Data directory.
     pub data_dir: PathBuf,
+    /// What runs the server: a program and its arguments, such as those that end the server with the harness, or none.
+    pub runner: Vec<String>,
+    /// The address to listen at.
+    pub listen: SocketAddr,
     /// Additional flags.
     pub flags: Vec<String>,
     /// The mistake to make, in builds with fault injection.
@@ -103,7 +107,11 @@ impl Launch {
     /// Returns the command with these arguments, the data directory and the environment.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.binary);
+        self.command_of(&[], arguments)
+    }
+
+    fn command_of(&self, runner: &[String], arguments: &[&str]) -> Command {
+        let mut command = command_of(runner, &self.binary);
         command.args(arguments).arg("--data-dir").arg(&self.data_dir).stdin(Stdio::null());
         for variable in std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("HEADCOUNT_"))
         {
@@ -121,7 +129,7 @@ impl Launch {
     /// # Errors
     /// The binary can't be executed.
     pub fn spawn(&self) -> Result<Starting> {
-        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = self.command_of(&self.runner, &["serve", "--listen", &self.listen.to_string()]);
         let child = command.args(&self.flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.map_err(|error| harness(format!("{}: {error}", self.binary.display())))?;
         let log = Log::default();
@@ -146,6 +154,21 @@ impl Launch {
     pub async fn start(&self) -> Result<Server> {
         self.spawn()?.wait_until_listening().await
     }
+}
+
+/// Returns the command that runs `program` by `runner`, if there is one.
+#[must_use]
+pub fn command_of(runner: &[String], program: &Path) -> Command {
+    let Some((first, rest)) = runner.split_first() else { return Command::new(program) };
+    let mut command = Command::new(first);
+    command.args(rest).arg(program);
+    command
+}
+
+/// The address at which the system chooses a port.
+#[must_use]
+pub fn any_port() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
 fn collect(mut stderr: impl Read, log: &Log) {
@@ -303,6 +326,12 @@ impl Server {
     /// The signal can't be sent.
     pub fn thaw(&self) -> Result<()> {
         self.process.signal(Signal::CONT)
+    }
+
+    /// Returns the id of the process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.child.id()
     }
 
     /// Fails if the process has exited.

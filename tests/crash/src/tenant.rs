@@ -43,29 +43,40 @@ impl Tenant {
     /// A request fails.
     pub async fn make(launch: &Launch) -> Result<Tenant> {
         let output = launch.command(&["init", "--json"]).stderr(Stdio::inherit()).output()?;
-        let made = Json::parse(&String::from_utf8_lossy(&output.stdout)).map_err(|error| harness(format!("init: {error}")))?;
-        let text = |json: &Json, name: &str| json.field(name).text().map(str::to_owned);
-        let missing = || harness(format!("init printed {made}"));
-        let token = text(&made, "api_token").ok_or_else(missing)?;
-        let first = Project {
-            id: text(&made, "project_id").ok_or_else(missing)?,
-            key: text(&made, "public_key").ok_or_else(missing)?,
-            currency: CURRENCIES[0],
-        };
+        let mut tenant = Self::of_init(&output.stdout)?;
         let server = launch.start().await?;
-        let mut tenant = Tenant { token, projects: vec![first] };
-        let settings = format!(r#"{{"timezone":"{TIMEZONE}","fx_rates":{RATES}}}"#);
-        manage(server.address, &tenant.token, "PATCH", "/organization", &settings, 200).await?;
-        for (number, currency) in CURRENCIES.into_iter().enumerate().skip(1) {
-            let body = format!(r#"{{"name":"project {number}","currency":"{currency}"}}"#);
-            let made = manage(server.address, &tenant.token, "POST", "/projects", &body, 201).await?;
-            let missing = || harness(format!("POST /projects answered {made}"));
-            let id = text(&made, "project_id").ok_or_else(missing)?;
-            let key = text(&made, "public_key").ok_or_else(missing)?;
-            tenant.projects.push(Project { id, key, currency });
-        }
+        tenant.add_projects(server.address).await?;
         server.terminate().await?;
         Ok(tenant)
+    }
+
+    /// Returns the organization and the project that `init` printed.
+    ///
+    /// # Errors
+    /// It printed something else.
+    pub fn of_init(printed: &[u8]) -> Result<Tenant> {
+        let made = Json::parse(&String::from_utf8_lossy(printed)).map_err(|error| harness(format!("init: {error}")))?;
+        let text = |name: &str| made.field(name).text().map(str::to_owned).ok_or_else(|| harness(format!("init printed {made}")));
+        let first = Project { id: text("project_id")?, key: text("public_key")?, currency: CURRENCIES[0] };
+        Ok(Tenant { token: text("api_token")?, projects: vec![first] })
+    }
+
+    /// Sets the organization's timezone and rates, and creates the other projects.
+    ///
+    /// # Errors
+    /// A request fails.
+    pub async fn add_projects(&mut self, address: SocketAddr) -> Result<()> {
+        let settings = format!(r#"{{"timezone":"{TIMEZONE}","fx_rates":{RATES}}}"#);
+        manage(address, &self.token, "PATCH", "/organization", &settings, 200).await?;
+        for (number, currency) in CURRENCIES.into_iter().enumerate().skip(1) {
+            let body = format!(r#"{{"name":"project {number}","currency":"{currency}"}}"#);
+            let made = manage(address, &self.token, "POST", "/projects", &body, 201).await?;
+            let text = |name: &str| {
+                made.field(name).text().map(str::to_owned).ok_or_else(|| harness(format!("POST /projects answered {made}")))
+            };
+            self.projects.push(Project { id: text("project_id")?, key: text("public_key")?, currency });
+        }
+        Ok(())
     }
 }
 
