@@ -26,9 +26,9 @@ use crate::tenant::{body_of, call_of, now_ms};
 /// How many histories, unless `HEADCOUNT_TRIALS` says otherwise.
 const TRIALS: u64 = 6;
 /// How many run at once.
-const AT_ONCE: u64 = 12;
+const AT_ONCE: u64 = 24;
 /// In how many places each waits until a node moves.
-const MOVES: usize = 3;
+const MOVES: usize = 2;
 /// How many of a hundred single events are sent a second time after they were answered.
 const SENT_TWICE: usize = 15;
 /// How long a client waits for the answer to a question or an event before it asks another node: longer than answers take, and shorter than a node is halted.
@@ -203,6 +203,11 @@ fn every_answer_of_any_node_equals_the_model_while_owners_move() {
                         return;
                     }
                     let outcome = trial(nodes, seed);
+                    println!(
+                        "{:5.0} s  seed {seed}: {}",
+                        began.elapsed().as_secs_f64(),
+                        if outcome.is_ok() { "equal" } else { "differs" }
+                    );
                     outcomes.lock().unwrap().push(outcome);
                 }
             });

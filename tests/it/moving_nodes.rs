@@ -21,6 +21,8 @@ use crate::cluster_nodes::{NAMES, Node, make};
 
 /// How long a request may be refused, or a node may take to answer again.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long somebody may wait for a move: for the rest of one under way, and for a calm minute, on a loaded machine.
+const MOVE_PATIENCE: Duration = Duration::from_secs(400);
 /// Often checkpoints, so that nodes also start with those of partitions that others had since.
 const SETTINGS: [&str; 6] = ["--checkpoint-interval", "2s", "--log", "warn,headcount_cluster=info", "--log-format", "json"];
 /// How long an owner is away that is replaced, in seconds: its leases end after 12.
@@ -126,7 +128,7 @@ impl MovingNodes {
         self.turned.notify_all();
         let (mut turns, waited) = self
             .turned
-            .wait_timeout_while(turns, PATIENCE, |turns| turns.begun == before)
+            .wait_timeout_while(turns, MOVE_PATIENCE, |turns| turns.begun == before)
             .unwrap_or_else(PoisonError::into_inner);
         turns.waiting -= 1;
         assert!(!waited.timed_out(), "no node moves");

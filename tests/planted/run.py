@@ -107,7 +107,7 @@ def try_cluster(tree, name=""):
 
 
 def try_moving(tree, name=""):
-    """Compares random histories through nodes that come and go with the model: as many as run at once."""
+    """Compares random histories through nodes that come and go with the model."""
     os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
     return run_tests(tree, "-p", "headcount", "--test", "it", "--", "cluster_histories", trials="12")
 
