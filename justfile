@@ -72,6 +72,10 @@ cluster release="trixie":
     HEADCOUNT_REQUIRE_CLUSTER=1 HEADCOUNT_NATS_SERVER="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})" cargo test -p headcount-cluster
     HEADCOUNT_REQUIRE_CLUSTER=1 HEADCOUNT_NATS_SERVER="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})" cargo test -p headcount --test it cluster
 
+# Compare three nodes with the naive model on random histories, while nodes are killed, stopped and halted: about 20 minutes.
+cluster-histories trials="330" release="trixie":
+    HEADCOUNT_TRIALS={{trials}} HEADCOUNT_REQUIRE_CLUSTER=1 HEADCOUNT_NATS_SERVER="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})" cargo test -p headcount --test it cluster_histories -- --nocapture
+
 # Kill the server under load.
 crash-kill cycles="50": build-crash
     target/release/headcount-crash kill --cycles {{cycles}}

@@ -179,10 +179,15 @@ pub(crate) enum Broken {
 
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> io::Result<Connection> {
+        Connection::open_for(address, PATIENCE)
+    }
+
+    /// The same, where an answer may take another time.
+    pub(crate) fn open_for(address: SocketAddr, patience: Duration) -> io::Result<Connection> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
         Ok(Connection { stream: BufReader::new(stream), is_used: false })
     }
 

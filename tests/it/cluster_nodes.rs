@@ -15,18 +15,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const DAY: &str = "2024-03-01";
 
 /// A server, which is killed with the value.
-struct Node {
+pub(crate) struct Node {
     child: Child,
-    url: String,
+    pub(crate) url: String,
     dir: PathBuf,
 }
 
 impl Node {
     fn start(broker: &Broker, dir: &Path) -> Self {
+        Self::start_with(broker, dir, &["--log", "warn"], Stdio::inherit())
+    }
+
+    /// Starts it with more settings; its log goes to `log`.
+    pub(crate) fn start_with(broker: &Broker, dir: &Path, settings: &[&str], log: Stdio) -> Self {
         let mut command = command("serve", dir);
         command.args(["--listen", "127.0.0.1:0", "--cluster", &broker.address]);
-        command.args(["--shards", "1", "--workers", "1", "--min-free-bytes", "64MiB", "--log", "warn"]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        command.args(["--shards", "1", "--workers", "1", "--min-free-bytes", "64MiB"]).args(settings);
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let url = lines.into_iter().find_map(|line| line.strip_prefix("listening on ").map(str::to_owned)).unwrap();
         Self { child, url, dir: dir.to_owned() }
@@ -37,14 +42,19 @@ impl Node {
         std::fs::read_to_string(self.dir.join("node")).unwrap().trim().to_owned()
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    fn stop(&mut self) {
-        let stopped = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(stopped.success() && self.child.wait().unwrap().success());
+    pub(crate) fn stop(&mut self) {
+        self.signal("TERM");
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Sends its process a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap().success());
     }
 
     /// Sends a request. `None`: nobody answers.
@@ -69,6 +79,21 @@ impl Drop for Node {
     }
 }
 
+/// The data directories of nodes.
+pub(crate) const NAMES: [&str; 3] = ["n0", "n1", "n2"];
+
+/// Makes a cluster of a single broker, with the data directories of its nodes in `dir`. Returns what was printed.
+pub(crate) fn make(broker: &Broker, dir: &Path) -> Value {
+    let data = dir.join(NAMES[0]);
+    let made = broker.run("init", &data, &["--replicas", "1", "--max-bytes", "8MiB", "--json"]);
+    assert!(made.status.success(), "{}", printed(&made));
+    for name in &NAMES[1..] {
+        std::fs::create_dir_all(dir.join(name).join("keys")).unwrap();
+        std::fs::copy(data.join("keys/hash.key"), dir.join(name).join("keys/hash.key")).unwrap();
+    }
+    serde_json::from_slice(&made.stdout).unwrap()
+}
+
 /// A cluster with three nodes, and what opens its organization.
 struct Cluster {
     nodes: Vec<Node>,
@@ -82,15 +107,8 @@ impl Cluster {
     /// `None`: there is no broker.
     fn start(dir: &Path) -> Option<Self> {
         let broker = Broker::start(dir)?;
-        let data = dir.join("n0");
-        let made = broker.run("init", &data, &["--replicas", "1", "--max-bytes", "8MiB", "--json"]);
-        assert!(made.status.success(), "{}", printed(&made));
-        let made: Value = serde_json::from_slice(&made.stdout).unwrap();
-        for name in ["n1", "n2"] {
-            std::fs::create_dir_all(dir.join(name).join("keys")).unwrap();
-            std::fs::copy(data.join("keys/hash.key"), dir.join(name).join("keys/hash.key")).unwrap();
-        }
-        let nodes = ["n0", "n1", "n2"].map(|name| Node::start(&broker, &dir.join(name))).into();
+        let made = make(&broker, dir);
+        let nodes = NAMES.map(|name| Node::start(&broker, &dir.join(name))).into();
         let text = |name: &str| made[name].as_str().unwrap().to_owned();
         Some(Self { nodes, broker, public_key: text("public_key"), token: text("api_token"), project: text("project_id") })
     }

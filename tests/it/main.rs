@@ -29,6 +29,8 @@
 //! | [`privacy_exports`] | exports, their artifacts and downloads |
 //! | [`webhooks`] | notifications, to a receiver on this machine |
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
+//! | [`cluster`], [`cluster_nodes`] | making a cluster; servers that are its nodes |
+//! | [`cluster_histories`], [`moving_nodes`] | random histories through nodes that come and go |
 //! | [`matrix`] | every operation with every kind of credential |
 //! | [`management`], [`ops`], [`secrets`], [`canaries`] | the rest of the interface, and what must never be logged |
 
@@ -46,6 +48,7 @@ mod canaries;
 mod cases;
 mod client;
 mod cluster;
+mod cluster_histories;
 mod cluster_nodes;
 mod command_line;
 mod company_profiles;
@@ -68,6 +71,7 @@ mod load;
 mod manage;
 mod management;
 mod matrix;
+mod moving_nodes;
 mod not_yet;
 mod ops;
 mod overload;

@@ -188,33 +188,42 @@ impl Subject for Tenant {
     }
 
     fn request(&mut self, request: &Request) -> (u16, Json) {
-        let method = match request.method {
-            Method::Get => "GET",
-            Method::Post => "POST",
-            Method::Patch => "PATCH",
-        };
-        let mut target = encoded_path(&request.path);
-        if !request.query.is_empty() {
-            let mut query = form_urlencoded::Serializer::new(String::new());
-            query.extend_pairs(&request.query);
-            target = format!("{target}?{}", query.finish());
-        }
-        let mut call = Call::new(method, target);
-        call = match &request.credential {
-            Credential::Owner => call.bearer(&self.token),
-            Credential::PublicKey(key) => call.key(key).agent(BROWSER),
-        };
-        if let Some(body) = &request.body {
-            call = call.text("application/json", body.as_bytes());
-        }
-        let answer = self.server.send(&call);
-        let body = if answer.body.is_empty() { Json::Null } else { Json::parse(&answer.text()).expect("JSON") };
-        (answer.status, body)
+        let answer = self.server.send(&call_of(request, &self.token));
+        (answer.status, body_of(&answer))
     }
 
     fn restart(&mut self) {
         self.server.restart();
     }
+}
+
+/// A request of a history, by the owner whose token it is.
+pub(crate) fn call_of(request: &Request, token: &str) -> Call {
+    let method = match request.method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Patch => "PATCH",
+    };
+    let mut target = encoded_path(&request.path);
+    if !request.query.is_empty() {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(&request.query);
+        target = format!("{target}?{}", query.finish());
+    }
+    let mut call = Call::new(method, target);
+    call = match &request.credential {
+        Credential::Owner => call.bearer(token),
+        Credential::PublicKey(key) => call.key(key).agent(BROWSER),
+    };
+    if let Some(body) = &request.body {
+        call = call.text("application/json", body.as_bytes());
+    }
+    call
+}
+
+/// The body of an answer, which is empty or JSON.
+pub(crate) fn body_of(answer: &Answer) -> Json {
+    if answer.body.is_empty() { Json::Null } else { Json::parse(&answer.text()).expect("JSON") }
 }
 
 /// A path whose segments may hold anything but `/`.

@@ -18,3 +18,13 @@ HANDOVER_BUGS = [
     ("a log that lost its end is served", "if partition.applied() > self.until {", "if false {"),
     ("a machine of several makes salts of its own", "if !self.makes_salts {", "if false {"),
 ]
+
+# In nodes of a cluster; `tests/it/cluster_histories.rs` catches them.
+MOVING_BUGS = [
+    ("a replay leaves out messages after the checkpoint", "Wanted::partition(*number, partition.applied())", "Wanted::partition(*number, partition.applied() + 3 * 8192)"),
+]
+
+# The same, in the crate of the cluster.
+MOVING_NODE_BUGS = [
+    ("a change is answered before the other nodes know it", "let asked = timeout_at(until, self.ask(position, until)).await;", "let asked = timeout_at(until, async { Ok(drop(self.ask(position, until))) }).await;"),
+]

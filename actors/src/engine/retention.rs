@@ -103,10 +103,10 @@ impl Engine {
         Ok(Some(day))
     }
 
-    /// Raises the floors of all projects. Returns whether all succeeded.
-    async fn apply_all_retentions(&self) -> bool {
+    /// Raises the floors of all projects that are wanted. Returns whether all succeeded.
+    async fn apply_retentions(&self, is_wanted: impl Fn(ProjectId) -> bool) -> bool {
         let mut succeeded = true;
-        for project in self.registry().projects_with_retention() {
+        for project in self.registry().projects_with_retention().into_iter().filter(|project| is_wanted(*project)) {
             if self.inner.admission.is_closing() {
                 return true;
             }
@@ -131,7 +131,19 @@ impl Engine {
                 }
             }
             // What fails is tried again with the others.
-            let _succeeded = engine.apply_all_retentions().await;
+            let _succeeded = engine.apply_retentions(|_| true).await;
+        });
+    }
+
+    /// Raises the floors of the projects of a partition that was taken over, soon: their retention may have changed while nobody had it.
+    pub fn apply_retentions_of(&self, partition: u16) {
+        let engine = Arc::downgrade(&self.inner);
+        let threads = self.inner.threads.lock();
+        let Some(threads) = threads.as_ref() else { return };
+        threads.arbiter().spawn(async move {
+            let Some(engine) = engine.upgrade().map(|inner| Self { inner }) else { return };
+            // What fails is tried again with the others.
+            let _succeeded = engine.apply_retentions(|project| partition_of(project) == partition).await;
         });
     }
 
@@ -143,7 +155,7 @@ impl Engine {
         let Some(threads) = threads.as_ref() else { return };
         threads.arbiter().spawn(async move {
             while let Some(inner) = engine.upgrade() {
-                let succeeded = Self { inner }.apply_all_retentions().await;
+                let succeeded = Self { inner }.apply_retentions(|_| true).await;
                 tokio::time::sleep(if succeeded { interval } else { PAUSE }).await;
             }
         });

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use headcount_actors::PARTITIONS;
 use headcount_storage::log::{LogError as ReadError, Position, ReadLog, Record, RecordVisitor, WantedAfter};
 use parking_lot::RwLock;
 use tokio::runtime::Handle;
@@ -32,7 +33,7 @@ impl StreamLog {
         self.readers.write().insert(partition, reader);
     }
 
-    /// Reads a partition no longer, but for what reads it now.
+    /// Reads a partition no longer, but for what reads it now. Whoever wants it afterwards gets an error.
     pub fn release(&self, partition: u16) {
         self.readers.write().remove(&partition);
     }
@@ -53,7 +54,9 @@ impl StreamLog {
         after: Position,
         visit: &mut RecordVisitor<'_>,
     ) -> Result<ControlFlow<()>, LogError> {
-        let Some(reader) = self.reader(partition) else { return Ok(ControlFlow::Continue(())) };
+        // Nothing at all would be an answer that lacks events.
+        let gone = || LogError::unavailable(format!("partition {partition} is not read here any more"));
+        let reader = self.reader(partition).ok_or_else(gone)?;
         let mut cursor = self.runtime.block_on(async { reader.cursor(end_before(&reader, after).await?).await })?;
         loop {
             // The visitor may block on tasks of the runtime, which it could not in one.
@@ -136,8 +139,7 @@ impl ReadLog for StreamLog {
     }
 
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), ReadError> {
-        let partitions: Vec<u16> = self.readers.read().keys().copied().collect();
-        for partition in partitions {
+        for partition in 0..PARTITIONS {
             let Some(after) = wanted(partition) else { continue };
             if self.read_partition(partition, after, visit)?.is_break() {
                 return Ok(());

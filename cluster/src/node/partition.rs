@@ -104,6 +104,7 @@ impl PartitionTask {
                         Ok(()) => {
                             is_served = true;
                             shared.owners.hold(partition, lease.until());
+                            shared.engine.apply_retentions_of(partition);
                             let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                             tracing::info!(partition, took_ms, "serves a partition");
                         }

@@ -25,6 +25,8 @@ use crate::brokers::Brokers;
 const BASE_MS: i64 = 1_709_287_200_000;
 const NOW: Moment = Moment(1_700_000_000_000);
 const PROJECTS: usize = 12;
+/// A project that keeps events for some days only.
+const FORGETS: &str = "forgets";
 const SOON: Duration = Duration::from_secs(60);
 const TIMING: NodeTiming = NodeTiming {
     leases: Timing { held: Duration::from_millis(1500), taken_after: Duration::from_millis(1800) },
@@ -128,6 +130,8 @@ fn projects(registry: &Registry) -> Result<Vec<ProjectId>, RegistryError> {
         let new = NewProject { name: format!("project {}", projects.len()), ..NewProject::default() };
         projects.push(registry.create_project(organization, new, NOW)?.id);
     }
+    let forgets = NewProject { name: FORGETS.to_owned(), retention_days: Some(30), ..NewProject::default() };
+    registry.create_project(organization, forgets, NOW)?;
     Ok(projects)
 }
 
@@ -161,6 +165,14 @@ impl ClusterNode {
             until: None,
         };
         self.runtime.block_on(self.engine.events_page(project, question)).unwrap().events.len()
+    }
+
+    /// Whether it has raised the floor of the project that keeps events for some days only.
+    fn forgets(&self) -> bool {
+        let registry = self.engine.registry();
+        let projects = registry.projects(registry.organizations()[0].id).unwrap();
+        let project = projects.iter().find(|project| project.name == FORGETS).unwrap().id;
+        self.runtime.block_on(self.engine.floor(project)).is_ok_and(|floor| floor.is_some())
     }
 
     /// Records an order, if it can: `None` if it is not here, or nobody knows whether it was recorded.
@@ -226,6 +238,8 @@ fn partitions_follow_the_nodes_and_each_event_counts_once() {
     let Some(cluster) = Cluster::start() else { return };
     let mut nodes = vec![cluster.join("a")];
     wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
+    // The engine looked for retentions when it was opened, and had no partition then. No change follows, with which it would look again.
+    wait_until("a new owner raises floors", || nodes[0].forgets());
     record(&cluster, &nodes, (0, 20));
     // Others come, and get their part while events are recorded.
     nodes.push(cluster.join("b"));

@@ -18,7 +18,7 @@ impl Coverage {
         self.add(rule, 1);
     }
 
-    fn add(&mut self, rule: &str, times: usize) {
+    pub(crate) fn add(&mut self, rule: &str, times: usize) {
         *self.0.entry(rule.to_owned()).or_default() += times;
     }
 

@@ -94,6 +94,21 @@ impl History {
         history
     }
 
+    /// Returns a copy in which every event has an external id, so that it can be sent again.
+    #[must_use]
+    pub fn with_external_ids(&self) -> History {
+        let mut history = self.clone();
+        let events = history.steps.iter_mut().flat_map(|step| match step {
+            Step::Track { body, .. } => std::slice::from_mut(body),
+            Step::Batch { bodies, .. } => bodies,
+            _ => &mut [],
+        });
+        for (number, body) in events.enumerate() {
+            *body = with_external_id(body, &format!("e-{number}"));
+        }
+        history
+    }
+
     /// Returns the organization's timezone.
     #[must_use]
     pub fn timezone(&self) -> Tz {
@@ -105,6 +120,15 @@ impl History {
     pub fn with_steps(&self, steps: Vec<Step>) -> History {
         History { steps, ..self.clone() }
     }
+}
+
+/// Returns the text of an event with an external id, if it has none that is filled.
+fn with_external_id(body: &str, id: &str) -> String {
+    if body.contains(r#""external_id": """#) {
+        return body.replacen(r#""external_id": """#, &format!(r#""external_id": "{id}""#), 1);
+    }
+    let fields = body.strip_prefix('{').filter(|_| !body.contains("\"external_id\""));
+    fields.map_or_else(|| body.to_owned(), |fields| format!(r#"{{"external_id": "{id}", {fields}"#))
 }
 
 impl fmt::Display for Step {

@@ -53,6 +53,10 @@ pub trait Subject {
     fn track(&mut self, project: &str, body: &str) -> TrackReply;
     /// Sends several events at once.
     fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply;
+    /// Whether the last event, or batch, was sent again because nobody knew whether it was recorded. What it recorded the first time is a duplicate then.
+    fn is_resent(&self) -> bool {
+        false
+    }
     /// Replaces the table of rates.
     fn rates(&mut self, rates: &Rates);
     /// Restarts the subject.
@@ -178,6 +182,8 @@ impl Run<'_> {
             }
             (Ok(recorded), TrackReply::Accepted { status, reason, clamped, id }) => {
                 let (wanted, why) = spelled(recorded.status);
+                let is_first = wanted == "recorded" && self.subject.is_resent();
+                let status = if is_first && status == "duplicate" { wanted.to_owned() } else { status };
                 if status != wanted || reason.as_deref() != why {
                     return differs("status", format!("{wanted} {why:?}"));
                 }
@@ -219,7 +225,13 @@ impl Run<'_> {
             }
         }
         self.coverage.count("batches");
-        let got = self.subject.batch(project, bodies);
+        let mut got = self.subject.batch(project, bodies);
+        if self.subject.is_resent() && got.recorded < expected.recorded {
+            // Some were recorded the first time: how many there are of both is right.
+            let first = (expected.recorded - got.recorded).min(got.duplicates);
+            got.recorded += first;
+            got.duplicates -= first;
+        }
         if got == expected { Ok(()) } else { Err((String::new(), format!("{expected:?}"), format!("{got:?}"))) }
     }
 
@@ -235,6 +247,7 @@ impl Run<'_> {
             self.coverage.count("users of a company cut where they have no order");
             return Ok(());
         }
+        self.coverage.add("cells compared", cells(&expected.body));
         compare(expected, (status, got), &mut self.ids)
     }
 
@@ -260,6 +273,15 @@ impl Run<'_> {
         let (key, after) = rest.split_once('}')?;
         let id = self.ids.text(&headcount_model::served::company_id(key))?;
         Some(Question { path: format!("{before}{id}{after}"), ..question.clone() })
+    }
+}
+
+/// Counts the values in an answer.
+fn cells(answer: &Json) -> usize {
+    match answer {
+        Json::Object(fields) => fields.values().map(cells).sum(),
+        Json::List(items) => items.iter().map(cells).sum(),
+        _ => 1,
     }
 }
 

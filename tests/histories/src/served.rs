@@ -31,6 +31,15 @@ impl<S: headcount_model::Subject> Served<S> {
         Served { server, projects: BTreeMap::new(), timezone: Tz::UTC }
     }
 
+    /// Sets the retention of a project so that it keeps a day and all later ones. Returns what the server says of the project.
+    pub fn retain_from(&mut self, project: &str, day: NaiveDate) -> Json {
+        let today = day_of(self.server.now_ms(), self.timezone);
+        let days = usize::try_from((today - day).num_days() + 1).expect("a day of the past");
+        let body = Json::object([("retention_days", Json::from(days))]);
+        let path = format!("/projects/{}", self.projects[project].0);
+        self.done(&Request::owner(Method::Patch, &path, &body.to_string()), 200)
+    }
+
     fn done(&mut self, request: &Request, status: u16) -> Json {
         let (got, body) = self.server.request(request);
         assert_eq!(got, status, "{request:?} answered {body}");
@@ -119,11 +128,7 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
     }
 
     fn raise_floor(&mut self, project: &str, day: NaiveDate) {
-        let today = day_of(self.server.now_ms(), self.timezone);
-        let days = usize::try_from((today - day).num_days() + 1).expect("a day of the past");
-        let body = Json::object([("retention_days", Json::from(days))]);
-        let path = format!("/projects/{}", self.projects[project].0);
-        let set = self.done(&Request::owner(Method::Patch, &path, &body.to_string()), 200);
+        let set = self.retain_from(project, day);
         assert!(set.field("retention_floor").text() >= Some(&day.to_string()), "{day} in {set}");
     }
 

@@ -128,6 +128,61 @@ fn a_wrong_subject_is_caught_and_its_history_made_short() {
     }
 }
 
+/// A subject that gets every event twice, and shows the second reply.
+struct Twice(Served<ServedModel>);
+
+impl Subject for Twice {
+    fn now_ms(&mut self) -> i64 {
+        self.0.now_ms()
+    }
+    fn setup(&mut self, history: &History) {
+        self.0.setup(history);
+    }
+    fn track(&mut self, project: &str, body: &str) -> TrackReply {
+        drop(self.0.track(project, body));
+        self.0.track(project, body)
+    }
+    fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply {
+        drop(self.0.batch(project, bodies));
+        self.0.batch(project, bodies)
+    }
+    fn is_resent(&self) -> bool {
+        true
+    }
+    fn rates(&mut self, rates: &headcount_model::Rates) {
+        self.0.rates(rates);
+    }
+    fn restart(&mut self) {
+        self.0.restart();
+    }
+    fn raise_floor(&mut self, project: &str, day: chrono::NaiveDate) {
+        self.0.raise_floor(project, day);
+    }
+    fn ask(&mut self, question: &Question) -> (u16, Json) {
+        self.0.ask(question)
+    }
+}
+
+#[test]
+fn events_with_external_ids_can_be_sent_again() {
+    let mut is_caught_without = false;
+    for seed in 0..40 {
+        let history = History::from_seed(seed, NOW_MS, Size { events: 60, questions: 20 });
+        let with_ids = history.with_external_ids();
+        for ((_, before), (_, after)) in events_of(&history).iter().zip(events_of(&with_ids)) {
+            let (before, after) = (Json::parse(before).unwrap(), Json::parse(&after).unwrap());
+            let (Json::Object(mut before), Json::Object(mut after)) = (before, after) else { panic!("{history}") };
+            let id = after.remove("external_id").filter(|id| id.filled().is_some()).expect("an id");
+            let former = before.remove("external_id").filter(|former| former.filled().is_some());
+            assert_eq!((former.unwrap_or(id.clone()), before), (id, after));
+        }
+        let outcome = run(&with_ids, &mut Twice(subject()), model_of(&with_ids));
+        assert!(outcome.is_ok(), "{outcome:?} of {with_ids}");
+        is_caught_without |= run(&history, &mut Twice(subject()), model_of(&history)).is_err();
+    }
+    assert!(is_caught_without);
+}
+
 fn events_of(history: &History) -> Vec<(String, String)> {
     let events = history.steps.iter().flat_map(|step| match step {
         Step::Track { project, body } => vec![(project.clone(), body.clone())],

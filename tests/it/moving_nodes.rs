@@ -1,0 +1,377 @@
+//! Three nodes over a broker, which are killed, stopped, halted and started again while others ask them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use headcount_domain::time::Instant as Moment;
+use headcount_histories::Rng;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::broker::Broker;
+use crate::client::{Answer, Broken, Call, Connection};
+use crate::cluster_nodes::{NAMES, Node, make};
+
+/// How long a request may be refused, or a node may take to answer again.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long somebody may wait for a move: for the rest of one under way, and for a calm minute, on a loaded machine.
+const MOVE_PATIENCE: Duration = Duration::from_secs(400);
+/// Often checkpoints, so that nodes also start with those of partitions that others had since.
+const SETTINGS: [&str; 6] = ["--checkpoint-interval", "2s", "--log", "warn,headcount_cluster=info", "--log-format", "json"];
+/// How long an owner is away that is replaced, in seconds: its leases end after 12.
+const REPLACED_SECS: usize = 13;
+/// One move in this many is none: the nodes stay as they are until partitions move to those that have few, after a minute without changes.
+const CALM_EACH: usize = 25;
+const CALM: Duration = Duration::from_secs(60);
+/// How long partitions move then.
+const MOVES: Duration = Duration::from_secs(10);
+
+/// The nodes, as those see them who ask.
+pub(crate) struct MovingNodes {
+    broker: Broker,
+    dir: TempDir,
+    /// What `cluster init` printed.
+    made: Value,
+    /// Where each listens, or listened last.
+    addresses: [Mutex<SocketAddr>; NAMES.len()],
+    turns: Mutex<Turns>,
+    turned: Condvar,
+    counts: Counts,
+}
+
+/// When nodes move: when somebody waits for it.
+#[derive(Default)]
+struct Turns {
+    begun: usize,
+    waiting: usize,
+    /// How many take part.
+    participants: usize,
+    /// Whether one of them has panicked.
+    is_broken: bool,
+}
+
+/// Somebody for whom nodes move, until the end of the value.
+pub(crate) struct Participant<'a>(&'a MovingNodes);
+
+/// What happened.
+#[derive(Default)]
+struct Counts {
+    kills: AtomicUsize,
+    restarts: AtomicUsize,
+    stops: AtomicUsize,
+    halts: AtomicUsize,
+    calms: AtomicUsize,
+    refused: AtomicUsize,
+    unreachable: AtomicUsize,
+    unknown: AtomicUsize,
+}
+
+/// A partition whose owner is another node than before.
+pub(crate) struct Move {
+    pub(crate) at_ms: i64,
+    pub(crate) partition: u16,
+}
+
+/// Moves the nodes.
+pub(crate) struct Mover<'a> {
+    shared: &'a MovingNodes,
+    nodes: [Node; NAMES.len()],
+    rng: Rng,
+}
+
+/// What a node does for a while.
+#[derive(Clone, Copy)]
+enum Absence {
+    Killed,
+    Halted,
+}
+
+fn add(count: &AtomicUsize) {
+    count.fetch_add(1, Ordering::Relaxed);
+}
+
+impl MovingNodes {
+    /// Makes a cluster, and starts its nodes. `None`: there is no broker.
+    pub(crate) fn start() -> Option<(Self, [Node; NAMES.len()])> {
+        let dir = tempfile::tempdir().unwrap();
+        let broker = Broker::start(dir.path())?;
+        let made = make(&broker, dir.path());
+        let nodes = [0, 1, 2].map(|place| start_node(&broker, dir.path(), place));
+        let addresses = [0, 1, 2].map(|place: usize| Mutex::new(address_of(&nodes[place])));
+        let (turns, turned, counts) = <(Mutex<Turns>, Condvar, Counts)>::default();
+        Some((Self { broker, dir, made, addresses, turns, turned, counts }, nodes))
+    }
+
+    /// Nodes move as long as somebody takes part.
+    pub(crate) fn participant(&self) -> Participant<'_> {
+        lock(&self.turns).participants += 1;
+        Participant(self)
+    }
+
+    /// Whether somebody who took part has panicked.
+    pub(crate) fn is_broken(&self) -> bool {
+        lock(&self.turns).is_broken
+    }
+
+    /// Waits until a node moves.
+    pub(crate) fn wait_for_move(&self) {
+        let mut turns = lock(&self.turns);
+        let before = turns.begun;
+        turns.waiting += 1;
+        self.turned.notify_all();
+        let (mut turns, waited) = self
+            .turned
+            .wait_timeout_while(turns, MOVE_PATIENCE, |turns| turns.begun == before)
+            .unwrap_or_else(PoisonError::into_inner);
+        turns.waiting -= 1;
+        assert!(!waited.timed_out(), "no node moves");
+    }
+
+    /// Lets those go on who wait for a move.
+    fn begin_turn(&self) {
+        lock(&self.turns).begun += 1;
+        self.turned.notify_all();
+    }
+
+    /// Waits until somebody waits for a move. Returns whether somebody does: nobody takes part any more otherwise.
+    fn is_wanted(&self) -> bool {
+        let turns = lock(&self.turns);
+        let is_idle = |turns: &mut Turns| turns.waiting == 0 && turns.participants > 0;
+        let turns = self.turned.wait_while(turns, is_idle).unwrap_or_else(PoisonError::into_inner);
+        turns.waiting > 0
+    }
+
+    pub(crate) fn root_token(&self) -> &str {
+        self.made["root_token"].as_str().unwrap()
+    }
+
+    /// Sends a request to a random node, and again to others until one answers it. Returns the answer, and whether an earlier one may have done what was asked.
+    pub(crate) fn send(&self, call: &Call, patience: Duration, rng: &mut Rng) -> (Answer, bool) {
+        let began = Instant::now();
+        let mut may_be_done = false;
+        loop {
+            let node = rng.below(NAMES.len());
+            let answer = self.try_to_send(node, call, patience);
+            match &answer {
+                // Nobody has it; or the node was halted so long that it does not read any more what waited for it.
+                Ok(answer) if matches!(answer.status, 408 | 503) => add(&self.counts.refused),
+                Ok(answer) if is_unknown(answer) => {
+                    add(&self.counts.unknown);
+                    may_be_done = true;
+                }
+                Ok(answer) => return (answer.clone(), may_be_done),
+                Err(NoAnswer::NotSent) => add(&self.counts.unreachable),
+                Err(NoAnswer::Lost) => {
+                    add(&self.counts.unknown);
+                    may_be_done = true;
+                }
+            }
+            assert!(began.elapsed() < PATIENCE, "{call:?} to node {node}: {answer:?}\n{}", self.end_of_logs());
+            std::thread::sleep(Duration::from_millis(20 + rng.below(80) as u64));
+        }
+    }
+
+    /// Sends a request to a node, once.
+    fn try_to_send(&self, node: usize, call: &Call, patience: Duration) -> Result<Answer, NoAnswer> {
+        let address = *lock(&self.addresses[node]);
+        let mut connection = Connection::open_for(address, patience).map_err(|_| NoAnswer::NotSent)?;
+        match connection.send(call) {
+            Ok((answer, _)) => Ok(answer),
+            Err(Broken::Stale | Broken::Failed(_)) => Err(NoAnswer::Lost),
+        }
+    }
+
+    /// When partitions began to be served, and by which node, in order.
+    fn served(&self) -> Vec<(i64, u16, usize)> {
+        let mut served: Vec<(i64, u16, usize)> = Vec::new();
+        for (node, name) in NAMES.iter().enumerate() {
+            let log = std::fs::read_to_string(log_of(self.dir.path(), name)).unwrap();
+            let lines = log.lines().filter(|line| line.contains("\"serves a partition\""));
+            served.extend(lines.filter_map(|line| {
+                let line: Value = serde_json::from_str(line).ok()?;
+                let at = Moment::parse_rfc3339(line["timestamp"].as_str()?)?;
+                Some((at.0, u16::try_from(line["partition"].as_u64()?).ok()?, node))
+            }));
+        }
+        served.sort_unstable();
+        served
+    }
+
+    /// The changes of owners up to now, in order.
+    pub(crate) fn moves(&self) -> Vec<Move> {
+        let mut owners = BTreeMap::new();
+        let is_move = |(at_ms, partition, node)| {
+            let before = owners.insert(partition, node);
+            before.is_some_and(|before| before != node).then_some(Move { at_ms, partition })
+        };
+        self.served().into_iter().filter_map(is_move).collect()
+    }
+
+    /// The owner of a random partition, so that it is mostly one with many.
+    fn some_owner(&self, rng: &mut Rng) -> usize {
+        let owners: BTreeMap<u16, usize> = self.served().into_iter().map(|(_, partition, node)| (partition, node)).collect();
+        let owners: Vec<usize> = owners.into_values().collect();
+        if owners.is_empty() { rng.below(NAMES.len()) } else { *rng.pick(&owners) }
+    }
+
+    /// The last lines that each node logged.
+    pub(crate) fn end_of_logs(&self) -> String {
+        let mut ends = String::new();
+        for name in NAMES {
+            let log = std::fs::read_to_string(log_of(self.dir.path(), name)).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            ends += &format!("{name}:\n{}\n", lines[lines.len().saturating_sub(30)..].join("\n"));
+        }
+        ends
+    }
+}
+
+impl fmt::Display for MovingNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        let Counts { kills, restarts, stops, halts, calms, refused, unreachable, unknown } = &self.counts;
+        write!(f, "{} nodes killed and replaced, {} killed and restarted at once, ", of(kills), of(restarts))?;
+        write!(f, "{} stopped, {} halted, {} times calm; ", of(stops), of(halts), of(calms))?;
+        write!(f, "requests: {} refused, {} to a node that was gone, ", of(refused), of(unreachable))?;
+        write!(f, "{} of which nobody knew whether they had an effect", of(unknown))
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+enum NoAnswer {
+    NotSent,
+    Lost,
+}
+
+fn is_unknown(answer: &Answer) -> bool {
+    answer.status == 500 && answer.json()["error"]["code"] == "outcome_unknown"
+}
+
+fn log_of(dir: &Path, name: &str) -> std::path::PathBuf {
+    dir.join(name).with_extension("log")
+}
+
+fn start_node(broker: &Broker, dir: &Path, place: usize) -> Node {
+    let log: File = OpenOptions::new().create(true).append(true).open(log_of(dir, NAMES[place])).unwrap();
+    Node::start_with(broker, &dir.join(NAMES[place]), &SETTINGS, Stdio::from(log))
+}
+
+fn address_of(node: &Node) -> SocketAddr {
+    node.url.strip_prefix("http://").unwrap().parse().unwrap()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Participant<'_> {
+    fn drop(&mut self) {
+        let mut turns = lock(&self.0.turns);
+        turns.participants -= 1;
+        turns.is_broken |= std::thread::panicking();
+        drop(turns);
+        self.0.turned.notify_all();
+    }
+}
+
+impl<'a> Mover<'a> {
+    pub(crate) fn new(shared: &'a MovingNodes, nodes: [Node; NAMES.len()], rng: Rng) -> Self {
+        Self { shared, nodes, rng }
+    }
+
+    /// Moves nodes whenever somebody waits for it, until nobody takes part any more.
+    pub(crate) fn run(mut self) {
+        let mut turn = 0;
+        while self.shared.is_wanted() {
+            if turn % CALM_EACH == CALM_EACH - 1 {
+                add(&self.shared.counts.calms);
+                std::thread::sleep(CALM);
+                self.shared.begin_turn();
+                std::thread::sleep(MOVES);
+            } else {
+                self.turn(turn);
+            }
+            turn += 1;
+            self.pause(1, 2);
+        }
+    }
+
+    /// Takes an owner away for a while, and now and then a second one: in each of the first ways once, then at random.
+    fn turn(&mut self, turn: usize) {
+        let counts = &self.shared.counts;
+        let first = self.shared.some_owner(&mut self.rng);
+        match if turn < 3 { turn * 3 } else { self.rng.below(10) } {
+            0..3 => {
+                add(&counts.stops);
+                self.shared.begin_turn();
+                self.nodes[first].stop();
+                if turn > 0 && self.rng.chance(30) {
+                    self.away((first + 1) % NAMES.len(), Absence::Killed);
+                }
+                self.pause(1, 3);
+                self.start(first);
+            }
+            3..6 => self.away(first, Absence::Killed),
+            6..9 => self.away(first, Absence::Halted),
+            _ => {
+                // Before its leases are over.
+                add(&counts.restarts);
+                self.nodes[first].kill();
+                self.shared.begin_turn();
+                self.start(first);
+            }
+        }
+    }
+
+    /// Has a node away until it is replaced.
+    fn away(&mut self, node: usize, absence: Absence) {
+        match absence {
+            Absence::Killed => {
+                add(&self.shared.counts.kills);
+                self.nodes[node].kill();
+            }
+            Absence::Halted => {
+                add(&self.shared.counts.halts);
+                self.nodes[node].signal("STOP");
+            }
+        }
+        self.shared.begin_turn();
+        // For some time after it is replaced: a halted one goes on in a cluster that has long gone on.
+        self.pause(REPLACED_SECS, 6);
+        match absence {
+            Absence::Killed => self.start(node),
+            Absence::Halted => self.nodes[node].signal("CONT"),
+        }
+    }
+
+    /// Starts a node again, and waits until it answers.
+    fn start(&mut self, place: usize) {
+        self.nodes[place] = start_node(&self.shared.broker, self.shared.dir.path(), place);
+        let address = address_of(&self.nodes[place]);
+        *lock(&self.shared.addresses[place]) = address;
+        let began = Instant::now();
+        while !self.shared.try_to_send(place, &Call::get("/readyz"), PATIENCE).is_ok_and(|answer| answer.status == 200) {
+            assert!(began.elapsed() < PATIENCE, "node {place} is not ready\n{}", self.shared.end_of_logs());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits for some seconds, and at random up to `more`.
+    fn pause(&mut self, secs: usize, more: usize) {
+        std::thread::sleep(Duration::from_millis((secs * 1000 + self.rng.below(more * 1000)) as u64));
+    }
+}
+
+/// Those of some moves that concern partitions, in a span of time.
+pub(crate) fn moves_of(moves: &[Move], partitions: &BTreeSet<u16>, (from_ms, to_ms): (i64, i64)) -> usize {
+    let concerns = |one: &&Move| (from_ms..=to_ms).contains(&one.at_ms) && partitions.contains(&one.partition);
+    moves.iter().filter(concerns).count()
+}
