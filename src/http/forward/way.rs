@@ -52,6 +52,6 @@ pub(crate) async fn by_path(
         Err(error) => return Ok(request.error_response(error)),
     };
     let (request, payload) = request.into_parts();
-    let answer = forward(&state, &request, Upload::from(payload), &to, travel).await;
+    let answer = forward(&state, &request, Upload::from(payload), to, travel).await;
     Ok(ServiceResponse::new(request, answer.unwrap_or_else(HttpResponse::from_error)))
 }
