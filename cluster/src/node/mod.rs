@@ -1,6 +1,7 @@
 //! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
 
 mod changes;
+mod figures;
 mod liveness;
 mod member;
 mod nodes;
@@ -11,7 +12,8 @@ mod timing;
 
 use std::sync::Arc;
 
-use headcount_actors::{Engine, PARTITIONS};
+use headcount_actors::ingest::Ticket;
+use headcount_actors::{Engine, Owners, PARTITIONS};
 use headcount_storage::boot_time::boot_time;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore, watch};
@@ -20,8 +22,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::connection::Connection;
 use crate::lease::{Holder, Leases};
+use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use changes::{Follower, Propagating};
+use figures::NodeFigures;
 use liveness::Liveness;
 pub use member::MemberLog;
 use nodes::{Announcement, Announcements, LiveNodes};
@@ -92,7 +96,9 @@ impl Node {
         salts.agree(nodes.names().count() > 1).await?;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
-        let shared = Arc::new(Shared { connection, engine, log, commit, owners, holder, leases, timing, live, turns, moves });
+        let figures = report_figures(&owners, &commit);
+        let shared =
+            Arc::new(Shared { connection, engine, log, commit, owners, holder, leases, timing, live, figures, turns, moves });
         let rest =
             vec![runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run()), runtime.spawn(salts.run(rest_stopped))];
         let spawn = |partition| {
@@ -131,6 +137,16 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
     };
     let runtime = runtime.clone();
     engine.registry().propagate_with(move |position| runtime.block_on(propagating.propagate(position)));
+}
+
+/// Has `/metrics` say what the node does.
+fn report_figures(owners: &Arc<Owners>, commit: &Arc<StreamCommit<Ticket>>) -> Arc<NodeFigures> {
+    let figures = Arc::<NodeFigures>::default();
+    // The engine has both: what it keeps must not keep it.
+    let (counted, of_node, commit) = (Arc::clone(&figures), Arc::downgrade(owners), Arc::downgrade(commit));
+    let vitals = move || Some(counted.vitals(&*of_node.upgrade()?, &*commit.upgrade()?));
+    owners.report_with(move || vitals().unwrap_or_default());
+    figures
 }
 
 /// Renews the key of a node, and finds out which others are live.
