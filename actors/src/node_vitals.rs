@@ -10,6 +10,8 @@ use headcount_domain::intake::event::Position;
 pub struct NodeVitals {
     /// Whether it answers requests: it knows what others have changed, and a majority of brokers confirms it.
     pub is_live: bool,
+    /// Whether it hands its partitions over, and takes none.
+    pub drains: bool,
     /// The partitions that it has the leases of, in order.
     pub held: Vec<HeldPartition>,
     /// How often it has taken a partition over since the start, so that it was served.

@@ -185,6 +185,7 @@ fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
     // The event is counted once, wherever it is sent again.
     (0..3).for_each(|node| cluster.record(node, &cluster.public_key, "u7"));
     assert_eq!(cluster.users(2, &project), Some(30));
+    drain_and_undo(&cluster);
     let owner = cluster.owner();
     let (other, third) = ((owner + 1) % 3, (owner + 2) % 3);
     // A visitor without ids, who comes again after another node has taken the project over.
@@ -214,6 +215,27 @@ fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
     // Nothing but a node opens the directory of one.
     let refused = command("project", &cluster.nodes[other].dir).arg("list").output().unwrap();
     assert!(!refused.status.success() && printed(&refused).contains("data directory of a node"), "{}", printed(&refused));
+}
+
+/// Has a node hand its partitions over by the command, and take some again after a minute.
+fn drain_and_undo(cluster: &Cluster) {
+    let node = &cluster.nodes[1];
+    let drained = cluster.broker.run("drain", &node.dir, &[&node.id(), "--json"]);
+    let shown: Value = serde_json::from_slice(&drained.stdout).unwrap_or_else(|_| panic!("{}", printed(&drained)));
+    assert_eq!(shown, json!({"node": node.id(), "drains": true, "partitions": 0}));
+    // It passes requests on.
+    assert_eq!(cluster.wait_for_users(1), 30);
+    let shown = printed(&cluster.broker.run("status", &node.dir, &[]));
+    let line = format!("node {} at {} (version {}), is being drained, holds", node.id(), node.url, env!("CARGO_PKG_VERSION"));
+    assert!(shown.contains(&line), "{shown}");
+    let undone = printed(&cluster.broker.run("drain", &node.dir, &[&node.url, "--undo"]));
+    assert!(undone.contains("holds 0 partitions, and takes others again"), "{undone}");
+    let unknown = cluster.broker.run("drain", &node.dir, &["nobody"]);
+    assert!(
+        !unknown.status.success() && printed(&unknown).contains("no node is \"nobody\"; known are: "),
+        "{}",
+        printed(&unknown)
+    );
 }
 
 #[test]

@@ -23,6 +23,7 @@ struct Counted {
     takeovers_failed: u64,
     takeover_time: Duration,
     longest_takeover: Duration,
+    drains: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +62,11 @@ impl NodeFigures {
         self.0.lock().held.remove(&partition);
     }
 
+    /// Notes whether the node hands its partitions over, and takes none.
+    pub(super) fn drains(&self, drains: bool) {
+        self.0.lock().drains = drains;
+    }
+
     /// Returns all figures.
     pub(super) fn vitals(&self, owners: &Owners, commit: &StreamCommit<Ticket>) -> NodeVitals {
         let now = boot_time();
@@ -78,6 +84,7 @@ impl NodeFigures {
         };
         NodeVitals {
             is_live: owners.is_live(),
+            drains: counted.drains,
             held: counted.held.iter().map(held).collect(),
             takeovers: counted.takeovers,
             takeovers_failed: counted.takeovers_failed,

@@ -11,6 +11,7 @@ mod shared;
 mod timing;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use headcount_actors::ingest::Ticket;
 use headcount_actors::{Engine, Owners, PARTITIONS};
@@ -18,7 +19,7 @@ use headcount_storage::boot_time::boot_time;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection::Connection;
 use crate::lease::{Holder, Leases};
@@ -28,6 +29,8 @@ use changes::{Follower, Propagating};
 use figures::NodeFigures;
 use liveness::Liveness;
 pub use member::MemberLog;
+pub use nodes::KnownNode;
+pub(crate) use nodes::listed;
 use nodes::{Announcement, Announcements, LiveNodes};
 use partition::PartitionTask;
 use salts::Salts;
@@ -39,6 +42,8 @@ pub use timing::{NodeError, NodeTiming};
 const TURNS: usize = 8;
 /// How many partitions of a node move to others at once.
 const MOVES: usize = 2;
+/// How long it may take to ask whether a node is to hand its partitions over.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a node consists of.
 #[derive(Debug)]
@@ -79,6 +84,7 @@ impl Node {
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
+        announcements.forget_drain(&holder.node).await?;
         let announcements = Arc::new(Mutex::new(announcements));
         let ((stop, stopped), (stop_rest, rest_stopped)) = (watch::channel(false), watch::channel(false));
         let liveness = Arc::new(Liveness::new(Arc::clone(&owners), timing.leases.held));
@@ -87,7 +93,10 @@ impl Node {
         let (announcement, stop_announcing) = (Announcement::new(address), rest_stopped.clone());
         let node = holder.node.clone();
         let alive = Arc::clone(&liveness);
-        let announcing = Announcing { announcements, announcement, node, liveness: alive, stop: stop_announcing, timing };
+        let figures = report_figures(&owners, &commit);
+        let counted = Arc::clone(&figures);
+        let mut announcing =
+            Announcing { announcements, announcement, node, liveness: alive, figures: counted, stop: stop_announcing, timing };
         let nodes = announcing.announce().await?;
         // Whoever makes a change from now on waits for this node. It knows all those before.
         follower.follow().await?;
@@ -96,7 +105,6 @@ impl Node {
         salts.agree(nodes.names().count() > 1).await?;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
-        let figures = report_figures(&owners, &commit);
         let shared =
             Arc::new(Shared { connection, engine, log, commit, owners, holder, leases, timing, live, figures, turns, moves });
         let rest =
@@ -155,6 +163,7 @@ struct Announcing {
     announcement: Announcement,
     node: String,
     liveness: Arc<Liveness>,
+    figures: Arc<NodeFigures>,
     stop: watch::Receiver<bool>,
     timing: NodeTiming,
 }
@@ -177,8 +186,16 @@ impl Announcing {
     }
 
     /// Announces the node once more. Returns those that are live.
-    async fn announce(&self) -> Result<LiveNodes, NodeError> {
+    async fn announce(&mut self) -> Result<LiveNodes, NodeError> {
         let mut announcements = self.announcements.lock().await;
+        // What matters is the sign of life.
+        let asked = timeout(DRAIN_TIMEOUT, announcements.is_to_drain(&self.node)).await;
+        let drains = asked.ok().and_then(Result::ok).unwrap_or(self.announcement.drains);
+        if drains != self.announcement.drains {
+            tracing::info!(drains, "the node is told whether to hand its partitions over");
+            self.announcement.drains = drains;
+            self.figures.drains(drains);
+        }
         let sent = boot_time();
         announcements.announce(&self.node, &self.announcement).await?;
         self.liveness.announced(sent);

@@ -150,7 +150,7 @@ impl PartitionTask {
             return Some(End::Failed);
         }
         let live = self.shared.live.borrow();
-        let is_calm = live.since.elapsed() >= self.shared.timing.calm;
+        let is_calm = live.since.elapsed() >= self.shared.timing.calm || live.nodes.drains(&self.shared.holder.node);
         let is_meant_for = live.nodes.choose(partition, None).unwrap_or(&self.shared.holder.node);
         if !is_calm || is_meant_for == self.shared.holder.node {
             return None;

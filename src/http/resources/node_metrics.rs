@@ -30,11 +30,12 @@ pub(super) fn register(registry: &Registry, node: &NodeVitals) -> prometheus::Re
 }
 
 /// The figures that are numbers of partitions, or yes and no: name, meaning and value.
-fn gauges(node: &NodeVitals) -> [(&'static str, &'static str, i64); 3] {
+fn gauges(node: &NodeVitals) -> [(&'static str, &'static str, i64); 4] {
     let count =
         |is_counted: fn(&&HeldPartition) -> bool| i64::try_from(node.held.iter().filter(is_counted).count()).unwrap_or(i64::MAX);
     [
         ("headcount_node_live", "1 if this node answers requests, 0 if it does not reach the brokers.", node.is_live.into()),
+        ("headcount_node_draining", "1 if this node hands its partitions over, and takes none.", node.drains.into()),
         ("headcount_partitions_held", "Partitions that this node serves.", count(|held| held.is_served)),
         ("headcount_partitions_taking_over", "Partitions that this node is taking over.", count(|held| !held.is_served)),
     ]
@@ -82,6 +83,7 @@ mod tests {
         };
         let node = NodeVitals {
             is_live: true,
+            drains: true,
             held: vec![held(3, true), held(63, false)],
             takeovers: 2,
             takeovers_failed: 1,
@@ -94,6 +96,7 @@ mod tests {
         let text = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
         for line in [
             "headcount_node_live 1",
+            "headcount_node_draining 1",
             "headcount_partitions_held 1",
             "headcount_partitions_taking_over 1",
             "headcount_takeovers_total{outcome=\"served\"} 2",
