@@ -217,6 +217,25 @@ fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
     assert!(!refused.status.success() && printed(&refused).contains("data directory of a node"), "{}", printed(&refused));
 }
 
+/// Signs browsers in with codes of another node: each code once, whichever nodes are asked at once.
+fn sign_in(cluster: &Cluster) {
+    for turn in 0..3 {
+        let made = cluster.ask(turn, "POST", "/session/codes", &cluster.token, Some(&json!({}))).unwrap();
+        assert_eq!(made.0, 201, "{made:?}");
+        let code = json!({"code": made.1["code"]});
+        let begin = |node: usize| cluster.nodes[node].send("POST", "/session", ("x-request-id", "a"), Some(&code)).unwrap().0;
+        let mut statuses = std::thread::scope(|scope| {
+            let asked: Vec<_> = (0..3).map(|node| scope.spawn(move || begin(node))).collect();
+            asked.into_iter().map(|asked| asked.join().unwrap()).collect::<Vec<_>>()
+        });
+        statuses.sort_unstable();
+        assert_eq!(statuses, [204, 401, 401]);
+        assert_eq!(begin((turn + 1) % 3), 401, "it was used");
+    }
+    let wrong = json!({"code": format!("lc_{}", "0".repeat(32))});
+    assert_eq!(cluster.nodes[0].send("POST", "/session", ("x-request-id", "a"), Some(&wrong)).unwrap().0, 401);
+}
+
 /// Has a node hand its partitions over by the command, and take some again after a minute.
 fn drain_and_undo(cluster: &Cluster) {
     let node = &cluster.nodes[1];
@@ -264,6 +283,7 @@ fn a_change_is_known_everywhere_once_it_is_answered() {
         assert_eq!(revoked.0, 204, "{revoked:?}");
         (0..3).for_each(|node| assert_eq!(status(node), 401, "node {node}"));
     }
+    sign_in(&cluster);
     // What lies on one machine's disk is refused.
     for (method, path) in
         [("POST", "/webhooks"), ("POST", "/privacy-requests"), ("DELETE", &format!("/projects/{}", cluster.project))]

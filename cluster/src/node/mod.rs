@@ -1,6 +1,7 @@
 //! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
 
 mod changes;
+mod codes;
 mod figures;
 mod liveness;
 mod member;
@@ -26,6 +27,7 @@ use crate::lease::{Holder, Leases};
 use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use changes::{Follower, Propagating};
+use codes::Codes;
 use figures::NodeFigures;
 use liveness::Liveness;
 pub use member::MemberLog;
@@ -101,6 +103,7 @@ impl Node {
         // Whoever makes a change from now on waits for this node. It knows all those before.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
+        engine.registry().share_codes_with(Codes::open(runtime, &connection, replicas).await?);
         let salts = Salts::open(&connection, replicas, engine.clone()).await?;
         salts.agree(nodes.names().count() > 1).await?;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
