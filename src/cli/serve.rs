@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::{Engine, EngineConfig, Membership};
-use tokio::runtime::Runtime;
 
 use super::failure::Failure;
 use super::init::{self, FirstArgs};
@@ -69,8 +68,20 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
         let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
         println!("{}", login::first(&engine, &credentials.api_token, &base_url)?);
     }
-    let node = match joining {
-        Some(joining) => Some(joining.start(&engine, &settings.data_dir, node_url(settings, &server)?).await?),
+    let node = match &joining {
+        Some(joining) => {
+            let address = node_url(settings, &server)?;
+            tokio::select! {
+                started = joining.start(&engine, &settings.data_dir, address) => Some(started?),
+                () = &mut stop => {
+                    tracing::info!("stopped while joining the cluster");
+                    joining.leave(&settings.data_dir).await;
+                    client::remove_address(&settings.data_dir);
+                    shut_down(server, engine).await;
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
+        }
         None => None,
     };
     tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
@@ -83,12 +94,10 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     manager.stopping();
     client::remove_address(&settings.data_dir);
     engine.begin_drain();
-    let runtime = match node {
-        Some(node) => Some(node.stop().await),
-        None => None,
-    };
+    if let (Some(joining), Some(node)) = (&joining, node) {
+        joining.stop(node).await;
+    }
     shut_down(server, engine).await;
-    runtime.into_iter().for_each(Runtime::shutdown_background);
     Ok(ExitCode::SUCCESS)
 }
 

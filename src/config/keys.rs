@@ -83,6 +83,6 @@ keys! {
     cluster "BROKERS" "--cluster" "HEADCOUNT_CLUSTER" "" "NATS brokers of the cluster that the server is a node of, as a comma-separated list, such as nats://10.0.0.1:4222; none: it is alone";
     nats_creds "FILE" "--nats-creds" "HEADCOUNT_NATS_CREDS" "" "File of credentials for the brokers, as `nsc` writes it";
     node_url "URL" "--node-url" "HEADCOUNT_NODE_URL" "" "Address at which the other nodes of the cluster reach this one, such as http://10.0.1.1:8080; none: that of --listen";
-    log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "Log level, or directives such as info,headcount_storage=debug";
+    log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off,async_nats=warn" "Log level, or directives such as info,headcount_storage=debug";
     log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";
 }

@@ -258,6 +258,21 @@ fn drain_and_undo(cluster: &Cluster) {
 }
 
 #[test]
+fn a_node_that_is_stopped_while_it_joins_ends_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start(dir.path()) else { return };
+    (0..3).for_each(|node| drop(cluster.ask(node, "GET", "/readyz", &cluster.token, None)));
+    std::fs::create_dir_all(dir.path().join("n3/keys")).unwrap();
+    std::fs::copy(dir.path().join("n0/keys/hash.key"), dir.path().join("n3/keys/hash.key")).unwrap();
+    // Without the salt of the day, it would wait for that of the others first.
+    cluster.broker.request("$JS.API.STREAM.DELETE.KV_hc_salts");
+    let mut joining = Node::start(&cluster.broker, &dir.path().join("n3"));
+    let began = Instant::now();
+    joining.stop();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[test]
 fn a_change_is_known_everywhere_once_it_is_answered() {
     let dir = tempfile::tempdir().unwrap();
     let Some(mut cluster) = Cluster::start(dir.path()) else { return };

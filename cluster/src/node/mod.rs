@@ -130,6 +130,14 @@ impl Node {
     }
 }
 
+/// Says that a node is gone, which did not come as far as [`Node::start`] returns.
+///
+/// # Errors
+/// [`NodeError::Unavailable`].
+pub async fn withdraw(connection: &Connection, node: &str) -> Result<(), NodeError> {
+    Announcements::open(connection, BUCKET, Duration::ZERO).await?.withdraw(node).await
+}
+
 async fn join(tasks: Vec<JoinHandle<()>>) {
     for task in tasks {
         if let Err(error) = task.await {
