@@ -95,6 +95,14 @@ impl Drain {
         self.store.delete(key_of(node)).await.map_err(unavailable)
     }
 
+    /// Whether a node says that it hands its partitions over. Before that, it may still take some.
+    ///
+    /// # Errors
+    /// [`DrainError::Nodes`].
+    pub async fn is_known_to(&self, node: &str) -> Result<bool, DrainError> {
+        Ok(node::listed(&self.store).await?.iter().any(|known| known.node == node && known.drains))
+    }
+
     /// Returns how many leases a node holds, or held last.
     ///
     /// # Errors

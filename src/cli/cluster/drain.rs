@@ -60,9 +60,13 @@ async fn drain(settings: &Settings, args: &DrainArgs) -> Result<Drained, Failure
     cluster.begin(&node).await?;
     let began = Instant::now();
     loop {
+        let is_known = cluster.is_known_to(&node).await?;
         let partitions = cluster.held_by(&node).await?;
-        if partitions == 0 {
+        if is_known && partitions == 0 {
             return Ok(Drained { node, drains: true, partitions });
+        }
+        if began.elapsed() >= args.timeout && !is_known {
+            return Err(Failure(format!("the node {node} does not say that it hands its partitions over: does it run?")));
         }
         if began.elapsed() >= args.timeout {
             return Err(Failure(format!(
