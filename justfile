@@ -39,6 +39,10 @@ packaging:
     cargo build --bin headcount
     bash packaging/check.sh target/debug/headcount
 
+# Check the files of deploy/.
+deploy:
+    bash deploy/check.sh "$(sh tests/cluster/nats-server.sh target/nats-server)"
+
 # Build the static binary, as the Dockerfile does, and serve with it in an empty root directory.
 static:
     #!/usr/bin/env bash

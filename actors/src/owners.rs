@@ -8,6 +8,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_storage::boot_time::boot_time;
 use parking_lot::RwLock;
 
+use crate::node_vitals::{FigureSource, NodeVitals};
 use crate::partitions::{PARTITIONS, partition_of};
 
 /// Until when a partition is here that no other machine can take.
@@ -36,6 +37,7 @@ pub struct Owners {
     live_until: AtomicU64,
     /// Whether this machine is alone.
     is_alone: bool,
+    figures: FigureSource,
 }
 
 #[derive(Debug)]
@@ -62,13 +64,29 @@ impl Owners {
     fn new(is_alone: bool) -> Self {
         let until = if is_alone { ALWAYS } else { NEVER };
         let partition = |_| OwnedPartition { here_until: AtomicU64::new(until), elsewhere: RwLock::default() };
-        Self { partitions: (0..PARTITIONS).map(partition).collect(), live_until: AtomicU64::new(until), is_alone }
+        Self {
+            partitions: (0..PARTITIONS).map(partition).collect(),
+            live_until: AtomicU64::new(until),
+            is_alone,
+            figures: FigureSource::default(),
+        }
     }
 
     /// Whether this machine owns everything, forever.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.is_alone
+    }
+
+    /// Asks `figures` from now on for the figures of [`Owners::node_vitals`]. Only the first call counts.
+    pub fn report_with(&self, figures: impl Fn() -> NodeVitals + Send + Sync + 'static) {
+        self.figures.set(figures);
+    }
+
+    /// Returns figures about this machine as a node of a cluster; `None` if it is none, or has not joined yet.
+    #[must_use]
+    pub fn node_vitals(&self) -> Option<NodeVitals> {
+        self.figures.ask()
     }
 
     /// Returns the owner of a partition.

@@ -2,12 +2,13 @@
 //!
 //! A partition's events are a stream of the brokers ([`log`]). Its owner is the only writer, which the brokers enforce: each message says which one must be
 //! the last. Who the owner is, a lease says ([`lease`]). Organizations, projects and tokens are a stream that all nodes write ([`control`]). [`init`] makes a cluster,
-//! and [`status`] shows it. What is sealed of a partition is kept where all nodes reach it ([`files`]). [`check`] finds out whether brokers keep what a cluster relies on, and
+//! [`status`] shows it, and [`drain`] has a node hand its partitions over. What is sealed of a partition is kept where all nodes reach it ([`files`]). [`check`] finds out whether brokers keep what a cluster relies on, and
 //! [`bench`] how much they record.
 
 pub mod bench;
 pub mod check;
 pub mod control;
+pub mod drain;
 pub mod files;
 pub mod init;
 pub mod lease;

@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::lease::{self, LeaseError};
 use crate::log::{LogError, LogReader};
-use crate::record::{self, ClusterRecord, RecordError};
+use crate::node::{self, KnownNode, NodeError};
+use crate::record::{self, BUCKET, ClusterRecord, RecordError};
 use crate::stream::StreamName;
 
 /// How many partitions are asked for at once.
@@ -21,6 +22,8 @@ pub struct Status {
     pub control_records: u64,
     /// All partitions, in order.
     pub partitions: Vec<PartitionStatus>,
+    /// The nodes that have started, and not stopped in good order.
+    pub nodes: Vec<KnownNode>,
 }
 
 /// What the brokers have of a partition.
@@ -59,6 +62,9 @@ pub enum StatusError {
     /// A lease can't be read.
     #[error(transparent)]
     Lease(#[from] LeaseError),
+    /// The nodes can't be listed.
+    #[error(transparent)]
+    Nodes(#[from] NodeError),
 }
 
 /// Asks the brokers for everything that they have of the cluster.
@@ -84,5 +90,7 @@ pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Sta
     let (control_records, _) = counted(StreamName::control()).await?;
     let asked = stream::iter((0..cluster.partitions).map(of_partition));
     let partitions = asked.buffered(AT_ONCE).try_collect().await?;
-    Ok(Status { cluster, control_records, partitions })
+    let store = connection.context.get_key_value(BUCKET).await.map_err(NodeError::unavailable)?;
+    let nodes = node::listed(&store).await?;
+    Ok(Status { cluster, control_records, partitions, nodes })
 }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use headcount_actors::{Engine, Membership};
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
-use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
+use headcount_cluster::node::{self, MemberLog, Node, NodeParts, NodeTiming};
 use headcount_cluster::{ClusterRecord, Connection, boot_id, node_id};
+use tokio::task::JoinSet;
 
 use super::failure::Failure;
 use super::runtime::ThreadedRuntime;
@@ -22,18 +23,15 @@ const JOIN_PAUSE: Duration = Duration::from_millis(500);
 /// How long a node that stops may take to give its partitions up.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A cluster that a server is about to join.
+/// How long a node that stops while it joins may take to say so.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A cluster that a server is about to join, or has joined. The engine needs it until it is closed.
 pub(super) struct Joining {
     runtime: ThreadedRuntime,
     connection: Connection,
     member: MemberLog,
     record: ClusterRecord,
-}
-
-/// A node that serves.
-pub(super) struct RunningNode {
-    runtime: ThreadedRuntime,
-    node: Node,
 }
 
 impl Joining {
@@ -65,25 +63,43 @@ impl Joining {
         self.member.membership(self.runtime.handle(), &self.connection, &self.record)
     }
 
-    /// Starts to take partitions over, for an engine that answers at `address`.
-    pub(super) async fn start(self, engine: &Engine, data_dir: &Path, address: String) -> Result<RunningNode, Failure> {
-        let Self { runtime, connection, member, record } = self;
+    /// Starts to take partitions over, for an engine that answers at `address`. If the future is dropped, it takes none.
+    pub(super) async fn start(&self, engine: &Engine, data_dir: &Path, address: String) -> Result<Node, Failure> {
         let holder = Holder { node: node_id(data_dir)?, boot: boot_id()? };
         tracing::info!(node = holder.node, %address, "joins the cluster");
-        let parts = NodeParts { connection, engine: engine.clone(), member, holder, replicas: record.replicas, address };
-        let (handle, began) = (runtime.handle().clone(), Instant::now());
-        let node = loop {
-            let (with, parts) = (handle.clone(), parts.clone());
-            let started = handle.spawn(async move { Node::start(&with, parts, NodeTiming::default()).await });
-            match started.await.map_err(|_| Failure("the node ended early".into()))? {
-                Ok(node) => break node,
+        let (connection, member, replicas) = (self.connection.clone(), self.member.clone(), self.record.replicas);
+        let parts = NodeParts { connection, engine: engine.clone(), member, holder, replicas, address };
+        let (handle, began) = (self.runtime.handle(), Instant::now());
+        let ended_early = || Failure("the node ended early".into());
+        loop {
+            let (mut starting, with, parts) = (JoinSet::new(), handle.clone(), parts.clone());
+            starting.spawn_on(async move { Node::start(&with, parts, NodeTiming::default()).await }, handle);
+            match starting.join_next().await.ok_or_else(ended_early)?.map_err(|_| ended_early())? {
+                Ok(node) => return Ok(node),
                 // As when they elect a leader, or have just been started.
                 Err(error) if began.elapsed() < JOIN_TIMEOUT => tracing::warn!(%error, "the node can't join yet"),
                 Err(error) => return Err(error.into()),
             }
             tokio::time::sleep(JOIN_PAUSE).await;
-        };
-        Ok(RunningNode { runtime, node })
+        }
+    }
+
+    /// Says that a node is gone that did not start.
+    pub(super) async fn leave(&self, data_dir: &Path) {
+        let Ok(node) = node_id(data_dir) else { return };
+        let connection = self.connection.clone();
+        let left = self.runtime.handle().spawn(async move { node::withdraw(&connection, &node).await });
+        if !matches!(tokio::time::timeout(LEAVE_TIMEOUT, left).await, Ok(Ok(Ok(())))) {
+            tracing::info!("the brokers do not confirm that the node is gone; others take it for live for some seconds");
+        }
+    }
+
+    /// Gives all partitions up, so that other nodes take them over at once.
+    pub(super) async fn stop(&self, node: Node) {
+        let stopped = self.runtime.handle().spawn(node.stop());
+        if tokio::time::timeout(STOP_TIMEOUT, stopped).await.is_err() {
+            tracing::warn!("some partitions could not be given up in time; other nodes wait until their leases are over");
+        }
     }
 }
 
@@ -102,17 +118,5 @@ async fn shared_files(
         Some(place) => {
             Err(Failure(format!("the nodes of this cluster keep files at {place}: start this one with --files {place}")))
         }
-    }
-}
-
-impl RunningNode {
-    /// Gives all partitions up, so that other nodes take them over at once. Returns the runtime, which the engine needs until it is closed.
-    pub(super) async fn stop(self) -> ThreadedRuntime {
-        let Self { runtime, node } = self;
-        let stopped = runtime.handle().spawn(node.stop());
-        if tokio::time::timeout(STOP_TIMEOUT, stopped).await.is_err() {
-            tracing::warn!("some partitions could not be given up in time; other nodes wait until their leases are over");
-        }
-        runtime
     }
 }

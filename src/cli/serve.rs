@@ -9,7 +9,7 @@ use headcount_actors::{Engine, EngineConfig, Membership};
 
 use super::failure::Failure;
 use super::init::{self, FirstArgs};
-use super::node::{Joining, RunningNode};
+use super::node::Joining;
 use super::runtime::{runtime, stop_signal};
 use super::service_manager::ServiceManager;
 use super::{client, import, login};
@@ -68,12 +68,21 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
         let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
         println!("{}", login::first(&engine, &credentials.api_token, &base_url)?);
     }
-    let node = tokio::select! {
-        joined = join(joining, &engine, settings, &server) => joined?,
-        () = &mut stop => {
-            shut_down(server, engine).await;
-            return Ok(ExitCode::SUCCESS);
+    let node = match &joining {
+        Some(joining) => {
+            let address = node_url(settings, &server)?;
+            tokio::select! {
+                started = joining.start(&engine, &settings.data_dir, address) => Some(started?),
+                () = &mut stop => {
+                    tracing::info!("stopped while joining the cluster");
+                    joining.leave(&settings.data_dir).await;
+                    client::remove_address(&settings.data_dir);
+                    shut_down(server, engine).await;
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
         }
+        None => None,
     };
     tracing::info!(address = %server.url(), data_dir = %settings.data_dir.display(), "serving");
     let manager = ServiceManager::of_process();
@@ -85,26 +94,11 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     manager.stopping();
     client::remove_address(&settings.data_dir);
     engine.begin_drain();
-    let runtime = match node {
-        Some(node) => Some(node.stop().await),
-        None => None,
-    };
-    shut_down(server, engine).await;
-    drop(runtime);
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Begins to serve partitions, unless the server is alone.
-async fn join(
-    joining: Option<Joining>,
-    engine: &Engine,
-    settings: &Settings,
-    server: &RunningServer,
-) -> Result<Option<RunningNode>, Failure> {
-    match joining {
-        Some(joining) => joining.start(engine, &settings.data_dir, node_url(settings, server)?).await.map(Some),
-        None => Ok(None),
+    if let (Some(joining), Some(node)) = (&joining, node) {
+        joining.stop(node).await;
     }
+    shut_down(server, engine).await;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns where other nodes reach this one.

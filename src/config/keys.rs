@@ -85,6 +85,6 @@ keys! {
     node_url "URL" "--node-url" "HEADCOUNT_NODE_URL" "" "Address at which the other nodes of the cluster reach this one, such as http://10.0.1.1:8080; none: that of --listen";
     files "PLACE" "--files" "HEADCOUNT_FILES" "" "Where the nodes of the cluster keep sealed events: s3://BUCKET/PREFIX, or file:///DIRECTORY that all of them have; none: events stay on the brokers";
     log_kept "DURATION" "--log-kept" "HEADCOUNT_LOG_KEPT" "6h" "Time for which the brokers keep events that are sealed";
-    log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off" "Log level, or directives such as info,headcount_storage=debug";
+    log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off,async_nats=warn" "Log level, or directives such as info,headcount_storage=debug";
     log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";
 }

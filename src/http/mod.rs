@@ -7,6 +7,7 @@ pub(crate) mod extract;
 pub(crate) mod first_node;
 pub(crate) mod forward;
 pub(crate) mod middleware;
+pub(crate) mod min_position;
 pub(crate) mod node_client;
 pub(crate) mod openapi;
 pub(crate) mod request_metrics;

@@ -6,6 +6,7 @@ use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, 
 use utoipa::openapi::HttpMethod;
 
 use crate::http::forward::{alone, by_path, travel};
+use crate::http::min_position;
 use crate::http::respond::error::ApiError;
 
 /// What the paths of a project begin with. The framework tries one path after another, and those with a parameter by a regular
@@ -65,8 +66,10 @@ impl Router {
         F::Output: Responder + 'static,
     {
         let mut route = web::method(method.clone()).to(handler);
-        if let Some(travel) = path.strip_prefix(PROJECT).filter(|_| self.has_peers).and_then(travel::of_project) {
-            route = route.wrap(from_fn(move |request, next| by_path(request, next, travel)));
+        match path.strip_prefix(PROJECT).and_then(travel::of_project) {
+            Some(travel) if self.has_peers => route = route.wrap(from_fn(move |request, next| by_path(request, next, travel))),
+            Some(travel) if travel.reads() => route = route.wrap(from_fn(min_position::by_path)),
+            Some(_) | None => {}
         }
         if self.has_peers && alone::is_refused(&method, path) {
             route = route.wrap(from_fn(alone::refuse));

@@ -203,6 +203,7 @@ fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
     // The event is counted once, wherever it is sent again.
     (0..3).for_each(|node| cluster.record(node, &cluster.public_key, "u7"));
     assert_eq!(cluster.users(2, &project), Some(30));
+    drain_and_undo(&cluster);
     let owner = cluster.owner();
     let (other, third) = ((owner + 1) % 3, (owner + 2) % 3);
     // A visitor without ids, who comes again after another node has taken the project over.
@@ -234,6 +235,61 @@ fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
     assert!(!refused.status.success() && printed(&refused).contains("data directory of a node"), "{}", printed(&refused));
 }
 
+/// Signs browsers in with codes of another node: each code once, whichever nodes are asked at once.
+fn sign_in(cluster: &Cluster) {
+    for turn in 0..3 {
+        let made = cluster.ask(turn, "POST", "/session/codes", &cluster.token, Some(&json!({}))).unwrap();
+        assert_eq!(made.0, 201, "{made:?}");
+        let code = json!({"code": made.1["code"]});
+        let begin = |node: usize| cluster.nodes[node].send("POST", "/session", ("x-request-id", "a"), Some(&code)).unwrap().0;
+        let mut statuses = std::thread::scope(|scope| {
+            let asked: Vec<_> = (0..3).map(|node| scope.spawn(move || begin(node))).collect();
+            asked.into_iter().map(|asked| asked.join().unwrap()).collect::<Vec<_>>()
+        });
+        statuses.sort_unstable();
+        assert_eq!(statuses, [204, 401, 401]);
+        assert_eq!(begin((turn + 1) % 3), 401, "it was used");
+    }
+    let wrong = json!({"code": format!("lc_{}", "0".repeat(32))});
+    assert_eq!(cluster.nodes[0].send("POST", "/session", ("x-request-id", "a"), Some(&wrong)).unwrap().0, 401);
+}
+
+/// Has a node hand its partitions over by the command, and take some again after a minute.
+fn drain_and_undo(cluster: &Cluster) {
+    let node = &cluster.nodes[1];
+    let drained = cluster.broker.run("drain", &node.dir, &[&node.id(), "--json"]);
+    let shown: Value = serde_json::from_slice(&drained.stdout).unwrap_or_else(|_| panic!("{}", printed(&drained)));
+    assert_eq!(shown, json!({"node": node.id(), "drains": true, "partitions": 0}));
+    // It passes requests on.
+    assert_eq!(cluster.wait_for_users(1), 30);
+    let shown = printed(&cluster.broker.run("status", &node.dir, &[]));
+    let line = format!("node {} at {} (version {}), is being drained, holds", node.id(), node.url, env!("CARGO_PKG_VERSION"));
+    assert!(shown.contains(&line), "{shown}");
+    let undone = printed(&cluster.broker.run("drain", &node.dir, &[&node.url, "--undo"]));
+    assert!(undone.contains("holds 0 partitions, and takes others again"), "{undone}");
+    let unknown = cluster.broker.run("drain", &node.dir, &["nobody"]);
+    assert!(
+        !unknown.status.success() && printed(&unknown).contains("no node is \"nobody\"; known are: "),
+        "{}",
+        printed(&unknown)
+    );
+}
+
+#[test]
+fn a_node_that_is_stopped_while_it_joins_ends_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start(dir.path()) else { return };
+    (0..3).for_each(|node| drop(cluster.ask(node, "GET", "/readyz", &cluster.token, None)));
+    std::fs::create_dir_all(dir.path().join("n3/keys")).unwrap();
+    std::fs::copy(dir.path().join("n0/keys/hash.key"), dir.path().join("n3/keys/hash.key")).unwrap();
+    // Without the salt of the day, it would wait for that of the others first.
+    cluster.broker.request("$JS.API.STREAM.DELETE.KV_hc_salts");
+    let mut joining = Node::start(&cluster.broker, &dir.path().join("n3"));
+    let began = Instant::now();
+    joining.stop();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
 #[test]
 fn a_change_is_known_everywhere_once_it_is_answered() {
     let dir = tempfile::tempdir().unwrap();
@@ -260,6 +316,7 @@ fn a_change_is_known_everywhere_once_it_is_answered() {
         assert_eq!(revoked.0, 204, "{revoked:?}");
         (0..3).for_each(|node| assert_eq!(status(node), 401, "node {node}"));
     }
+    sign_in(&cluster);
     // What lies on one machine's disk is refused.
     for (method, path) in
         [("POST", "/webhooks"), ("POST", "/privacy-requests"), ("DELETE", &format!("/projects/{}", cluster.project))]

@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::fault;
 use crate::history::SealedEvents;
+use crate::partitions::partition_of;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::shard::{Condition, Shard};
@@ -100,6 +102,23 @@ impl Engine {
         let given_up = self.ask_about(partition, move |shard| shard.give_up(partition)).await;
         self.inner.archives.release(partition);
         ended.map_err(|_| AskError::NoAnswer).and(given_up)
+    }
+
+    /// Waits until everything of a project up to a position is applied, for at most `patience`. Returns whether it is.
+    ///
+    /// # Errors
+    /// [`AskError`]: nobody knows.
+    pub async fn wait_until_applied(&self, project: ProjectId, position: Position, patience: Duration) -> Result<bool, AskError> {
+        let began = Stopwatch::now();
+        loop {
+            if self.ask_about(partition_of(project), move |shard| shard.has_applied(project, position)).await? {
+                return Ok(true);
+            }
+            if began.elapsed() >= patience {
+                return Ok(false);
+            }
+            tokio::time::sleep(POLL).await;
+        }
     }
 
     /// Applies what others have changed in the control data up to now, with its consequences for the partitions that are here. Returns the position of the last record.

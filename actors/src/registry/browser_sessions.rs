@@ -13,7 +13,7 @@ use super::names::ActorKind;
 use super::record::{ControlRecord, StoredSession};
 use super::secret::{self, SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SecretHash};
 use super::share::ShareHolder;
-use super::sign_in_codes::CodeTarget;
+use super::sign_in_codes::{CodeTarget, Shared, SharedCodes};
 use super::{ORGANIZATION_NOT_FOUND, Registry};
 
 impl Registry {
@@ -73,7 +73,13 @@ impl Registry {
         if !secret::is_key(code, SIGN_IN_CODE_PREFIX) {
             return Err(SignInError::Refused);
         }
-        let target = self.codes.lock().take(&SecretHash::of(code), now);
+        let hash = SecretHash::of(code);
+        let own = self.codes.lock().take(&hash, now);
+        let target = match self.shared_codes.get() {
+            // Another machine may have used it up.
+            Some(shared) => shared.take(&hash, now)?,
+            None => own,
+        };
         let CodeTarget { organization, token } = target.ok_or(SignInError::Refused)?;
         self.begin_session_of(organization, token, now)
     }
@@ -117,11 +123,16 @@ impl Registry {
         })
     }
 
+    /// Keeps sign-in codes where other machines find them, from now on. Only the first call counts.
+    pub fn share_codes_with(&self, codes: impl SharedCodes + 'static) {
+        let _is_first = self.shared_codes.set(Shared(Box::new(codes))).is_ok();
+    }
+
     /// Makes a code that begins one session of a token, within [`super::SIGN_IN_CODE_SECONDS`] and before a restart. Returns the code, and when it
-    /// expires. An organization has [`super::MAX_SIGN_IN_CODES`]; one more ends the oldest.
+    /// expires. An organization has [`super::MAX_SIGN_IN_CODES`] at each machine; one more ends the oldest. Blocks if machines share their codes.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`] if the organization has no such token; [`RegistryError::Storage`] if there is no randomness.
+    /// [`RegistryError::NotFound`] if the organization has no such token; [`RegistryError::Storage`] if there is no randomness, or the code can't be shared.
     pub fn create_sign_in_code(
         &self,
         organization: OrganizationId,
@@ -135,7 +146,11 @@ impl Registry {
         }
         let code = Secret::random(SIGN_IN_CODE_PREFIX)?;
         let target = CodeTarget { organization, token: token.clone() };
-        let expires_at = self.codes.lock().add(SecretHash::of(code.expose()), target, now);
-        Ok((code, expires_at))
+        let hash = SecretHash::of(code.expose());
+        let added = self.codes.lock().add(hash, target.clone(), now);
+        if let Some(shared) = self.shared_codes.get() {
+            shared.add(&hash, target, &added)?;
+        }
+        Ok((code, added.expires_at))
     }
 }

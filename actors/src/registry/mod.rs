@@ -90,7 +90,7 @@ pub use secret::{
     TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
 };
 pub use share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share, ShareHolder};
-pub use sign_in_codes::{MAX_SIGN_IN_CODES, SIGN_IN_CODE_SECONDS};
+pub use sign_in_codes::{MAX_SIGN_IN_CODES, SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
     MAX_QUOTA, MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS, normal_origin,
@@ -118,6 +118,8 @@ pub struct Registry {
     state: RwLock<State>,
     cache: Cache,
     codes: parking_lot::Mutex<SignInCodes>,
+    /// Those of all machines, if there are several.
+    shared_codes: OnceLock<sign_in_codes::Shared>,
     /// Waits until others have applied a change.
     propagation: OnceLock<Propagation>,
 }
@@ -157,7 +159,8 @@ impl Registry {
     fn of((journal, state): (Journal, State)) -> Result<Self, RegistryError> {
         let cache = Cache::of(&state);
         let (journal, state) = (Mutex::new(journal), RwLock::new(state));
-        Ok(Registry { journal, state, cache, codes: parking_lot::Mutex::default(), propagation: OnceLock::new() })
+        let codes = parking_lot::Mutex::default();
+        Ok(Registry { journal, state, cache, codes, shared_codes: OnceLock::new(), propagation: OnceLock::new() })
     }
 
     /// Whether there is no organization yet.

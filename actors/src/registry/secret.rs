@@ -65,6 +65,11 @@ impl SecretHash {
     pub(super) fn of(secret: &str) -> Self {
         SecretHash(Sha256::digest(secret.as_bytes()).into())
     }
+
+    /// Returns it as hexadecimal digits.
+    pub(super) fn to_hex(self) -> String {
+        hex(&self.0)
+    }
 }
 
 impl PartialEq for SecretHash {

@@ -1,10 +1,14 @@
-//! Codes that sign a browser in once, within minutes. They are in memory only: a restart ends them.
+//! Codes that sign a browser in once, within minutes. They are in memory only: a restart ends them. Where several machines serve, they are in the memory of what these
+//! share, so that any of them takes a code that another one made.
 
 use std::collections::{HashMap, VecDeque};
 
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
+use headcount_storage::log::{LogError, RemoteFailure};
+use serde::{Deserialize, Serialize};
 
+use super::error::{ControlError, RegistryError};
 use super::ids::TokenId;
 use super::secret::SecretHash;
 
@@ -13,17 +17,78 @@ pub const SIGN_IN_CODE_SECONDS: i64 = 5 * 60;
 /// The maximum number of codes of an organization. One more ends the oldest.
 pub const MAX_SIGN_IN_CODES: usize = 100;
 
+/// Where several machines keep their codes. Keys are hashes of codes, as hexadecimal digits; values go [`SIGN_IN_CODE_SECONDS`] after they were kept.
+///
+/// Its functions may block.
+pub trait SharedCodes: Send + Sync {
+    /// Keeps a value.
+    ///
+    /// # Errors
+    /// Why it is not kept.
+    fn keep(&self, key: &str, value: &[u8]) -> Result<(), SharedCodesError>;
+
+    /// Takes a value away, and returns it to one caller only; `None` if there is none.
+    ///
+    /// # Errors
+    /// Why it is not known. The value may have been taken away.
+    fn take(&self, key: &str) -> Result<Option<Vec<u8>>, SharedCodesError>;
+}
+
+/// Why codes that machines share can't be asked.
+pub type SharedCodesError = Box<dyn std::error::Error + Send + Sync>;
+
 /// The token that a code stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CodeTarget {
     pub(super) organization: OrganizationId,
     pub(super) token: TokenId,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Code {
     target: CodeTarget,
     expires_at: Instant,
+}
+
+/// The codes that machines share, and their bounds.
+pub(super) struct Shared(pub(super) Box<dyn SharedCodes>);
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Adds a code that expires then, and removes those that were too many.
+    pub(super) fn add(&self, hash: &SecretHash, target: CodeTarget, added: &Added) -> Result<(), RegistryError> {
+        for former in &added.ended {
+            self.0.take(&former.to_hex()).map_err(unavailable)?;
+        }
+        let code = Code { target, expires_at: added.expires_at };
+        let value = serde_json::to_vec(&code).map_err(|error| unavailable(error.into()))?;
+        self.0.keep(&hash.to_hex(), &value).map_err(unavailable)
+    }
+
+    /// Uses a code up, and returns what it stands for; `None` if it is unknown, used or expired.
+    pub(super) fn take(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+        let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
+        let Code { target, expires_at } = serde_json::from_slice(&value).map_err(|error| unavailable(error.into()))?;
+        Ok((now < expires_at).then_some(target))
+    }
+}
+
+fn unavailable(source: SharedCodesError) -> RegistryError {
+    ControlError::Log(LogError::Remote { kind: RemoteFailure::Unavailable, source }).into()
+}
+
+/// A code that was added.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Added {
+    /// When it expires.
+    pub(super) expires_at: Instant,
+    /// The codes that it ended, since they were too many.
+    pub(super) ended: Vec<SecretHash>,
 }
 
 /// The codes that were not used.
@@ -35,20 +100,22 @@ pub(super) struct SignInCodes {
 }
 
 impl SignInCodes {
-    /// Adds a code, and removes those of its organization that have expired or are too many. Returns when it expires.
-    pub(super) fn add(&mut self, hash: SecretHash, target: CodeTarget, now: Instant) -> Instant {
+    /// Adds a code, and removes those of its organization that have expired or are too many.
+    pub(super) fn add(&mut self, hash: SecretHash, target: CodeTarget, now: Instant) -> Added {
         let expires_at = now.plus_ms(SIGN_IN_CODE_SECONDS * 1_000);
         let order = self.order.entry(target.organization).or_default();
         order.retain(|hash| self.codes.get(hash).is_some_and(|code| now < code.expires_at));
+        let mut ended = Vec::new();
         while order.len() >= MAX_SIGN_IN_CODES
             && let Some(oldest) = order.pop_front()
         {
             self.codes.remove(&oldest);
+            ended.push(oldest);
         }
         order.push_back(hash);
         self.codes.insert(hash, Code { target, expires_at });
         self.codes.retain(|_, code| now < code.expires_at);
-        expires_at
+        Added { expires_at, ended }
     }
 
     /// Uses a code up, and returns what it stands for; `None` if it is unknown, used or expired.
@@ -82,7 +149,8 @@ mod tests {
     fn a_code_is_taken_once_and_in_time() {
         let mut codes = SignInCodes::default();
         let (first, second) = (target(1), target(1));
-        assert_eq!(codes.add(hash(1), first.clone(), NOW), NOW.plus_ms(300_000));
+        let added = codes.add(hash(1), first.clone(), NOW);
+        assert_eq!(added, Added { expires_at: NOW.plus_ms(300_000), ended: Vec::new() });
         codes.add(hash(2), second, NOW);
         assert_eq!(codes.take(&hash(3), NOW), None);
         assert_eq!(codes.take(&hash(1), NOW.plus_ms(299_999)), Some(first));
@@ -96,7 +164,9 @@ mod tests {
         let mut codes = SignInCodes::default();
         codes.add(hash(0), target(2), NOW);
         for i in 1..=MAX_SIGN_IN_CODES + 5 {
-            codes.add(hash(i), target(1), NOW);
+            let ended = codes.add(hash(i), target(1), NOW).ended;
+            let expected: Vec<_> = i.checked_sub(MAX_SIGN_IN_CODES).filter(|first| *first > 0).map(hash).into_iter().collect();
+            assert_eq!(ended, expected, "{i}");
         }
         assert_eq!(codes.codes.len(), MAX_SIGN_IN_CODES + 1);
         assert_eq!(codes.take(&hash(5), NOW), None, "the oldest ended");

@@ -1,5 +1,6 @@
 //! Partitions that move between machines: a shard takes them over from the log, and gives them up.
 
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use super::shard::Shard;
@@ -25,6 +26,11 @@ impl Shard {
             self.want_checkpoints();
         }
         is_saved
+    }
+
+    /// Whether everything of a project up to a position is applied.
+    pub(crate) fn has_applied(&self, project: ProjectId, position: Position) -> bool {
+        self.pipeline.has_applied(project, position)
     }
 
     /// Gives a partition up, saved or not. What is not saved is in the log.

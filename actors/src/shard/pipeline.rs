@@ -169,6 +169,17 @@ impl EventPipeline {
         of_partition.map(|(_, front)| front.next() - 1).min().map_or(applied, |before| before.min(applied))
     }
 
+    /// Whether everything of a project up to a position is applied.
+    pub(super) fn has_applied(&self, project: ProjectId, position: Position) -> bool {
+        let number = partition_of(project);
+        let Some(partition) = self.partitions.get(&number) else { return position == 0 };
+        if self.dropped.contains_key(&number) || self.rebuilds.contains_key(&number) {
+            return self.all_up_to(number) >= position;
+        }
+        // Work of other projects may wait, and come before it.
+        partition.reflected() >= position && self.fronts().all(|(of, front)| of != project || front.next() > position)
+    }
+
     /// The position up to which everything that was delivered is in durable checkpoints, if that is everything up to `delivered`. `None`:
     /// not known, since a partition is being rebuilt, or queues were dropped.
     pub(super) fn durable_until(&self, delivered: Position) -> Option<Position> {

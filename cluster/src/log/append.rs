@@ -1,5 +1,6 @@
 //! Appending messages to a stream.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
@@ -10,6 +11,7 @@ use tokio::time::timeout;
 
 use super::message::{Claims, MAX_MESSAGE_BYTES};
 use super::reader::LogReader;
+use super::waiting::{ALARM_EVERY, AppendFigures, watched};
 use super::{LogEnd, LogError, MessageError};
 use crate::connection::Connection;
 use crate::stream::StreamName;
@@ -33,6 +35,7 @@ pub(crate) struct Appender {
     connection: Connection,
     reader: LogReader,
     subject: String,
+    figures: Arc<AppendFigures>,
 }
 
 /// What came of sending a message once.
@@ -55,11 +58,15 @@ impl Appender {
     /// Opens the stream.
     pub(crate) async fn open(connection: &Connection, name: &StreamName) -> Result<Self, LogError> {
         let reader = LogReader::open(connection, &name.stream).await?;
-        Ok(Self { connection: connection.clone(), reader, subject: name.subject.clone() })
+        Ok(Self { connection: connection.clone(), reader, subject: name.subject.clone(), figures: Arc::default() })
     }
 
     pub(crate) fn reader(&self) -> &LogReader {
         &self.reader
+    }
+
+    pub(super) fn figures(&self) -> &Arc<AppendFigures> {
+        &self.figures
     }
 
     /// Returns the largest size of an encoded message.
@@ -75,6 +82,14 @@ impl Appender {
     /// # Errors
     /// [`LogError`]: [`LogError::Fenced`] if another message follows `end`, so that this one never will.
     pub(crate) async fn append(&self, end: LogEnd, bytes: Vec<u8>, is_unknown: &mut bool) -> Result<u64, LogError> {
+        let appended = self.append_unwatched(end, bytes, is_unknown);
+        let leader = || self.reader.clone().leader();
+        let sequence = watched(&self.figures, self.reader.name(), ALARM_EVERY, appended, leader).await?;
+        self.figures.confirmed(sequence);
+        Ok(sequence)
+    }
+
+    async fn append_unwatched(&self, end: LogEnd, bytes: Vec<u8>, is_unknown: &mut bool) -> Result<u64, LogError> {
         let (limit, bytes) = (self.limit(), Bytes::from(bytes));
         if bytes.len() > limit {
             return Err(LogError::TooLarge { bytes: bytes.len(), limit });
@@ -113,6 +128,7 @@ impl Appender {
                 }
             }
             tokio::time::sleep(pause).await;
+            self.figures.retried();
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         Err(LogError::unavailable("too many attempts"))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::message::{Entry, MAX_EVENTS};
+use super::waiting::AppendFigures;
 use super::writer::LogWriter;
 use super::{LogError, position};
 
@@ -39,6 +40,8 @@ pub struct StreamCommit<T> {
     /// By partition. Taken when closed, so that later submissions are refused.
     queues: RwLock<Option<HashMap<u16, UnboundedSender<Submission<T>>>>>,
     tasks: Mutex<HashMap<u16, CommitTask>>,
+    /// How often messages were sent again, of partitions that it had.
+    earlier_retries: AtomicU64,
 }
 
 /// The task of a partition.
@@ -47,6 +50,16 @@ struct CommitTask {
     /// Has it give up what brokers don't confirm.
     stop: watch::Sender<bool>,
     has_ended: Arc<AtomicBool>,
+    figures: Arc<AppendFigures>,
+}
+
+/// What the appends of a partition do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Appends {
+    /// The last position that a confirmed event can have; 0 if there is none yet.
+    pub(crate) position: Position,
+    /// For how long the append under way waits; zero if there is none.
+    pub(crate) waits: Duration,
 }
 
 impl CommitTask {
@@ -71,7 +84,7 @@ impl<T: Send + 'static> StreamCommit<T> {
     /// waits during the call, so `sink` should only pass them on.
     pub fn start(runtime: &Handle, sink: impl Fn(Vec<Outcome<T>>) + Send + Sync + 'static) -> Self {
         let (queues, tasks) = (RwLock::new(Some(HashMap::new())), Mutex::default());
-        Self { runtime: runtime.clone(), sink: Arc::new(sink), queues, tasks }
+        Self { runtime: runtime.clone(), sink: Arc::new(sink), queues, tasks, earlier_retries: AtomicU64::new(0) }
     }
 
     /// Records the submissions of a partition from now on. It must not have the partition. Does nothing after [`Commit::close`].
@@ -81,11 +94,12 @@ impl<T: Send + 'static> StreamCommit<T> {
         let Some(queues) = queues.as_mut() else { return };
         let (queue, waiting) = unbounded_channel();
         queues.insert(partition, queue);
+        let figures = Arc::clone(writer.figures());
         let outcomes = Outcomes { waiting, carried: None, under_way: Vec::new(), sink: Arc::clone(&self.sink) };
         let has_ended = Arc::<AtomicBool>::default();
         let committer = Committer { partition, writer, ended: None, has_ended: Arc::clone(&has_ended), stop: stopped };
         let task = self.runtime.spawn(committer.run(outcomes));
-        self.tasks.lock().insert(partition, CommitTask { task, stop, has_ended });
+        self.tasks.lock().insert(partition, CommitTask { task, stop, has_ended, figures });
     }
 
     /// Whether nothing can be recorded in a partition any more, since another machine writes it, or the brokers lost what they had.
@@ -94,12 +108,38 @@ impl<T: Send + 'static> StreamCommit<T> {
         self.tasks.lock().get(&partition).is_some_and(|task| task.has_ended.load(Ordering::Acquire))
     }
 
+    /// Returns what the appends of a partition do; `None` if it does not have the partition.
+    pub(crate) fn appends(&self, partition: u16) -> Option<Appends> {
+        let tasks = self.tasks.lock();
+        let figures = &tasks.get(&partition)?.figures;
+        let position = match figures.last_confirmed() {
+            0 => 0,
+            sequence => position::last_of(sequence),
+        };
+        Some(Appends { position, waits: figures.waits() })
+    }
+
+    /// Returns how often messages were sent again, of all partitions since the start.
+    pub(crate) fn retries(&self) -> u64 {
+        let tasks = self.tasks.lock();
+        self.earlier_retries.load(Ordering::Relaxed) + tasks.values().map(|task| task.figures.retries()).sum::<u64>()
+    }
+
     /// Refuses further submissions of a partition, and returns when those that wait have their outcomes. What brokers don't confirm within `patience` is undecided.
     pub async fn release(&self, partition: u16, patience: Duration) {
         drop(self.queues.write().as_mut().and_then(|queues| queues.remove(&partition)));
-        let task = self.tasks.lock().remove(&partition);
-        if let Some(task) = task {
+        let taken = {
+            let mut tasks = self.tasks.lock();
+            let task = tasks.remove(&partition);
+            task.map(|task| {
+                let (figures, counted) = (Arc::clone(&task.figures), task.figures.retries());
+                self.earlier_retries.fetch_add(counted, Ordering::Relaxed);
+                (task, figures, counted)
+            })
+        };
+        if let Some((task, figures, counted)) = taken {
             task.finish(patience).await;
+            self.earlier_retries.fetch_add(figures.retries() - counted, Ordering::Relaxed);
         }
     }
 }

@@ -14,6 +14,7 @@ mod message;
 mod position;
 mod read;
 mod reader;
+mod waiting;
 mod writer;
 
 pub(crate) use append::Appender;

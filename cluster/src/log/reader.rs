@@ -118,6 +118,14 @@ impl LogReader {
         Ok(())
     }
 
+    /// Returns which broker leads the stream, as far as one says so.
+    pub(super) async fn leader(self) -> String {
+        match self.stream.get_info().await {
+            Ok(info) => info.cluster.and_then(|cluster| cluster.leader).unwrap_or_else(|| "none".to_owned()),
+            Err(error) => format!("unknown: {error}"),
+        }
+    }
+
     /// Asks for the bounds. The answer may be out of date.
     pub(crate) async fn ask_bounds(&self) -> Result<(u64, u64), LogError> {
         let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;

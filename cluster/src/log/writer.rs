@@ -1,12 +1,14 @@
 //! Writing to the log of a partition.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use headcount_storage::log::Position;
 
 use super::append::Appender;
 use super::message::{Content, Entry, Message};
 use super::reader::LogReader;
+use super::waiting::AppendFigures;
 use super::{LogEnd, LogError, MessageError, position};
 use crate::connection::Connection;
 use crate::stream::StreamName;
@@ -85,6 +87,10 @@ impl LogWriter {
     #[must_use]
     pub fn reader(&self) -> LogReader {
         self.appender.reader().clone()
+    }
+
+    pub(super) fn figures(&self) -> &Arc<AppendFigures> {
+        self.appender.figures()
     }
 
     /// Returns the last position that a recorded event can have.

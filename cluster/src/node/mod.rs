@@ -1,6 +1,8 @@
 //! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
 
 mod changes;
+mod codes;
+mod figures;
 mod liveness;
 mod member;
 mod nodes;
@@ -10,20 +12,27 @@ mod shared;
 mod timing;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use headcount_actors::{Engine, PARTITIONS};
+use headcount_actors::ingest::Ticket;
+use headcount_actors::{Engine, Owners, PARTITIONS};
 use headcount_storage::boot_time::boot_time;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection::Connection;
 use crate::lease::{Holder, Leases};
+use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use changes::{Follower, Propagating};
+use codes::Codes;
+use figures::NodeFigures;
 use liveness::Liveness;
 pub use member::MemberLog;
+pub use nodes::KnownNode;
+pub(crate) use nodes::listed;
 use nodes::{Announcement, Announcements, LiveNodes};
 use partition::PartitionTask;
 use salts::Salts;
@@ -35,6 +44,8 @@ pub use timing::{NodeError, NodeTiming};
 const TURNS: usize = 8;
 /// How many partitions of a node move to others at once.
 const MOVES: usize = 2;
+/// How long it may take to ask whether a node is to hand its partitions over.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a node consists of.
 #[derive(Debug, Clone)]
@@ -75,6 +86,7 @@ impl Node {
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
+        announcements.forget_drain(&holder.node).await?;
         let announcements = Arc::new(Mutex::new(announcements));
         let ((stop, stopped), (stop_rest, rest_stopped)) = (watch::channel(false), watch::channel(false));
         let liveness = Arc::new(Liveness::new(Arc::clone(&owners), timing.leases.held));
@@ -83,17 +95,34 @@ impl Node {
         let (announcement, stop_announcing) = (Announcement::new(address), rest_stopped.clone());
         let node = holder.node.clone();
         let alive = Arc::clone(&liveness);
-        let announcing = Announcing { announcements, announcement, node, liveness: alive, stop: stop_announcing, timing };
+        let figures = report_figures(&owners, &commit);
+        let counted = Arc::clone(&figures);
+        let mut announcing =
+            Announcing { announcements, announcement, node, liveness: alive, figures: counted, stop: stop_announcing, timing };
         let nodes = announcing.announce().await?;
         // Whoever makes a change from now on waits for this node. It knows all those before.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
+        engine.registry().share_codes_with(Codes::open(runtime, &connection, replicas).await?);
         let salts = Salts::open(&connection, replicas, engine.clone()).await?;
         salts.agree(nodes.names().count() > 1).await?;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
-        let shared =
-            Arc::new(Shared { connection, engine, log, commit, owners, files, holder, leases, timing, live, turns, moves });
+        let shared = Arc::new(Shared {
+            connection,
+            engine,
+            log,
+            commit,
+            owners,
+            files,
+            holder,
+            leases,
+            timing,
+            live,
+            figures,
+            turns,
+            moves,
+        });
         let rest =
             vec![runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run()), runtime.spawn(salts.run(rest_stopped))];
         let spawn = |partition| {
@@ -112,6 +141,14 @@ impl Node {
         self.stop_rest.send_replace(true);
         join(self.rest).await;
     }
+}
+
+/// Says that a node is gone, which did not come as far as [`Node::start`] returns.
+///
+/// # Errors
+/// [`NodeError::Unavailable`].
+pub async fn withdraw(connection: &Connection, node: &str) -> Result<(), NodeError> {
+    Announcements::open(connection, BUCKET, Duration::ZERO).await?.withdraw(node).await
 }
 
 async fn join(tasks: Vec<JoinHandle<()>>) {
@@ -134,12 +171,23 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
     engine.registry().propagate_with(move |position| runtime.block_on(propagating.propagate(position)));
 }
 
+/// Has `/metrics` say what the node does.
+fn report_figures(owners: &Arc<Owners>, commit: &Arc<StreamCommit<Ticket>>) -> Arc<NodeFigures> {
+    let figures = Arc::<NodeFigures>::default();
+    // The engine has both: what it keeps must not keep it.
+    let (counted, of_node, commit) = (Arc::clone(&figures), Arc::downgrade(owners), Arc::downgrade(commit));
+    let vitals = move || Some(counted.vitals(&*of_node.upgrade()?, &*commit.upgrade()?));
+    owners.report_with(move || vitals().unwrap_or_default());
+    figures
+}
+
 /// Renews the key of a node, and finds out which others are live.
 struct Announcing {
     announcements: Arc<Mutex<Announcements>>,
     announcement: Announcement,
     node: String,
     liveness: Arc<Liveness>,
+    figures: Arc<NodeFigures>,
     stop: watch::Receiver<bool>,
     timing: NodeTiming,
 }
@@ -162,8 +210,16 @@ impl Announcing {
     }
 
     /// Announces the node once more. Returns those that are live.
-    async fn announce(&self) -> Result<LiveNodes, NodeError> {
+    async fn announce(&mut self) -> Result<LiveNodes, NodeError> {
         let mut announcements = self.announcements.lock().await;
+        // What matters is the sign of life.
+        let asked = timeout(DRAIN_TIMEOUT, announcements.is_to_drain(&self.node)).await;
+        let drains = asked.ok().and_then(Result::ok).unwrap_or(self.announcement.drains);
+        if drains != self.announcement.drains {
+            tracing::info!(drains, "the node is told whether to hand its partitions over");
+            self.announcement.drains = drains;
+            self.figures.drains(drains);
+        }
         let sent = boot_time();
         announcements.announce(&self.node, &self.announcement).await?;
         self.liveness.announced(sent);

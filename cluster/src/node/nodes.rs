@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::timing::NodeError;
 use crate::connection::Connection;
+use crate::drain;
 
 /// The first part of the keys of nodes.
 const PREFIX: &str = "node.";
@@ -26,12 +27,28 @@ pub(super) struct Announcement {
     pub(super) address: String,
     /// Its version of the program.
     pub(super) version: String,
+    /// Whether it hands its partitions over, and takes none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) drains: bool,
+}
+
+/// A node that has a key, whether or not it is live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KnownNode {
+    /// Its id.
+    pub node: String,
+    /// Where it answers HTTP.
+    pub address: String,
+    /// Its version of the program.
+    pub version: String,
+    /// Whether it hands its partitions over, and takes none.
+    pub drains: bool,
 }
 
 impl Announcement {
     /// Returns that of a node of this version.
     pub(super) fn new(address: String) -> Self {
-        Self { address, version: env!("CARGO_PKG_VERSION").to_owned() }
+        Self { address, version: env!("CARGO_PKG_VERSION").to_owned(), drains: false }
     }
 }
 
@@ -47,8 +64,35 @@ pub(super) struct Announcements {
 /// The nodes that were live at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LiveNodes {
-    /// Their addresses.
-    nodes: BTreeMap<String, Arc<str>>,
+    nodes: BTreeMap<String, LiveNode>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LiveNode {
+    address: Arc<str>,
+    drains: bool,
+}
+
+/// Returns all nodes that have a key.
+pub(crate) async fn listed(store: &Store) -> Result<Vec<KnownNode>, NodeError> {
+    let nodes = read_all(store).await?.into_iter();
+    let known = |(node, _, Announcement { address, version, drains })| KnownNode { node, address, version, drains };
+    Ok(nodes.map(known).collect())
+}
+
+/// Reads the keys of all nodes, with their revisions.
+async fn read_all(store: &Store) -> Result<Vec<(String, u64, Announcement)>, NodeError> {
+    let prefix = format!("{}{PREFIX}", store.prefix);
+    let subjects = store.stream.info_with_subjects(format!("{prefix}>")).await.map_err(NodeError::unavailable)?;
+    let subjects: Vec<(String, usize)> = subjects.try_collect().await.map_err(NodeError::unavailable)?;
+    let mut found = Vec::new();
+    for (subject, _) in subjects {
+        let Some(node) = subject.strip_prefix(&prefix) else { continue };
+        let Some((revision, announcement)) = read(&store.stream, &subject).await? else { continue };
+        found.push((node.to_owned(), revision, announcement));
+    }
+    found.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    Ok(found)
 }
 
 impl Announcements {
@@ -63,6 +107,16 @@ impl Announcements {
         self.store.put(format!("{PREFIX}{node}"), value.into()).await.map(drop).map_err(NodeError::unavailable)
     }
 
+    /// Whether a node is to hand its partitions over.
+    pub(super) async fn is_to_drain(&self, node: &str) -> Result<bool, NodeError> {
+        drain::is_wanted(&self.store, node).await
+    }
+
+    /// Forgets that a node was to hand its partitions over.
+    pub(super) async fn forget_drain(&self, node: &str) -> Result<(), NodeError> {
+        drain::forget(&self.store, node).await
+    }
+
     /// Says that a node is about to stop.
     pub(super) async fn withdraw(&self, node: &str) -> Result<(), NodeError> {
         self.store.delete(format!("{PREFIX}{node}")).await.map_err(NodeError::unavailable)
@@ -70,23 +124,19 @@ impl Announcements {
 
     /// Reads the keys of all nodes, and returns those that are live: that have renewed their key lately, as far as this function has seen.
     pub(super) async fn live(&mut self) -> Result<LiveNodes, NodeError> {
-        let prefix = format!("{}{PREFIX}", self.store.prefix);
-        let subjects = self.store.stream.info_with_subjects(format!("{prefix}>")).await.map_err(NodeError::unavailable)?;
-        let subjects: Vec<(String, usize)> = subjects.try_collect().await.map_err(NodeError::unavailable)?;
         let mut seen = BTreeMap::new();
-        for (subject, _) in subjects {
-            let Some(node) = subject.strip_prefix(&prefix) else { continue };
-            let Some((revision, announcement)) = read(&self.store.stream, &subject).await? else { continue };
-            let since = match self.seen.get(node) {
+        for (node, revision, announcement) in read_all(&self.store).await? {
+            let since = match self.seen.get(&node) {
                 Some((known, since, _)) if *known == revision => *since,
                 _ => boot_time(),
             };
-            seen.insert(node.to_owned(), (revision, since, announcement));
+            seen.insert(node, (revision, since, announcement));
         }
         self.seen = seen;
         let is_live = |since: Duration| boot_time() - since < self.live_for;
         let live = self.seen.iter().filter(|(_, (_, since, _))| is_live(*since));
-        Ok(LiveNodes { nodes: live.map(|(node, (.., said))| (node.clone(), said.address.as_str().into())).collect() })
+        let node = |said: &Announcement| LiveNode { address: said.address.as_str().into(), drains: said.drains };
+        Ok(LiveNodes { nodes: live.map(|(name, (.., said))| (name.clone(), node(said))).collect() })
     }
 }
 
@@ -107,16 +157,23 @@ impl LiveNodes {
 
     /// Returns where a node answers HTTP, if it is live.
     pub(super) fn address(&self, node: &str) -> Option<Arc<str>> {
-        self.nodes.get(node).cloned()
+        self.nodes.get(node).map(|node| Arc::clone(&node.address))
     }
 
-    /// Returns the node that is to have a partition, out of the live ones but `without`, unless there is no other one. All nodes that know of the same ones choose the same.
+    /// Whether a node hands its partitions over, and takes none.
+    pub(super) fn drains(&self, node: &str) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.drains)
+    }
+
+    /// Returns the node that is to have a partition, out of the live ones but `without`, unless there is no other one. Those that drain have none, unless all do. All nodes
+    /// that know of the same ones choose the same.
     pub(super) fn choose(&self, partition: u16, without: Option<&str>) -> Option<&str> {
-        let best = |without: Option<&str>| {
-            let others = self.nodes.keys().filter(|node| Some(node.as_str()) != without);
-            others.max_by_key(|node| xxh3_64_with_seed(node.as_bytes(), u64::from(partition))).map(String::as_str)
+        let best = |without: Option<&str>, may_drain: bool| {
+            let is_candidate = |name: &str, node: &LiveNode| Some(name) != without && (may_drain || !node.drains);
+            let candidates = self.nodes.iter().filter(|(name, node)| is_candidate(name, node)).map(|(name, _)| name.as_str());
+            candidates.max_by_key(|name| xxh3_64_with_seed(name.as_bytes(), u64::from(partition)))
         };
-        best(without).or_else(|| best(None))
+        best(without, false).or_else(|| best(None, false)).or_else(|| best(without, true)).or_else(|| best(None, true))
     }
 }
 
@@ -125,7 +182,8 @@ mod tests {
     use super::*;
 
     fn nodes(names: &[&str]) -> LiveNodes {
-        LiveNodes { nodes: names.iter().map(|name| ((*name).to_owned(), Arc::from(*name))).collect() }
+        let node = |name: &str| LiveNode { address: Arc::from(name), drains: false };
+        LiveNodes { nodes: names.iter().map(|name| ((*name).to_owned(), node(name))).collect() }
     }
 
     #[test]
@@ -143,5 +201,22 @@ mod tests {
         }
         assert_eq!(nodes(&["a"]).choose(1, Some("a")), Some("a"), "there is no other one");
         assert_eq!(nodes(&[]).choose(1, None), None);
+    }
+    #[test]
+    fn those_that_drain_have_no_partitions_unless_all_do() {
+        let draining = |names: &[&str], drain: &[&str]| {
+            let mut live = nodes(names);
+            live.nodes.iter_mut().for_each(|(name, node)| node.drains = drain.contains(&name.as_str()));
+            live
+        };
+        let (live, others) = (draining(&["a", "b", "c"], &["b"]), nodes(&["a", "c"]));
+        assert!(live.drains("b") && !live.drains("a") && !live.drains("d"));
+        for partition in 0..64 {
+            assert_eq!(live.choose(partition, None), others.choose(partition, None));
+            assert_eq!(live.choose(partition, Some("b")), others.choose(partition, None));
+            assert_eq!(draining(&["a", "b"], &["b"]).choose(partition, Some("a")), Some("a"));
+            let all = draining(&["a", "b"], &["a", "b"]);
+            assert_eq!(all.choose(partition, None), nodes(&["a", "b"]).choose(partition, None), "rather than nobody");
+        }
     }
 }

@@ -93,6 +93,7 @@ impl PartitionTask {
         let (partition, shared, mut stop) = (self.partition, Arc::clone(&self.shared), self.stop.clone());
         tracing::info!(partition, epoch = lease.epoch(), "takes a partition over");
         let began = Instant::now();
+        shared.figures.has(partition, &lease);
         let end = {
             let mut taking = pin!(take_over(&shared, partition, lease.epoch()));
             let mut is_served = false;
@@ -106,9 +107,11 @@ impl PartitionTask {
                             shared.owners.hold(partition, lease.until());
                             shared.engine.apply_retentions_of(partition);
                             let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                            shared.figures.serves(partition, began.elapsed());
                             tracing::info!(partition, took_ms, "serves a partition");
                         }
                         Err(error) => {
+                            shared.figures.failed();
                             tracing::error!(partition, %error, "a partition can't be taken over");
                             break End::Failed;
                         }
@@ -134,7 +137,7 @@ impl PartitionTask {
     async fn renew(&self, lease: &mut Lease) -> Option<End> {
         let partition = self.partition;
         match lease.renew().await {
-            Ok(()) => {}
+            Ok(()) => self.shared.figures.has(partition, lease),
             Err(error @ LeaseError::Lost(_)) => {
                 tracing::warn!(partition, %error, "the partition is given up");
                 return Some(End::Lost);
@@ -152,7 +155,7 @@ impl PartitionTask {
             return Some(End::Failed);
         }
         let live = self.shared.live.borrow();
-        let is_calm = live.since.elapsed() >= self.shared.timing.calm;
+        let is_calm = live.since.elapsed() >= self.shared.timing.calm || live.nodes.drains(&self.shared.holder.node);
         let is_meant_for = live.nodes.choose(partition, None).unwrap_or(&self.shared.holder.node);
         if !is_calm || is_meant_for == self.shared.holder.node {
             return None;
@@ -166,6 +169,7 @@ impl PartitionTask {
     async fn give_up(&self, lease: Lease, end: &End) {
         let (partition, shared) = (self.partition, &self.shared);
         shared.owners.give_up(partition);
+        shared.figures.has_not(partition);
         shared.commit.release(partition, PATIENCE).await;
         shared.log.release(partition);
         // Nothing more is recorded by this node, so that another one may begin.

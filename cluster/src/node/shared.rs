@@ -7,6 +7,7 @@ use headcount_actors::{Engine, Owners};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
+use super::figures::NodeFigures;
 use super::nodes::LiveNodes;
 use super::timing::NodeTiming;
 use crate::connection::Connection;
@@ -26,6 +27,7 @@ pub(super) struct Shared {
     pub(super) leases: Leases,
     pub(super) timing: NodeTiming,
     pub(super) live: watch::Receiver<Live>,
+    pub(super) figures: Arc<NodeFigures>,
     /// Of those partitions that are taken over at once.
     pub(super) turns: Semaphore,
     /// Of those partitions that move to other nodes at once.

@@ -53,7 +53,7 @@ pub enum NodeError {
 }
 
 impl NodeError {
-    pub(super) fn unavailable(error: impl std::fmt::Display) -> Self {
+    pub(crate) fn unavailable(error: impl std::fmt::Display) -> Self {
         Self::Unavailable(error.to_string())
     }
 }

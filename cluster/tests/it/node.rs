@@ -11,10 +11,12 @@ use headcount_actors::domain::time::{Day, Instant as Moment, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::registry::{NewProject, Registry, RegistryError};
 use headcount_actors::{ArchivePolicy, Engine, EngineConfig, Owner, PARTITIONS, PageOrder, PageQuestion, partition_of};
+use headcount_cluster::drain::Drain;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::init::{InitError, InitOptions, init};
 use headcount_cluster::lease::{Holder, Timing};
 use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
+use headcount_cluster::status::status;
 use headcount_cluster::{ClusterRecord, Connection, Credentials};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -269,4 +271,46 @@ fn partitions_follow_the_nodes_and_each_event_counts_once() {
         assert_eq!(nodes[0].order(*project, 5), Some(Status::Duplicate));
     }
     nodes.remove(0).stop();
+}
+
+#[test]
+fn a_node_that_is_drained_hands_everything_over_and_goes_on() {
+    let Some(cluster) = Cluster::start() else { return };
+    let mut nodes: Vec<ClusterNode> = ["a", "b", "c"].map(|name| cluster.join(name)).into();
+    let all = |nodes: &[ClusterNode]| nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS);
+    wait_until("each has its part", || all(&nodes) && nodes.iter().all(|node| node.serves() >= 8));
+    record(&cluster, &nodes, (0, 10));
+    let asking = runtime();
+    let drain = asking.block_on(Drain::open(&cluster.brokers.addresses(), &Credentials::None)).unwrap();
+    let unknown = asking.block_on(drain.find("d")).unwrap_err().to_string();
+    assert!(unknown.contains("no node is \"d\"; known are: a at http://a"), "{unknown}");
+    assert_eq!(asking.block_on(drain.find("http://b/")).unwrap(), "b");
+    asking.block_on(drain.begin("b")).unwrap();
+    record(&cluster, &nodes, (10, 20));
+    wait_until("it has handed everything over", || nodes[1].serves() == 0 && all(&nodes));
+    assert_eq!(asking.block_on(drain.held_by("b")).unwrap(), 0);
+    assert!(nodes[1].engine.owners().node_vitals().unwrap().drains);
+    // It knows where the projects are, and takes none of a node that ends.
+    let project = cluster.projects[0];
+    wait_until("it knows", || matches!(nodes[1].engine.owners().of_project(project), Owner::There(_)));
+    nodes.remove(2).kill();
+    record(&cluster, &nodes, (20, 30));
+    wait_until("the other one has all", || nodes[0].serves() == usize::from(PARTITIONS));
+    let shown = asking.block_on(status(&cluster.brokers.addresses(), &Credentials::None)).unwrap();
+    let drains: Vec<_> = shown.nodes.iter().map(|node| (node.node.as_str(), node.drains)).collect();
+    assert_eq!(drains, [("a", false), ("b", true), ("c", false)]);
+    // It is to take partitions again, and then once more because it is started again.
+    asking.block_on(drain.undo("b")).unwrap();
+    wait_until("it has its part", || nodes[1].serves() >= 16);
+    asking.block_on(drain.begin("b")).unwrap();
+    wait_until("it has handed everything over again", || nodes[1].serves() == 0);
+    nodes.remove(1).stop();
+    nodes.push(cluster.join("b"));
+    wait_until("it has its part after a start", || nodes[1].serves() >= 16 && all(&nodes));
+    // Rather than nobody, nodes that are all to be drained keep what they have.
+    ["a", "b"].iter().for_each(|name| asking.block_on(drain.begin(name)).unwrap());
+    wait_until("both know", || nodes.iter().all(|node| node.engine.owners().node_vitals().unwrap().drains));
+    record(&cluster, &nodes, (30, 40));
+    wait_until("all are served", || all(&nodes));
+    nodes.into_iter().for_each(ClusterNode::stop);
 }

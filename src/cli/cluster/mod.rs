@@ -1,5 +1,6 @@
 //! `headcount cluster`: the brokers that several machines share.
 
+mod drain;
 mod init;
 mod status;
 
@@ -29,8 +30,10 @@ enum ClusterCommand {
     Check(CheckArgs),
     /// Make a cluster of NATS brokers, with the first organization; prints its keys, and saves them in a new data directory
     Init(init::ClusterInitArgs),
-    /// Print what the brokers have of a cluster: control records, messages, and which node holds which partition
+    /// Print what the brokers have of a cluster: control records, messages, nodes, and which node holds which partition
     Status(status::StatusArgs),
+    /// Have a node hand its partitions over before maintenance, while it goes on running
+    Drain(drain::DrainArgs),
     /// Measure how many events NATS brokers record, with streams that are deleted afterwards
     Bench(BenchArgs),
 }
@@ -88,6 +91,7 @@ pub(crate) fn run(settings: &Settings, args: ClusterArgs) -> Result<ExitCode, Fa
         ClusterCommand::Check(args) => run_check(settings, args),
         ClusterCommand::Init(args) => init::run(settings, args),
         ClusterCommand::Status(args) => status::run(settings, &args),
+        ClusterCommand::Drain(args) => drain::run(settings, &args),
         ClusterCommand::Bench(args) => run_bench(settings, args),
     }
 }

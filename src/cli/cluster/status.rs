@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use headcount_cluster::ClusterRecord;
+use headcount_cluster::node::KnownNode;
 use headcount_cluster::status::{Status, status};
 
 use crate::cli::failure::Failure;
@@ -38,12 +39,24 @@ fn text(found: &Status) -> String {
         format!("{messages} messages in the partitions, {bytes} bytes"),
     ];
     let mut held = BTreeMap::<Option<&str>, usize>::new();
+    for node in &found.nodes {
+        held.insert(Some(&node.node), 0);
+    }
     for partition in &found.partitions {
         *held.entry(partition.node.as_deref()).or_default() += 1;
     }
     lines.extend(held.into_iter().map(|(node, count)| match node {
-        Some(node) => format!("node {node} holds, or held last, {count} partitions"),
+        Some(node) => format!("node {node}{} holds, or held last, {count} partitions", about(found, node)),
         None => format!("no node holds {count} partitions"),
     }));
     lines.join("\n")
+}
+
+/// What a node says of itself.
+fn about(found: &Status, node: &str) -> String {
+    let Some(KnownNode { address, version, drains, .. }) = found.nodes.iter().find(|known| known.node == node) else {
+        return String::new();
+    };
+    let drains = if *drains { ", is being drained," } else { "" };
+    format!(" at {address} (version {version}){drains}")
 }

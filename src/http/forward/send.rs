@@ -7,6 +7,7 @@ use actix_web::body::{BodySize, BoxBody};
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use futures_util::future::LocalBoxFuture;
 use hyper::body::{Body, Incoming};
 use hyper::http::{HeaderName, HeaderValue, Method, Uri, header};
 use hyper::{Request, Response};
@@ -29,11 +30,24 @@ const MARGIN: Duration = Duration::from_secs(30);
 const LEAST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Sends a request to the node at `to`, once, and returns its answer as it is.
-pub(crate) async fn forward(
+///
+/// The future is boxed: it is large, and part of the futures of handlers that seldom need it, or never where there is one process.
+#[inline(never)]
+pub(crate) fn forward<'a>(
+    state: &'a AppState,
+    request: &'a HttpRequest,
+    upload: Upload,
+    to: Arc<str>,
+    travel: Travel,
+) -> LocalBoxFuture<'a, Result<HttpResponse, ApiError>> {
+    Box::pin(send(state, request, upload, to, travel))
+}
+
+async fn send(
     state: &AppState,
     request: &HttpRequest,
     upload: Upload,
-    to: &Arc<str>,
+    to: Arc<str>,
     travel: Travel,
 ) -> Result<HttpResponse, ApiError> {
     let Some(peers) = request.app_data::<Data<Peers>>() else {
@@ -42,7 +56,7 @@ pub(crate) async fn forward(
     };
     let (outgoing, broken) = outgoing(state, request, upload)?;
     let patience = state.engine.question_timeout().max(LEAST_PATIENCE) + MARGIN;
-    match peers.send(to, outgoing, travel, patience).await {
+    match peers.send(&to, outgoing, travel, patience).await {
         Ok((answer, connection)) => {
             state.request_metrics.count_forwarded(Forwarded::Answered);
             answered(answer, connection, patience)

@@ -21,6 +21,13 @@ pub(crate) enum Travel {
     ReadsForLong,
 }
 
+impl Travel {
+    /// Whether it reads.
+    pub(crate) fn reads(self) -> bool {
+        self != Self::Records
+    }
+}
+
 /// Returns what an operation below the path of a project does, by the rest of its path. `None`: it does not travel.
 pub(crate) fn of_project(rest: &str) -> Option<Travel> {
     match rest {

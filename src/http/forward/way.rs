@@ -15,6 +15,7 @@ use super::travel::Travel;
 use super::upload::Upload;
 use crate::http::app::AppState;
 use crate::http::extract::auth;
+use crate::http::min_position;
 use crate::http::request_metrics::Forwarded;
 use crate::http::respond::error::ApiError;
 
@@ -45,6 +46,7 @@ pub(crate) async fn by_path(
     let Some(state) = request.app_data::<Data<AppState>>().cloned() else { return next.call(request).await };
     let Ok(project) = request.match_info().query("project_id").parse() else { return next.call(request).await };
     let to = match way(&state, request.request(), project) {
+        Ok(None) if travel.reads() => return min_position::by_path(request, next).await,
         Ok(None) => return next.call(request).await,
         // For whom the project does not exist, this node says so in the same words as the owner, whether or not there is one.
         _ if !auth::is_visible(&state, request.request(), project) => return next.call(request).await,
@@ -52,6 +54,6 @@ pub(crate) async fn by_path(
         Err(error) => return Ok(request.error_response(error)),
     };
     let (request, payload) = request.into_parts();
-    let answer = forward(&state, &request, Upload::from(payload), &to, travel).await;
+    let answer = forward(&state, &request, Upload::from(payload), to, travel).await;
     Ok(ServiceResponse::new(request, answer.unwrap_or_else(HttpResponse::from_error)))
 }

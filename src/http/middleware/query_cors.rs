@@ -12,8 +12,9 @@ use crate::http::respond::error::CORS_EXPOSED_HEADERS;
 /// The paths whose answers any page may read, or those that the project allows.
 const INGESTION_PATHS: [&str; 4] = ["/i", "/track", "/i/batch", "/hc.js"];
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE");
-const HEADERS: HeaderValue =
-    HeaderValue::from_static("authorization, content-type, content-encoding, if-none-match, x-request-id, last-event-id");
+const HEADERS: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, content-encoding, headcount-min-position, if-none-match, x-request-id, last-event-id",
+);
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// The part that a request has in CORS for queries.

@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use headcount_actors::Vitals;
 use headcount_actors::registry::Scope;
+use headcount_actors::{NodeVitals, Vitals};
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
 use crate::http::app::AppState;
@@ -15,6 +15,7 @@ use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::TokenErrors;
 use crate::http::request_metrics::RequestMetrics;
+use crate::http::resources::node_metrics;
 use crate::http::respond::error::ApiError;
 
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -47,7 +48,8 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
     }
     NoParameters::check(&request)?;
-    let text = exposition(&state.request_metrics, &state.engine.vitals()).map_err(|error| {
+    let node = state.engine.owners().node_vitals();
+    let text = exposition(&state.request_metrics, &state.engine.vitals(), node.as_ref()).map_err(|error| {
         tracing::error!(%error, "the figures can't be written");
         ApiError::internal()
     })?;
@@ -87,7 +89,7 @@ fn started() -> f64 {
 }
 
 /// All figures in the text format.
-fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<String> {
+fn exposition(metrics: &RequestMetrics, vitals: &Vitals, node: Option<&NodeVitals>) -> prometheus::Result<String> {
     let registry = Registry::new();
     metrics.collectors().into_iter().try_for_each(|counters| registry.register(counters))?;
     let build = Opts::new("headcount_build_info", "The version that runs.");
@@ -114,6 +116,7 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals) -> prometheus::Result<S
         gauge.set(value);
         registry.register(Box::new(gauge))?;
     }
+    node.map(|node| node_metrics::register(&registry, node)).transpose()?;
     let start = Gauge::new("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")?;
     start.set(started());
     registry.register(Box::new(start))?;

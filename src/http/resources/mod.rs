@@ -23,6 +23,7 @@ pub(crate) mod members;
 pub(crate) mod metadata_fields;
 pub(crate) mod metrics;
 pub(crate) mod node;
+mod node_metrics;
 pub(crate) mod organization;
 pub(crate) mod organizations;
 pub(crate) mod page;

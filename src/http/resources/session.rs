@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::Engine;
 use headcount_actors::registry::{ApiToken, BrowserSession, Project, Registry, RegistryError, Role, Scope, Secret, SignInError};
 use headcount_domain::time::Instant;
 use serde::Serialize;
@@ -258,9 +259,9 @@ pub(crate) async fn create_code((state, request, payload): BodyArguments) -> Res
     NoParameters::check(&request)?;
     let EmptyBody = json::read_within(&request, payload, SIGN_IN_LIMIT_BYTES).await?;
     let base = state.base_url(&request)?;
-    let registry = state.engine.registry();
-    let now = state.engine.clock().now();
-    let (code, expires_at) = registry.create_sign_in_code(caller.organization(), &caller.token.token_id, now)?;
+    let (organization, token, now) = (caller.organization(), caller.token.token_id.clone(), state.engine.clock().now());
+    let create = move |engine: &Engine| engine.registry().create_sign_in_code(organization, &token, now);
+    let (code, expires_at) = management::on_engine(&state, create).await?;
     let code = code.expose().to_owned();
     let url = format!("{base}/#code={code}");
     Ok(management::created(&CodeAnswer { code, url, expires_at: expires_at.into() }))

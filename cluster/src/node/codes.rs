@@ -1,0 +1,87 @@
+//! The sign-in codes of a cluster: any node takes one that another node has made.
+//!
+//! They are a bucket in the memory of the brokers, whose keys are hashes of codes. Its keys go by themselves; one that is used is emptied by the node that was first.
+
+use std::time::Duration;
+
+use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
+use bytes::Bytes;
+use headcount_actors::registry::{SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use super::timing::NodeError;
+use crate::connection::Connection;
+
+const BUCKET: &str = "hc_codes";
+/// Some 50,000 codes. Beyond that, no more are made until earlier ones have expired.
+const MAX_BYTES: i64 = 16 << 20;
+
+/// The codes of all nodes.
+pub(super) struct Codes {
+    runtime: Handle,
+    connection: Connection,
+    replicas: usize,
+    store: Mutex<Store>,
+}
+
+impl Codes {
+    /// Opens the bucket, or creates it on `replicas` brokers.
+    pub(super) async fn open(runtime: &Handle, connection: &Connection, replicas: usize) -> Result<Self, NodeError> {
+        let store = Mutex::new(open_bucket(connection, replicas).await?);
+        Ok(Self { runtime: runtime.clone(), connection: connection.clone(), replicas, store })
+    }
+
+    async fn put(&self, key: &str, value: &[u8]) -> Result<(), NodeError> {
+        let store = self.store.lock().clone();
+        let Err(error) = store.put(key, value.to_vec().into()).await else { return Ok(()) };
+        tracing::debug!(%error, "the bucket of sign-in codes is opened again");
+        // It may be gone with the memory of the brokers.
+        let store = open_bucket(&self.connection, self.replicas).await?;
+        *self.store.lock() = store.clone();
+        store.put(key, value.to_vec().into()).await.map(drop).map_err(NodeError::unavailable)
+    }
+
+    async fn take_once(&self, key: &str) -> Result<Option<Vec<u8>>, NodeError> {
+        let store = self.store.lock().clone();
+        // From the leader.
+        let found = match store.stream.get_last_raw_message_by_subject(&format!("{}{key}", store.prefix)).await {
+            Ok(message) => message,
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
+            Err(error) => return Err(NodeError::unavailable(error)),
+        };
+        // One that was used is an empty message.
+        if found.payload.is_empty() {
+            return Ok(None);
+        }
+        match store.update(key, Bytes::new(), found.sequence).await {
+            Ok(_) => Ok(Some(found.payload.to_vec())),
+            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+            Err(error) => Err(NodeError::unavailable(error)),
+        }
+    }
+}
+
+impl SharedCodes for Codes {
+    fn keep(&self, key: &str, value: &[u8]) -> Result<(), SharedCodesError> {
+        Ok(self.runtime.block_on(self.put(key, value))?)
+    }
+
+    fn take(&self, key: &str) -> Result<Option<Vec<u8>>, SharedCodesError> {
+        Ok(self.runtime.block_on(self.take_once(key))?)
+    }
+}
+
+async fn open_bucket(connection: &Connection, replicas: usize) -> Result<Store, NodeError> {
+    let config = Config {
+        bucket: BUCKET.to_owned(),
+        history: 1,
+        max_age: Duration::from_secs(SIGN_IN_CODE_SECONDS.unsigned_abs()),
+        max_bytes: MAX_BYTES,
+        storage: StorageType::Memory,
+        num_replicas: replicas,
+        ..Config::default()
+    };
+    connection.context.create_key_value(config).await.map_err(NodeError::unavailable)
+}

@@ -1,0 +1,88 @@
+//! `headcount cluster drain`: has a node hand its partitions over, while it goes on running.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use headcount_cluster::drain::Drain;
+use serde::Serialize;
+
+use crate::cli::failure::Failure;
+use crate::cli::flags::duration;
+use crate::cli::output::print;
+use crate::cli::runtime::threaded_runtime;
+use crate::config::Settings;
+
+/// How often the leases are looked at.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DrainArgs {
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
+    brokers: Vec<String>,
+    /// The node: its id, or the address at which other nodes reach it. `headcount cluster status` prints both
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// Have it take partitions again
+    #[arg(long)]
+    undo: bool,
+    /// How long to wait until it holds no partition
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m", conflicts_with = "undo")]
+    timeout: Duration,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Drained {
+    node: String,
+    drains: bool,
+    partitions: usize,
+}
+
+/// Runs the command.
+pub(super) fn run(settings: &Settings, args: &DrainArgs) -> Result<ExitCode, Failure> {
+    let drained = threaded_runtime()?.block_on(drain(settings, args))?;
+    print(args.json, &drained, || text(&drained))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn drain(settings: &Settings, args: &DrainArgs) -> Result<Drained, Failure> {
+    let cluster = Drain::open(&args.brokers, &settings.broker_credentials()).await?;
+    let node = cluster.find(&args.node).await?;
+    if args.undo {
+        cluster.undo(&node).await?;
+        let partitions = cluster.held_by(&node).await?;
+        return Ok(Drained { node, drains: false, partitions });
+    }
+    cluster.begin(&node).await?;
+    let began = Instant::now();
+    loop {
+        let is_known = cluster.is_known_to(&node).await?;
+        let partitions = cluster.held_by(&node).await?;
+        if is_known && partitions == 0 {
+            return Ok(Drained { node, drains: true, partitions });
+        }
+        if began.elapsed() >= args.timeout && !is_known {
+            return Err(Failure(format!("the node {node} does not say that it hands its partitions over: does it run?")));
+        }
+        if began.elapsed() >= args.timeout {
+            return Err(Failure(format!(
+                "the node {node} still holds {partitions} partitions, and goes on handing them over: `headcount cluster status` shows whether another node is there to take them"
+            )));
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+fn text(Drained { node, drains, partitions }: &Drained) -> String {
+    if *drains {
+        format!(
+            "node {node} holds no partition, and takes none until `headcount cluster drain --undo`, or until it is started again"
+        )
+    } else {
+        format!("node {node} holds {partitions} partitions, and takes others again once no node has come or gone for a minute")
+    }
+}
