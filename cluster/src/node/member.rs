@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use crate::connection::Connection;
 use crate::control::{OpenRegistryError, open_registry};
 use crate::identity::node_id;
-use crate::log::{StreamCommit, StreamLog};
+use crate::log::{AuditTiming, StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
 
 /// The log of an engine, and what it knows of owners.
@@ -19,6 +19,7 @@ pub struct MemberLog {
     pub(super) log: Arc<StreamLog>,
     pub(super) commit: Arc<OnceLock<Arc<StreamCommit<Ticket>>>>,
     pub(super) owners: Arc<Owners>,
+    audit: AuditTiming,
 }
 
 impl MemberLog {
@@ -26,7 +27,13 @@ impl MemberLog {
     #[must_use]
     pub fn new(runtime: &Handle) -> Self {
         let log = Arc::new(StreamLog::new(runtime.clone()));
-        Self { log, commit: Arc::default(), owners: Arc::new(Owners::unknown()) }
+        Self { log, commit: Arc::default(), owners: Arc::new(Owners::unknown()), audit: AuditTiming::default() }
+    }
+
+    /// Audits what the brokers have at other times.
+    #[must_use]
+    pub fn audited(self, audit: AuditTiming) -> Self {
+        Self { audit, ..self }
     }
 
     /// Returns what to open an engine of the cluster with, once. Its data directory must be empty or have been one of this cluster before, and have the hash key of the cluster.
@@ -44,9 +51,10 @@ impl MemberLog {
             let id = node_id(dir).map_err(|error| OpenError::Directory(format!("the id of the node: {error}")));
             id.and(registry)
         });
-        let (runtime, commit) = (runtime.clone(), Arc::clone(&self.commit));
+        let (runtime, commit, audit) = (runtime.clone(), Arc::clone(&self.commit), self.audit);
         let start = move |sink: LogSink| {
-            Arc::clone(commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink)))) as Arc<dyn Commit<Ticket>>
+            Arc::clone(commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink).audited(audit))))
+                as Arc<dyn Commit<Ticket>>
         };
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
         Membership { incarnation, registry, log, commit: Box::new(start), owners }
