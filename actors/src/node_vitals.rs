@@ -14,6 +14,8 @@ pub struct NodeVitals {
     pub drains: bool,
     /// The partitions that it has the leases of, in order.
     pub held: Vec<HeldPartition>,
+    /// The partitions that no node may take, because the brokers lost what they had confirmed.
+    pub stopped: Vec<u16>,
     /// How often it has taken a partition over since the start, so that it was served.
     pub takeovers: u64,
     /// How often that failed.

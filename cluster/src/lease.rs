@@ -52,12 +52,20 @@ struct Record {
     nonce: u64,
     /// Whether its holder gave it up.
     released: bool,
+    /// Why nobody may take it until somebody has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stopped: Option<String>,
 }
 
 /// Returns the node that holds the lease with this value; `None` if it was given up.
 pub(crate) fn holder_of(key: &str, value: &[u8]) -> Result<Option<String>, LeaseError> {
     let Record { node, released, .. } = record_of(key, value)?;
     Ok((!released).then_some(node))
+}
+
+/// Returns why nobody may take the lease with this value, if so.
+pub(crate) fn stop_of(key: &str, value: &[u8]) -> Result<Option<String>, LeaseError> {
+    Ok(record_of(key, value)?.stopped)
 }
 
 fn record_of(key: &str, value: &[u8]) -> Result<Record, LeaseError> {
@@ -135,6 +143,20 @@ impl Leases {
         Candidate { leases: self.clone(), key: key.to_owned(), holder, seen: None }
     }
 
+    /// Has a lease be taken again that was stopped. Returns why it was; `None` if it was not.
+    ///
+    /// # Errors
+    /// [`LeaseError`].
+    pub async fn resume(&self, key: &str) -> Result<Option<String>, LeaseError> {
+        let Some((record, revision)) = self.read(key).await? else { return Ok(None) };
+        let Some(reason) = record.stopped else { return Ok(None) };
+        let resumed = Record { stopped: None, ..record };
+        match self.change(key, &resumed, revision).await? {
+            Some(_) => Ok(Some(reason)),
+            None => Err(unavailable("the lease was changed meanwhile")),
+        }
+    }
+
     /// Returns the value of a key and its revision; `None` if there is none.
     async fn read(&self, key: &str) -> Result<Option<(Record, u64)>, LeaseError> {
         // From the leader, whose answer is seldom out of date.
@@ -186,11 +208,11 @@ impl Candidate {
     pub async fn look(&mut self) -> Result<Sighting, LeaseError> {
         let found = self.leases.read(&self.key).await?;
         let Some((record, revision)) = found else {
-            return Ok(Sighting { holder: None, is_free: true, is_own: false, revision: 0 });
+            return Ok(Sighting { holder: None, is_free: true, is_own: false, stopped: None, revision: 0 });
         };
-        let is_free = self.is_free(&record, revision, boot_time());
-        let is_own = !record.released && self.is_own(&record);
-        Ok(Sighting { holder: Some(record.node), is_free, is_own, revision })
+        let is_free = record.stopped.is_none() && self.is_free(&record, revision, boot_time());
+        let is_own = record.stopped.is_none() && !record.released && self.is_own(&record);
+        Ok(Sighting { holder: Some(record.node), is_free, is_own, stopped: record.stopped, revision })
     }
 
     /// Takes the lease as it was seen. `None`: it was not free, or has changed.
@@ -203,7 +225,7 @@ impl Candidate {
         }
         let until = boot_time() + self.leases.timing.held;
         let Holder { node, boot } = self.holder.clone();
-        let record = Record { node, boot, nonce: fastrand::u64(..), released: false };
+        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, stopped: None };
         let Some(epoch) = self.leases.change(&self.key, &record, sighting.revision).await? else { return Ok(None) };
         Ok(Some(Lease {
             leases: self.leases.clone(),
@@ -239,6 +261,8 @@ pub struct Sighting {
     pub is_free: bool,
     /// Whether it is free for this node only: it had it last, and has not given it up.
     pub is_own: bool,
+    /// Why nobody may take it, if so.
+    pub stopped: Option<String>,
     revision: u64,
 }
 
@@ -280,7 +304,7 @@ impl Lease {
     /// [`LeaseError::Lost`]: it is no longer valid, whatever its time. [`LeaseError::Unavailable`]: it is valid until its time is over.
     pub async fn renew(&mut self) -> Result<(), LeaseError> {
         let sent = boot_time();
-        let renewed = self.change(false).await;
+        let renewed = self.change(false, None).await;
         match &renewed {
             Ok(()) => self.until = sent + self.leases.timing.held,
             Err(LeaseError::Lost(_)) => self.until = Duration::ZERO,
@@ -295,12 +319,21 @@ impl Lease {
     /// [`LeaseError::Unavailable`]: others have to wait until its time is over. [`LeaseError::Lost`].
     pub async fn release(mut self) -> Result<(), LeaseError> {
         self.until = Duration::ZERO;
-        self.change(true).await
+        self.change(true, None).await
+    }
+
+    /// Gives the lease up, so that nobody takes it until [`Leases::resume`].
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub async fn stop(mut self, reason: String) -> Result<(), LeaseError> {
+        self.until = Duration::ZERO;
+        self.change(true, Some(reason)).await
     }
 
     /// Changes the record to the same one, or to one that is released. Tries again if the record was changed by an earlier call that had no answer.
-    async fn change(&mut self, released: bool) -> Result<(), LeaseError> {
-        let record = Record { released, ..self.record.clone() };
+    async fn change(&mut self, released: bool, stopped: Option<String>) -> Result<(), LeaseError> {
+        let record = Record { released, stopped, ..self.record.clone() };
         for _ in 0..2 {
             if !self.is_certain {
                 self.read().await?;

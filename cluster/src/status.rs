@@ -4,7 +4,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 
 use crate::connection::{ConnectError, Connection, Credentials};
-use crate::lease::{self, LeaseError};
+use crate::lease::{self, LeaseError, Leases, Timing};
 use crate::log::{LogError, LogReader};
 use crate::node::{self, KnownNode, NodeError};
 use crate::record::{self, BUCKET, ClusterRecord, RecordError};
@@ -37,6 +37,9 @@ pub struct PartitionStatus {
     pub bytes: u64,
     /// The node that holds its lease, or held it last; `None` if no node has taken it, or its holder gave it up.
     pub node: Option<String>,
+    /// Why no node may take it, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
 }
 
 /// Why the status is not known.
@@ -67,6 +70,17 @@ pub enum StatusError {
     Nodes(#[from] NodeError),
 }
 
+/// Has nodes take a partition again that was stopped. Returns why it was; `None` if it was not.
+///
+/// # Errors
+/// [`StatusError`].
+pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u16) -> Result<Option<String>, StatusError> {
+    let connection = Connection::open(brokers, credentials).await?;
+    ClusterRecord::read(&connection).await?.ok_or(StatusError::NoCluster)?;
+    let leases = Leases::open(&connection, BUCKET, Timing::default()).await?;
+    Ok(leases.resume(&lease::key_of(partition)).await?)
+}
+
 /// Asks the brokers for everything that they have of the cluster.
 ///
 /// # Errors
@@ -84,8 +98,9 @@ pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Sta
         let (messages, bytes) = counted(StreamName::of_partition(partition)).await?;
         let key = lease::key_of(partition);
         let value = record::read_from(&bucket, &key).await?;
-        let node = value.map(|value| lease::holder_of(&key, &value)).transpose()?.flatten();
-        Ok::<_, StatusError>(PartitionStatus { partition, messages, bytes, node })
+        let node = value.as_ref().map(|value| lease::holder_of(&key, value)).transpose()?.flatten();
+        let stopped = value.as_ref().map(|value| lease::stop_of(&key, value)).transpose()?.flatten();
+        Ok::<_, StatusError>(PartitionStatus { partition, messages, bytes, node, stopped })
     };
     let (control_records, _) = counted(StreamName::control()).await?;
     let asked = stream::iter((0..cluster.partitions).map(of_partition));

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,7 +13,9 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use super::audit::AuditTiming;
 use super::message::{Entry, MAX_EVENTS};
 use super::waiting::AppendFigures;
 use super::writer::LogWriter;
@@ -42,6 +44,7 @@ pub struct StreamCommit<T> {
     tasks: Mutex<HashMap<u16, CommitTask>>,
     /// How often messages were sent again, of partitions that it had.
     earlier_retries: AtomicU64,
+    audit: AuditTiming,
 }
 
 /// The task of a partition.
@@ -50,6 +53,7 @@ struct CommitTask {
     /// Has it give up what brokers don't confirm.
     stop: watch::Sender<bool>,
     has_ended: Arc<AtomicBool>,
+    lost: Arc<OnceLock<String>>,
     figures: Arc<AppendFigures>,
 }
 
@@ -84,7 +88,14 @@ impl<T: Send + 'static> StreamCommit<T> {
     /// waits during the call, so `sink` should only pass them on.
     pub fn start(runtime: &Handle, sink: impl Fn(Vec<Outcome<T>>) + Send + Sync + 'static) -> Self {
         let (queues, tasks) = (RwLock::new(Some(HashMap::new())), Mutex::default());
-        Self { runtime: runtime.clone(), sink: Arc::new(sink), queues, tasks, earlier_retries: AtomicU64::new(0) }
+        let (earlier_retries, audit) = (AtomicU64::new(0), AuditTiming::default());
+        Self { runtime: runtime.clone(), sink: Arc::new(sink), queues, tasks, earlier_retries, audit }
+    }
+
+    /// Audits what the brokers have at other times.
+    #[must_use]
+    pub fn audited(self, audit: AuditTiming) -> Self {
+        Self { audit, ..self }
     }
 
     /// Records the submissions of a partition from now on. It must not have the partition. Does nothing after [`Commit::close`].
@@ -97,15 +108,23 @@ impl<T: Send + 'static> StreamCommit<T> {
         let figures = Arc::clone(writer.figures());
         let outcomes = Outcomes { waiting, carried: None, under_way: Vec::new(), sink: Arc::clone(&self.sink) };
         let has_ended = Arc::<AtomicBool>::default();
-        let committer = Committer { partition, writer, ended: None, has_ended: Arc::clone(&has_ended), stop: stopped };
+        let lost = Arc::<OnceLock<String>>::default();
+        let ended = Ending { reason: None, has_ended: Arc::clone(&has_ended), lost: Arc::clone(&lost) };
+        let committer = Committer { partition, writer, ended, audit: self.audit, stop: stopped };
         let task = self.runtime.spawn(committer.run(outcomes));
-        self.tasks.lock().insert(partition, CommitTask { task, stop, has_ended, figures });
+        self.tasks.lock().insert(partition, CommitTask { task, stop, has_ended, lost, figures });
     }
 
     /// Whether nothing can be recorded in a partition any more, since another machine writes it, or the brokers lost what they had.
     #[must_use]
     pub fn has_ended(&self, partition: u16) -> bool {
         self.tasks.lock().get(&partition).is_some_and(|task| task.has_ended.load(Ordering::Acquire))
+    }
+
+    /// Returns what the brokers no longer have of what they confirmed in a partition, if an audit has found that.
+    #[must_use]
+    pub fn lost(&self, partition: u16) -> Option<String> {
+        self.tasks.lock().get(&partition)?.lost.get().cloned()
     }
 
     /// Returns what the appends of a partition do; `None` if it does not have the partition.
@@ -244,17 +263,38 @@ impl<T> Drop for Outcomes<T> {
 struct Committer {
     partition: u16,
     writer: LogWriter,
-    /// Why nothing can be written any more.
-    ended: Option<Arc<StorageError>>,
+    ended: Ending,
+    audit: AuditTiming,
+    stop: watch::Receiver<bool>,
+}
+
+/// Why nothing can be written any more.
+struct Ending {
+    reason: Option<Arc<StorageError>>,
     /// Whether that is so.
     has_ended: Arc<AtomicBool>,
-    stop: watch::Receiver<bool>,
+    /// What the brokers have lost.
+    lost: Arc<OnceLock<String>>,
 }
 
 impl Committer {
     /// Commits until the queue is closed and empty, or it has to stop.
     async fn run<T>(mut self, mut outcomes: Outcomes<T>) {
-        while let Some(entries) = outcomes.gather(self.writer.gathered_bytes()).await {
+        let mut audits = interval_at(Instant::now() + self.audit.every, self.audit.every);
+        audits.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let gathered = tokio::select! {
+                // Also where there is always something to record.
+                biased;
+                _ = audits.tick() => {
+                    if self.audit().await.is_none() {
+                        return;
+                    }
+                    continue;
+                }
+                gathered = outcomes.gather(self.writer.gathered_bytes()) => gathered,
+            };
+            let Some(entries) = gathered else { return };
             // What can't be recorded is refused alone.
             let is_refused = entries.iter().any(|entry| entry.count == 0);
             let batches = if is_refused { entries.into_iter().map(|entry| vec![entry]).collect() } else { vec![entries] };
@@ -266,10 +306,28 @@ impl Committer {
         }
     }
 
+    /// Looks whether the brokers still have what they confirmed. `None` if it has to stop.
+    async fn audit(&mut self) -> Option<()> {
+        if self.ended.lost.get().is_some() {
+            return Some(());
+        }
+        let found = tokio::select! {
+            found = self.writer.audit(self.audit) => found,
+            _ = self.stop.wait_for(|stopped| *stopped) => return None,
+        };
+        if let Err(error) = found {
+            tracing::error!(partition = self.partition, %error, "the brokers lost what they had confirmed: the partition is stopped");
+            let _is_first = self.ended.lost.set(error.to_string()).is_ok();
+            self.ended.reason.get_or_insert(Arc::new(error.into()));
+            self.ended.has_ended.store(true, Ordering::Release);
+        }
+        Some(())
+    }
+
     /// Records the first entries under way as one message, and hands out their outcomes. `None` if it has to stop.
     async fn commit<T>(&mut self, outcomes: &mut Outcomes<T>, entries: Vec<Entry>) -> Option<()> {
         let count = entries.len();
-        if let Some(reason) = &self.ended {
+        if let Some(reason) = &self.ended.reason {
             outcomes.report(count, |(_, ticket)| Outcome::Refused(Refused { reason: Arc::clone(reason), ticket }));
             return Some(());
         }
@@ -295,13 +353,17 @@ impl Committer {
         let reason: Arc<StorageError> = Arc::new(error.into());
         if ends {
             tracing::warn!(partition = self.partition, %reason, "this machine no longer writes the partition");
-            self.ended = Some(Arc::clone(&reason));
-            self.has_ended.store(true, Ordering::Release);
+            self.ended.reason = Some(Arc::clone(&reason));
         }
         outcomes.report(count, |(_, ticket)| match is_unknown {
             true => Outcome::Undecided(ticket),
             false => Outcome::Refused(Refused { reason: Arc::clone(&reason), ticket }),
         });
+        if is_unknown {
+            self.audit().await?;
+        }
+        // Once it is known whether something is lost, the partition may be given up.
+        self.ended.has_ended.fetch_or(ends, Ordering::AcqRel);
         Some(())
     }
 }

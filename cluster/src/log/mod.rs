@@ -8,6 +8,7 @@
 //! - What [`LogWriter::append`] has returned is on the disks of a majority of brokers, once.
 
 mod append;
+mod audit;
 mod commit;
 mod cursor;
 mod message;
@@ -18,6 +19,7 @@ mod waiting;
 mod writer;
 
 pub(crate) use append::Appender;
+pub use audit::AuditTiming;
 pub use commit::StreamCommit;
 pub use message::{Chain, Content, Entry, MAX_EVENTS, Message, MessageError};
 pub use read::StreamLog;

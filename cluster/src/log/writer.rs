@@ -6,6 +6,7 @@ use std::sync::Arc;
 use headcount_storage::log::Position;
 
 use super::append::Appender;
+use super::audit::AuditTiming;
 use super::message::{Content, Entry, Message};
 use super::reader::LogReader;
 use super::waiting::AppendFigures;
@@ -87,6 +88,11 @@ impl LogWriter {
     #[must_use]
     pub fn reader(&self) -> LogReader {
         self.appender.reader().clone()
+    }
+
+    /// Returns what the brokers no longer have of what they confirmed to this writer, or had before. `Ok`: nothing, or nobody knows.
+    pub(super) async fn audit(&self, timing: AuditTiming) -> Result<(), LogError> {
+        self.appender.reader().audit(self.end, timing).await
     }
 
     pub(super) fn figures(&self) -> &Arc<AppendFigures> {

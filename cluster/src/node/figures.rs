@@ -1,6 +1,6 @@
 //! What a node says of itself in `/metrics`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use headcount_actors::ingest::Ticket;
@@ -24,6 +24,7 @@ struct Counted {
     takeover_time: Duration,
     longest_takeover: Duration,
     drains: bool,
+    stopped: BTreeSet<u16>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +63,19 @@ impl NodeFigures {
         self.0.lock().held.remove(&partition);
     }
 
+    /// Notes whether a partition is stopped, as its lease says.
+    pub(super) fn stopped(&self, partition: u16, is_stopped: bool) {
+        let stopped = &mut self.0.lock().stopped;
+        let has_changed = if is_stopped { stopped.insert(partition) } else { stopped.remove(&partition) };
+        if has_changed {
+            tracing::warn!(
+                partition,
+                is_stopped,
+                "whether a partition is stopped has changed; `headcount cluster status` says why"
+            );
+        }
+    }
+
     /// Notes whether the node hands its partitions over, and takes none.
     pub(super) fn drains(&self, drains: bool) {
         self.0.lock().drains = drains;
@@ -86,6 +100,7 @@ impl NodeFigures {
             is_live: owners.is_live(),
             drains: counted.drains,
             held: counted.held.iter().map(held).collect(),
+            stopped: counted.stopped.iter().copied().collect(),
             takeovers: counted.takeovers,
             takeovers_failed: counted.takeovers_failed,
             takeover_time: counted.takeover_time,

@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::control::{OpenRegistryError, open_registry};
 use crate::files::SharedFiles;
 use crate::identity::node_id;
-use crate::log::{StreamCommit, StreamLog};
+use crate::log::{AuditTiming, StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
 
 /// The log of an engine, and what it knows of owners.
@@ -21,6 +21,7 @@ pub struct MemberLog {
     pub(super) commit: Arc<OnceLock<Arc<StreamCommit<Ticket>>>>,
     pub(super) owners: Arc<Owners>,
     pub(super) files: Option<Arc<SharedFiles>>,
+    audit: AuditTiming,
 }
 
 impl MemberLog {
@@ -28,7 +29,14 @@ impl MemberLog {
     #[must_use]
     pub fn new(runtime: &Handle, files: Option<Arc<SharedFiles>>) -> Self {
         let log = Arc::new(StreamLog::new(runtime.clone()));
-        Self { log, commit: Arc::default(), owners: Arc::new(Owners::unknown()), files }
+        let owners = Arc::new(Owners::unknown());
+        Self { log, commit: Arc::default(), owners, files, audit: AuditTiming::default() }
+    }
+
+    /// Audits what the brokers have at other times.
+    #[must_use]
+    pub fn audited(self, audit: AuditTiming) -> Self {
+        Self { audit, ..self }
     }
 
     /// Returns what to open an engine of the cluster with, once. Its data directory must be empty or have been one of this cluster before, and have the hash key of the cluster.
@@ -46,9 +54,10 @@ impl MemberLog {
             let id = node_id(dir).map_err(|error| OpenError::Directory(format!("the id of the node: {error}")));
             id.and(registry)
         });
-        let (runtime, commit) = (runtime.clone(), Arc::clone(&self.commit));
+        let (runtime, commit, audit) = (runtime.clone(), Arc::clone(&self.commit), self.audit);
         let start = move |sink: LogSink| {
-            Arc::clone(commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink)))) as Arc<dyn Commit<Ticket>>
+            Arc::clone(commit.get_or_init(|| Arc::new(StreamCommit::start(&runtime, sink).audited(audit))))
+                as Arc<dyn Commit<Ticket>>
         };
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
         let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);

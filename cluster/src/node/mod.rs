@@ -82,7 +82,7 @@ impl Node {
     /// [`NodeError`]: the brokers do not answer.
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
         let NodeParts { connection, engine, member, holder, replicas, address } = parts;
-        let MemberLog { log, commit, owners, files } = member;
+        let MemberLog { log, commit, owners, files, .. } = member;
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;

@@ -70,6 +70,7 @@ impl PartitionTask {
     async fn look(&self, candidate: &mut Candidate) -> Result<Option<Lease>, LeaseError> {
         let sighting = candidate.look().await?;
         let live = self.shared.live.borrow().nodes.clone();
+        self.shared.figures.stopped(self.partition, sighting.stopped.is_some());
         let own = self.shared.holder.node.as_str();
         let holder = sighting.holder.as_deref().filter(|holder| *holder != own);
         if !sighting.is_free {
@@ -170,10 +171,18 @@ impl PartitionTask {
         let (partition, shared) = (self.partition, &self.shared);
         shared.owners.give_up(partition);
         shared.figures.has_not(partition);
+        let lost = shared.commit.lost(partition);
         shared.commit.release(partition, PATIENCE).await;
         shared.log.release(partition);
         // Nothing more is recorded by this node, so that another one may begin.
-        let released = if matches!(end, End::Lost) { Ok(()) } else { lease.release().await };
+        let released = match (end, lost) {
+            (End::Lost, _) => Ok(()),
+            (_, Some(reason)) => {
+                shared.figures.stopped(partition, true);
+                lease.stop(reason).await
+            }
+            (_, None) => lease.release().await,
+        };
         if let Err(error) = released {
             tracing::warn!(partition, %error, "a lease could not be given up; others wait until its time is over");
         }

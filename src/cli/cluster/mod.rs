@@ -2,6 +2,7 @@
 
 mod drain;
 mod init;
+mod resume;
 mod status;
 
 use std::process::ExitCode;
@@ -34,6 +35,8 @@ enum ClusterCommand {
     Status(status::StatusArgs),
     /// Have a node hand its partitions over before maintenance, while it goes on running
     Drain(drain::DrainArgs),
+    /// Have nodes take a partition again that was stopped because the brokers lost what they had confirmed
+    Resume(resume::ResumeArgs),
     /// Measure how many events NATS brokers record, with streams that are deleted afterwards
     Bench(BenchArgs),
 }
@@ -92,6 +95,7 @@ pub(crate) fn run(settings: &Settings, args: ClusterArgs) -> Result<ExitCode, Fa
         ClusterCommand::Init(args) => init::run(settings, args),
         ClusterCommand::Status(args) => status::run(settings, &args),
         ClusterCommand::Drain(args) => drain::run(settings, &args),
+        ClusterCommand::Resume(args) => resume::run(settings, &args),
         ClusterCommand::Bench(args) => run_bench(settings, args),
     }
 }

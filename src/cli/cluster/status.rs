@@ -49,6 +49,10 @@ fn text(found: &Status) -> String {
         Some(node) => format!("node {node}{} holds, or held last, {count} partitions", about(found, node)),
         None => format!("no node holds {count} partitions"),
     }));
+    lines.extend(found.partitions.iter().filter_map(|partition| {
+        let reason = partition.stopped.as_ref()?;
+        Some(format!("partition {} is stopped: {reason}", partition.partition))
+    }));
     lines.join("\n")
 }
 

@@ -26,6 +26,12 @@ pub(super) fn register(registry: &Registry, node: &NodeVitals) -> prometheus::Re
     let retries = IntCounter::new("headcount_append_retries_total", "How often messages were sent to the brokers again.")?;
     retries.inc_by(node.append_retries);
     add(Box::new(retries))?;
+    let help = "1 for each partition that no node may take, because the brokers lost what they had confirmed.";
+    let stopped = IntGaugeVec::new(Opts::new("headcount_partition_stopped", help), &["partition"])?;
+    for partition in &node.stopped {
+        stopped.with_label_values(&[format!("{partition:03}")]).set(1);
+    }
+    add(Box::new(stopped))?;
     of_partitions(&node.held)?.into_iter().try_for_each(add)
 }
 
@@ -85,6 +91,7 @@ mod tests {
             is_live: true,
             drains: true,
             held: vec![held(3, true), held(63, false)],
+            stopped: vec![5],
             takeovers: 2,
             takeovers_failed: 1,
             takeover_time: Duration::from_millis(1_500),
@@ -104,6 +111,7 @@ mod tests {
             "headcount_takeover_seconds_total 1.5",
             "headcount_takeover_longest_seconds 1",
             "headcount_append_retries_total 4",
+            "headcount_partition_stopped{partition=\"005\"} 1",
             "headcount_partition_held{partition=\"003\"} 1",
             "headcount_partition_held{partition=\"063\"} 0",
             "headcount_partition_epoch{partition=\"003\"} 9",

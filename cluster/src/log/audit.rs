@@ -1,0 +1,72 @@
+//! The audit of a partition by its owner: whether the brokers still have what they confirmed.
+//!
+//! A broker that leads no longer may answer as if it did. So what seems to be lost is looked for again, for longer than such a broker goes on, before it counts as lost.
+
+use std::time::Duration;
+
+use super::message::{Claims, MessageError};
+use super::reader::LogReader;
+use super::{LogEnd, LogError};
+
+/// How often is looked.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditTiming {
+    /// How often, while all is well.
+    pub every: Duration,
+    /// How often what seems to be lost is looked for, before it is lost.
+    pub looks: u32,
+    /// The pause between two of these looks. Together they take longer than a broker without a majority takes itself for the leader, which is ten seconds.
+    pub pause: Duration,
+}
+
+impl Default for AuditTiming {
+    fn default() -> Self {
+        Self { every: Duration::from_secs(60), looks: 6, pause: Duration::from_secs(4) }
+    }
+}
+
+impl LogReader {
+    /// Returns what the brokers no longer have of what they confirmed up to `end`, whose message is never purged. `Ok`: nothing, or nobody knows.
+    pub(super) async fn audit(&self, end: LogEnd, timing: AuditTiming) -> Result<(), LogError> {
+        let mut looks = 1;
+        loop {
+            match self.look(end).await {
+                Ok(()) => return Ok(()),
+                Err(LogError::Unavailable(reason)) => {
+                    tracing::debug!(stream = self.name(), reason, "the audit is put off");
+                    return Ok(());
+                }
+                Err(error) if looks >= timing.looks => return Err(error),
+                Err(error) => {
+                    tracing::warn!(stream = self.name(), %error, looks, "the audit finds that something is missing, and looks again")
+                }
+            }
+            looks += 1;
+            tokio::time::sleep(timing.pause).await;
+        }
+    }
+
+    /// Looks once: at the last message, and for gaps before it.
+    async fn look(&self, end: LogEnd) -> Result<(), LogError> {
+        let found = self.get(end.sequence).await?.ok_or_else(|| self.missing(end.sequence))?;
+        let claims = Claims::of(&found).map_err(|reason| self.broken(end.sequence, reason))?;
+        if claims.chain != end.chain {
+            return Err(self.broken(end.sequence, MessageError::Unchained));
+        }
+        let state = self.stream().get_info().await.map_err(LogError::unavailable)?.state;
+        if state.last_sequence < end.sequence {
+            return Err(self.missing(state.last_sequence + 1));
+        }
+        match state.deleted_count {
+            None | Some(0) => Ok(()),
+            // Nobody may delete single messages: brokers skip those that they lost.
+            Some(_) => Err(self.missing(self.first_gap().await?.unwrap_or(state.first_sequence))),
+        }
+    }
+
+    /// Returns the sequence of the first message that is missing between others.
+    async fn first_gap(&self) -> Result<Option<u64>, LogError> {
+        let info = self.stream().info_builder().with_deleted(true).fetch().await.map_err(LogError::unavailable)?;
+        Ok(info.info.state.deleted.and_then(|deleted| deleted.first().copied()))
+    }
+}
