@@ -3,17 +3,13 @@
 //! A key of the bucket says that a node is to. The node reads it, and says so with the key that it renews, so that all others know. It removes the key when it starts.
 
 use async_nats::jetstream::kv::Store;
-use async_nats::jetstream::stream::LastRawMessageErrorKind;
 
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::lease::{self, LeaseError};
-use crate::node::{self, NodeError};
+use crate::node::{self, NodeError, drain_key_of};
 use crate::record::{self, BUCKET, ClusterRecord, RecordError};
 
-/// The first part of the keys of nodes that are to drain.
-const PREFIX: &str = "drain.";
-
-/// What nodes are told.
+/// Has nodes drain.
 #[derive(Debug)]
 pub struct Drain {
     connection: Connection,
@@ -21,7 +17,7 @@ pub struct Drain {
     store: Store,
 }
 
-/// Why a node can't be told to drain.
+/// Why a node can't be drained.
 #[derive(Debug, thiserror::Error)]
 pub enum DrainError {
     /// The brokers can't be reached.
@@ -47,7 +43,7 @@ pub enum DrainError {
     /// A lease can't be read.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// The brokers do not answer; the node may have been told.
+    /// The brokers do not answer; the node may be asked to drain all the same.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
 }
@@ -79,20 +75,20 @@ impl Drain {
         Err(DrainError::NoNode { name: name.to_owned(), known })
     }
 
-    /// Tells a node to hand its partitions over.
+    /// Asks a node to hand its partitions over.
     ///
     /// # Errors
     /// [`DrainError::Unavailable`].
     pub async fn begin(&self, node: &str) -> Result<(), DrainError> {
-        self.store.put(key_of(node), "{}".into()).await.map(drop).map_err(unavailable)
+        self.store.put(drain_key_of(node), "{}".into()).await.map(drop).map_err(unavailable)
     }
 
-    /// Tells a node to take partitions again.
+    /// Asks a node to take partitions again.
     ///
     /// # Errors
     /// [`DrainError::Unavailable`].
     pub async fn undo(&self, node: &str) -> Result<(), DrainError> {
-        self.store.delete(key_of(node)).await.map_err(unavailable)
+        self.store.delete(drain_key_of(node)).await.map_err(unavailable)
     }
 
     /// Whether a node says that it hands its partitions over. Before that, it may still take some.
@@ -118,29 +114,6 @@ impl Drain {
         }
         Ok(held)
     }
-}
-
-/// Whether a node is told to drain, as the leader says it.
-pub(crate) async fn is_wanted(store: &Store, node: &str) -> Result<bool, NodeError> {
-    let subject = format!("{}{}", store.prefix, key_of(node));
-    match store.stream.get_last_raw_message_by_subject(&subject).await {
-        // A key that is deleted is an empty message.
-        Ok(message) => Ok(!message.payload.is_empty()),
-        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(false),
-        Err(error) => Err(NodeError::unavailable(error)),
-    }
-}
-
-/// Forgets that a node is to drain: it starts.
-pub(crate) async fn forget(store: &Store, node: &str) -> Result<(), NodeError> {
-    if is_wanted(store, node).await? {
-        store.delete(key_of(node)).await.map_err(NodeError::unavailable)?;
-    }
-    Ok(())
-}
-
-fn key_of(node: &str) -> String {
-    format!("{PREFIX}{node}")
 }
 
 fn unavailable(error: impl std::fmt::Display) -> DrainError {

@@ -38,7 +38,7 @@ BUGS = [
     # Leases.
     ("a lease is taken while it is held", "now - since >= self.leases.timing.taken_after", "now >= since"),
     ("a lease is valid when another node may have it", "self.until = sent + self.leases.timing.held", "self.until = sent + self.leases.timing.taken_after * 2"),
-    ("a released lease is held", "record.released || is_own", "is_own"),
+    ("a released lease is held", "record.released || self.is_own(record)", "self.is_own(record)"),
     ("a lost lease is renewed", "record.nonce == self.record.nonce && !record.released", "!record.released"),
     ("another start of a machine is the same", "record.node == self.holder.node && record.boot == self.holder.boot", "record.node == self.holder.node"),
 ]

@@ -13,7 +13,7 @@ use super::names::ActorKind;
 use super::record::{ControlRecord, StoredSession};
 use super::secret::{self, SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SecretHash};
 use super::share::ShareHolder;
-use super::sign_in_codes::{CodeTarget, Shared, SharedCodes};
+use super::sign_in_codes::{CodeTarget, SharedCodes, SharedSignIns};
 use super::{ORGANIZATION_NOT_FOUND, Registry};
 
 impl Registry {
@@ -125,7 +125,7 @@ impl Registry {
 
     /// Keeps sign-in codes where other machines find them, from now on. Only the first call counts.
     pub fn share_codes_with(&self, codes: impl SharedCodes + 'static) {
-        let _is_first = self.shared_codes.set(Shared(Box::new(codes))).is_ok();
+        let _is_first = self.shared_codes.set(SharedSignIns(Box::new(codes))).is_ok();
     }
 
     /// Makes a code that begins one session of a token, within [`super::SIGN_IN_CODE_SECONDS`] and before a restart. Returns the code, and when it

@@ -119,7 +119,7 @@ pub struct Registry {
     cache: Cache,
     codes: parking_lot::Mutex<SignInCodes>,
     /// Those of all machines, if there are several.
-    shared_codes: OnceLock<sign_in_codes::Shared>,
+    shared_codes: OnceLock<sign_in_codes::SharedSignIns>,
     /// Waits until others have applied a change.
     propagation: OnceLock<Propagation>,
 }

@@ -51,15 +51,15 @@ struct Code {
 }
 
 /// The codes that machines share, and their bounds.
-pub(super) struct Shared(pub(super) Box<dyn SharedCodes>);
+pub(super) struct SharedSignIns(pub(super) Box<dyn SharedCodes>);
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedSignIns {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
+        f.debug_struct("SharedSignIns").finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl SharedSignIns {
     /// Adds a code that expires then, and removes those that were too many.
     pub(super) fn add(&self, hash: &SecretHash, target: CodeTarget, added: &Added) -> Result<(), RegistryError> {
         for former in &added.ended {

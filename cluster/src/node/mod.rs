@@ -2,6 +2,7 @@
 
 mod changes;
 mod codes;
+mod draining;
 mod figures;
 mod liveness;
 mod member;
@@ -28,6 +29,7 @@ use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use changes::{Follower, Propagating};
 use codes::Codes;
+pub(crate) use draining::drain_key_of;
 use figures::NodeFigures;
 use liveness::Liveness;
 pub use member::MemberLog;
@@ -216,7 +218,7 @@ impl Announcing {
         let asked = timeout(DRAIN_TIMEOUT, announcements.is_to_drain(&self.node)).await;
         let drains = asked.ok().and_then(Result::ok).unwrap_or(self.announcement.drains);
         if drains != self.announcement.drains {
-            tracing::info!(drains, "the node is told whether to hand its partitions over");
+            tracing::info!(drains, "whether the node is to hand its partitions over has changed");
             self.announcement.drains = drains;
             self.figures.drains(drains);
         }

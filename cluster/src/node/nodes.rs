@@ -13,9 +13,9 @@ use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::draining;
 use super::timing::NodeError;
 use crate::connection::Connection;
-use crate::drain;
 
 /// The first part of the keys of nodes.
 const PREFIX: &str = "node.";
@@ -109,12 +109,12 @@ impl Announcements {
 
     /// Whether a node is to hand its partitions over.
     pub(super) async fn is_to_drain(&self, node: &str) -> Result<bool, NodeError> {
-        drain::is_wanted(&self.store, node).await
+        draining::is_wanted(&self.store, node).await
     }
 
     /// Forgets that a node was to hand its partitions over.
     pub(super) async fn forget_drain(&self, node: &str) -> Result<(), NodeError> {
-        drain::forget(&self.store, node).await
+        draining::forget(&self.store, node).await
     }
 
     /// Says that a node is about to stop.
