@@ -40,6 +40,9 @@ pub trait SharedArchive: Debug + Send + Sync {
     /// [`SharedArchiveError`].
     fn trim(&self, partition: u16, until: Position) -> Result<(), SharedArchiveError>;
 
+    /// Whether the log of a partition is so full that what is in it is to be sealed before its time. Asks the brokers.
+    fn needs_room(&self, partition: u16) -> bool;
+
     /// Returns what has the files of a partition's published archive.
     fn source(&self, partition: u16) -> Arc<dyn FileSource>;
 }

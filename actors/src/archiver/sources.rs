@@ -185,6 +185,14 @@ impl Sources {
         self.partitions.contains(&partition_of(project))
     }
 
+    /// Whether the log is so full that what is in it is to be sealed before its time.
+    pub(super) fn needs_room(&self) -> bool {
+        match &self.trimming {
+            Trimming::Shared(shared) => self.partitions.clone().any(|partition| shared.needs_room(partition)),
+            Trimming::Local(_) | Trimming::Never => false,
+        }
+    }
+
     /// About how many events are not sealed.
     pub(super) fn unsealed(&self) -> u64 {
         let sealed_until = self.sealed.catalog().sealed_until();

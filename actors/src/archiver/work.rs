@@ -24,6 +24,10 @@ const MERGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
 const DAMAGE_INTERVAL: Duration = Duration::from_secs(60);
 /// How long changes of an archive that stay local without harm are gathered before they are published.
 const PUBLISH_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the log is trimmed of what was sealed earlier.
+const TRIM_INTERVAL: Duration = Duration::from_secs(10 * 60);
+/// How often it is asked whether the log needs room.
+const ROOM_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The work on one archive.
 pub(super) struct ArchiveWork {
@@ -47,8 +51,10 @@ pub(super) struct ArchiveWork {
     pub(super) figures: Arc<ArchiveFigures>,
     /// Whether the archive may differ from what other members know of it.
     is_unpublished: bool,
-    /// When it may be published next.
-    publish_at: Option<Stopwatch>,
+    /// When it was published last, or that was tried.
+    published_at: Option<Stopwatch>,
+    /// When it was asked whether the log needs room.
+    checked_room: Option<Stopwatch>,
 }
 
 impl ArchiveWork {
@@ -67,8 +73,9 @@ impl ArchiveWork {
             not_before: None,
             failures: 0,
             figures: Arc::default(),
-            is_unpublished: false,
-            publish_at: None,
+            is_unpublished: sources.is_member(),
+            published_at: None,
+            checked_room: None,
             sources,
         };
         work.note_retention();
@@ -112,7 +119,8 @@ impl ArchiveWork {
         self.figures.lag_ms.store(age_ms.max(waiting_ms), Ordering::Relaxed);
         self.note_waiting();
         let resumed = std::mem::take(&mut self.can_resume).then_some(0);
-        let Some(least) = resumed.or_else(|| least_due(&self.sources, age_ms)) else { return Ok(()) };
+        let due = resumed.or_else(|| least_due(&self.sources, age_ms)).or_else(|| self.needs_room().then_some(0));
+        let Some(least) = due else { return Ok(()) };
         let sealed = seal(&self.sources, least);
         self.is_unpublished |= matches!(sealed, Err(SealingError::Shared(_)));
         match sealed {
@@ -142,9 +150,19 @@ impl ArchiveWork {
         outcome
     }
 
-    /// Has merged files and others known to all members, if there are several. What is sealed is known to them before it leaves the log.
+    /// Whether the log needs room, if it was not asked lately.
+    fn needs_room(&mut self) -> bool {
+        if self.checked_room.is_some_and(|at| at.elapsed() < ROOM_INTERVAL) {
+            return false;
+        }
+        self.checked_room = Some(Stopwatch::now());
+        self.sources.needs_room()
+    }
+
+    /// Has merged files and others known to all members, if there are several. What is sealed is known to them before it leaves the log, which loses it after a while.
     fn publish(&mut self) {
-        if !self.is_unpublished || !self.sources.is_member() || self.publish_at.is_some_and(|at| Stopwatch::now() < at) {
+        let pause = if self.is_unpublished { PUBLISH_INTERVAL } else { TRIM_INTERVAL };
+        if !self.sources.is_member() || self.published_at.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
         match trim(&self.sources) {
@@ -152,7 +170,7 @@ impl ArchiveWork {
             Err(_) if self.sources.is_stopping() => {}
             Err(error) => tracing::warn!(%error, "files of the archive are on this machine only, until that succeeds"),
         }
-        self.publish_at = Some(Stopwatch::now() + PUBLISH_INTERVAL);
+        self.published_at = Some(Stopwatch::now());
     }
 
     fn note_retention(&self) {

@@ -12,7 +12,7 @@ use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::source::{FileSource, ListedFile};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
-use headcount_storage::files;
+use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
@@ -27,6 +27,8 @@ use crate::record::ClusterRecord;
 
 /// How old an object is that no list names when it is deleted: a node may be about to name a younger one.
 const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// The file with the list of an archive, in its directory.
+const LIST_NAME: &str = "published.json";
 /// How often unnamed objects are looked for.
 const UNNAMED_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -102,9 +104,10 @@ impl SharedFiles {
         let bucket = self.bucket.below(&format!("{partition:02}"));
         let published = match &pointer.value.list {
             Some(ListName { name, sha256 }) => {
-                let list = ArchiveList::decode(&bucket.get(name).await?, sha256)?;
+                let list = read_list(&bucket, name, sha256, root).await?;
                 let logged_after = list.catalog()?.logged_after();
                 let projects = fetch_lists(&bucket, &list, root).await?;
+                keep_list(root, &list.encode()?)?;
                 Published { catalog: list.catalog, logged_after, projects }
             }
             None => {
@@ -142,6 +145,21 @@ impl SharedFiles {
     }
 }
 
+/// Reads the list of an archive, from the directory if it is there: then its partition can be taken over while the bucket can't be reached.
+async fn read_list(bucket: &Bucket, name: &str, sha256: &str, root: &Path) -> Result<ArchiveList, FilesError> {
+    let kept = files::read_if_there(&root.join(LIST_NAME)).map_err(BucketError::from)?;
+    let bytes = match kept.filter(|bytes| sha256_of(bytes) == sha256) {
+        Some(bytes) => bytes,
+        None => bucket.get(name).await?,
+    };
+    Ok(ArchiveList::decode(&bytes, sha256)?)
+}
+
+/// Keeps the bytes of a list in the directory of its archive.
+fn keep_list(root: &Path, bytes: &[u8]) -> Result<(), FilesError> {
+    Ok(write_atomically(&root.join(LIST_NAME), bytes, PRIVATE_FILE).map_err(BucketError::from)?)
+}
+
 impl SharedArchive for SharedFiles {
     fn publish(&self, partition: u16, root: &Path, is_stopping: &dyn Fn() -> bool) -> Result<(), SharedArchiveError> {
         let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
@@ -156,6 +174,12 @@ impl SharedArchive for SharedFiles {
         let mut files = files.lock();
         self.runtime.block_on(files.trim(until, self.log_kept))?;
         Ok(())
+    }
+
+    fn needs_room(&self, partition: u16) -> bool {
+        let log = self.of(partition).and_then(|files| files.lock().log.clone());
+        // Whether brokers that do not answer have room, nobody knows.
+        log.is_some_and(|log| self.runtime.block_on(log.is_half_full()).unwrap_or(false))
     }
 
     fn source(&self, partition: u16) -> Arc<dyn FileSource> {
@@ -190,6 +214,7 @@ impl PartitionFiles {
         let names = projects.iter().map(|(project, list)| (*project, list.sha256.clone())).collect();
         let list = ArchiveList::new(catalog_text, &names);
         let bytes = list.encode()?;
+        keep_list(root, &bytes)?;
         let sha256 = sha256_of(&bytes);
         let name = format!("lists/{:020}-{sha256}.json", self.pointer.value.epoch);
         self.bucket.put(&name, bytes).await?;
@@ -252,10 +277,11 @@ impl PartitionFiles {
             self.sealed.push((now + kept, until));
         }
         let Some(log) = &self.log else { return Ok(()) };
-        let is_due = |(at, _): &&(Instant, Position)| *at <= now;
+        let is_full = log.is_half_full().await.map_err(FilesError::brokers)?;
+        let is_due = |(at, _): &&(Instant, Position)| is_full || *at <= now;
         let Some(until) = self.sealed.iter().take_while(is_due).last().map(|(_, until)| *until) else { return Ok(()) };
         log.remove_before(until).await.map_err(FilesError::brokers)?;
-        self.sealed.retain(|(at, _)| *at > now);
+        self.sealed.retain(|(_, sealed)| *sealed > until);
         Ok(())
     }
 }

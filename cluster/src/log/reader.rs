@@ -126,6 +126,16 @@ impl LogReader {
         }
     }
 
+    /// Asks whether the stream has more than half of the bytes that it may have.
+    ///
+    /// # Errors
+    /// [`LogError::Unavailable`].
+    pub(crate) async fn is_half_full(&self) -> Result<bool, LogError> {
+        let info = self.stream.get_info().await.map_err(LogError::unavailable)?;
+        let most = u64::try_from(info.config.max_bytes).unwrap_or(0);
+        Ok(most > 0 && info.state.bytes > most / 2)
+    }
+
     /// Asks for the bounds. The answer may be out of date.
     pub(crate) async fn ask_bounds(&self) -> Result<(u64, u64), LogError> {
         let state = self.stream.get_info().await.map_err(LogError::unavailable)?.state;

@@ -19,13 +19,17 @@ fn at_once() -> ArchivePolicy {
 }
 
 fn files_in(place: &Path) -> NodeFiles {
-    NodeFiles { place: format!("file://{}", place.display()), archive: at_once() }
+    of_place(format!("file://{}", place.display()))
+}
+
+fn of_place(place: String) -> NodeFiles {
+    NodeFiles { place, archive: at_once(), max_bytes: -1, log_kept: Duration::ZERO }
 }
 
 /// A place for files, and the directory that it is; none if `HEADCOUNT_TEST_FILES` names another place, such as a bucket of S3.
 fn some_place() -> (NodeFiles, Option<tempfile::TempDir>) {
     match std::env::var("HEADCOUNT_TEST_FILES") {
-        Ok(place) => (NodeFiles { place, archive: at_once() }, None),
+        Ok(place) => (of_place(place), None),
         Err(_) => {
             let dir = tempfile::tempdir().unwrap();
             (files_in(dir.path()), Some(dir))
@@ -42,12 +46,13 @@ fn below(dir: &Path) -> Vec<PathBuf> {
 
 /// The sequence of the first message of each partition with a project.
 fn first_messages(cluster: &Cluster, node: &ClusterNode) -> Vec<u64> {
-    let first = async |partition| {
-        let connection = cluster.connect().await;
-        let name = StreamName::of_partition(partition);
-        LogReader::open(&connection, &name.stream).await.unwrap().known_bounds().0
-    };
-    cluster.partitions().into_iter().map(|partition| node.block_on(first(partition))).collect()
+    cluster.partitions().into_iter().map(|partition| node.block_on(first_message(cluster, partition))).collect()
+}
+
+async fn first_message(cluster: &Cluster, partition: u16) -> u64 {
+    let connection = cluster.connect().await;
+    let name = StreamName::of_partition(partition);
+    LogReader::open(&connection, &name.stream).await.unwrap().known_bounds().0
 }
 
 #[test]
@@ -106,6 +111,32 @@ fn events_are_recorded_while_files_can_not_be_reached() {
 }
 
 #[test]
+fn a_stream_that_fills_is_sealed_before_its_time() {
+    let place = tempfile::tempdir().unwrap();
+    let log_kept = Duration::from_secs(6 * 60 * 60);
+    let files = NodeFiles { archive: ArchivePolicy::default(), max_bytes: 100_000, log_kept, ..files_in(place.path()) };
+    let Some(cluster) = Cluster::start_with(Some(files)) else { return };
+    let node = cluster.join("a");
+    wait_until("one node has all", || node.serves() == usize::from(PARTITIONS));
+    let project = cluster.projects[0];
+    let first = || node.block_on(first_message(&cluster, partition_of(project)));
+    let mut orders = 0;
+    let began = std::time::Instant::now();
+    // Far more than fits: without room, events are refused.
+    while orders < 600 {
+        assert!(began.elapsed() < Duration::from_secs(180), "{orders} orders are recorded, and the stream begins at {}", first());
+        match node.order(project, orders) {
+            Some(_) => orders += 1,
+            None => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+    assert!(first() > 100, "{}", first());
+    check(std::slice::from_ref(&node), project, orders);
+    assert_eq!(node.orders_by_a_scan(project) as u64, orders);
+    node.stop();
+}
+
+#[test]
 fn a_former_owner_publishes_nothing() {
     let place = tempfile::tempdir().unwrap();
     let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
@@ -136,6 +167,15 @@ fn a_former_owner_publishes_nothing() {
     next.publish(partition, &root_of("next"), &|| false).unwrap();
     runtime.block_on(former.take_over(partition, 11, &root_of("former"))).unwrap();
     assert_eq!(read("former"), 15, "what it had not published is gone");
+    // Without the bucket, a node goes on that has the list.
+    let away = roots.path().join("away");
+    fs::rename(place.path(), &away).unwrap();
+    runtime.block_on(former.take_over(partition, 13, &root_of("former"))).unwrap();
+    let missed = runtime.block_on(next.take_over(partition, 15, &root_of("next")));
+    assert!(missed.is_ok(), "it published that list: {missed:?}");
+    let missed = runtime.block_on(next.take_over(partition, 17, &root_of("another")));
+    assert!(matches!(missed, Err(FilesError::Bucket(_))), "{missed:?}");
+    fs::rename(&away, place.path()).unwrap();
 }
 
 #[test]

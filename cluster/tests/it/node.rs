@@ -44,6 +44,9 @@ const AUDIT: AuditTiming = AuditTiming { every: Duration::from_millis(500), look
 pub(crate) struct NodeFiles {
     pub(crate) place: String,
     pub(crate) archive: ArchivePolicy,
+    /// How large a stream may be; -1 for any size.
+    pub(crate) max_bytes: i64,
+    pub(crate) log_kept: Duration,
 }
 
 /// Brokers with a cluster.
@@ -82,7 +85,7 @@ impl Cluster {
             brokers: brokers.addresses(),
             credentials: Credentials::None,
             replicas: 1,
-            max_bytes: -1,
+            max_bytes: files.as_ref().map_or(-1, |files| files.max_bytes),
             data_dir: origin.path().to_owned(),
         };
         let (record, projects) = init(runtime.handle(), &options, |registry| Ok::<_, InitError>(projects(registry)?)).unwrap();
@@ -99,8 +102,9 @@ impl Cluster {
     }
 
     async fn shared_files(&self, connection: &Connection) -> Option<Arc<SharedFiles>> {
-        let bucket = Bucket::open(&self.files.as_ref()?.place).unwrap();
-        Some(Arc::new(SharedFiles::open(connection, &self.record, &bucket, Duration::ZERO).await.unwrap()))
+        let NodeFiles { place, log_kept, .. } = self.files.as_ref()?;
+        let bucket = Bucket::open(place).unwrap();
+        Some(Arc::new(SharedFiles::open(connection, &self.record, &bucket, *log_kept).await.unwrap()))
     }
 
     /// Starts a node in a new directory, which gets nothing but the key of the cluster.
