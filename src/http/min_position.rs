@@ -9,6 +9,7 @@ use actix_web::Error;
 use actix_web::HttpRequest;
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::guard::GuardContext;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::Next;
 use actix_web::web::Data;
@@ -33,6 +34,11 @@ pub(crate) async fn wait(state: &AppState, request: &HttpRequest, project: Proje
         Ok(false) => Err(ApiError::overloaded(format!("the figures do not reach position {position} of this project yet"))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether a request names a position.
+pub(crate) fn is_named(context: &GuardContext<'_>) -> bool {
+    context.head().headers().contains_key(MIN_POSITION)
 }
 
 /// The middleware of the questions below `/projects/{project_id}` where there are no other nodes.

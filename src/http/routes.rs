@@ -1,5 +1,6 @@
 //! Routes: the handlers of each path by method. Other methods of a path are answered with 405.
 
+use actix_web::guard::fn_guard;
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope, web};
@@ -65,10 +66,14 @@ impl Router {
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        let mut route = web::method(method.clone()).to(handler);
+        let mut route = web::method(method.clone()).to(handler.clone());
         match path.strip_prefix(PROJECT).and_then(travel::of_project) {
             Some(travel) if self.has_peers => route = route.wrap(from_fn(move |request, next| by_path(request, next, travel))),
-            Some(travel) if travel.reads() => route = route.wrap(from_fn(min_position::by_path)),
+            Some(travel) if travel.reads() => {
+                // A route of its own, so that questions without the header pay nothing for it.
+                let waiting = web::method(method.clone()).guard(fn_guard(min_position::is_named)).to(handler);
+                self.endpoint(path).routes.push(waiting.wrap(from_fn(min_position::by_path)));
+            }
             Some(_) | None => {}
         }
         if self.has_peers && alone::is_refused(&method, path) {
