@@ -2,12 +2,17 @@
 
 use std::net::SocketAddr;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use headcount_model::Json;
 
 use crate::error::{Result, harness, violation};
 use crate::http::{Connection, Request};
 use crate::server::Launch;
+
+/// How long a server may refuse a management request, and the pause before it is sent again.
+const REFUSED_FOR: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Exchange rates of the organization; CHF has none.
 pub const RATES: &str = r#"{"EUR": 1.08, "GBP": 1.27, "JPY": 0.0067}"#;
@@ -80,12 +85,20 @@ impl Tenant {
     }
 }
 
-/// Sends a management request, and expects `status`.
+/// Sends a management request, again while the answer is 503, and expects `status`.
 ///
 /// # Errors
 /// A violation if the response has another status.
 pub async fn manage(address: SocketAddr, token: &str, method: &str, path: &str, body: &str, status: u16) -> Result<Json> {
-    let response = Connection::open(address).await?.send(&Request::with_body(method, path, token, body)).await?;
+    let began = Instant::now();
+    let response = loop {
+        let response = Connection::open(address).await?.send(&Request::with_body(method, path, token, body)).await?;
+        // Nothing has changed then.
+        if response.status != 503 || began.elapsed() > REFUSED_FOR {
+            break response;
+        }
+        tokio::time::sleep(PAUSE).await;
+    };
     if response.status != status {
         return Err(violation(format!("{method} {path} answered {}: {}", response.status, response.body)));
     }
