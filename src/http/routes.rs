@@ -70,7 +70,7 @@ impl Router {
         match path.strip_prefix(PROJECT).and_then(travel::of_project) {
             Some(travel) if self.has_peers => route = route.wrap(from_fn(move |request, next| by_path(request, next, travel))),
             Some(travel) if travel.reads() => {
-                // A route of its own, so that questions without the header pay nothing for it.
+                // A route of its own, so that questions without the header pass no middleware.
                 let waiting = web::method(method.clone()).guard(fn_guard(min_position::is_named)).to(handler);
                 self.endpoint(path).routes.push(waiting.wrap(from_fn(min_position::by_path)));
             }
