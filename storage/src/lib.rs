@@ -19,6 +19,8 @@ pub mod background;
 pub mod backup;
 pub mod boot_time;
 pub mod codec;
+#[cfg(test)]
+mod copied_states_tests;
 pub mod external_ids;
 pub mod files;
 pub mod format;
@@ -33,5 +35,5 @@ mod sstable;
 pub mod starts;
 pub mod store;
 
-pub use sstable::{DamagedTable, PairVisitor, TableError, UncheckedTables};
+pub use sstable::{DamagedTable, PairVisitor, TableError, TableFile, TableFileReader, UncheckedTables};
 pub use store::{DiskStore, MemoryStore, OpenCheckpoint, Store, StoreError};

@@ -9,7 +9,7 @@ use super::memtable::{ENTRY_BYTES, Memtable, first_position};
 use super::view::ExternalIdsView;
 use crate::files::make_private_dir;
 use crate::format::Incarnation;
-use crate::sstable::{TableList, UncheckedTables};
+use crate::sstable::{TableFile, TableList, UncheckedTables};
 
 /// How to open an index.
 #[derive(Debug, Clone, Copy)]
@@ -154,6 +154,22 @@ impl ExternalIds {
     #[must_use]
     pub fn purge(&self, prefix: &[u8]) -> Purge {
         Purge { shared: Arc::clone(&self.shared), prefix: prefix.to_vec() }
+    }
+
+    /// Returns the files of its tables: everything that was frozen and written. A copy needs them in this order.
+    pub fn files(&mut self) -> Vec<TableFile> {
+        self.refresh();
+        TableFile::of(&self.tables)
+    }
+
+    /// Makes the index in `dir` consist of copies of another one's [files](Self::files): those in `copies`, named as [`TableFile::copy_name`] says, by their
+    /// numbers in order. The index must not be open.
+    ///
+    /// # Errors
+    /// [`ExternalIdsError::Damaged`] and [`ExternalIdsError::Io`]. The index is then the former one or the new one.
+    pub fn replace(dir: &Path, options: ExternalIdsOptions, copies: &Path, ids: &[u64]) -> Result<(), ExternalIdsError> {
+        make_private_dir(dir).map_err(ExternalIdsError::io("create its directory"))?;
+        manifest::replace(dir, options.incarnation, copies, ids)
     }
 
     /// Uses a written table in place of its source.

@@ -7,7 +7,7 @@ use super::error::ExternalIdsError;
 use super::memtable::LAYOUT;
 use crate::files::{self, Dir, OpenFiles, PRIVATE_FILE, create_private_dir, sync_dir, write_atomically};
 use crate::format::Incarnation;
-use crate::sstable::{Manifest, TableSet, TableSpace, remove_unnamed, table_files};
+use crate::sstable::{Manifest, MergeCursor, TableSet, TableSpace, open_copies, remove_unnamed, table_files};
 
 const FILE_NAME: &str = "MANIFEST";
 const TMP_NAME: &str = "MANIFEST.tmp";
@@ -38,6 +38,34 @@ pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<(TableSet, Ma
     remove_unnamed(dir, &set.paths())?;
     files::remove_if_there(&dir.join(TMP_NAME)).map_err(ExternalIdsError::io("remove a left-over"))?;
     Ok((set, manifest))
+}
+
+/// Replaces the tables of the index in `dir` by one that has the entries of copies of others.
+pub(super) fn replace(dir: &Path, incarnation: Incarnation, copies: &Path, ids: &[u64]) -> Result<(), ExternalIdsError> {
+    let copied = open_copies(copies, (incarnation.number(), LAYOUT, Vec::new()), ids)?;
+    let set = match open(dir, incarnation) {
+        Err(ExternalIdsError::Damaged { .. } | ExternalIdsError::OtherIncarnation { .. }) => {
+            reset(dir, incarnation)?;
+            open(dir, incarnation)?.0
+        }
+        opened => opened?.0,
+    };
+    let mut writer = set.create(Some(copied.iter().map(|table| table.count()).sum()))?;
+    let mut entries = MergeCursor::seek(&copied, &[])?;
+    while entries.advance()? {
+        writer.push(entries.key(), entries.value())?;
+    }
+    let table = writer.finish()?;
+    let new = (table.count() > 0).then(|| table.id());
+    let next = set.propose(Vec::new()).manifest.next;
+    write(dir, incarnation, &Manifest { next, tables: new.into_iter().collect() })?;
+    // Dropped, an empty table leaves no file.
+    if new.is_some() {
+        table.keep();
+    }
+    drop((table, set));
+    // Removes the files of the former tables.
+    open(dir, incarnation).map(drop)
 }
 
 /// The manifest behind the incarnation, followed by a checksum.

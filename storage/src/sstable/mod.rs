@@ -9,6 +9,7 @@
 //! A lookup asks the filters, newest table first, and reads one block of one table. A key that no table holds costs no read.
 
 mod block;
+mod copied;
 mod error;
 mod filter;
 mod footer;
@@ -27,6 +28,8 @@ mod writer;
 mod tests;
 
 pub(crate) use block::Encoding;
+pub(crate) use copied::open_copies;
+pub use copied::{TableFile, TableFileReader};
 pub use error::TableError;
 pub(crate) use manifest::Manifest;
 pub(crate) use merge::MergeCursor;

@@ -106,6 +106,11 @@ impl Table {
         self.footer.file_len().unwrap_or(u64::MAX)
     }
 
+    /// Fills `bytes` with those of the file from `at`.
+    pub(super) fn read_bytes(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, at)
+    }
+
     /// The memory that index and filter take.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.filter.memory_bytes() + self.index.memory_bytes()

@@ -48,7 +48,12 @@ impl TableSpace {
     }
 
     fn file_name(&self, id: u64) -> String {
-        format!("{}{id:016x}.{EXTENSION}", self.stem)
+        Self::name_of(&self.stem, id)
+    }
+
+    /// The name of the file of a table, after the stem of its set.
+    pub(super) fn name_of(stem: &str, id: u64) -> String {
+        format!("{stem}{id:016x}.{EXTENSION}")
     }
 
     /// The path of a table.

@@ -1,10 +1,18 @@
 //! One committed state of a partition, to be read while later checkpoints are written.
 
 use std::fmt;
+use std::ops::ControlFlow;
+use std::path::Path;
 
+use super::contract::{OpenCheckpoint, Store};
 use super::error::StoreError;
+use super::tables::open_table_copies;
+use crate::codec::{self, CodecError};
 use crate::keyspace::PartitionId;
-use crate::sstable::{MergeCursor, TableList};
+use crate::sstable::{MergeCursor, TableFile, TableList};
+
+/// The version of encoded small pairs.
+const SMALL_VERSION: u8 = 1;
 
 /// A key and its value.
 pub type StoredPair = (Vec<u8>, Vec<u8>);
@@ -21,6 +29,47 @@ pub struct PartitionSnapshot {
 impl PartitionSnapshot {
     pub(super) fn new(partition: PartitionId, small: Vec<StoredPair>, tables: TableList) -> Self {
         Self { partition, small, tables }
+    }
+
+    /// The files of its tables. A copy needs them in this order.
+    #[must_use]
+    pub fn files(&self) -> Vec<TableFile> {
+        TableFile::of(&self.tables)
+    }
+
+    /// Encodes the pairs that lie in no table.
+    ///
+    /// # Errors
+    /// [`CodecError::TooLarge`].
+    pub fn encode_small(&self) -> Result<Vec<u8>, CodecError> {
+        codec::encode(SMALL_VERSION, &self.small)
+    }
+
+    /// Opens a copy: the small pairs as they were encoded, and copies of the files in `dir`, each named as [`TableFile::copy_name`] says, by their numbers in order.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] and [`StoreError::Io`].
+    pub fn open_copy(partition: PartitionId, small: &[u8], dir: &Path, ids: &[u64]) -> Result<Self, StoreError> {
+        let small = codec::decode(SMALL_VERSION, small);
+        let small = small.map_err(|error| StoreError::damaged(format!("the small pairs of a copy: {error}")))?;
+        Ok(Self::new(partition, small, open_table_copies(partition, dir, ids)?))
+    }
+
+    /// Makes this the state of its partition in a store, by one checkpoint. Nothing that the store had of the partition is left. The partition must not be in use.
+    ///
+    /// # Errors
+    /// Those of a checkpoint ([`Store::begin`], [`OpenCheckpoint::commit`]), and those of reading either state. The former state is then there, or this one.
+    pub fn replace_in(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let mut replacing = Replacing { checkpoint: store.begin(self.partition)?, next: None, rest: self.pairs(&[])? };
+        replacing.next = replacing.rest.next()?;
+        let mut outcome = Ok(());
+        store.scan(&self.partition.prefix(), &mut |former, _| {
+            outcome = replacing.pass(Some(former));
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        outcome?;
+        replacing.pass(None)?;
+        replacing.checkpoint.commit()
     }
 
     /// Whether nothing was ever committed.
@@ -61,6 +110,30 @@ impl PartitionSnapshot {
         let mut pairs = SnapshotPairs { prefix, small, tables, in_table: false };
         pairs.advance_table()?;
         Ok(pairs)
+    }
+}
+
+/// A checkpoint that replaces one state by another one.
+struct Replacing<'s> {
+    checkpoint: Box<dyn OpenCheckpoint>,
+    /// The next pair of the new state.
+    next: Option<StoredPair>,
+    rest: SnapshotPairs<'s>,
+}
+
+impl Replacing<'_> {
+    /// Writes the new pairs up to a key of the former state, and deletes that if it is none of them. `None`: the former state has no more.
+    fn pass(&mut self, former: Option<&[u8]>) -> Result<(), StoreError> {
+        let mut is_kept = false;
+        while let Some((key, value)) = self.next.take_if(|(key, _)| former.is_none_or(|former| key.as_slice() <= former)) {
+            is_kept |= former == Some(key.as_slice());
+            self.checkpoint.put(&key, &value)?;
+            self.next = self.rest.next()?;
+        }
+        match former {
+            Some(former) if !is_kept => self.checkpoint.delete(former),
+            _ => Ok(()),
+        }
     }
 }
 

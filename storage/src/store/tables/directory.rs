@@ -16,7 +16,7 @@ use super::partition::PartitionTables;
 use crate::files::{Dir, OpenFiles};
 use crate::keyspace::PartitionId;
 use crate::sstable::{Encoding, Layout, Manifest, MergeCursor, Merger, Table, TableList, TableSet, TableSpace, UncheckedTables};
-use crate::sstable::{remove_unnamed, table_files};
+use crate::sstable::{open_copies, remove_unnamed, table_files};
 
 /// A commit to a partition with more tables than this merges them first.
 pub(super) const MAX_TABLES: usize = 24;
@@ -215,6 +215,11 @@ impl Tables {
     pub(super) fn memory_bytes(&self) -> u64 {
         self.all_tables().iter().map(|table| table.memory_bytes()).sum()
     }
+}
+
+/// Opens copies of tables of a partition.
+pub(in crate::store) fn open_table_copies(id: PartitionId, dir: &Path, tables: &[u64]) -> Result<TableList, StoreError> {
+    Ok(open_copies(dir, (u128::from(id.number()), LAYOUT, id.prefix().to_vec()), tables)?)
 }
 
 /// Visits the pairs under a prefix in some tables, in order.

@@ -13,4 +13,4 @@ mod tests;
 
 pub(super) use changes::{Prepared, TableChanges};
 pub use directory::AtRest;
-pub(super) use directory::{Tables, scan_tables};
+pub(super) use directory::{Tables, open_table_copies, scan_tables};
