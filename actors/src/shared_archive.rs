@@ -43,6 +43,13 @@ pub trait SharedArchive: Debug + Send + Sync {
     /// Whether the log of a partition is so full that what is in it is to be sealed before its time. Asks the brokers.
     fn needs_room(&self, partition: u16) -> bool;
 
+    /// Removes the published state of a partition, from which another engine may begin when it takes the partition over: it may have what was deleted or erased. A later
+    /// one is published in time.
+    ///
+    /// # Errors
+    /// [`SharedArchiveError`]. It may then still be there.
+    fn withdraw_state(&self, partition: u16) -> Result<(), SharedArchiveError>;
+
     /// Returns what has the files of a partition's published archive.
     fn source(&self, partition: u16) -> Arc<dyn FileSource>;
 }

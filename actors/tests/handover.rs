@@ -15,7 +15,8 @@ use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
 use headcount_actors::registry::Registry;
-use headcount_actors::{Adoption, AskError, Engine, EngineConfig, LogSink, Membership, Owners, partition_of};
+use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, LogSink, Membership, Owners, partition_of};
+use headcount_storage::TableFile;
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Commit, Committed, LogError, Outcome, Position, ReadLog, Record, RecordVisitor, WantedAfter};
@@ -114,6 +115,7 @@ impl Node {
     fn start_in(dir: TempDir, origin: Option<&Path>, log: &Arc<SharedLog>) -> Self {
         let (owners, origin) = (Arc::new(Owners::unknown()), origin.map(Path::to_owned));
         let keys = dir.path().join("keys");
+        origin.iter().for_each(|origin| copy(&origin.join("keys"), &keys));
         let registry = move |dir: &Path| {
             origin.iter().for_each(|origin| copy(&origin.join("control"), &dir.join("control")));
             Ok(Registry::open(dir)?)
@@ -141,7 +143,11 @@ impl Node {
     }
 
     async fn take_until(&self, partition: u16, until: Position) {
-        self.engine.adopt(partition, until).await.unwrap();
+        self.take_copy(partition, until, None).await;
+    }
+
+    async fn take_copy(&self, partition: u16, until: Position, copied: Option<CopiedState>) {
+        self.engine.adopt(partition, until, copied).await.unwrap();
         assert_eq!(self.adopted(partition).await, Adoption::Done);
         self.owners.hold(partition, boot_time() + Duration::from_secs(600));
     }
@@ -154,6 +160,25 @@ impl Node {
                 ended => return ended,
             }
         }
+    }
+
+    /// Copies what is saved of a partition to a directory, once everything is.
+    async fn copied(&self, partition: u16, dir: &Path) -> (Position, CopiedState) {
+        self.engine.save(partition).await.unwrap();
+        assert_eq!(self.engine.saved_position(partition).unwrap(), self.log.end(partition));
+        let engine = self.engine.clone();
+        let saved = tokio::task::spawn_blocking(move || engine.saved_state(partition)).await.unwrap().unwrap().unwrap();
+        let (tables, ids) = (CopiedState::tables_dir(dir), CopiedState::external_ids_dir(dir));
+        for (files, dir) in [(&saved.tables, &tables), (&saved.external_ids, &ids)] {
+            std::fs::create_dir_all(dir).unwrap();
+            for file in files {
+                let mut copy = std::fs::File::create(dir.join(TableFile::copy_name(file.id()))).unwrap();
+                std::io::copy(&mut file.reader(), &mut copy).unwrap();
+            }
+        }
+        let numbers = |files: &[TableFile]| files.iter().map(TableFile::id).collect();
+        let (tables, external_ids) = (numbers(&saved.tables), numbers(&saved.external_ids));
+        (saved.position, CopiedState { dir: dir.to_owned(), small: saved.small, tables, external_ids })
     }
 
     async fn give(&self, partition: u16) {
@@ -249,6 +274,52 @@ async fn a_partition_is_taken_over_from_where_its_last_checkpoint_here_left_it()
 }
 
 #[tokio::test]
+async fn a_partition_is_taken_over_from_a_copy_of_what_another_engine_saved() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let (partition, copy) = (partition_of(project), tempfile::tempdir().unwrap());
+    let nodes = [0, 1, 2].map(|_| Node::start(origin.path(), &log));
+    // One that has a state of its own, from before.
+    nodes[2].take(partition).await;
+    nodes[2].order(project, 0).await;
+    nodes[2].give(partition).await;
+    nodes[0].take(partition).await;
+    for user in 1..60 {
+        nodes[0].order(project, user).await;
+    }
+    let (position, copied) = nodes[0].copied(partition, copy.path()).await;
+    assert_eq!(position, log.end(partition));
+    for user in 60..70 {
+        nodes[0].order(project, user).await;
+    }
+    let (version, revenue) =
+        (nodes[0].engine.version(project, &Depends::Everything).await.unwrap(), nodes[0].revenue(project).await);
+    nodes[0].give(partition).await;
+    // Whoever has the copy reads only what is not in it.
+    let records = log.partitions.lock()[&partition].clone();
+    let later = records.iter().filter(|(first, ..)| *first > position).cloned().collect();
+    for node in &nodes[1..] {
+        log.partitions.lock().insert(partition, Vec::clone(&later));
+        node.take_copy(partition, log.end(partition), Some(copied.clone())).await;
+        log.partitions.lock().insert(partition, records.clone());
+        assert_eq!((node.users(project).await.unwrap(), node.revenue(project).await), (70, revenue.clone()));
+        assert_eq!(node.engine.version(project, &Depends::Everything).await.unwrap(), version);
+        for user in [0, 30, 65] {
+            assert_eq!(node.order(project, user).await, Status::Duplicate, "user {user}");
+        }
+        // A copy that has less than what is here changes nothing, and neither does one that is damaged.
+        node.give(partition).await;
+        node.take_copy(partition, log.end(partition), Some(copied.clone())).await;
+        assert_eq!(node.users(project).await.unwrap(), 70);
+        node.give(partition).await;
+        log.partitions.lock().insert(partition, records.clone());
+    }
+    let node = Node::start(origin.path(), &log);
+    let damaged = CopiedState { small: copied.small[..copied.small.len() - 1].to_vec(), ..copied };
+    node.take_copy(partition, log.end(partition), Some(damaged)).await;
+    assert_eq!((node.users(project).await.unwrap(), node.revenue(project).await), (70, revenue));
+}
+
+#[tokio::test]
 async fn an_owner_whose_time_is_over_answers_nothing() {
     let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
     let node = Node::start(origin.path(), &log);
@@ -297,7 +368,7 @@ async fn what_is_left_of_an_earlier_time_is_not_served() {
     // Given up while it is taken over, and taken over again.
     for _ in 0..20 {
         nodes[0].give(partition).await;
-        nodes[0].engine.adopt(partition, log.end(partition)).await.unwrap();
+        nodes[0].engine.adopt(partition, log.end(partition), None).await.unwrap();
     }
     nodes[0].take(partition).await;
     assert_eq!(nodes[0].users(project).await.unwrap(), 2);
@@ -315,7 +386,7 @@ async fn a_log_that_lost_its_end_is_not_served() {
     }
     node.give(partition).await;
     log.partitions.lock().get_mut(&partition).unwrap().pop();
-    node.engine.adopt(partition, log.end(partition)).await.unwrap();
+    node.engine.adopt(partition, log.end(partition), None).await.unwrap();
     let failed = node.adopted(partition).await;
     assert!(matches!(&failed, Adoption::Failed(why) if why.contains("ends at position")), "{failed:?}");
 }

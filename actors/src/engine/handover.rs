@@ -15,6 +15,7 @@ use crate::fault;
 use crate::history::SealedEvents;
 use crate::partitions::partition_of;
 use crate::registry::RegistryError;
+use crate::saved_state::CopiedState;
 use crate::secrets::SecretsError;
 use crate::shard::{Condition, Shard};
 
@@ -45,18 +46,18 @@ pub enum AdoptError {
 }
 
 impl Engine {
-    /// Begins to take a partition over: opens it as its last checkpoint on this machine left it, and replays the log up to the position `until`. Nobody else may
-    /// write to the log meanwhile. [`Engine::adoption`] says how far it is.
+    /// Begins to take a partition over: opens it as its last checkpoint on this machine left it, or as `copied` has it, if that reflects more, and replays the log up to the
+    /// position `until`. Nobody else may write to the log meanwhile. [`Engine::adoption`] says how far it is. The files of the copy must stay until it is done.
     ///
     /// If archives are kept where all members reach them, the directory [`Engine::archive_dir`] has what lists the published archive of the partition.
     ///
     /// # Errors
     /// [`AdoptError`]: nothing was begun.
-    pub async fn adopt(&self, partition: u16, until: Position) -> Result<(), AdoptError> {
+    pub async fn adopt(&self, partition: u16, until: Position, copied: Option<CopiedState>) -> Result<(), AdoptError> {
         let engine = self.clone();
         let adopted = tokio::task::spawn_blocking(move || engine.adopt_archive(partition)).await;
         adopted.map_err(|_| AskError::NoAnswer)??;
-        Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until)).await?)
+        Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
     /// Returns the directory that the archive of a partition has on this machine.
@@ -151,7 +152,7 @@ impl Engine {
         self.secrets().set_salt((day, salt), self.clock().now().utc_day())
     }
 
-    async fn ask_about<R: Send + 'static>(
+    pub(super) async fn ask_about<R: Send + 'static>(
         &self,
         partition: u16,
         request: impl FnOnce(&mut Shard) -> R + Send + 'static,

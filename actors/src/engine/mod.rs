@@ -38,6 +38,7 @@ mod sealing;
 mod searching;
 mod segment;
 mod shard_client;
+mod states;
 mod threads;
 mod tracking;
 mod verifications;

@@ -1,17 +1,25 @@
 //! Partitions that move between machines: a shard takes them over from the log, and gives them up.
 
+use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_storage::TableFile;
 
 use super::shard::Shard;
+use crate::saved_state::CopiedState;
 
 impl Shard {
-    /// Begins to open a partition as its last checkpoint on this machine left it, and to replay it up to `until`. While that is under way, the partition's health says
-    /// that it is being rebuilt.
-    pub(crate) fn adopt(&mut self, number: u16, until: Position) {
+    /// Begins to open a partition as its last checkpoint on this machine left it, or another machine's of which this is a copy, if that reflects more; and to replay it up
+    /// to `until`. While that is under way, the partition's health says that it is being rebuilt.
+    pub(crate) fn adopt(&mut self, number: u16, until: Position, copied: Option<CopiedState>) {
         // A state that is still there may lack what another machine has recorded since.
         self.give_up(number);
-        self.pipeline.adopt(number, until);
+        self.pipeline.adopt(number, until, copied);
+    }
+
+    /// The files of the external ids of a partition that are durable.
+    pub(crate) fn id_files(&mut self, number: u16) -> Result<Vec<TableFile>, Fault> {
+        self.read_partition(number, |partition| Ok(partition.index()?.files()))
     }
 
     /// Whether a partition that takes no more events is applied and saved, so that nothing is left to do before it is given up. Has a checkpoint begun if not.

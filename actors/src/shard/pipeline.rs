@@ -20,6 +20,7 @@ use crate::checkpoint_writer::CancelledJobs;
 use crate::event_codec::LogRecord;
 use crate::history::History;
 use crate::partitions::partition_of;
+use crate::saved_state::CopiedState;
 
 /// The number of events whose records are read ahead together. Of 8, 16 and 32, the last two took the least processor time.
 const LOOK_AHEAD_EVENTS: usize = 16;
@@ -304,10 +305,10 @@ impl EventPipeline {
     }
 
     /// Begins to open a partition that this machine takes over, and to replay it up to `until`.
-    pub(super) fn adopt(&mut self, number: u16, until: Position) {
+    pub(super) fn adopt(&mut self, number: u16, until: Position, copied: Option<CopiedState>) {
         let left = self.released.remove(&number);
         let left = left.unwrap_or_else(|| Released::new(number));
-        let rebuild = Rebuild::adopting(until, left);
+        let rebuild = Rebuild::adopting(until, left, copied);
         self.context.health.set_unwell(number, rebuild.condition(), rebuild.fault());
         self.rebuilds.insert(number, rebuild);
     }

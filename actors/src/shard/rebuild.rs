@@ -19,9 +19,10 @@ use super::partition::Partition;
 use super::partition_context::PartitionContext;
 use super::refold::{self, Refold};
 use super::work::{Outcome, QueuedWork};
-use crate::checkpoint_writer::CancelledJobs;
+use crate::checkpoint_writer::{CancelledJobs, PartitionMeta, position_key, read_meta};
 use crate::fault;
 use crate::history::{History, HistoryPiece, PieceOrigin, Wanted};
+use crate::saved_state::CopiedState;
 
 /// How many records of the log are read ahead of the shard.
 const READ_AHEAD: usize = 2;
@@ -63,6 +64,8 @@ pub(super) struct Rebuild {
     closing: Vec<JoinHandle<()>>,
     /// The partition's jobs at the checkpoint writer, which must be over before it is opened again.
     cancelled: CancelledJobs,
+    /// A copy of the state that another machine had saved.
+    copied: Option<CopiedState>,
 }
 
 /// What is left of a partition that this machine gave up.
@@ -116,11 +119,12 @@ pub(super) enum Received {
 
 impl Rebuild {
     /// Begins to open a partition that another machine had, and to replay it up to `until`.
-    pub(super) fn adopting(until: Position, Released { stored_in, cancelled, closing, damage }: Released) -> Self {
+    pub(super) fn adopting(until: Position, left: Released, copied: Option<CopiedState>) -> Self {
+        let Released { stored_in, cancelled, closing, damage } = left;
         let fault = Fault::io("the partition is being taken over");
         let (ignores_checkpoint, resets_index) = damage;
         let stage = Stage::Waiting(Stopwatch::now());
-        Self { until, stored_in, stage, closing, cancelled, ignores_checkpoint, resets_index, ..Self::new(&fault, 0) }
+        Self { until, stored_in, stage, closing, cancelled, ignores_checkpoint, resets_index, copied, ..Self::new(&fault, 0) }
     }
 
     fn new(fault: &Fault, target: Position) -> Self {
@@ -141,6 +145,7 @@ impl Rebuild {
             old: None,
             closing: Vec::new(),
             cancelled: CancelledJobs::default(),
+            copied: None,
         }
     }
 
@@ -256,6 +261,7 @@ impl Rebuild {
             old: self.old.take(),
             closing: std::mem::take(&mut self.closing),
             cancelled: self.cancelled.clone(),
+            copied: self.copied.clone(),
             pieces,
             wake: Arc::clone(wake),
         };
@@ -361,6 +367,7 @@ struct Reader {
     old: Option<Partition>,
     closing: Vec<JoinHandle<()>>,
     cancelled: CancelledJobs,
+    copied: Option<CopiedState>,
     pieces: SyncSender<Piece>,
     wake: Wake,
 }
@@ -418,8 +425,27 @@ impl Reader {
             let refold = Refold { projects: self.context.erasures.stale(self.number), until: 0 };
             return Ok((refold, Partition::open_empty(self.number, self.context.clone())?));
         }
+        self.put_copy()?;
         let refold = refold::take_away(&self.context, self.number, self.stored_in)?;
         Ok((refold, Partition::open_in(self.stored_in, self.number, self.context.clone())?))
+    }
+
+    /// Begins with what another machine had saved, if that reflects more. Without it, more is replayed.
+    fn put_copy(&self) -> Result<(), Fault> {
+        let Some(copied) = self.copied.as_ref().filter(|_| self.stored_in == self.number && !self.resets_index) else {
+            return Ok(());
+        };
+        let context = &self.context;
+        let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(self.number))?;
+        let own = meta.unwrap_or_default().position;
+        match copied.put_in(self.number, &*context.store, (&context.external_ids_dir, context.index), own) {
+            Ok(Some(position)) => {
+                tracing::info!(partition = self.number, own, position, "the saved state of another machine is used")
+            }
+            Ok(None) => {}
+            Err(fault) => tracing::warn!(partition = self.number, %fault, "the saved state of another machine can't be used"),
+        }
+        Ok(())
     }
 
     /// Delivers a piece. `false`: the shard doesn't want it any more.

@@ -20,6 +20,7 @@ use super::FilesError;
 use super::bucket::{Bucket, BucketError, sha256_of};
 use super::list::{ArchiveList, ProjectList, list_object, object_of};
 use super::pointer::{ListName, OwnPointer, Pointers};
+use super::states::SharedStates;
 use super::sync::{dir_of, fetch_lists, remove_all};
 use crate::connection::Connection;
 use crate::log::LogReader;
@@ -27,6 +28,8 @@ use crate::record::ClusterRecord;
 
 /// How old an object is that no list names when it is deleted: a node may be about to name a younger one.
 const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// What the pointers of archives are called.
+const KIND: &str = "archive";
 /// The file with the list of an archive, in its directory.
 const LIST_NAME: &str = "published.json";
 /// How often unnamed objects are looked for.
@@ -38,6 +41,7 @@ pub struct SharedFiles {
     runtime: Handle,
     bucket: Bucket,
     pointers: Pointers,
+    states: SharedStates,
     /// How long the log keeps events that the bucket has.
     log_kept: Duration,
     /// By partition. Each is locked while it is published.
@@ -77,13 +81,14 @@ impl SharedFiles {
         bucket: &Bucket,
         log_kept: Duration,
     ) -> Result<Self, FilesError> {
-        let pointers = Pointers::open(connection).await?;
+        let pointers = Pointers::open(connection, KIND).await?;
         let theirs = pointers.agree(bucket.address()).await?;
         if theirs != bucket.address() {
             return Err(FilesError::Elsewhere { own: bucket.address().to_owned(), theirs });
         }
         let bucket = bucket.below(&record.incarnation.to_string());
-        Ok(Self { runtime: Handle::current(), bucket, pointers, log_kept, partitions: Mutex::default() })
+        let states = SharedStates::open(connection, &bucket).await?;
+        Ok(Self { runtime: Handle::current(), bucket, pointers, states, log_kept, partitions: Mutex::default() })
     }
 
     /// Returns where the nodes of a cluster keep files; `None`: nowhere.
@@ -91,7 +96,7 @@ impl SharedFiles {
     /// # Errors
     /// [`FilesError::Brokers`].
     pub async fn place(connection: &Connection) -> Result<Option<String>, FilesError> {
-        Pointers::open(connection).await?.place().await
+        Pointers::open(connection, KIND).await?.place().await
     }
 
     /// Takes the archive of a partition over for the owner of `epoch`, and makes the directory `root` list what is published of it. From now on, nobody else
@@ -137,7 +142,13 @@ impl SharedFiles {
 
     /// Publishes nothing more of a partition.
     pub(crate) fn release(&self, partition: u16) {
+        self.states.release(partition);
         self.partitions.lock().remove(&partition);
+    }
+
+    /// The published states of the partitions.
+    pub(crate) fn states(&self) -> &SharedStates {
+        &self.states
     }
 
     fn of(&self, partition: u16) -> Option<Arc<Mutex<PartitionFiles>>> {
@@ -182,6 +193,11 @@ impl SharedArchive for SharedFiles {
         log.is_some_and(|log| self.runtime.block_on(log.is_half_full()).unwrap_or(false))
     }
 
+    fn withdraw_state(&self, partition: u16) -> Result<(), SharedArchiveError> {
+        self.runtime.block_on(self.states.withdraw(partition))?;
+        Ok(())
+    }
+
     fn source(&self, partition: u16) -> Arc<dyn FileSource> {
         Arc::new(BucketFiles { runtime: self.runtime.clone(), bucket: self.bucket.below(&format!("{partition:02}")) })
     }
@@ -219,7 +235,7 @@ impl PartitionFiles {
         let name = format!("lists/{:020}-{sha256}.json", self.pointer.value.epoch);
         self.bucket.put(&name, bytes).await?;
         let former = self.pointer.value.list.clone().map(|list| list.name);
-        pointers.publish(partition, &mut self.pointer, ListName { name, sha256 }).await?;
+        pointers.publish(partition, &mut self.pointer, Some(ListName { name, sha256 })).await?;
         let published = Published { catalog: list.catalog, logged_after: catalog.logged_after(), projects };
         let before = std::mem::replace(&mut self.published, published);
         self.unnamed.extend(before.objects().chain(former));

@@ -1,6 +1,6 @@
 //! Where files are kept that all nodes reach.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl Bucket {
 
     /// Returns the part of it below a folder.
     #[must_use]
-    pub(super) fn below(&self, folder: &str) -> Self {
+    pub(crate) fn below(&self, folder: &str) -> Self {
         Self { prefix: self.path(folder), ..self.clone() }
     }
 
@@ -116,7 +116,7 @@ impl Bucket {
     ///
     /// # Errors
     /// [`BucketError::Unavailable`].
-    pub(super) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), BucketError> {
+    pub(crate) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), BucketError> {
         let path = self.path(name);
         self.store.put(&path, PutPayload::from(bytes)).await.map(drop).map_err(BucketError::of(&path))
     }
@@ -126,19 +126,31 @@ impl Bucket {
     /// # Errors
     /// [`BucketError::Local`] and [`BucketError::Unavailable`].
     pub(super) async fn put_file(&self, name: &str, from: &Path) -> Result<(), BucketError> {
+        self.put_reader(name, &mut std::fs::File::open(from)?).await.map(drop)
+    }
+
+    /// Writes what a reader returns as an object, in parts. Nobody sees a part of it. Returns its SHA-256, in hexadecimal.
+    ///
+    /// # Errors
+    /// [`BucketError::Local`] and [`BucketError::Unavailable`].
+    pub(crate) async fn put_reader(&self, name: &str, from: &mut (dyn Read + Send)) -> Result<String, BucketError> {
         let path = self.path(name);
-        let mut file = std::fs::File::open(from)?;
-        let mut part = read_part(&mut file)?;
+        let mut hash = Sha256::new();
+        let mut part = read_part(from)?;
+        hash.update(&part);
         if part.len() < PART_BYTES {
-            return self.store.put(&path, PutPayload::from(part)).await.map(drop).map_err(BucketError::of(&path));
+            self.store.put(&path, PutPayload::from(part)).await.map_err(BucketError::of(&path))?;
+            return Ok(hex(&hash.finalize()));
         }
         let mut upload = self.store.put_multipart(&path).await.map_err(BucketError::of(&path))?;
         let sent = async {
             while !part.is_empty() {
                 upload.put_part(PutPayload::from(std::mem::take(&mut part))).await.map_err(BucketError::of(&path))?;
-                part = read_part(&mut file)?;
+                part = read_part(from)?;
+                hash.update(&part);
             }
-            upload.complete().await.map(drop).map_err(BucketError::of(&path))
+            upload.complete().await.map_err(BucketError::of(&path))?;
+            Ok(hex(&hash.finalize()))
         };
         let sent = sent.await;
         if sent.is_err()
@@ -153,7 +165,7 @@ impl Bucket {
     ///
     /// # Errors
     /// [`BucketError`].
-    pub(super) async fn get(&self, name: &str) -> Result<Vec<u8>, BucketError> {
+    pub(crate) async fn get(&self, name: &str) -> Result<Vec<u8>, BucketError> {
         let path = self.path(name);
         let size = self.store.head(&path).await.map_err(BucketError::of(&path))?.size;
         if size > MAX_WHOLE_BYTES {
@@ -170,7 +182,7 @@ impl Bucket {
     ///
     /// # Errors
     /// [`BucketError`].
-    pub(super) async fn get_file(&self, name: &str, bytes: u64, sha256: &str, to: &Path) -> Result<(), BucketError> {
+    pub(crate) async fn get_file(&self, name: &str, bytes: u64, sha256: &str, to: &Path) -> Result<(), BucketError> {
         let path = self.path(name);
         if let Some(folder) = to.parent() {
             std::fs::create_dir_all(folder)?;
@@ -212,7 +224,7 @@ impl Bucket {
     ///
     /// # Errors
     /// [`BucketError::Unavailable`].
-    pub(super) async fn delete(&self, name: &str) -> Result<(), BucketError> {
+    pub(crate) async fn delete(&self, name: &str) -> Result<(), BucketError> {
         let path = self.path(name);
         match self.store.delete(&path).await {
             Err(object_store::Error::NotFound { .. }) | Ok(()) => Ok(()),
@@ -224,7 +236,7 @@ impl Bucket {
     ///
     /// # Errors
     /// [`BucketError::Unavailable`].
-    pub(super) async fn older_than(&self, age: Duration) -> Result<Vec<String>, BucketError> {
+    pub(crate) async fn older_than(&self, age: Duration) -> Result<Vec<String>, BucketError> {
         let objects: Vec<ObjectMeta> =
             self.store.list(Some(&self.prefix)).try_collect().await.map_err(BucketError::of(&self.prefix))?;
         let now = std::time::SystemTime::now();
@@ -241,14 +253,14 @@ impl Bucket {
 }
 
 /// Reads the next part of a file; none at its end.
-fn read_part(file: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
+fn read_part(from: &mut (dyn Read + Send)) -> std::io::Result<Vec<u8>> {
     let mut part = Vec::new();
-    std::io::Read::take(file, PART_BYTES as u64).read_to_end(&mut part)?;
+    from.take(PART_BYTES as u64).read_to_end(&mut part)?;
     Ok(part)
 }
 
 /// The SHA-256 of bytes, in hexadecimal.
-pub(super) fn sha256_of(bytes: &[u8]) -> String {
+pub(crate) fn sha256_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 

@@ -18,10 +18,10 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// It differs from what was written, or contradicts itself.
-    #[error("the list of an archive is damaged: {0}")]
+    #[error("a list of what is published is damaged: {0}")]
     Damaged(String),
     /// A later version of the program wrote it.
-    #[error("the list of an archive has the format {0}, which this version of headcount does not read: use a later one")]
+    #[error("a list of what is published has the format {0}, which this version of headcount does not read: use a later one")]
     Newer(u32),
 }
 

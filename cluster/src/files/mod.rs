@@ -11,11 +11,14 @@ mod bucket;
 mod http;
 mod list;
 mod pointer;
+mod states;
 mod sync;
 
 pub use archive::SharedFiles;
 pub use bucket::{Bucket, BucketError};
 pub use list::ListError;
+pub use states::StateTiming;
+pub(crate) use states::{SharedStates, copy_dir, remove_copy};
 
 use headcount_actors::SharedArchiveError;
 use headcount_archive::error::ArchiveError;

@@ -20,50 +20,53 @@ const PLACE: &str = "files";
 
 /// The value of a partition's key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Pointer {
+pub(crate) struct Pointer {
     /// The epoch of the owner that may change it.
-    pub(super) epoch: u64,
+    pub(crate) epoch: u64,
     /// Tells one change of an owner from another one.
     change: u64,
     /// The list of the archive; `None`: nothing is published.
-    pub(super) list: Option<ListName>,
+    pub(crate) list: Option<ListName>,
 }
 
 /// The object that is a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ListName {
-    pub(super) name: String,
-    pub(super) sha256: String,
+pub(crate) struct ListName {
+    pub(crate) name: String,
+    pub(crate) sha256: String,
 }
 
 /// The keys of all partitions.
 #[derive(Debug, Clone)]
-pub(super) struct Pointers {
+pub(crate) struct Pointers {
     store: Store,
+    /// What they point to: the beginning of their keys.
+    kind: &'static str,
 }
 
 /// The pointer of a partition that this node has.
 #[derive(Debug, Clone)]
-pub(super) struct OwnPointer {
-    pub(super) value: Pointer,
+pub(crate) struct OwnPointer {
+    pub(crate) value: Pointer,
     revision: u64,
 }
 
-fn key_of(partition: u16) -> String {
-    format!("archive.{partition:03}")
-}
-
 impl Pointers {
-    pub(super) async fn open(connection: &Connection) -> Result<Self, FilesError> {
+    /// Opens those to lists of a `kind`.
+    pub(crate) async fn open(connection: &Connection, kind: &'static str) -> Result<Self, FilesError> {
         let store = connection.context.get_key_value(BUCKET).await.map_err(FilesError::brokers)?;
-        Ok(Self { store })
+        Ok(Self { store, kind })
+    }
+
+    fn key_of(&self, partition: u16) -> String {
+        format!("{}.{partition:03}", self.kind)
     }
 
     /// Makes the owner of `epoch` the only one that may change the pointer of a partition.
     ///
     /// # Errors
     /// [`FilesError::NotOwner`] if a later owner did so, and [`FilesError::Brokers`].
-    pub(super) async fn take_over(&self, partition: u16, epoch: u64) -> Result<OwnPointer, FilesError> {
+    pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<OwnPointer, FilesError> {
         loop {
             let found = self.read(partition).await?;
             let (pointer, revision) = found.unwrap_or_default();
@@ -77,12 +80,12 @@ impl Pointers {
         }
     }
 
-    /// Has the pointer of a partition name another list.
+    /// Has the pointer of a partition name another list; `None`: none.
     ///
     /// # Errors
     /// [`FilesError::NotOwner`] if another node has taken it over: it names the former list. [`FilesError::Brokers`]: it may name either.
-    pub(super) async fn publish(&self, partition: u16, own: &mut OwnPointer, list: ListName) -> Result<(), FilesError> {
-        let value = Pointer { change: fastrand::u64(..), list: Some(list), ..own.value.clone() };
+    pub(crate) async fn publish(&self, partition: u16, own: &mut OwnPointer, list: Option<ListName>) -> Result<(), FilesError> {
+        let value = Pointer { change: fastrand::u64(..), list, ..own.value.clone() };
         match self.write(partition, &value, own.revision).await? {
             Some(revision) => {
                 *own = OwnPointer { value, revision };
@@ -109,10 +112,10 @@ impl Pointers {
     }
 
     async fn read(&self, partition: u16) -> Result<Option<(Pointer, u64)>, FilesError> {
-        let Some((value, revision)) = self.get(&key_of(partition)).await? else { return Ok(None) };
+        let Some((value, revision)) = self.get(&self.key_of(partition)).await? else { return Ok(None) };
         let pointer = serde_json::from_slice(&value);
         let pointer =
-            pointer.map_err(|error| FilesError::Brokers(format!("the key {} can't be read: {error}", key_of(partition))))?;
+            pointer.map_err(|error| FilesError::Brokers(format!("the key {} can't be read: {error}", self.key_of(partition))))?;
         Ok(Some((pointer, revision)))
     }
 
@@ -129,7 +132,7 @@ impl Pointers {
 
     /// Changes a key whose revision is `revision`, 0 if there is none. Returns the new revision; `None` if it was another one.
     async fn write(&self, partition: u16, value: &Pointer, revision: u64) -> Result<Option<u64>, FilesError> {
-        let (key, bytes) = (key_of(partition), serde_json::to_vec(value).map_err(FilesError::brokers)?);
+        let (key, bytes) = (self.key_of(partition), serde_json::to_vec(value).map_err(FilesError::brokers)?);
         let mut reason = String::new();
         for _ in 0..ATTEMPTS {
             match timeout(ANSWER_TIMEOUT, self.store.update(&key, bytes.clone().into(), revision)).await {

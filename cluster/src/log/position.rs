@@ -18,7 +18,7 @@ pub(super) fn last_of(sequence: u64) -> Position {
 }
 
 /// Returns the sequence of the message with an event.
-pub(super) fn sequence_of(position: Position) -> u64 {
+pub(crate) fn sequence_of(position: Position) -> u64 {
     position >> PLACE_BITS
 }
 

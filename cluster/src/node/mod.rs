@@ -10,6 +10,7 @@ mod nodes;
 mod partition;
 mod salts;
 mod shared;
+mod states;
 mod timing;
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::shared::Shared;
+use super::states::{self, Publishing};
 use super::timing::{NodeError, stopped};
 use crate::lease::{self, Candidate, Lease, LeaseError};
 use crate::log::{LogReader, LogWriter};
@@ -98,6 +99,7 @@ impl PartitionTask {
         let end = {
             let mut taking = pin!(take_over(&shared, partition, lease.epoch()));
             let mut is_served = false;
+            let mut publishing = Publishing::new(&shared, partition);
             let mut renewal = interval(shared.timing.renewed_every);
             renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
@@ -122,11 +124,22 @@ impl PartitionTask {
                         if is_served && end.is_none() {
                             shared.owners.hold(partition, lease.until());
                         }
-                        if let Some(end) = end {
-                            break end;
+                        match end {
+                            None if is_served => publishing.look(),
+                            None => {}
+                            Some(end @ End::Moved { .. }) if is_served => {
+                                publishing.finish().await;
+                                break end;
+                            }
+                            Some(end) => break end,
                         }
                     }
-                    () = stopped(&mut stop) => break End::Released,
+                    () = stopped(&mut stop) => {
+                        if is_served {
+                            publishing.finish().await;
+                        }
+                        break End::Released;
+                    }
                 }
             }
         };
@@ -201,6 +214,7 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
     if let Some(files) = &shared.files {
         // First, so that a former owner publishes nothing, and removes nothing from the log, that this node does not know.
         files.take_over(partition, epoch, &shared.engine.archive_dir(partition)).await?;
+        files.states().take_over(partition, epoch).await?;
     }
     let name = StreamName::of_partition(partition);
     let reader = LogReader::open(&shared.connection, &name.stream).await?;
@@ -213,12 +227,17 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
         files.adopt(partition, writer.reader());
     }
     shared.commit.adopt(partition, writer);
-    shared.engine.adopt(partition, until).await?;
-    loop {
+    let copied = states::fetch(shared, partition).await;
+    shared.engine.adopt(partition, until, copied.clone()).await?;
+    let adopted = loop {
         match shared.engine.adoption(partition) {
-            Adoption::Done => return Ok(()),
+            Adoption::Done => break Ok(()),
             Adoption::UnderWay => sleep(POLL).await,
-            Adoption::Failed(why) => return Err(NodeError::Adoption(why)),
+            Adoption::Failed(why) => break Err(NodeError::Adoption(why)),
         }
+    };
+    if let Some(copied) = copied {
+        states::forget_copy(copied).await;
     }
+    adopted
 }

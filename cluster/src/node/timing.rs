@@ -5,7 +5,7 @@ use std::time::Duration;
 use headcount_actors::AdoptError;
 use tokio::sync::watch;
 
-use crate::files::FilesError;
+use crate::files::{FilesError, StateTiming};
 use crate::lease::{LeaseError, Timing};
 use crate::log::LogError;
 
@@ -18,11 +18,18 @@ pub struct NodeTiming {
     pub renewed_every: Duration,
     /// How long the same nodes must have been live before a partition moves to the one that is to have it.
     pub calm: Duration,
+    /// When states are published, for nodes that take partitions over.
+    pub states: StateTiming,
 }
 
 impl Default for NodeTiming {
     fn default() -> Self {
-        Self { leases: Timing::default(), renewed_every: Duration::from_secs(2), calm: Duration::from_secs(60) }
+        Self {
+            leases: Timing::default(),
+            renewed_every: Duration::from_secs(2),
+            calm: Duration::from_secs(60),
+            states: StateTiming::default(),
+        }
     }
 }
 

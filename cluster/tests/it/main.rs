@@ -12,3 +12,4 @@ mod init;
 mod lease;
 mod log;
 mod node;
+mod states;

@@ -23,6 +23,7 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::brokers::Brokers;
+use crate::states::AT_ONCE;
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -35,6 +36,7 @@ const TIMING: NodeTiming = NodeTiming {
     leases: Timing { held: Duration::from_millis(1500), taken_after: Duration::from_millis(1800) },
     renewed_every: Duration::from_millis(300),
     calm: Duration::from_millis(600),
+    states: AT_ONCE,
 };
 
 const AUDIT: AuditTiming = AuditTiming { every: Duration::from_millis(500), looks: 3, pause: Duration::from_millis(100) };
@@ -94,6 +96,10 @@ impl Cluster {
 
     pub(crate) async fn connect(&self) -> Connection {
         self.brokers.connect().await
+    }
+
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.brokers.addresses()
     }
 
     /// The partitions with a project.

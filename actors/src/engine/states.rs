@@ -1,0 +1,71 @@
+//! The saved states of partitions, for other machines.
+
+use std::time::Duration;
+
+use headcount_domain::fault::Fault;
+use headcount_domain::intake::event::Position;
+use headcount_storage::keyspace::PartitionId;
+
+use super::handle::Engine;
+use super::shard_client::AskError;
+use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta, saved_position};
+use crate::fault;
+use crate::saved_state::SavedState;
+use crate::shard::Shard;
+
+const POLL: Duration = Duration::from_millis(10);
+
+impl Engine {
+    /// Returns the position up to which what is saved of a partition on this machine reflects everything; 0 if nothing is. The partition need not be here.
+    ///
+    /// Blocking; reads the disk.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub fn saved_position(&self, partition: u16) -> Result<Position, Fault> {
+        let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
+        let meta: Option<PartitionMeta> = read_meta(&*store, &position_key(partition))?;
+        Ok(meta.unwrap_or_default().position)
+    }
+
+    /// Returns the saved state of a partition that is here. `None`: it has none that can be copied, since it is being rebuilt or taken over, or is not here.
+    ///
+    /// Blocking; reads the disk.
+    ///
+    /// # Errors
+    /// [`AskError`]: the state can't be read, or the shard does not answer.
+    pub fn saved_state(&self, partition: u16) -> Result<Option<SavedState>, AskError> {
+        let stored_as = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.stored_as(partition)))?;
+        let store = self.inner.damage.store().ok_or(AskError::NoAnswer)?;
+        if stored_as != Some(partition) {
+            return Ok(None);
+        }
+        let snapshot = store.snapshot(PartitionId(partition)).map_err(fault::of_store).map_err(AskError::Lost)?;
+        let position = saved_position(&snapshot).map_err(AskError::Lost)?;
+        // After the state: external ids that are ahead of it are no harm.
+        let external_ids = self.inner.shards.ask_partition(partition, move |shard| shard.id_files(partition))?;
+        let small = snapshot.encode_small();
+        let small = small.map_err(|error| AskError::Lost(Fault::defect(format!("a state can't be encoded: {error}"))))?;
+        Ok(Some(SavedState { position, small, tables: snapshot.files(), external_ids }))
+    }
+
+    /// Has everything saved that is applied of a partition that is here, and waits until it is.
+    ///
+    /// # Errors
+    /// [`AskError`]: it is not here, is being rebuilt, or the shard does not answer.
+    pub async fn save(&self, partition: u16) -> Result<(), AskError> {
+        let applied = self.ask_about(partition, move |shard| shard.applied_until_of(partition)).await?;
+        let applied = applied.ok_or(AskError::NoAnswer)?;
+        loop {
+            let durable = move |shard: &mut Shard| {
+                shard.want_checkpoints();
+                shard.durable_until_of(partition)
+            };
+            match self.ask_about(partition, durable).await? {
+                Some(until) if until >= applied => return Ok(()),
+                Some(_) => tokio::time::sleep(POLL).await,
+                None => return Err(AskError::NoAnswer),
+            }
+        }
+    }
+}

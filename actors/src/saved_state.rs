@@ -1,0 +1,85 @@
+//! The saved state of a partition as files: as they are on this machine, and as copies of another machine's.
+
+use std::path::{Path, PathBuf};
+
+use headcount_domain::fault::Fault;
+use headcount_domain::intake::event::Position;
+use headcount_storage::TableFile;
+use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions};
+use headcount_storage::keyspace::PartitionId;
+use headcount_storage::store::{PartitionSnapshot, Store};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::checkpoint_writer::{saved_position, stored_types};
+use crate::fault;
+
+/// Names the version of saved states: only a program of the same version can use one.
+#[must_use]
+pub fn state_version() -> String {
+    format!("{:032x}", xxh3_128(stored_types().join("\n").as_bytes()))
+}
+
+/// The saved state of a partition, to be copied. It stays readable while this lives.
+#[derive(Debug)]
+pub struct SavedState {
+    /// The position up to which it reflects everything.
+    pub position: Position,
+    /// What lies in no file.
+    pub small: Vec<u8>,
+    /// The files of its records, in order.
+    pub tables: Vec<TableFile>,
+    /// The files of its external ids, in order.
+    pub external_ids: Vec<TableFile>,
+}
+
+/// A copy of the saved state of a partition, on this machine.
+#[derive(Debug, Clone)]
+pub struct CopiedState {
+    /// Where the files are: those of records in `tables`, those of external ids in `external_ids`, each under its [`TableFile::copy_name`].
+    pub dir: PathBuf,
+    /// What lies in no file.
+    pub small: Vec<u8>,
+    /// The numbers of the files of its records, in order.
+    pub tables: Vec<u64>,
+    /// Those of the files of its external ids.
+    pub external_ids: Vec<u64>,
+}
+
+impl CopiedState {
+    /// The folder with the files of records in the directory of a copy.
+    #[must_use]
+    pub fn tables_dir(dir: &Path) -> PathBuf {
+        dir.join("tables")
+    }
+
+    /// The folder with the files of external ids.
+    #[must_use]
+    pub fn external_ids_dir(dir: &Path) -> PathBuf {
+        dir.join("external_ids")
+    }
+
+    /// Makes it the state of a partition that is not open, if it reflects more than what is saved there. Returns its position if so.
+    ///
+    /// # Errors
+    /// The copy or the disk. The partition has its former state then, or this one.
+    pub(crate) fn put_in(
+        &self,
+        number: u16,
+        store: &dyn Store,
+        (index_dir, options): (&Path, ExternalIdsOptions),
+        own: Position,
+    ) -> Result<Option<Position>, Fault> {
+        let partition = PartitionId(number);
+        let copy = PartitionSnapshot::open_copy(partition, &self.small, &Self::tables_dir(&self.dir), &self.tables);
+        let copy = copy.map_err(fault::of_store)?;
+        let position = saved_position(&copy)?;
+        if position <= own {
+            return Ok(None);
+        }
+        // An index that is ahead of the state is sound, and one that is behind it is not.
+        let ids = Self::external_ids_dir(&self.dir);
+        ExternalIds::replace(&index_dir.join(number.to_string()), options, &ids, &self.external_ids).map_err(fault::of_index)?;
+        copy.replace_in(store).map_err(fault::of_store)?;
+        Ok(Some(position))
+    }
+}

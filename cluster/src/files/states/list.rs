@@ -1,0 +1,103 @@
+//! What the published state of a partition consists of.
+
+use headcount_domain::intake::event::Position;
+use serde::{Deserialize, Serialize};
+
+use crate::files::bucket::sha256_of;
+use crate::files::list::ListError;
+
+/// The version of new lists.
+const VERSION: u32 = 1;
+
+/// An object of a state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StateObject {
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    pub(super) sha256: String,
+}
+
+/// A file of a state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StateFile {
+    /// Its number at the node that wrote it.
+    pub(super) id: u64,
+    #[serde(flatten)]
+    pub(super) object: StateObject,
+}
+
+/// The object that lists a state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StateList {
+    version: u32,
+    /// The version of the program's states.
+    pub(super) state_version: String,
+    /// The position up to which the state reflects everything.
+    pub(super) position: Position,
+    /// What lies in no file.
+    pub(super) small: StateObject,
+    /// The files of records, in order.
+    pub(super) tables: Vec<StateFile>,
+    /// The files of external ids, in order.
+    pub(super) external_ids: Vec<StateFile>,
+}
+
+#[derive(Deserialize)]
+struct ListVersion {
+    version: u32,
+}
+
+impl StateList {
+    pub(super) fn new(
+        (state_version, position): (String, Position),
+        small: StateObject,
+        (tables, external_ids): (Vec<StateFile>, Vec<StateFile>),
+    ) -> Self {
+        Self { version: VERSION, state_version, position, small, tables, external_ids }
+    }
+
+    pub(super) fn encode(&self) -> Result<Vec<u8>, ListError> {
+        serde_json::to_vec(self).map_err(|error| ListError::Damaged(error.to_string()))
+    }
+
+    /// Reads a list that has this SHA-256.
+    pub(super) fn decode(bytes: &[u8], sha256: &str) -> Result<Self, ListError> {
+        if sha256_of(bytes) != sha256 {
+            return Err(ListError::Damaged("its SHA-256 differs from that of its pointer".to_owned()));
+        }
+        let damaged = |error: serde_json::Error| ListError::Damaged(error.to_string());
+        match serde_json::from_slice(bytes).map_err(damaged)? {
+            ListVersion { version: VERSION } => serde_json::from_slice(bytes).map_err(damaged),
+            ListVersion { version } => Err(ListError::Newer(version)),
+        }
+    }
+
+    /// The names of its objects, but for the list itself.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &str> {
+        let files = self.tables.iter().chain(&self.external_ids).map(|file| file.object.name.as_str());
+        files.chain([self.small.name.as_str()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_as_it_was_written_and_any_flipped_byte_is_noticed() {
+        let object = |name: &str| StateObject { name: name.to_owned(), bytes: 7, sha256: "ab".to_owned() };
+        let files = (vec![StateFile { id: 3, object: object("a") }], vec![StateFile { id: 3, object: object("b") }]);
+        let list = StateList::new(("v".to_owned(), 8_192), object("c"), files);
+        let bytes = list.encode().unwrap();
+        let sha256 = sha256_of(&bytes);
+        assert_eq!(StateList::decode(&bytes, &sha256).unwrap(), list);
+        assert_eq!(list.objects().collect::<Vec<_>>(), ["a", "b", "c"]);
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert!(StateList::decode(&damaged, &sha256).is_err(), "byte {at}");
+        }
+        let later = br#"{"version":2}"#;
+        assert!(matches!(StateList::decode(later, &sha256_of(later)), Err(ListError::Newer(2))));
+    }
+}

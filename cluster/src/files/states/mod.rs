@@ -1,0 +1,182 @@
+//! The saved states of partitions, kept where all nodes reach them, so that a new owner replays only what came later.
+//!
+//! A published state is a *list* of objects that never change: what the owner's last checkpoint consists of. As with archives, objects are written first, then the list, then
+//! the *pointer* to it, a key of the brokers that is changed by compare-and-set and has the owner's epoch. So a former owner publishes nothing.
+//! A state is never the only copy of anything: one that is missing, damaged or of another version is passed over, and more is replayed.
+
+mod list;
+mod own;
+mod timing;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use headcount_actors::{CopiedState, SavedState, state_version};
+use headcount_domain::intake::event::Position;
+use headcount_storage::TableFile;
+use headcount_storage::files;
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as TaskMutex, Semaphore};
+
+use super::FilesError;
+use super::bucket::{Bucket, BucketError, sha256_of};
+use super::pointer::Pointers;
+use crate::connection::Connection;
+use crate::log::sequence_of;
+use list::{StateFile, StateList};
+use own::OwnState;
+pub use timing::StateTiming;
+
+/// How many states are published at once.
+const AT_ONCE: usize = 4;
+/// How many files of a state are fetched at once.
+const FETCHED_AT_ONCE: usize = 4;
+
+/// The published states of the partitions of one node.
+#[derive(Debug)]
+pub(crate) struct SharedStates {
+    bucket: Bucket,
+    pointers: Pointers,
+    /// The version of the states that this program reads and writes.
+    version: String,
+    turns: Semaphore,
+    /// By partition. Each is locked while it is published.
+    partitions: Mutex<HashMap<u16, Arc<TaskMutex<OwnState>>>>,
+}
+
+impl SharedStates {
+    /// Keeps states in a bucket, which is that of the cluster.
+    ///
+    /// # Errors
+    /// [`FilesError::Brokers`].
+    pub(crate) async fn open(connection: &Connection, bucket: &Bucket) -> Result<Self, FilesError> {
+        let pointers = Pointers::open(connection, "state").await?;
+        let (version, turns) = (state_version(), Semaphore::new(AT_ONCE));
+        Ok(Self { bucket: bucket.below("states"), pointers, version, turns, partitions: Mutex::default() })
+    }
+
+    /// Takes the state of a partition over for the owner of `epoch`: from now on, nobody else publishes one.
+    ///
+    /// # Errors
+    /// [`FilesError::NotOwner`] and [`FilesError::Brokers`].
+    pub(crate) async fn take_over(&self, partition: u16, epoch: u64) -> Result<(), FilesError> {
+        let pointer = self.pointers.take_over(partition, epoch).await?;
+        let own = OwnState::open(self.bucket.below(&format!("{partition:02}")), pointer).await;
+        self.partitions.lock().insert(partition, Arc::new(TaskMutex::new(own)));
+        Ok(())
+    }
+
+    /// Publishes nothing more of a partition.
+    pub(crate) fn release(&self, partition: u16) {
+        self.partitions.lock().remove(&partition);
+    }
+
+    fn of(&self, partition: u16) -> Option<Arc<TaskMutex<OwnState>>> {
+        self.partitions.lock().get(&partition).cloned()
+    }
+
+    /// Copies the published state of a partition to the directory `dir`, whatever was there, if it saves replaying much: what is saved on this machine reflects the
+    /// position `own`. `None`: it does not, or it can't be copied.
+    pub(crate) async fn fetch(&self, partition: u16, own: Position, dir: &Path, timing: &StateTiming) -> Option<CopiedState> {
+        let state = self.of(partition)?;
+        let state = state.lock().await;
+        let list = state.published().filter(|list| list.state_version == self.version)?;
+        if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {
+            return None;
+        }
+        match fetch(state.bucket(), list, dir).await {
+            Ok(copied) => Some(copied),
+            Err(error) => {
+                tracing::warn!(partition, %error, "the published state can't be fetched; what it reflects is replayed");
+                remove_copy(dir);
+                None
+            }
+        }
+    }
+
+    /// Whether the state of a partition that is saved up to `saved` is to be published now.
+    pub(crate) async fn is_due(&self, partition: u16, saved: Position, timing: &StateTiming) -> bool {
+        match self.of(partition) {
+            Some(state) => state.lock().await.is_due(saved, timing),
+            None => false,
+        }
+    }
+
+    /// Whether so much is saved of a partition that is not published that another node would have to replay much.
+    pub(crate) async fn is_behind(&self, partition: u16, saved: Position, timing: &StateTiming) -> bool {
+        match self.of(partition) {
+            Some(state) => sequence_of(saved) > sequence_of(state.lock().await.position()) + timing.worth_fetching,
+            None => false,
+        }
+    }
+
+    /// Returns how often the state of a partition was withdrawn, to be asked before a state is read that is to be published.
+    pub(crate) async fn withdrawals(&self, partition: u16) -> u64 {
+        match self.of(partition) {
+            Some(state) => state.lock().await.withdrawals,
+            None => 0,
+        }
+    }
+
+    /// Publishes the state of a partition, unless it was withdrawn more often than `withdrawals`.
+    ///
+    /// # Errors
+    /// [`FilesError`]. The former one is published then, or this one.
+    pub(crate) async fn publish(&self, partition: u16, saved: &SavedState, withdrawals: u64) -> Result<(), FilesError> {
+        let _turn = self.turns.acquire().await;
+        let state = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
+        let mut state = state.lock().await;
+        if state.withdrawals != withdrawals {
+            return Ok(());
+        }
+        state.publish(&self.pointers, partition, saved, &self.version).await
+    }
+
+    /// Removes the published state of a partition, which may have what is to be removed everywhere.
+    ///
+    /// # Errors
+    /// [`FilesError`]. It is then still published, or some of its objects are still there.
+    pub(crate) async fn withdraw(&self, partition: u16) -> Result<(), FilesError> {
+        let state = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
+        let mut state = state.lock().await;
+        state.withdraw(&self.pointers, partition).await
+    }
+}
+
+/// Where the state of a partition is copied to in a data directory.
+pub(crate) fn copy_dir(data_dir: &Path, partition: u16) -> PathBuf {
+    data_dir.join("states").join(format!("{partition:02}"))
+}
+
+/// Removes a copy that is no longer needed. What is left is removed by the next one.
+pub(crate) fn remove_copy(dir: &Path) {
+    if dir.exists()
+        && let Err(error) = files::remove_dir_all(dir)
+    {
+        tracing::warn!(dir = %dir.display(), %error, "a copied state is not removed yet");
+    }
+}
+
+async fn fetch(bucket: &Bucket, list: &StateList, dir: &Path) -> Result<CopiedState, BucketError> {
+    remove_copy(dir);
+    let (tables, ids) = (CopiedState::tables_dir(dir), CopiedState::external_ids_dir(dir));
+    for dir in [dir.parent().unwrap_or(dir), dir, &tables, &ids] {
+        files::create_private_dir(dir)?;
+    }
+    let small = bucket.get(&list.small.name).await?;
+    if sha256_of(&small) != list.small.sha256 {
+        return Err(BucketError::Damaged(list.small.name.clone()));
+    }
+    let of_tables = list.tables.iter().map(|file| (file, &tables));
+    let wanted = of_tables.chain(list.external_ids.iter().map(|file| (file, &ids)));
+    let fetch_file = |(StateFile { id, object }, dir): (&StateFile, &PathBuf)| {
+        let (bucket, object, path) = (bucket.clone(), object.clone(), dir.join(TableFile::copy_name(*id)));
+        async move { bucket.get_file(&object.name, object.bytes, &object.sha256, &path).await }
+    };
+    stream::iter(wanted.map(fetch_file).collect::<Vec<_>>()).buffer_unordered(FETCHED_AT_ONCE).try_collect::<()>().await?;
+    let numbers = |files: &[StateFile]| files.iter().map(|file| file.id).collect();
+    let (tables, external_ids) = (numbers(&list.tables), numbers(&list.external_ids));
+    Ok(CopiedState { dir: dir.to_owned(), small, tables, external_ids })
+}

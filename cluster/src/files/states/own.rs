@@ -1,0 +1,197 @@
+//! The published state of a partition that this node has.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use headcount_actors::SavedState;
+use headcount_domain::intake::event::Position;
+use headcount_storage::TableFile;
+
+use super::StateTiming;
+use super::list::{StateFile, StateList, StateObject};
+use crate::files::FilesError;
+use crate::files::bucket::{Bucket, sha256_of};
+use crate::files::pointer::{ListName, OwnPointer, Pointers};
+use crate::log::sequence_of;
+
+/// How old an object is that no list names when it is deleted: a node may be about to name a younger one.
+const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often unnamed objects are looked for.
+const UNNAMED_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The two kinds of files, whose numbers are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Table,
+    ExternalIds,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct OwnState {
+    bucket: Bucket,
+    pointer: OwnPointer,
+    published: Option<StateList>,
+    /// When a state was published last, or the partition was taken over.
+    published_at: Instant,
+    /// The objects of the files that were written since the partition was taken over.
+    written: HashMap<(Kind, u64), StateObject>,
+    /// Objects that the published list no longer names.
+    unnamed: BTreeSet<String>,
+    looked_for_unnamed: Option<Instant>,
+    /// How often the state was withdrawn. A state that was saved before is not published afterwards.
+    pub(super) withdrawals: u64,
+}
+
+impl OwnState {
+    /// Reads what the pointer names. What can't be read is passed over.
+    pub(super) async fn open(bucket: Bucket, pointer: OwnPointer) -> Self {
+        let published = match &pointer.value.list {
+            None => None,
+            Some(ListName { name, sha256 }) => match bucket.get(name).await {
+                Ok(bytes) => StateList::decode(&bytes, sha256).map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            }
+            .inspect_err(|error| tracing::warn!(name, %error, "a published state can't be read; what it reflects is replayed"))
+            .ok(),
+        };
+        let (written, unnamed) = (HashMap::new(), BTreeSet::new());
+        Self {
+            bucket,
+            pointer,
+            published,
+            published_at: Instant::now(),
+            written,
+            unnamed,
+            looked_for_unnamed: None,
+            withdrawals: 0,
+        }
+    }
+
+    pub(super) fn bucket(&self) -> &Bucket {
+        &self.bucket
+    }
+
+    pub(super) fn published(&self) -> Option<&StateList> {
+        self.published.as_ref()
+    }
+
+    /// The position that the published state reflects; 0 if there is none.
+    pub(super) fn position(&self) -> Position {
+        self.published.as_ref().map_or(0, |list| list.position)
+    }
+
+    pub(super) fn is_due(&self, saved: Position, timing: &StateTiming) -> bool {
+        let messages = sequence_of(saved).saturating_sub(sequence_of(self.position()));
+        let since = self.published_at.elapsed();
+        messages > 0 && (since >= timing.most || since >= timing.least && messages >= timing.messages)
+    }
+
+    pub(super) async fn publish(
+        &mut self,
+        pointers: &Pointers,
+        partition: u16,
+        saved: &SavedState,
+        version: &str,
+    ) -> Result<(), FilesError> {
+        // Also after a failure: it is not tried again at once.
+        self.published_at = Instant::now();
+        if saved.position <= self.position() && self.published.as_ref().is_some_and(|list| list.state_version == version) {
+            return Ok(());
+        }
+        let tables = self.write_files(Kind::Table, &saved.tables).await?;
+        let external_ids = self.write_files(Kind::ExternalIds, &saved.external_ids).await?;
+        let name = self.new_name();
+        self.bucket.put(&name, saved.small.clone()).await?;
+        let small = StateObject { name, bytes: saved.small.len() as u64, sha256: sha256_of(&saved.small) };
+        let list = StateList::new((version.to_owned(), saved.position), small, (tables, external_ids));
+        let bytes = list.encode()?;
+        let named = ListName { sha256: sha256_of(&bytes), name: format!("{}.json", self.new_name()) };
+        self.bucket.put(&named.name, bytes).await?;
+        self.point_to(pointers, partition, Some((named, list))).await?;
+        self.delete_unnamed().await;
+        Ok(())
+    }
+
+    pub(super) async fn withdraw(&mut self, pointers: &Pointers, partition: u16) -> Result<(), FilesError> {
+        self.withdrawals += 1;
+        if self.pointer.value.list.is_some() {
+            self.point_to(pointers, partition, None).await?;
+        }
+        self.written.clear();
+        // Also those of which no list is known any more.
+        self.unnamed.extend(self.bucket.older_than(Duration::ZERO).await?);
+        for object in std::mem::take(&mut self.unnamed) {
+            if let Err(error) = self.bucket.delete(&object).await {
+                self.unnamed.insert(object);
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the pointer name another list, or none. What the former one named, and this one does not, is deleted later.
+    async fn point_to(
+        &mut self,
+        pointers: &Pointers,
+        partition: u16,
+        new: Option<(ListName, StateList)>,
+    ) -> Result<(), FilesError> {
+        let (name, list) = new.unzip();
+        let former = self.pointer.value.list.clone();
+        pointers.publish(partition, &mut self.pointer, name).await?;
+        let before = std::mem::replace(&mut self.published, list);
+        self.unnamed.extend(former.map(|list| list.name));
+        self.unnamed.extend(before.iter().flat_map(StateList::objects).map(str::to_owned));
+        let named: BTreeSet<&str> = self.published.iter().flat_map(StateList::objects).collect();
+        self.unnamed.retain(|object| !named.contains(object.as_str()));
+        self.written.retain(|_, object| named.contains(object.name.as_str()));
+        Ok(())
+    }
+
+    fn new_name(&self) -> String {
+        // The epoch: what one owner deletes, another one has not written.
+        format!("{:020}-{:016x}", self.pointer.value.epoch, fastrand::u64(..))
+    }
+
+    /// Writes those files that the bucket does not have.
+    async fn write_files(&mut self, kind: Kind, files: &[TableFile]) -> Result<Vec<StateFile>, FilesError> {
+        let mut written = Vec::with_capacity(files.len());
+        for file in files {
+            let object = match self.written.get(&(kind, file.id())) {
+                Some(object) => object.clone(),
+                None => {
+                    let name = self.new_name();
+                    let sha256 = self.bucket.put_reader(&name, &mut file.reader()).await?;
+                    let object = StateObject { name, bytes: file.bytes(), sha256 };
+                    self.written.insert((kind, file.id()), object.clone());
+                    object
+                }
+            };
+            written.push(StateFile { id: file.id(), object });
+        }
+        Ok(written)
+    }
+
+    /// Deletes objects that the published list does not name. What can't be deleted is tried again later.
+    async fn delete_unnamed(&mut self) {
+        if self.looked_for_unnamed.is_none_or(|at| at.elapsed() >= UNNAMED_INTERVAL) {
+            self.looked_for_unnamed = Some(Instant::now());
+            let list = self.pointer.value.list.as_ref().map(|list| list.name.as_str());
+            let named: BTreeSet<&str> = self.published.iter().flat_map(StateList::objects).chain(list).collect();
+            match self.bucket.older_than(UNNAMED_AGE).await {
+                Ok(old) => self.unnamed.extend(old.into_iter().filter(|object| !named.contains(object.as_str()))),
+                Err(error) => tracing::warn!(%error, "files that no state names could not be looked for"),
+            }
+        }
+        for object in self.unnamed.clone() {
+            match self.bucket.delete(&object).await {
+                Ok(()) => drop(self.unnamed.remove(&object)),
+                Err(error) => {
+                    tracing::warn!(%error, "files that no state names are not deleted yet");
+                    return;
+                }
+            }
+        }
+    }
+}
