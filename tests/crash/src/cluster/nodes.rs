@@ -1,7 +1,7 @@
 //! Brokers and nodes that form a cluster.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,8 @@ pub struct Cluster {
     nodes: Vec<Node>,
     /// The partition of each project.
     pub partitions: Vec<u16>,
+    /// The directory with the files of all nodes.
+    pub bucket: PathBuf,
 }
 
 #[derive(Debug)]
@@ -63,8 +65,11 @@ impl Cluster {
                 Err(_) => attempt += 1,
             }
         };
-        let nodes: Result<Vec<Node>> = (0..NODES).map(|node| Node::new(common, &brokers, dir, node, &site.nodes[node])).collect();
-        let mut cluster = Self { brokers, nodes: nodes?, partitions: Vec::new() };
+        let bucket = dir.join("bucket");
+        std::fs::create_dir(&bucket)?;
+        let node = |node| Node::new(common, &brokers, (dir, &bucket), node, &site.nodes[node]);
+        let nodes: Result<Vec<Node>> = (0..NODES).map(node).collect();
+        let mut cluster = Self { brokers, nodes: nodes?, partitions: Vec::new(), bucket };
         let mut tenant = cluster.init().await?;
         for node in 0..NODES {
             cluster.spread_key(node)?;
@@ -268,10 +273,11 @@ async fn is_ready(address: SocketAddr) -> bool {
 }
 
 impl Node {
-    fn new(common: &Common, brokers: &Brokers, dir: &Path, number: usize, place: &NodePlace) -> Result<Self> {
-        let flags = ["--shards=1", "--workers=2", "--min-free-bytes=64MiB", "--checkpoint-interval=5s", "--log=info"];
+    fn new(common: &Common, brokers: &Brokers, (dir, bucket): (&Path, &Path), number: usize, place: &NodePlace) -> Result<Self> {
+        let flags = ["--shards=1", "--workers=2", "--min-free-bytes=64MiB", "--checkpoint-interval=5s", "--seal-after=1m", "--log=info"];
         let mut flags: Vec<String> = flags.map(str::to_owned).to_vec();
         flags.extend([format!("--cluster={}", brokers.addresses()), format!("--node-url={}", place.url)]);
+        flags.push(format!("--files=file://{}", bucket.display()));
         let launch = Launch {
             binary: common.binary()?,
             data_dir: dir.join(format!("node{number}")),

@@ -19,6 +19,8 @@ const ROOM_BYTES: u64 = 20_000;
 const FULL: Duration = Duration::from_secs(4);
 /// How long a stream may take until it is full.
 const FILLED_WITHIN: Duration = Duration::from_secs(60);
+/// How long files can't be reached.
+const GONE: Duration = Duration::from_secs(60);
 /// How long a node is cut off, and how long it may answer after that.
 const CUT: Duration = Duration::from_secs(30);
 const MOMENT: Duration = Duration::from_secs(1);
@@ -93,6 +95,26 @@ pub(super) async fn full(campaign: &mut Campaign, load: &Load) -> Result<Vec<Mea
     filled?;
     let served = campaign.wait_until_served(load, raised, &[project], &[0, 1, 2]).await?;
     Ok(vec![limited("served after the limit was raised", served, 5)])
+}
+
+/// Takes the place of files away, and gives it back.
+pub(super) async fn bucket(campaign: &mut Campaign, load: &Load) -> Result<Vec<Measure>> {
+    let bucket = campaign.cluster.bucket.clone();
+    let away = bucket.with_extension("away");
+    let gone = Instant::now();
+    std::fs::rename(&bucket, &away)?;
+    // Nothing can be written to a directory that is a file.
+    std::fs::write(&bucket, "")?;
+    tokio::time::sleep(GONE).await;
+    std::fs::remove_file(&bucket)?;
+    std::fs::rename(&away, &bucket)?;
+    let back = Instant::now();
+    let all = campaign.projects();
+    campaign.wait_until_served(load, back, &all, &[0, 1, 2]).await?;
+    let times = load.field.timeline.latencies(gone, back);
+    let gap = load.field.timeline.longest_gap(&all, gone);
+    println!("  {} acknowledgements while files could not be reached", times.len());
+    Ok(vec![limited("longest gap", gap, 2), measured("99 of 100 acknowledgements", quantile(&times, 99))])
 }
 
 /// Waits until a project has got no acknowledgement for a second, while the load goes on.

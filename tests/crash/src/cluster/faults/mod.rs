@@ -42,6 +42,8 @@ pub enum Fault {
     Full,
     /// Slow the disk of one broker down (strace)
     SlowDisk,
+    /// Take the place of files away for a minute
+    Bucket,
     /// Cut the owner off for 30 s (network namespaces)
     Cut,
     /// Lose what the owner sends for 30 s
@@ -82,6 +84,7 @@ pub async fn inject(campaign: &mut Campaign, load: &Load, fault: Fault, cycle: u
         Fault::Etag => requests::etag(campaign).await,
         Fault::Full => limits::full(campaign, load).await,
         Fault::SlowDisk => limits::slow_disk(campaign, load, cycle).await,
+        Fault::Bucket => limits::bucket(campaign, load).await,
         Fault::Cut => limits::cut(campaign, load, Direction::Both).await,
         Fault::CutOut => limits::cut(campaign, load, Direction::Out).await,
         Fault::CutIn => limits::cut(campaign, load, Direction::In).await,
