@@ -15,6 +15,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 use super::FilesError;
 use super::bucket::{Bucket, BucketError, sha256_of};
@@ -28,6 +29,8 @@ use crate::record::ClusterRecord;
 
 /// How old an object is that no list names when it is deleted: a node may be about to name a younger one.
 const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long reading a list may take for the place of files to count as reachable.
+const READABLE_WITHIN: Duration = Duration::from_secs(2);
 /// What the pointers of archives are called.
 const KIND: &str = "archive";
 /// The file with the list of an archive, in its directory.
@@ -144,6 +147,19 @@ impl SharedFiles {
     pub(crate) fn release(&self, partition: u16) {
         self.states.release(partition);
         self.partitions.lock().remove(&partition);
+    }
+
+    /// Whether what lists the archive of a partition can be read now, so that another node could take it over.
+    pub(crate) async fn is_readable(&self, partition: u16) -> bool {
+        let Some(files) = self.of(partition) else { return false };
+        // While it is published, nobody waits for it.
+        let Some((bucket, list)) = files.try_lock().map(|files| (files.bucket.clone(), files.pointer.value.list.clone())) else {
+            return false;
+        };
+        match list {
+            Some(list) => timeout(READABLE_WITHIN, bucket.get(&list.name)).await.is_ok_and(|read| read.is_ok()),
+            None => true,
+        }
     }
 
     /// The published states of the partitions.

@@ -4,6 +4,7 @@ mod changes;
 mod codes;
 mod draining;
 mod figures;
+mod hints;
 mod liveness;
 mod member;
 mod nodes;
@@ -32,6 +33,7 @@ use changes::{Follower, Propagating};
 use codes::Codes;
 pub(crate) use draining::drain_key_of;
 use figures::NodeFigures;
+use hints::Hints;
 use liveness::Liveness;
 pub use member::MemberLog;
 pub use nodes::KnownNode;
@@ -111,6 +113,8 @@ impl Node {
         salts.agree(nodes.names().count() > 1).await?;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
+        let hints = Arc::new(Hints::new());
+        let hearing = Arc::clone(&hints).run(connection.clone(), rest_stopped.clone());
         let shared = Arc::new(Shared {
             connection,
             engine,
@@ -125,9 +129,10 @@ impl Node {
             figures,
             turns,
             moves,
+            hints,
         });
-        let rest =
-            vec![runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run()), runtime.spawn(salts.run(rest_stopped))];
+        let (announcing, following) = (runtime.spawn(announcing.run(changed)), runtime.spawn(follower.run()));
+        let rest = vec![announcing, following, runtime.spawn(salts.run(rest_stopped)), runtime.spawn(hearing)];
         let spawn = |partition| {
             let task = PartitionTask { partition, shared: Arc::clone(&shared), stop: stopped.clone() };
             runtime.spawn(task.run())

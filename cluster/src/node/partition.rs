@@ -50,10 +50,16 @@ impl PartitionTask {
         let mut candidate = self.shared.leases.candidate(&key, self.shared.holder.clone());
         while !*self.stop.borrow() {
             let pause = match self.look(&mut candidate).await {
-                Ok(Some(lease)) => match self.hold(lease).await {
-                    End::Failed => PAUSE_AFTER_FAILURE,
-                    End::Released | End::Moved { .. } | End::Lost => Duration::ZERO,
-                },
+                Ok(Some(lease)) => {
+                    let pause = match self.hold(lease).await {
+                        End::Failed => PAUSE_AFTER_FAILURE,
+                        End::Released | End::Moved { .. } | End::Lost => Duration::ZERO,
+                    };
+                    tokio::select! {
+                        () = sleep(pause) => continue,
+                        () = stopped(&mut self.stop) => return,
+                    }
+                }
                 Ok(None) => self.shared.timing.renewed_every / 2,
                 Err(error) => {
                     tracing::debug!(partition = self.partition, %error, "the lease can't be read");
@@ -62,6 +68,7 @@ impl PartitionTask {
             };
             tokio::select! {
                 () = sleep(pause) => {}
+                () = self.shared.hints.changed(self.partition) => {}
                 () = stopped(&mut self.stop) => return,
             }
         }
@@ -168,15 +175,23 @@ impl PartitionTask {
         if self.shared.commit.has_ended(partition) {
             return Some(End::Failed);
         }
-        let live = self.shared.live.borrow();
-        let is_calm = live.since.elapsed() >= self.shared.timing.calm || live.nodes.drains(&self.shared.holder.node);
-        let is_meant_for = live.nodes.choose(partition, None).unwrap_or(&self.shared.holder.node);
-        if !is_calm || is_meant_for == self.shared.holder.node {
+        let node = self.meant_for()?;
+        let permit = Arc::clone(&self.shared.moves).try_acquire_owned().ok()?;
+        if let Some(files) = &self.shared.files
+            && !files.is_readable(partition).await
+        {
+            // The other node could not take it over.
             return None;
         }
-        let permit = Arc::clone(&self.shared.moves).try_acquire_owned().ok()?;
-        tracing::info!(partition, node = is_meant_for, "the partition moves to another node");
+        tracing::info!(partition, node, "the partition moves to another node");
         Some(End::Moved { _permit: permit })
+    }
+
+    /// The other node that the partition is to move to now.
+    fn meant_for(&self) -> Option<String> {
+        let (live, own) = (self.shared.live.borrow(), &self.shared.holder.node);
+        let is_calm = live.since.elapsed() >= self.shared.timing.calm || live.nodes.drains(own);
+        live.nodes.choose(self.partition, None).filter(|node| is_calm && node != own).map(str::to_owned)
     }
 
     /// Stops serving the partition. What is recorded is counted by its next owner.

@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use super::figures::NodeFigures;
+use super::hints::Hints;
 use super::nodes::LiveNodes;
 use super::timing::NodeTiming;
 use crate::connection::Connection;
@@ -32,6 +33,7 @@ pub(super) struct Shared {
     pub(super) turns: Semaphore,
     /// Of those partitions that move to other nodes at once.
     pub(super) moves: Arc<Semaphore>,
+    pub(super) hints: Arc<Hints>,
 }
 
 /// The live nodes, and since when they are the same.

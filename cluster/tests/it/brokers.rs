@@ -102,6 +102,20 @@ impl Brokers {
         Connection::open(&self.addresses(), &Credentials::None).await.unwrap()
     }
 
+    /// Waits until one of them takes connections.
+    pub(crate) async fn wait_for_connection(&self) {
+        let began = Instant::now();
+        while Connection::open(&self.addresses(), &Credentials::None).await.is_err() {
+            assert!(began.elapsed() < READY, "{}", self.logs());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// The directory with what they keep.
+    pub(crate) fn dir(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// Creates the stream of a log on all brokers.
     pub(crate) async fn create(&self, name: &str, max_bytes: i64) -> StreamName {
         let name = StreamName { stream: name.to_owned(), subject: name.to_lowercase() };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use headcount_cluster::log::{Content, Entry, LogEnd, LogError, LogReader, LogWriter, Message};
-use headcount_cluster::{Connection, StreamName};
+use headcount_cluster::{Connection, Credentials, StreamName};
 
 use crate::brokers::Brokers;
 
@@ -127,4 +127,48 @@ async fn owners_that_follow_one_another_lose_nothing() {
     drop(last);
     assert!(acknowledged.len() > 30, "only {} were recorded", acknowledged.len());
     assert_eq!(numbers(&read_all(&connection, &name).await), acknowledged);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_is_whole_although_the_broker_that_serves_it_is_killed() {
+    const MESSAGES: u64 = 1_000;
+    let Some(mut brokers) = Brokers::start(3).await else { return };
+    let name = brokers.create("EV_000", -1).await;
+    let connection = brokers.connect().await;
+    let mut writer = LogWriter::take_over(&connection, &name, 1, LogEnd::default(), &mut |_, _| {}).await.unwrap();
+    for number in 0..MESSAGES {
+        let payload = [&number.to_le_bytes()[..], &vec![fastrand::u8(..); 16 << 10]].concat();
+        writer.append(vec![Entry { count: 1, payload }]).await.unwrap();
+    }
+    for kills_leader in [true, false, true] {
+        let leader = brokers.leader_of(&name.stream).await;
+        let place = if kills_leader { leader } else { (leader + 1) % 3 };
+        // Through the broker that is killed, too.
+        let address = vec![brokers.addresses()[place].clone(), brokers.addresses()[(place + 1) % 3].clone()];
+        let connection = Connection::open(&address, &Credentials::None).await.unwrap();
+        let reader = LogReader::open(&connection, &name.stream).await.unwrap();
+        let (mut found, mut end, mut attempts) = (Vec::new(), LogEnd::default(), 0);
+        while found.len() as u64 <= MESSAGES {
+            let from = end;
+            let mut visit = |at, message| {
+                if found.len() == 300 {
+                    brokers.kill(place);
+                }
+                end = at;
+                found.push(message);
+                ControlFlow::Continue(())
+            };
+            // It goes on after what was read, as a replay does.
+            match reader.read(from, &mut visit).await {
+                Ok(_) => {}
+                Err(LogError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(200)).await,
+                Err(error) => panic!("{error}"),
+            }
+            attempts += 1;
+            assert!(attempts < 200, "{} messages", found.len());
+        }
+        assert_eq!(numbers(&found), (0..MESSAGES).collect::<Vec<_>>());
+        brokers.restart(place);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
 }

@@ -12,4 +12,5 @@ mod init;
 mod lease;
 mod log;
 mod node;
+mod salts;
 mod states;

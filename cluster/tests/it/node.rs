@@ -1,6 +1,7 @@
 //! Nodes that share the partitions of some projects, come and go.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -98,6 +99,18 @@ impl Cluster {
         self.brokers.connect().await
     }
 
+    /// Where the brokers keep what they have.
+    pub(crate) fn brokers_dir(&self) -> &Path {
+        self.brokers.dir()
+    }
+
+    /// Kills all brokers, and starts them again.
+    pub(crate) fn restart_brokers(&mut self) {
+        self.brokers.kill(0);
+        self.brokers.restart(0);
+        runtime().block_on(self.brokers.wait_for_connection());
+    }
+
     pub(crate) fn addresses(&self) -> Vec<String> {
         self.brokers.addresses()
     }
@@ -164,6 +177,14 @@ impl ClusterNode {
         let day = Day::parse("2024-03-01").unwrap();
         let query = UniqueUsersQuery { window: Window { start: day, end: day } };
         self.runtime.block_on(self.engine.ask(project, query)).ok().map(|answer| answer.total)
+    }
+
+    pub(crate) fn today(&self) -> i64 {
+        self.engine.clock().now().utc_day()
+    }
+
+    pub(crate) fn visitor_salt(&self, day: i64) -> Option<[u8; 16]> {
+        self.engine.visitor_salt(day)
     }
 
     pub(crate) fn block_on<R>(&self, future: impl Future<Output = R>) -> R {

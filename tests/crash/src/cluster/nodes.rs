@@ -274,7 +274,8 @@ async fn is_ready(address: SocketAddr) -> bool {
 
 impl Node {
     fn new(common: &Common, brokers: &Brokers, (dir, bucket): (&Path, &Path), number: usize, place: &NodePlace) -> Result<Self> {
-        let flags = ["--shards=1", "--workers=2", "--min-free-bytes=64MiB", "--checkpoint-interval=5s", "--seal-after=1m", "--log=info"];
+        let flags =
+            ["--shards=1", "--workers=2", "--min-free-bytes=64MiB", "--checkpoint-interval=5s", "--seal-after=1m", "--log=info"];
         let mut flags: Vec<String> = flags.map(str::to_owned).to_vec();
         flags.extend([format!("--cluster={}", brokers.addresses()), format!("--node-url={}", place.url)]);
         flags.push(format!("--files=file://{}", bucket.display()));
