@@ -19,6 +19,7 @@ pub use list::ListError;
 
 use headcount_actors::SharedArchiveError;
 use headcount_archive::error::ArchiveError;
+use headcount_domain::ids::ProjectId;
 
 /// Why the archive of a partition can't be taken over or published.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,9 @@ pub enum FilesError {
         /// Where the others keep them.
         theirs: String,
     },
+    /// The published archive has the project that is to be removed from it.
+    #[error("the published archive still has the project {0}")]
+    StillListed(ProjectId),
     /// The work was no longer wanted.
     #[error("the work was stopped")]
     Stopped,
@@ -63,9 +67,11 @@ impl From<FilesError> for SharedArchiveError {
             FilesError::NotOwner(partition) => Self::NotOwner(partition),
             FilesError::Local(error) => Self::Local(error.to_string()),
             FilesError::Stopped => Self::Stopped,
-            error @ (FilesError::Bucket(_) | FilesError::List(_) | FilesError::Brokers(_) | FilesError::Elsewhere { .. }) => {
-                Self::Unavailable(error.to_string())
-            }
+            error @ (FilesError::Bucket(_)
+            | FilesError::List(_)
+            | FilesError::Brokers(_)
+            | FilesError::Elsewhere { .. }
+            | FilesError::StillListed(_)) => Self::Unavailable(error.to_string()),
         }
     }
 }
