@@ -1,25 +1,39 @@
 //! The projects that are being deleted.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use headcount_domain::ids::ProjectId;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+
+use crate::local_remains::LocalRemains;
+use crate::registry::{Registry, RegistryError};
 
 /// The deleted projects whose data may not yet be removed. All readers skip their events.
 ///
-/// A project is in it once its deletion is durable in the control log, and until that of everything else is.
+/// A project is in it once its deletion is durable in the control log, and until that of everything else is. On one of several machines it is also in it for as long as
+/// this machine may have something of it.
 #[derive(Debug, Default)]
 pub(crate) struct DeletedProjects {
     projects: RwLock<BTreeSet<ProjectId>>,
     /// Length of `projects`: almost always 0, so that most look-ups take no lock.
     count: AtomicUsize,
+    /// What this machine may have, if it is one of several. Locked while `projects` are made of it.
+    remains: Option<Mutex<LocalRemains>>,
 }
 
 impl DeletedProjects {
     /// Creates the set of `projects`.
     pub(crate) fn new(projects: Vec<ProjectId>) -> Self {
-        Self { count: AtomicUsize::new(projects.len()), projects: RwLock::new(projects.into_iter().collect()) }
+        Self { count: AtomicUsize::new(projects.len()), projects: RwLock::new(projects.into_iter().collect()), remains: None }
+    }
+
+    /// Creates the set of one of several machines.
+    pub(crate) fn shared(remains: LocalRemains, registry: &Registry) -> Self {
+        let deleted = Self { remains: Some(Mutex::new(remains)), ..Self::default() };
+        deleted.replace(registry);
+        deleted
     }
 
     /// Whether a project is being deleted.
@@ -46,8 +60,45 @@ impl DeletedProjects {
 
     /// Removes a project whose data is gone.
     pub(crate) fn remove(&self, project: ProjectId) {
+        let _nobody_replaces_all = self.remains.as_ref().map(Mutex::lock);
         let mut projects = self.projects.write();
         projects.remove(&project);
         self.count.store(projects.len(), Ordering::Release);
+    }
+
+    /// Follows the control data, which others change. `Ok` is returned once it is durable that this machine is to remove what it has of the deleted projects. Returns
+    /// whether there are new ones.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub(crate) fn follow(&self, registry: &Registry) -> Result<bool, RegistryError> {
+        let Some(remains) = &self.remains else { return Ok(false) };
+        let has_new = remains.lock().note(registry)?;
+        if has_new || self.count() > 0 {
+            self.replace(registry);
+        }
+        Ok(has_new)
+    }
+
+    fn replace(&self, registry: &Registry) {
+        let Some(remains) = &self.remains else { return };
+        let remains = remains.lock();
+        let all: BTreeSet<ProjectId> = registry.deletions().into_iter().chain(remains.projects()).collect();
+        let mut projects = self.projects.write();
+        *projects = all;
+        self.count.store(projects.len(), Ordering::Release);
+    }
+
+    /// The projects of a partition of which this machine may have something.
+    pub(crate) fn remaining_of(&self, partition: u16) -> BTreeSet<ProjectId> {
+        match &self.remains {
+            Some(remains) if self.count() > 0 => remains.lock().of_partition(partition),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// Records that this machine has nothing of some projects, durably, and can't get anything of them again.
+    pub(crate) fn removed_here(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
+        self.remains.as_ref().map_or(Ok(()), |remains| remains.lock().remove(projects))
     }
 }

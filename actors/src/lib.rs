@@ -25,6 +25,8 @@ mod history;
 pub mod ingest;
 mod intake_counts;
 mod live;
+mod living_files;
+mod local_remains;
 pub mod memory_budget;
 mod node_token;
 mod node_vitals;
@@ -51,7 +53,7 @@ pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
     AdoptError, Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, OpenError,
     OpenRegistry, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake, ReindexError, Reindexed,
-    SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
+    RemainsError, SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;

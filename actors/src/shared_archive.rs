@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headcount_archive::source::FileSource;
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 /// Why an archive is not published, or the log not trimmed. Nothing is lost: it is done later, or by the next owner of the partition.
@@ -39,6 +40,12 @@ pub trait SharedArchive: Debug + Send + Sync {
     /// # Errors
     /// [`SharedArchiveError`].
     fn trim(&self, partition: u16, until: Position) -> Result<(), SharedArchiveError>;
+
+    /// Removes everything of a project that the published archive of its partition does not have: also what attempts to publish have left.
+    ///
+    /// # Errors
+    /// [`SharedArchiveError`]. Some may be left; it may be repeated.
+    fn remove(&self, partition: u16, project: ProjectId) -> Result<(), SharedArchiveError>;
 
     /// Whether the log of a partition is so full that what is in it is to be sealed before its time. Asks the brokers.
     fn needs_room(&self, partition: u16) -> bool;

@@ -2,10 +2,13 @@
 //!
 //! A project's deletion is durable before any of its data is removed, and all readers skip what is left. So the parts can be removed in any order, and
 //! an attempt that ends half-way is repeated. When all parts are gone, a record in the control log ends the deletion.
+//!
+//! Of several machines, the owner of the project's partition does so (ADR 57). The archive is also removed where all of them reach it, and the log is on brokers, from which
+//! messages go in their order, when they have been sealed for some hours. What others have on their disks, they remove themselves (`engine/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::archive::Archive;
@@ -19,8 +22,9 @@ use headcount_storage::{aside, files};
 use super::error::SealingError;
 use super::merges::Merges;
 use super::sealing::seal_all;
-use super::sources::Sources;
+use super::sources::{Sources, Trimming};
 use crate::admission_gate::Holder;
+use crate::dead_letters::DeadLetters;
 use crate::fault;
 use crate::partitions::partition_of;
 
@@ -55,6 +59,8 @@ struct Deletion {
     removed: BTreeSet<Part>,
     /// When checkpoints were asked for.
     asked: Option<Stopwatch>,
+    /// Whether what all machines can reach of the partition's state has nothing of the project.
+    is_withdrawn: bool,
 }
 
 /// See the module.
@@ -63,6 +69,10 @@ pub(super) struct Deletions {
     known: BTreeMap<ProjectId, Deletion>,
     /// When the log was last emptied for a deletion.
     sealed_at: Option<Stopwatch>,
+    /// The position up to which everything can leave the log of brokers: there are messages behind that have nothing of deleted projects.
+    marked: Position,
+    /// As far as that is sealed.
+    marks_sealed: Position,
     not_before: Option<Stopwatch>,
     failures: u32,
 }
@@ -104,7 +114,13 @@ impl Deletions {
 
     /// Removes what can be removed of a project. Returns whether nothing is left.
     fn remove(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-        let deletion = self.known.entry(project).or_default();
+        let mut deletion = self.known.remove(&project).unwrap_or_default();
+        let removed = self.remove_parts(sources, project, &mut deletion);
+        self.known.insert(project, deletion);
+        if removed? { finish(sources, project) } else { Ok(false) }
+    }
+
+    fn remove_parts(&mut self, sources: &Sources, project: ProjectId, deletion: &mut Deletion) -> Result<bool, Fault> {
         let until = match deletion.until {
             Some(until) => until,
             // Events that were admitted before the deletion are still on their way.
@@ -118,7 +134,11 @@ impl Deletions {
             if deletion.removed.contains(&part) || (part == Part::Log && must_seal && sealed_lately) {
                 continue;
             }
-            match remove_part(sources, project, part, until, &mut deletion.asked) {
+            let outcome_of_part = match part {
+                Part::Log if sources.is_member() => self.remove_from_brokers(sources, project, until),
+                _ => remove_part(sources, project, part, until, &mut deletion.asked),
+            };
+            match outcome_of_part {
                 Ok(true) => {
                     if part == Part::Log && must_seal {
                         self.sealed_at = Some(Stopwatch::now());
@@ -132,10 +152,40 @@ impl Deletions {
             }
         }
         outcome?;
-        if deletion.removed.len() < PARTS.len() {
-            return Ok(false);
+        if sources.is_member() && PARTS.iter().all(|part| *part == Part::Log || deletion.removed.contains(part)) {
+            withdraw_state(sources, project, deletion)?;
+            // Readers skip its events until they are out of the log, so that none comes here again.
+            let failed = |error| Fault::io(format!("that nothing of a deleted project is here could not be noted: {error}"));
+            sources.deleted.removed_here(&BTreeSet::from([project])).map_err(failed)?;
         }
-        finish(sources, project)
+        Ok(deletion.removed.len() == PARTS.len())
+    }
+
+    /// Seals what is in the log of brokers, without the project, and whether that has left it. A message with its events goes only with what lies behind it: if there is
+    /// nothing, two more are written.
+    fn remove_from_brokers(&mut self, sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
+        if is_out_of_log(sources, project, until) {
+            return Ok(true);
+        }
+        self.sealed_at = Some(Stopwatch::now());
+        if self.marked < until {
+            let last = sources.logged.last_position(partition_of(project));
+            // The last message that is sealed stays, and so may the one before.
+            if !(sources.removal.mark)(project) || !(sources.removal.mark)(project) {
+                return Ok(false);
+            }
+            self.marked = last;
+        }
+        if self.marks_sealed < self.marked {
+            match seal_all(sources) {
+                Ok(_) => self.marks_sealed = self.marked,
+                // Checkpoints are on their way.
+                Err(SealingError::NoAnswer) => return Ok(false),
+                Err(_) if sources.is_stopping() => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(is_out_of_log(sources, project, until))
     }
 }
 
@@ -151,7 +201,10 @@ fn remove_part(
         Part::Store => remove_from_store(sources, project, asked),
         Part::ExternalIds => remove_external_ids(sources, project, asked),
         Part::Log => remove_from_log(sources, project, until),
-        Part::SmallFiles => remove_small_files(sources, project),
+        Part::SmallFiles => {
+            let (data_dir, derived_dirs) = (&sources.settings.data_dir, &sources.removal.derived_dirs);
+            remove_small_files(&sources.dead, data_dir, derived_dirs, project).map(|()| true)
+        }
     }
 }
 
@@ -166,7 +219,26 @@ fn remove_archive(sources: &Sources, project: ProjectId) -> Result<bool, Fault> 
         sources.sealed.publish(without);
     }
     sources.sealed.set_damaged(project, BTreeSet::new());
-    Ok(true)
+    let Trimming::Shared(shared) = &sources.trimming else { return Ok(true) };
+    let (partition, root) = (partition_of(project), sources.sealed.root());
+    let published = shared.publish(partition, root, &|| sources.is_stopping());
+    match published.and_then(|()| shared.remove(partition, project)) {
+        Ok(()) => Ok(true),
+        Err(_) if sources.is_stopping() => Ok(false),
+        Err(error) => Err(Fault::io(format!("its files could not be removed where all nodes reach them: {error}"))),
+    }
+}
+
+/// Withdraws the state of the project's partition, which was published before nothing of the project was in it. Does nothing for a machine that is alone.
+fn withdraw_state(sources: &Sources, project: ProjectId, deletion: &mut Deletion) -> Result<(), Fault> {
+    if let Trimming::Shared(shared) = &sources.trimming
+        && !deletion.is_withdrawn
+    {
+        let failed = |error| Fault::io(format!("the state that other nodes reach could not be withdrawn: {error}"));
+        shared.withdraw_state(partition_of(project)).map_err(failed)?;
+        deletion.is_withdrawn = true;
+    }
+    Ok(())
 }
 
 /// Has the project's shard forget it. `None`: there is no checkpoint of that yet.
@@ -229,14 +301,20 @@ fn remove_from_log(sources: &Sources, project: ProjectId, until: Position) -> Re
     }
 }
 
-fn remove_small_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+/// Removes its events that were set aside, its journals of imports, and what was moved aside from the directories of derived data.
+pub(crate) fn remove_small_files(
+    dead: &DeadLetters,
+    data_dir: &Path,
+    derived_dirs: &[PathBuf],
+    project: ProjectId,
+) -> Result<(), Fault> {
     let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
-    sources.dead.remove(project).map_err(failed("its events that were set aside"))?;
-    remove_journals(&sources.settings.data_dir.join("imports"), project).map_err(failed("its journals of imports"))?;
-    for derived in &sources.removal.derived_dirs {
-        aside::remove_old(derived, 0).map_err(failed("what was moved aside earlier"))?;
-    }
-    Ok(true)
+    dead.remove(project).map_err(failed("its events that were set aside"))?;
+    remove_journals(&data_dir.join("imports"), project).map_err(failed("its journals of imports"))?;
+    derived_dirs
+        .iter()
+        .try_for_each(|derived| aside::remove_old(derived, 0).map(drop))
+        .map_err(failed("what was moved aside earlier"))
 }
 
 /// Removes the journals of imports into the project.

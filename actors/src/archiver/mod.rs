@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use headcount_domain::time::Day;
 
+pub(crate) use deletions::remove_small_files;
 pub use sealing::Sealed;
 pub(crate) use sources::{ArchiveSettings, EngineSources, RemovalSources, ShardBarrier, StepProbe, Trimming, writer_options};
 pub(crate) use thread::Archiver;

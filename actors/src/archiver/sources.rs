@@ -88,6 +88,8 @@ pub(crate) struct RemovalSources {
     pub(crate) writer: CheckpointWriter,
     /// Ends the current segment of the log if it has events up to a position.
     pub(crate) end_segment: Box<dyn Fn(Position) + Send + Sync>,
+    /// Writes a record to the log of a deleted project's partition that changes nothing, as a message of its own. Returns whether it is recorded. Blocks.
+    pub(crate) mark: Box<dyn Fn(ProjectId) -> bool + Send + Sync>,
     /// The directories of the store and of the index of external ids.
     pub(crate) derived_dirs: [PathBuf; 2],
     /// Taken while a backup is made.

@@ -85,11 +85,9 @@ impl ArchiveWork {
     /// Does the next piece of work. Returns whether there is more.
     pub(super) fn tick(&mut self) -> bool {
         // Also on a full disk, and while sealing fails.
-        let has_erased = !self.sources.is_member() && {
-            // What members delete and erase is refused so far.
-            self.deletions.step(&self.sources, &mut self.merges);
-            self.erasures.step(&self.sources)
-        };
+        self.deletions.step(&self.sources, &mut self.merges);
+        // What members erase is refused so far.
+        let has_erased = !self.sources.is_member() && self.erasures.step(&self.sources);
         let has_old = self.retention.step(&self.sources, &mut self.merges);
         self.is_unpublished |= has_old;
         self.note_retention();

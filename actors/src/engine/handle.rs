@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 
 use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
+use super::deletion::marking;
 use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
@@ -158,6 +159,7 @@ fn removal(
     (store, writer, log): (Arc<DiskStore>, &CheckpointWriter, &Arc<dyn Commit<Ticket>>),
     backups: &Arc<Semaphore>,
     (erasures, views, shards): (&Arc<Erasures>, &Arc<Views>, &Arc<ShardClient>),
+    mark: impl Fn(ProjectId) -> bool + Send + Sync + 'static,
 ) -> RemovalSources {
     let (log, views) = (Arc::clone(log), Arc::clone(views));
     RemovalSources {
@@ -165,6 +167,7 @@ fn removal(
         store,
         writer: writer.clone(),
         end_segment: Box::new(move |until| log.end_segment(until)),
+        mark: Box::new(mark),
         derived_dirs: derived_dirs(&config.data_dir),
         backups: Arc::clone(backups),
         erasures: Arc::clone(erasures),
@@ -224,6 +227,7 @@ impl Engine {
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let tracker = start_tracker(&actors.system, Gathering::new(Arc::clone(&log), Arc::clone(&shared.health)))?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
+        let mark = marking(actors.system.arbiter().clone(), tracker.clone(), admission.gate.clone());
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = EngineSources {
             settings: archive_settings(&config),
@@ -236,7 +240,14 @@ impl Engine {
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
-            removal: removal(&config, &admission.gate, (store, &writer, &log), &backups, (&shared.erasures, &views, &shards)),
+            removal: removal(
+                &config,
+                &admission.gate,
+                (store, &writer, &log),
+                &backups,
+                (&shared.erasures, &views, &shards),
+                mark,
+            ),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
         let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiver_thread), lock);
@@ -371,7 +382,7 @@ impl Engine {
     pub fn admit(&self, project: ProjectId, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         let permit = self.inner.admission.admit(project, address, bytes)?;
         // A deletion waits for the permits of its project, and none is given afterwards.
-        if self.inner.deleted.contains(project) {
+        if self.is_deleted(project) {
             return Err(Refused::Unavailable("the project was deleted"));
         }
         Ok(permit)

@@ -13,6 +13,7 @@ use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::fault;
 use crate::history::SealedEvents;
+use crate::living_files::LivingFiles;
 use crate::partitions::partition_of;
 use crate::registry::RegistryError;
 use crate::saved_state::CopiedState;
@@ -70,7 +71,8 @@ impl Engine {
         let Some(shared) = self.inner.archiver.shared() else { return Ok(()) };
         let opened = SealedEvents::open(&self.archive_dir(partition), Arc::clone(&self.inner.deleted));
         let archive = opened.map_err(fault::of_archive).map_err(AdoptError::Archive)?;
-        let archive = Arc::new(archive.with_source(Some(shared.source(partition))));
+        let source = LivingFiles::new(shared.source(partition), &self.inner.deleted);
+        let archive = Arc::new(archive.with_source(Some(Arc::new(source))));
         self.inner.archives.adopt(partition, Arc::clone(&archive));
         self.inner.archiver.release(partition);
         self.inner.archiver.adopt(partition, archive);
@@ -130,6 +132,7 @@ impl Engine {
     /// [`RegistryError`]: the control log can't be asked or read.
     pub fn follow(&self) -> Result<u64, RegistryError> {
         self.registry().catch_up()?;
+        self.follow_deletions()?;
         let applied = self.registry().applied()?;
         // A change of this machine's own may have applied others before.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {

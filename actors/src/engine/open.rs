@@ -24,6 +24,7 @@ use crate::fault;
 use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvents};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::live::Feeds;
+use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
@@ -57,7 +58,10 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let dead = dir.join("dead-letters.ndjson");
     let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
     let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
-    let deleted = Arc::new(DeletedProjects::new(registry.deletions()));
+    let deleted = Arc::new(match shared {
+        Some(_) => DeletedProjects::shared(LocalRemains::open(&dir, &registry)?, &registry),
+        None => DeletedProjects::new(registry.deletions()),
+    });
     let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
     let archive = OpenedArchive::open(&dir, (&log, &deleted), shared_archive)?;
     let past = Past::new(Arc::clone(&archive.archives), logged.clone(), Arc::clone(&erasures));

@@ -96,7 +96,7 @@ impl Engine {
         let permit = self.inner.admission.gate.take_for(holder, RECORD_BYTES);
         let permit = permit.map_err(|refused| TrackError::Unavailable(refused.to_string()))?;
         // A deletion waits for the permits of its project, and none is given afterwards.
-        if self.inner.deleted.contains(project) {
+        if self.is_deleted(project) {
             return Ok(None);
         }
         self.tracker().raise_floor(FloorMove { project, day }, permit).await?;

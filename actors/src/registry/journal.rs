@@ -119,6 +119,35 @@ impl Journal {
         }
     }
 
+    /// Passes the records after a position that the state reflects to `visit`.
+    pub(super) fn read_again(&self, after: u64, visit: &mut dyn FnMut(ControlRecord)) -> Result<(), ControlError> {
+        let (mut last, mut failure) = (after, None);
+        if last >= self.applied {
+            return Ok(());
+        }
+        self.log.read_after(after, &mut |position, payload| {
+            if last == self.applied {
+                return ControlFlow::Break(());
+            }
+            match in_order(position, last + 1).and_then(|()| record::decode(payload, position)) {
+                Ok(record) => {
+                    last = position;
+                    visit(record);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        match failure {
+            Some(error) => Err(error),
+            None if last < self.applied => Err(missing(last + 1)),
+            None => Ok(()),
+        }
+    }
+
     /// Finds out what other writers have recorded.
     pub(super) fn refresh(&mut self) -> Result<(), ControlError> {
         self.log.refresh()

@@ -55,6 +55,7 @@ mod validate;
 mod webhooks;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use headcount_domain::ids::ProjectId;
@@ -122,6 +123,8 @@ pub struct Registry {
     shared_codes: OnceLock<sign_in_codes::SharedSignIns>,
     /// Waits until others have applied a change.
     propagation: OnceLock<Propagation>,
+    /// How many deletions of projects were applied since the start.
+    deletions_applied: AtomicU64,
 }
 
 /// Waits until all others that answer requests have applied what was recorded.
@@ -160,7 +163,8 @@ impl Registry {
         let cache = Cache::of(&state);
         let (journal, state) = (Mutex::new(journal), RwLock::new(state));
         let codes = parking_lot::Mutex::default();
-        Ok(Registry { journal, state, cache, codes, shared_codes: OnceLock::new(), propagation: OnceLock::new() })
+        let (shared_codes, propagation, deletions_applied) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
+        Ok(Registry { journal, state, cache, codes, shared_codes, propagation, deletions_applied })
     }
 
     /// Whether there is no organization yet.
@@ -297,9 +301,13 @@ impl Registry {
 
     /// Applies a record that is on disk, and publishes it.
     fn apply(&self, record: ControlRecord) {
+        let is_deletion = matches!(record, ControlRecord::ProjectDeleted { .. });
         let touched = self.state.write().apply(record);
         if let Some(touched) = touched {
             self.cache.follow(&self.state(), touched);
+        }
+        if is_deletion {
+            self.deletions_applied.fetch_add(1, Ordering::Release);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::money::Currency;
@@ -117,6 +118,26 @@ impl Registry {
     /// The deleted projects whose data may not yet be removed.
     pub(crate) fn deletions(&self) -> Vec<ProjectId> {
         self.state().deletions().map(|(_, project)| project).collect()
+    }
+
+    /// How many deletions of projects were applied since the start.
+    pub(crate) fn deletions_applied(&self) -> u64 {
+        self.deletions_applied.load(Ordering::Acquire)
+    }
+
+    /// Returns the projects that the applied records after a position delete, with the position of the last applied one. Reads the control log, which must have
+    /// those records still.
+    ///
+    /// # Errors [`RegistryError::Storage`].
+    pub(crate) fn deleted_after(&self, position: u64) -> Result<(Vec<ProjectId>, u64), RegistryError> {
+        let change = self.begin_change()?;
+        let mut deleted = Vec::new();
+        change.journal.read_again(position, &mut |record| {
+            if let ControlRecord::ProjectDeleted { project, .. } = record {
+                deleted.push(project);
+            }
+        })?;
+        Ok((deleted, change.journal.next_position() - 1))
     }
 
     /// Records that nothing of a deleted project is left. Does nothing if that is recorded already.

@@ -7,6 +7,7 @@ mod base_loading;
 mod checkpoint_progress;
 mod checkpointer;
 mod checkpoints;
+mod discard;
 mod evictor;
 mod fair_queue;
 mod handover;

@@ -343,6 +343,17 @@ impl EventPipeline {
         self.context.give_up(number);
     }
 
+    /// Takes what is left of a partition that this machine gave up, if anything is. `None`: the partition is here.
+    pub(super) fn take_released(&mut self, number: u16) -> Option<Option<Released>> {
+        let is_here = self.partitions.contains_key(&number) || self.rebuilds.contains_key(&number);
+        (!is_here).then(|| self.released.remove(&number))
+    }
+
+    /// Puts it back.
+    pub(super) fn put_released(&mut self, number: u16, left: Released) {
+        self.released.insert(number, left);
+    }
+
     /// The first fault that a partition is not rebuilt from yet, but for damage of the archive, which waits for an intact file.
     pub(super) fn first_fault(&self) -> Option<Fault> {
         let mut faults = self.rebuilds.values().map(Rebuild::fault);

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::FilesError;
 use super::bucket::{Bucket, BucketError, sha256_of};
-use super::list::{ArchiveList, ProjectList, list_object, object_of};
+use super::list::{ArchiveList, ProjectList, folder_of, list_object, object_of};
 use super::pointer::{ListName, OwnPointer, Pointers};
 use super::states::SharedStates;
 use super::sync::{dir_of, fetch_lists, remove_all};
@@ -203,6 +203,12 @@ impl SharedArchive for SharedFiles {
         Ok(())
     }
 
+    fn remove(&self, partition: u16, project: ProjectId) -> Result<(), SharedArchiveError> {
+        let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
+        let files = files.lock();
+        Ok(self.runtime.block_on(files.remove(project))?)
+    }
+
     fn needs_room(&self, partition: u16) -> bool {
         let log = self.of(partition).and_then(|files| files.lock().log.clone());
         // Whether brokers that do not answer have room, nobody knows.
@@ -300,6 +306,18 @@ impl PartitionFiles {
                 }
             }
         }
+    }
+
+    /// Deletes all objects of a project, which the published list must not name.
+    async fn remove(&self, project: ProjectId) -> Result<(), FilesError> {
+        if self.published.projects.contains_key(&project) {
+            return Err(FilesError::StillListed(project));
+        }
+        let folder = self.bucket.below(&folder_of(project));
+        for object in folder.all().await? {
+            folder.delete(&object).await?;
+        }
+        Ok(())
     }
 
     /// Removes what is published, and was for `kept`, from the log.

@@ -237,18 +237,29 @@ impl Bucket {
     /// # Errors
     /// [`BucketError::Unavailable`].
     pub(crate) async fn older_than(&self, age: Duration) -> Result<Vec<String>, BucketError> {
-        let objects: Vec<ObjectMeta> =
-            self.store.list(Some(&self.prefix)).try_collect().await.map_err(BucketError::of(&self.prefix))?;
         let now = std::time::SystemTime::now();
         let is_old = |object: &ObjectMeta| {
             let written = std::time::SystemTime::from(object.last_modified);
             now.duration_since(written).is_ok_and(|since| since > age)
         };
-        let name = |object: ObjectMeta| {
-            let parts = object.location.prefix_match(&self.prefix)?;
-            Some(parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/"))
-        };
-        Ok(objects.into_iter().filter(is_old).filter_map(name).collect())
+        Ok(self.list().await?.iter().filter(|object| is_old(object)).filter_map(|object| self.name_of(object)).collect())
+    }
+
+    /// Returns the names of all objects.
+    ///
+    /// # Errors
+    /// [`BucketError::Unavailable`].
+    pub(crate) async fn all(&self) -> Result<Vec<String>, BucketError> {
+        Ok(self.list().await?.iter().filter_map(|object| self.name_of(object)).collect())
+    }
+
+    async fn list(&self) -> Result<Vec<ObjectMeta>, BucketError> {
+        self.store.list(Some(&self.prefix)).try_collect().await.map_err(BucketError::of(&self.prefix))
+    }
+
+    fn name_of(&self, object: &ObjectMeta) -> Option<String> {
+        let parts = object.location.prefix_match(&self.prefix)?;
+        Some(parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/"))
     }
 }
 

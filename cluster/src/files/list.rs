@@ -97,14 +97,19 @@ impl ProjectList {
     }
 }
 
+/// The name of the folder with all objects of a project.
+pub(super) fn folder_of(project: ProjectId) -> String {
+    format!("project={project}")
+}
+
 /// The name of the object with a file of a project.
 pub(super) fn object_of(project: ProjectId, file: &ListedFile) -> String {
-    format!("project={project}/{}.{}", file.name, file.sha256)
+    format!("{}/{}.{}", folder_of(project), file.name, file.sha256)
 }
 
 /// The name of the object with the list of a project's files.
 pub(super) fn list_object(project: ProjectId, sha256: &str) -> String {
-    format!("project={project}/files.{sha256}.json")
+    format!("{}/files.{sha256}.json", folder_of(project))
 }
 
 #[cfg(test)]

@@ -18,10 +18,11 @@ pub use archive::SharedFiles;
 pub use bucket::{Bucket, BucketError};
 pub use list::ListError;
 pub use states::StateTiming;
-pub(crate) use states::{SharedStates, copy_dir, remove_copy};
+pub(crate) use states::{SharedStates, copy_dir, remove_copies, remove_copy};
 
 use headcount_actors::SharedArchiveError;
 use headcount_archive::error::ArchiveError;
+use headcount_domain::ids::ProjectId;
 
 /// Why the archive of a partition can't be taken over or published.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,9 @@ pub enum FilesError {
         /// Where the others keep them.
         theirs: String,
     },
+    /// The published archive has the project that is to be removed from it.
+    #[error("the published archive still has the project {0}")]
+    StillListed(ProjectId),
     /// The work was no longer wanted.
     #[error("the work was stopped")]
     Stopped,
@@ -66,9 +70,11 @@ impl From<FilesError> for SharedArchiveError {
             FilesError::NotOwner(partition) => Self::NotOwner(partition),
             FilesError::Local(error) => Self::Local(error.to_string()),
             FilesError::Stopped => Self::Stopped,
-            error @ (FilesError::Bucket(_) | FilesError::List(_) | FilesError::Brokers(_) | FilesError::Elsewhere { .. }) => {
-                Self::Unavailable(error.to_string())
-            }
+            error @ (FilesError::Bucket(_)
+            | FilesError::List(_)
+            | FilesError::Brokers(_)
+            | FilesError::Elsewhere { .. }
+            | FilesError::StillListed(_)) => Self::Unavailable(error.to_string()),
         }
     }
 }

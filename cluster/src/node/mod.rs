@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection::Connection;
+use crate::files::remove_copies;
 use crate::lease::{Holder, Leases};
 use crate::log::StreamCommit;
 use crate::record::BUCKET;
@@ -89,6 +90,7 @@ impl Node {
         let NodeParts { connection, engine, member, holder, replicas, address } = parts;
         let MemberLog { log, commit, owners, files, .. } = member;
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
+        remove_copies(engine.data_dir());
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
         announcements.forget_drain(&holder.node).await?;

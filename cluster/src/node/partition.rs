@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headcount_actors::Adoption;
+use headcount_actors::{Adoption, RemainsError};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
@@ -60,7 +60,10 @@ impl PartitionTask {
                         () = stopped(&mut self.stop) => return,
                     }
                 }
-                Ok(None) => self.shared.timing.renewed_every / 2,
+                Ok(None) => {
+                    self.remove_remains().await;
+                    self.shared.timing.renewed_every / 2
+                }
                 Err(error) => {
                     tracing::debug!(partition = self.partition, %error, "the lease can't be read");
                     self.shared.timing.renewed_every
@@ -70,6 +73,21 @@ impl PartitionTask {
                 () = sleep(pause) => {}
                 () = self.shared.hints.changed(self.partition) => {}
                 () = stopped(&mut self.stop) => return,
+            }
+        }
+    }
+
+    /// Removes what this node has of deleted projects of the partition, which another node has.
+    async fn remove_remains(&self) {
+        match self.shared.engine.remove_remains(self.partition).await {
+            Ok(()) => {}
+            // What a former owner has under way ends soon.
+            Err(error @ RemainsError::Here) => {
+                tracing::debug!(partition = self.partition, %error, "deleted projects are not removed")
+            }
+            Err(error) => {
+                tracing::warn!(partition = self.partition, %error, "what this node has of deleted projects is not removed yet");
+                sleep(PAUSE_AFTER_FAILURE).await;
             }
         }
     }
@@ -226,6 +244,11 @@ impl PartitionTask {
 /// Takes a partition over: begins its epoch, and replays what this node does not have of it.
 async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), NodeError> {
     let _turn = shared.turns.acquire().await;
+    // Former owners may have removed projects that this node does not know to be deleted. From here on it records nothing of them, and has nothing of them from before.
+    let engine = shared.engine.clone();
+    let followed = tokio::task::spawn_blocking(move || engine.follow()).await.map_err(NodeError::unavailable)?;
+    followed.map_err(NodeError::unavailable)?;
+    shared.engine.remove_ended_remains(partition).await?;
     if let Some(files) = &shared.files {
         // First, so that a former owner publishes nothing, and removes nothing from the log, that this node does not know.
         files.take_over(partition, epoch, &shared.engine.archive_dir(partition)).await?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headcount_actors::AdoptError;
+use headcount_actors::{AdoptError, RemainsError};
 use tokio::sync::watch;
 
 use crate::files::{FilesError, StateTiming};
@@ -45,6 +45,9 @@ pub enum NodeError {
     /// The engine can't begin to take a partition over.
     #[error(transparent)]
     Engine(#[from] AdoptError),
+    /// What this node has of deleted projects.
+    #[error("what this node has of deleted projects can't be removed: {0}")]
+    Remains(#[from] RemainsError),
     /// The archive of a partition.
     #[error(transparent)]
     Files(#[from] FilesError),

@@ -14,11 +14,11 @@ use headcount_cluster::log::LogReader;
 use crate::node::{Cluster, ClusterNode, NodeFiles, check, record, wait_until};
 
 /// Seals as soon as events are in checkpoints.
-fn at_once() -> ArchivePolicy {
+pub(crate) fn at_once() -> ArchivePolicy {
     ArchivePolicy { seal_after: Duration::from_millis(200), seal_events: 1, ..ArchivePolicy::default() }
 }
 
-fn files_in(place: &Path) -> NodeFiles {
+pub(crate) fn files_in(place: &Path) -> NodeFiles {
     of_place(format!("file://{}", place.display()))
 }
 
@@ -38,7 +38,7 @@ fn some_place() -> (NodeFiles, Option<tempfile::TempDir>) {
 }
 
 /// All files below a directory.
-fn below(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn below(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.flat_map(|path| if path.is_dir() { below(&path) } else { vec![path] }).collect()
@@ -49,7 +49,7 @@ fn first_messages(cluster: &Cluster, node: &ClusterNode) -> Vec<u64> {
     cluster.partitions().into_iter().map(|partition| node.block_on(first_message(cluster, partition))).collect()
 }
 
-async fn first_message(cluster: &Cluster, partition: u16) -> u64 {
+pub(crate) async fn first_message(cluster: &Cluster, partition: u16) -> u64 {
     let connection = cluster.connect().await;
     let name = StreamName::of_partition(partition);
     LogReader::open(&connection, &name.stream).await.unwrap().known_bounds().0

@@ -6,6 +6,7 @@ mod brokers;
 mod check;
 mod commit;
 mod control;
+mod deletion;
 mod faults;
 mod files;
 mod init;

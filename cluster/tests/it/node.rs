@@ -27,8 +27,8 @@ use crate::brokers::Brokers;
 use crate::states::AT_ONCE;
 
 /// 2024-03-01T10:00:00Z
-const BASE_MS: i64 = 1_709_287_200_000;
-const NOW: Moment = Moment(1_700_000_000_000);
+pub(crate) const BASE_MS: i64 = 1_709_287_200_000;
+pub(crate) const NOW: Moment = Moment(1_700_000_000_000);
 const PROJECTS: usize = 12;
 /// A project that keeps events for some days only.
 const FORGETS: &str = "forgets";
@@ -65,9 +65,9 @@ pub(crate) struct Cluster {
 /// A node with its own threads.
 pub(crate) struct ClusterNode {
     runtime: Runtime,
-    engine: Engine,
+    pub(crate) engine: Engine,
     node: Node,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 fn runtime() -> Runtime {
@@ -128,9 +128,21 @@ impl Cluster {
 
     /// Starts a node in a new directory, which gets nothing but the key of the cluster.
     pub(crate) fn join(&self, name: &str) -> ClusterNode {
-        let (runtime, dir) = (runtime(), tempfile::tempdir().unwrap());
-        let data_dir = dir.path().join("data");
-        std::fs::create_dir(&data_dir).unwrap();
+        self.join_with(name, |_| {})
+    }
+
+    /// The same, of an engine with a configuration that `change` has changed.
+    pub(crate) fn join_with(&self, name: &str, change: impl FnOnce(&mut EngineConfig)) -> ClusterNode {
+        let dir = tempfile::tempdir().unwrap();
+        let keys = dir.path().join("data/keys");
+        std::fs::create_dir_all(&keys).unwrap();
+        std::fs::copy(self.origin.path().join("keys/hash.key"), keys.join("hash.key")).unwrap();
+        self.rejoin(name, dir, change)
+    }
+
+    /// Starts a node in the directory of one that has stopped.
+    pub(crate) fn rejoin(&self, name: &str, dir: TempDir, change: impl FnOnce(&mut EngineConfig)) -> ClusterNode {
+        let (runtime, data_dir) = (runtime(), dir.path().join("data"));
         let connection = runtime.block_on(self.brokers.connect());
         let member = MemberLog::new(runtime.handle(), runtime.block_on(self.shared_files(&connection))).audited(AUDIT);
         let membership = member.membership(runtime.handle(), &connection, &self.record);
@@ -139,14 +151,13 @@ impl Cluster {
             config.archive = files.archive;
             config.checkpoints.interval = Duration::from_millis(500);
         }
-        std::fs::create_dir(data_dir.join("keys")).unwrap();
-        std::fs::copy(self.origin.path().join("keys/hash.key"), data_dir.join("keys/hash.key")).unwrap();
+        change(&mut config);
         let engine = Engine::open_member(config, membership).unwrap();
         let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
         let address = format!("http://{name}");
         let parts = NodeParts { connection, engine: engine.clone(), member, holder, replicas: 1, address };
         let node = runtime.block_on(Node::start(runtime.handle(), parts, TIMING)).unwrap();
-        ClusterNode { runtime, engine, node, _dir: dir }
+        ClusterNode { runtime, engine, node, dir }
     }
 }
 
@@ -169,11 +180,11 @@ impl ClusterNode {
         (0..PARTITIONS).filter(|partition| self.engine.owners().is_here(*partition)).count()
     }
 
-    fn has(&self, project: ProjectId) -> bool {
+    pub(crate) fn has(&self, project: ProjectId) -> bool {
         self.engine.owners().is_here(partition_of(project))
     }
 
-    fn users(&self, project: ProjectId) -> Option<u64> {
+    pub(crate) fn users(&self, project: ProjectId) -> Option<u64> {
         let day = Day::parse("2024-03-01").unwrap();
         let query = UniqueUsersQuery { window: Window { start: day, end: day } };
         self.runtime.block_on(self.engine.ask(project, query)).ok().map(|answer| answer.total)
@@ -219,10 +230,21 @@ impl ClusterNode {
 
     /// Stops it in good order.
     pub(crate) fn stop(self) {
-        let Self { runtime, engine, node, _dir } = self;
+        drop(self.leave());
+    }
+
+    /// Stops it in good order, and returns its directory.
+    pub(crate) fn leave(self) -> TempDir {
+        let Self { runtime, engine, node, dir } = self;
         runtime.block_on(node.stop());
         assert!((0..PARTITIONS).all(|partition| !engine.owners().is_here(partition)));
         runtime.block_on(engine.close());
+        dir
+    }
+
+    /// Its directory.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     /// Ends its threads, as a kill would.

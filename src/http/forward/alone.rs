@@ -9,7 +9,7 @@ use actix_web::middleware::Next;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-const OPERATIONS: [(Method, &str); 8] = [
+const OPERATIONS: [(Method, &str); 7] = [
     (Method::POST, "/admin/archive/seal"),
     (Method::POST, "/admin/backup"),
     (Method::POST, "/admin/verify"),
@@ -17,7 +17,6 @@ const OPERATIONS: [(Method, &str); 8] = [
     (Method::POST, "/company-profiles/build"),
     (Method::POST, "/privacy-requests"),
     (Method::POST, "/webhooks"),
-    (Method::DELETE, "/projects/{project_id}"),
 ];
 
 /// Whether a node of a cluster refuses an operation.

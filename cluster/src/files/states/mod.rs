@@ -150,6 +150,11 @@ pub(crate) fn copy_dir(data_dir: &Path, partition: u16) -> PathBuf {
     data_dir.join("states").join(format!("{partition:02}"))
 }
 
+/// Removes the copies that an earlier process left.
+pub(crate) fn remove_copies(data_dir: &Path) {
+    remove_copy(&data_dir.join("states"));
+}
+
 /// Removes a copy that is no longer needed. What is left is removed by the next one.
 pub(crate) fn remove_copy(dir: &Path) {
     if dir.exists()

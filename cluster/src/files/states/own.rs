@@ -120,7 +120,7 @@ impl OwnState {
         }
         self.written.clear();
         // Also those of which no list is known any more.
-        self.unnamed.extend(self.bucket.older_than(Duration::ZERO).await?);
+        self.unnamed.extend(self.bucket.all().await?);
         for object in std::mem::take(&mut self.unnamed) {
             if let Err(error) = self.bucket.delete(&object).await {
                 self.unnamed.insert(object);

@@ -1,0 +1,44 @@
+//! The files of an archive but for those of deleted projects: a scan that began before a deletion brings none of them back.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use headcount_archive::source::{FileSource, ListedFile};
+use headcount_domain::ids::ProjectId;
+use headcount_storage::files;
+
+use crate::deleted_projects::DeletedProjects;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct LivingFiles {
+    source: Arc<dyn FileSource>,
+    deleted: Arc<DeletedProjects>,
+}
+
+impl LivingFiles {
+    pub(crate) fn new(source: Arc<dyn FileSource>, deleted: &Arc<DeletedProjects>) -> Self {
+        Self { source, deleted: Arc::clone(deleted) }
+    }
+
+    fn check(&self, project: ProjectId) -> io::Result<()> {
+        match self.deleted.contains(project) {
+            true => Err(io::Error::other("the project is deleted")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl FileSource for LivingFiles {
+    fn fetch(&self, project: ProjectId, file: &ListedFile, to: &Path) -> io::Result<()> {
+        self.check(project)?;
+        self.source.fetch(project, file, to)?;
+        // What was there when the deletion began is removed by it.
+        self.check(project).inspect_err(|_| {
+            if let Err(error) = files::remove_file(to) {
+                tracing::warn!(%project, %error, "a file of a deleted project could not be removed");
+            }
+        })
+    }
+}
