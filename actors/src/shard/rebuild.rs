@@ -379,6 +379,8 @@ impl Reader {
     }
 
     fn read(&self) -> Result<Vec<(ProjectId, u64)>, Fault> {
+        let dead = &self.context.dead;
+        dead.record_waiting(self.number).map_err(|error| Fault::io(format!("could not set an event aside: {error}")))?;
         let bases = self.history.bases();
         let (Refold { projects, until }, mut partition) = self.open()?;
         if partition.applied() > self.until {
@@ -416,10 +418,37 @@ impl Reader {
         if self.ignores_checkpoint {
             // Nothing of it is saved, so that all is read anyway.
             let refold = Refold { projects: self.context.erasures.stale(self.number), until: 0 };
-            return Ok((refold, Partition::open_empty(self.number, self.context.clone())?));
+            let empty = Partition::open_empty(self.number, self.context.clone())?;
+            self.note_letters(false)?;
+            return Ok((refold, empty));
+        }
+        if self.reflects_a_letter()? {
+            // Whoever had the partition before this machine counts without an event that this checkpoint may count. So does what is opened at the next start.
+            let stale = Fault::damaged_store("a checkpoint may reflect an event that another node set aside");
+            self.context.damage.noted(stale);
+            Partition::reset_index(self.number, &self.context)?;
+            let refold = Refold { projects: self.context.erasures.stale(self.number), until: 0 };
+            let empty = Partition::open_empty(self.number, self.context.clone())?;
+            self.note_letters(false)?;
+            return Ok((refold, empty));
         }
         let refold = refold::take_away(&self.context, self.number, self.stored_in)?;
         Ok((refold, Partition::open_in(self.stored_in, self.number, self.context.clone())?))
+    }
+
+    /// Whether the checkpoint may reflect an event that was set aside since. If not, nor does any later one.
+    fn reflects_a_letter(&self) -> Result<bool, Fault> {
+        let Some(first) = self.context.dead.first_unknown(self.number) else { return Ok(false) };
+        let partition = Partition::open_in(self.stored_in, self.number, self.context.clone())?;
+        if partition.reflected() >= first {
+            return Ok(true);
+        }
+        self.note_letters(true).map(|()| false)
+    }
+
+    fn note_letters(&self, durable: bool) -> Result<(), Fault> {
+        let noted = self.context.dead.note_known(self.number, durable);
+        noted.map_err(|error| Fault::io(format!("could not note which events were set aside: {error}")))
     }
 
     /// Delivers a piece. `false`: the shard doesn't want it any more.

@@ -27,7 +27,7 @@ use crate::connection::Connection;
 use crate::lease::{Holder, Leases};
 use crate::log::StreamCommit;
 use crate::record::BUCKET;
-use changes::{Follower, Propagating};
+use changes::{Follower, Made, Propagating};
 use codes::Codes;
 pub(crate) use draining::drain_key_of;
 use figures::NodeFigures;
@@ -84,8 +84,9 @@ impl Node {
     /// [`NodeError`]: the brokers do not answer.
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
         let NodeParts { connection, engine, member, holder, replicas, address } = parts;
-        let MemberLog { log, commit, owners, files, .. } = member;
+        let MemberLog { log, commit, owners, files, letters, .. } = member;
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
+        let letters = letters.get().cloned().ok_or(NodeError::NotAMember)?;
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
         announcements.forget_drain(&holder.node).await?;
@@ -117,6 +118,7 @@ impl Node {
             commit,
             owners,
             files,
+            letters,
             holder,
             leases,
             timing,
@@ -161,7 +163,7 @@ async fn join(tasks: Vec<JoinHandle<()>>) {
     }
 }
 
-/// Has each change of the control data wait until all nodes know it.
+/// Has each change of the control data and of company profiles wait until all nodes know it.
 fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine, announcing: &Announcing) {
     let propagating = Propagating {
         client: connection.client.clone(),
@@ -169,8 +171,12 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
         node: announcing.node.clone(),
         timing: announcing.timing,
     };
-    let runtime = runtime.clone();
-    engine.registry().propagate_with(move |position| runtime.block_on(propagating.propagate(position)));
+    let (asking, of_profiles) = (runtime.clone(), (runtime.clone(), propagating.clone()));
+    let made = |control| Made { control, ..Made::default() };
+    engine.registry().propagate_with(move |position| asking.block_on(propagating.propagate(made(position))));
+    let (asking, propagating) = of_profiles;
+    let made = |profiles| Made { profiles, ..Made::default() };
+    engine.propagate_company_profiles_with(move |number| asking.block_on(propagating.propagate(made(number))));
 }
 
 /// Has `/metrics` say what the node does.

@@ -189,6 +189,7 @@ impl PartitionTask {
         if let Err(error) = shared.engine.release(partition).await {
             tracing::error!(partition, %error, "a partition could not be given up");
         }
+        shared.letters.release(partition);
         if let Some(files) = &shared.files {
             files.release(partition);
         }
@@ -213,6 +214,8 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
         files.adopt(partition, writer.reader());
     }
     shared.commit.adopt(partition, writer);
+    // First, so that a former owner sets nothing aside that this node does not know.
+    shared.engine.adopt_letters(partition, shared.letters.take_over(partition, epoch).await?);
     shared.engine.adopt(partition, until).await?;
     loop {
         match shared.engine.adoption(partition) {

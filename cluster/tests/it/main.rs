@@ -10,5 +10,7 @@ mod faults;
 mod files;
 mod init;
 mod lease;
+mod letters;
 mod log;
 mod node;
+mod profiles;

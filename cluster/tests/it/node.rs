@@ -25,7 +25,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::brokers::Brokers;
 
 /// 2024-03-01T10:00:00Z
-const BASE_MS: i64 = 1_709_287_200_000;
+pub(crate) const BASE_MS: i64 = 1_709_287_200_000;
 const NOW: Moment = Moment(1_700_000_000_000);
 const PROJECTS: usize = 12;
 /// A project that keeps events for some days only.
@@ -51,7 +51,7 @@ pub(crate) struct NodeFiles {
 
 /// Brokers with a cluster.
 pub(crate) struct Cluster {
-    brokers: Brokers,
+    pub(crate) brokers: Brokers,
     pub(crate) record: ClusterRecord,
     /// The data directory that it was made with.
     origin: TempDir,
@@ -62,7 +62,7 @@ pub(crate) struct Cluster {
 /// A node with its own threads.
 pub(crate) struct ClusterNode {
     runtime: Runtime,
-    engine: Engine,
+    pub(crate) engine: Engine,
     node: Node,
     _dir: TempDir,
 }
@@ -72,7 +72,7 @@ fn runtime() -> Runtime {
 }
 
 impl Cluster {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         Self::start_with(None)
     }
 
@@ -109,6 +109,11 @@ impl Cluster {
 
     /// Starts a node in a new directory, which gets nothing but the key of the cluster.
     pub(crate) fn join(&self, name: &str) -> ClusterNode {
+        self.join_with(name, |_| ())
+    }
+
+    /// The same, with other settings of its engine.
+    pub(crate) fn join_with(&self, name: &str, set: impl FnOnce(&mut EngineConfig)) -> ClusterNode {
         let (runtime, dir) = (runtime(), tempfile::tempdir().unwrap());
         let data_dir = dir.path().join("data");
         std::fs::create_dir(&data_dir).unwrap();
@@ -116,6 +121,7 @@ impl Cluster {
         let member = MemberLog::new(runtime.handle(), runtime.block_on(self.shared_files(&connection))).audited(AUDIT);
         let membership = member.membership(runtime.handle(), &connection, &self.record);
         let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(&data_dir) };
+        set(&mut config);
         if let Some(files) = &self.files {
             config.archive = files.archive;
             config.checkpoints.interval = Duration::from_millis(500);
