@@ -3,12 +3,16 @@
 //! Each is a JSON line in `dead-letters.ndjson`, synced before the shard goes on without the event. The file is read at
 //! start, so that a rebuild skips the same events. A torn last line (a crash while writing) is ignored: the event will
 //! panic again.
+//!
+//! Members of a cluster keep the positions where all of them reach them ([`SharedLetters`], ADR 58), and the events in their log alone. Their file has the positions that no checkpoint
+//! of this machine reflects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use headcount_domain::erasure::AfterErasure;
@@ -19,9 +23,16 @@ use headcount_storage::files::{self, PRIVATE_FILE};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::partitions::partition_of;
+use crate::shared_letters::{SharedLetters, SharedLettersError};
+
+/// Where an event is: positions are those of its partition.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct LetterPlace {
     position: Position,
+    /// Lines of before have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    partition: Option<u16>,
 }
 
 #[derive(Deserialize)]
@@ -44,8 +55,23 @@ struct OwnedLine {
 #[derive(Serialize)]
 struct FullLine<'a> {
     position: Position,
+    partition: u16,
     reason: &'a str,
     event: &'a Event,
+}
+
+/// Positions of events, by partition.
+type LetterPlaces = BTreeMap<u16, BTreeSet<Position>>;
+
+/// See the module.
+#[derive(Debug, Default)]
+struct Letters {
+    /// The events that were set aside, of the partitions that are here.
+    places: LetterPlaces,
+    /// Of a member: those that no checkpoint of this machine reflects.
+    known: LetterPlaces,
+    /// Of a member: those that are to be set aside as soon as that is recorded.
+    waiting: LetterPlaces,
 }
 
 /// The events that were set aside.
@@ -53,44 +79,107 @@ struct FullLine<'a> {
 pub(crate) struct DeadLetters {
     /// `None`: nothing can be added.
     path: Option<PathBuf>,
-    positions: Mutex<BTreeSet<Position>>,
-    /// Length of `positions`: almost always 0, so that most look-ups take no lock.
+    shared: Option<Arc<dyn SharedLetters>>,
+    letters: Mutex<Letters>,
+    /// How many there are: almost always 0, so that most look-ups take no lock.
     count: AtomicUsize,
 }
 
 impl DeadLetters {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let text = files::read_if_there(path)?.unwrap_or_default();
-        let lines = text.split(|byte| *byte == b'\n');
-        let positions = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok()).map(|line| line.position);
-        let positions: BTreeSet<Position> = positions.collect();
-        let count = AtomicUsize::new(positions.len());
-        Ok(Self { path: Some(path.to_owned()), positions: Mutex::new(positions), count })
+        let places = read(path)?;
+        let count = AtomicUsize::new(places.values().map(BTreeSet::len).sum());
+        let letters = Letters { places, ..Letters::default() };
+        Ok(Self { path: Some(path.to_owned()), shared: None, letters: Mutex::new(letters), count })
+    }
+
+    /// Opens those of a member, which knows of none before [`Self::adopt`].
+    pub(crate) fn open_shared(path: &Path, shared: Arc<dyn SharedLetters>) -> io::Result<Self> {
+        let letters = Letters { known: read(path)?, ..Letters::default() };
+        let count = AtomicUsize::new(0);
+        Ok(Self { path: Some(path.to_owned()), shared: Some(shared), letters: Mutex::new(letters), count })
     }
 
     /// Returns the same events, to which none can be added.
     pub(crate) fn read_only(&self) -> Self {
-        let positions = self.positions.lock().clone();
-        let count = AtomicUsize::new(positions.len());
-        Self { path: None, positions: Mutex::new(positions), count }
+        let places = self.letters.lock().places.clone();
+        let count = AtomicUsize::new(places.values().map(BTreeSet::len).sum());
+        Self { path: None, shared: None, letters: Mutex::new(Letters { places, ..Letters::default() }), count }
     }
 
-    pub(crate) fn contains(&self, position: Position) -> bool {
-        self.count() > 0 && self.positions.lock().contains(&position)
+    pub(crate) fn contains(&self, partition: u16, position: Position) -> bool {
+        self.count() > 0 && self.letters.lock().places.get(&partition).is_some_and(|places| places.contains(&position))
     }
 
     /// The positions of a range that were set aside.
-    pub(crate) fn within(&self, positions: RangeInclusive<Position>) -> Vec<Position> {
-        if self.count() == 0 { Vec::new() } else { self.positions.lock().range(positions).copied().collect() }
+    pub(crate) fn within(&self, partition: u16, positions: RangeInclusive<Position>) -> Vec<Position> {
+        if self.count() == 0 {
+            return Vec::new();
+        }
+        let letters = self.letters.lock();
+        letters.places.get(&partition).into_iter().flat_map(|places| places.range(positions.clone())).copied().collect()
     }
 
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
+    pub(crate) fn count_of(&self, partition: u16) -> usize {
+        if self.count() == 0 { 0 } else { self.letters.lock().places.get(&partition).map_or(0, BTreeSet::len) }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Letters)) {
+        let mut letters = self.letters.lock();
+        change(&mut letters);
+        self.count.store(letters.places.values().map(BTreeSet::len).sum(), Ordering::Release);
+    }
+
+    /// Takes over what was set aside in a partition.
+    pub(crate) fn adopt(&self, partition: u16, positions: BTreeSet<Position>) {
+        self.change(|letters| {
+            letters.waiting.remove(&partition);
+            letters.places.insert(partition, positions);
+        });
+    }
+
+    /// Forgets a partition that another machine takes over.
+    pub(crate) fn give_up(&self, partition: u16) {
+        self.change(|letters| {
+            letters.waiting.remove(&partition);
+            letters.places.remove(&partition);
+        });
+    }
+
+    /// The first event of a partition, set aside by another machine maybe, that a checkpoint of this one may reflect.
+    pub(crate) fn first_unknown(&self, partition: u16) -> Option<Position> {
+        self.shared.as_ref()?;
+        let letters = self.letters.lock();
+        let known = letters.known.get(&partition);
+        letters.places.get(&partition)?.iter().find(|position| known.is_none_or(|known| !known.contains(position))).copied()
+    }
+
+    /// Notes that no checkpoint reflects the events of a partition that were set aside: none that this process opens or writes or, if `durable`, none that a later one does.
+    pub(crate) fn note_known(&self, partition: u16, durable: bool) -> io::Result<()> {
+        if self.first_unknown(partition).is_none() {
+            return Ok(());
+        }
+        let mut letters = self.letters.lock();
+        let Letters { places, known, .. } = &mut *letters;
+        let known = known.entry(partition).or_default();
+        let new: Vec<Position> = places.get(&partition).into_iter().flatten().filter(|at| !known.contains(at)).copied().collect();
+        if durable {
+            let place =
+                |position: &Position| serde_json::to_vec(&LetterPlace { position: *position, partition: Some(partition) });
+            let lines = new.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+            self.append(&lines)?;
+        }
+        known.extend(new);
+        Ok(())
+    }
+
     /// Removes the events of a deleted project from the file. Lines that can't be read stay.
     pub(crate) fn remove(&self, project: ProjectId) -> io::Result<()> {
-        let _no_line_is_added = self.positions.lock();
+        let _no_line_is_added = self.letters.lock();
         let Some(path) = self.path.as_deref() else { return Ok(()) };
         let Some(text) = files::read_if_there(path)? else { return Ok(()) };
         let is_its = |line: &&[u8]| serde_json::from_slice::<ProjectLine>(line).is_ok_and(|line| line.event.project == project);
@@ -105,7 +194,7 @@ impl DeadLetters {
 
     /// Removes events of a project from the file that `erase` says are gone, and writes others as it leaves them. Lines that can't be read stay.
     pub(crate) fn erase(&self, project: ProjectId, erase: &dyn Fn(Position, &mut Event) -> AfterErasure) -> io::Result<()> {
-        let _no_line_is_added = self.positions.lock();
+        let _no_line_is_added = self.letters.lock();
         let Some(path) = self.path.as_deref() else { return Ok(()) };
         let Some(text) = files::read_if_there(path)? else { return Ok(()) };
         let (mut kept, mut is_changed) = (Vec::new(), false);
@@ -119,7 +208,8 @@ impl DeadLetters {
                 AfterErasure::Unchanged => kept.push(line.to_vec()),
                 AfterErasure::WithoutId => {
                     is_changed = true;
-                    kept.push(serde_json::to_vec(&FullLine { position, reason: &reason, event: &event })?);
+                    let line = FullLine { position, partition: partition_of(project), reason: &reason, event: &event };
+                    kept.push(serde_json::to_vec(&line)?);
                 }
                 // The position must stay known: the log is sealed without the event, and nobody asks for it afterwards.
                 AfterErasure::Gone(_) => is_changed = true,
@@ -128,23 +218,89 @@ impl DeadLetters {
         if is_changed { files::write_atomically(path, &kept.join(&b'\n'), PRIVATE_FILE) } else { Ok(()) }
     }
 
-    /// Sets an event aside, for good.
-    pub(crate) fn add(&self, position: Position, reason: &str, event: &Event) -> io::Result<()> {
-        let path = self.path.as_deref().ok_or_else(|| io::Error::other("events are only read"))?;
-        let mut line = serde_json::to_vec(&FullLine { position, reason, event })?;
-        line.push(b'\n');
-        let mut positions = self.positions.lock();
-        let mut file = open_private(path)?;
-        file.write_all(b"\n")?;
-        file.write_all(&line)?;
-        file.sync_all()?;
-        positions.insert(position);
-        self.count.store(positions.len(), Ordering::Release);
+    /// Sets an event aside, for good. A member does so when it [records](Self::record_waiting) it.
+    pub(crate) fn add(&self, (partition, position): (u16, Position), reason: &str, event: &Event) -> io::Result<()> {
+        if self.shared.is_some() {
+            self.letters.lock().waiting.entry(partition).or_default().insert(position);
+            return Ok(());
+        }
+        let line = serde_json::to_vec(&FullLine { position, partition, reason, event })?;
+        let mut letters = self.letters.lock();
+        self.append(&[line])?;
+        letters.places.entry(partition).or_default().insert(position);
+        self.count.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
+
+    /// Has all members know what is to be set aside of a partition, before its state goes on without it. Blocks.
+    ///
+    /// # Errors
+    /// [`SharedLettersError`]: it is not set aside.
+    pub(crate) fn record_waiting(&self, partition: u16) -> Result<(), SharedLettersError> {
+        let Some(shared) = &self.shared else { return Ok(()) };
+        let Some(waiting) = self.letters.lock().waiting.get(&partition).cloned() else { return Ok(()) };
+        shared.set_aside(partition, &waiting)?;
+        self.change(|letters| {
+            // The partition may have been given up meanwhile.
+            if letters.waiting.get(&partition) == Some(&waiting) {
+                letters.waiting.remove(&partition);
+                letters.places.entry(partition).or_default().extend(waiting);
+            }
+        });
+        Ok(())
+    }
+
+    fn append(&self, lines: &[Vec<u8>]) -> io::Result<()> {
+        let path = self.path.as_deref().ok_or_else(|| io::Error::other("events are only read"))?;
+        let mut file = open_private(path)?;
+        // What was cut short ends there.
+        let mut text = vec![b'\n'];
+        lines.iter().for_each(|line| text.extend([line, &b"\n"[..]].concat()));
+        file.write_all(&text)?;
+        file.sync_all()
+    }
+}
+
+fn read(path: &Path) -> io::Result<LetterPlaces> {
+    let text = files::read_if_there(path)?.unwrap_or_default();
+    let mut places = LetterPlaces::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        let Ok(LetterPlace { position, partition }) = serde_json::from_slice(line) else { continue };
+        let of_project = || serde_json::from_slice::<ProjectLine>(line).ok().map(|line| partition_of(line.event.project));
+        if let Some(partition) = partition.or_else(of_project) {
+            places.entry(partition).or_default().insert(position);
+        }
+    }
+    Ok(places)
 }
 
 fn open_private(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of before have no partition: their projects tell it. Positions are those of a partition.
+    #[test]
+    fn lines_of_before_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("dead-letters.ndjson");
+        let project = ProjectId(1);
+        let text = concat!(
+            "\n{\"position\":7,\"reason\":\"panicked twice\",\"event\":{\"project\":1,\"name\":\"a\"}}\n",
+            "\n{\"position\":7,\"partition\":3,\"reason\":\"panicked twice\",\"event\":{\"project\":1}}\n",
+            "\n{\"position\":9,\"part"
+        );
+        std::fs::write(&path, text).unwrap();
+        let dead = DeadLetters::open(&path).unwrap();
+        assert_eq!(dead.count(), 2);
+        let has = |partition| (dead.contains(partition, 7), dead.count_of(partition), dead.within(partition, 1..=9));
+        assert_eq!(has(partition_of(project)), (true, 1, vec![7]));
+        assert_eq!(has(3), (true, 1, vec![7]));
+        assert_eq!(has(4), (false, 0, Vec::new()));
+        assert!(!dead.contains(3, 9));
+    }
 }

@@ -24,6 +24,8 @@ pub fn state_version() -> String {
 pub struct SavedState {
     /// The position up to which it reflects everything.
     pub position: Position,
+    /// How many events up to there were set aside, and are not in it.
+    pub letters: usize,
     /// What lies in no file.
     pub small: Vec<u8>,
     /// The files of its records, in order.
@@ -37,6 +39,8 @@ pub struct SavedState {
 pub struct CopiedState {
     /// Where the files are: those of records in `tables`, those of external ids in `external_ids`, each under its [`TableFile::copy_name`].
     pub dir: PathBuf,
+    /// How many of its events were set aside, and are not in it.
+    pub letters: usize,
     /// What lies in no file.
     pub small: Vec<u8>,
     /// The numbers of the files of its records, in order.
@@ -58,7 +62,8 @@ impl CopiedState {
         dir.join("external_ids")
     }
 
-    /// Makes it the state of a partition that is not open, if it reflects more than what is saved there. Returns its position if so.
+    /// Makes it the state of a partition that is not open, if it reflects more than what is saved there, and is `current`: has none of the events up to its position that are
+    /// set aside by now. Returns its position if so.
     ///
     /// # Errors
     /// The copy or the disk. The partition has its former state then, or this one.
@@ -68,12 +73,13 @@ impl CopiedState {
         store: &dyn Store,
         (index_dir, options): (&Path, ExternalIdsOptions),
         own: Position,
+        is_current: impl FnOnce(Position) -> bool,
     ) -> Result<Option<Position>, Fault> {
         let partition = PartitionId(number);
         let copy = PartitionSnapshot::open_copy(partition, &self.small, &Self::tables_dir(&self.dir), &self.tables);
         let copy = copy.map_err(fault::of_store)?;
         let position = saved_position(&copy)?;
-        if position <= own {
+        if position <= own || !is_current(position) {
             return Ok(None);
         }
         // An index that is ahead of the state is sound, and one that is behind it is not.

@@ -2,20 +2,25 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use copies::copy;
 use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
-use headcount_actors::registry::Registry;
-use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, LogSink, Membership, Owners, partition_of};
+use headcount_actors::registry::{ControlError, NewProject, Registry};
+use headcount_actors::{
+    Adoption, AskError, CopiedState, DocumentChange, DocumentVisitor, Engine, EngineConfig, LogSink, Membership, Owners,
+    SharedDocuments, SharedDocumentsError, SharedLetters, SharedLettersError, partition_of,
+};
 use headcount_storage::TableFile;
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;
@@ -98,10 +103,42 @@ impl Commit<Ticket> for SharedCommit {
     fn close(&self) {}
 }
 
+/// Which events were set aside, as all engines see it.
+#[derive(Debug, Default)]
+struct CommonLetters {
+    positions: Mutex<BTreeMap<u16, BTreeSet<Position>>>,
+    is_silent: AtomicBool,
+}
+
+impl SharedLetters for CommonLetters {
+    fn set_aside(&self, partition: u16, positions: &BTreeSet<Position>) -> Result<(), SharedLettersError> {
+        if self.is_silent.load(Ordering::SeqCst) {
+            return Err(SharedLettersError::Unavailable("no answer".to_owned()));
+        }
+        self.positions.lock().entry(partition).or_default().extend(positions);
+        Ok(())
+    }
+}
+
+/// Engines that share no documents.
+#[derive(Debug)]
+struct NoDocuments;
+
+impl SharedDocuments for NoDocuments {
+    fn follow(&self, _: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
+        Ok(0)
+    }
+
+    fn put(&self, _: u64, _: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+        Err(SharedDocumentsError::Unavailable("there are none".to_owned()))
+    }
+}
+
 struct Node {
     engine: Engine,
     log: Arc<SharedLog>,
     owners: Arc<Owners>,
+    letters: Arc<CommonLetters>,
     dir: TempDir,
 }
 
@@ -113,6 +150,16 @@ impl Node {
     }
 
     fn start_in(dir: TempDir, origin: Option<&Path>, log: &Arc<SharedLog>) -> Self {
+        Self::start_with(dir, origin, (log, &Arc::default()), false)
+    }
+
+    /// The same, with what is set aside. `panics`: events called `poison` make it panic.
+    fn start_with(
+        dir: TempDir,
+        origin: Option<&Path>,
+        (log, letters): (&Arc<SharedLog>, &Arc<CommonLetters>),
+        panics: bool,
+    ) -> Self {
         let (owners, origin) = (Arc::new(Owners::unknown()), origin.map(Path::to_owned));
         let keys = dir.path().join("keys");
         origin.iter().for_each(|origin| copy(&origin.join("keys"), &keys));
@@ -128,14 +175,19 @@ impl Node {
             log: Arc::<SharedLog>::clone(log),
             commit: Box::new(commit),
             archive: None,
+            letters: Arc::<CommonLetters>::clone(letters),
+            profiles: Arc::new(NoDocuments),
             owners: Arc::clone(&owners),
         };
-        let config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
+        let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
+        if panics {
+            config.probe = Some(Arc::new(|event: &Event| assert!(&*event.name != "poison", "planted")));
+        }
         let engine = Engine::open_member(config, membership).unwrap();
         assert!(keys.join("hash.key").exists());
         let today = engine.clock().now().utc_day();
         engine.set_visitor_salt(today, [7; 16]).unwrap();
-        Self { engine, log: Arc::clone(log), owners, dir }
+        Self { engine, log: Arc::clone(log), owners, letters: Arc::clone(letters), dir }
     }
 
     async fn take(&self, partition: u16) {
@@ -147,6 +199,8 @@ impl Node {
     }
 
     async fn take_copy(&self, partition: u16, until: Position, copied: Option<CopiedState>) {
+        let set_aside = self.letters.positions.lock().get(&partition).cloned().unwrap_or_default();
+        self.engine.adopt_letters(partition, set_aside);
         self.engine.adopt(partition, until, copied).await.unwrap();
         assert_eq!(self.adopted(partition).await, Adoption::Done);
         self.owners.hold(partition, boot_time() + Duration::from_secs(600));
@@ -178,7 +232,7 @@ impl Node {
         }
         let numbers = |files: &[TableFile]| files.iter().map(TableFile::id).collect();
         let (tables, external_ids) = (numbers(&saved.tables), numbers(&saved.external_ids));
-        (saved.position, CopiedState { dir: dir.to_owned(), small: saved.small, tables, external_ids })
+        (saved.position, CopiedState { dir: dir.to_owned(), letters: saved.letters, small: saved.small, tables, external_ids })
     }
 
     async fn give(&self, partition: u16) {
@@ -345,6 +399,8 @@ async fn a_directory_of_other_events_is_refused() {
         log: Arc::<SharedLog>::clone(&log),
         commit: Box::new(move |sink| Arc::new(SharedCommit { log, sink })),
         archive: None,
+        letters: Arc::<CommonLetters>::default(),
+        profiles: Arc::new(NoDocuments),
         owners: Arc::new(Owners::unknown()),
     };
     let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();
@@ -389,4 +445,92 @@ async fn a_log_that_lost_its_end_is_not_served() {
     node.engine.adopt(partition, log.end(partition), None).await.unwrap();
     let failed = node.adopted(partition).await;
     assert!(matches!(&failed, Adoption::Failed(why) if why.contains("ends at position")), "{failed:?}");
+}
+
+/// Returns another project of the organization, in another partition.
+async fn with_another(origin: &TempDir) -> ProjectId {
+    let engine = Engine::open(EngineConfig { min_free_bytes: 1 << 20, ..EngineConfig::new(origin.path()) }).unwrap();
+    let organization = engine.registry().organizations()[0].id;
+    let first = partition_of(engine.registry().projects(organization).unwrap()[0].id);
+    loop {
+        let new = NewProject { name: "other".to_owned(), ..NewProject::default() };
+        let other = engine.registry().create_project(organization, new, engine.clock().now()).unwrap().id;
+        if partition_of(other) != first {
+            engine.close().await;
+            return other;
+        }
+    }
+}
+
+async fn poison(node: &Node, project: ProjectId) -> Status {
+    let poison = NewEvent::new("poison").user("eve").external_id("poison").at_ms(BASE_MS);
+    node.engine.track(project, &poison).await.unwrap().status
+}
+
+#[tokio::test]
+async fn an_event_that_one_engine_sets_aside_counts_at_none() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let other = with_another(&origin).await;
+    let letters = Arc::<CommonLetters>::default();
+    let start = |panics| Node::start_with(tempfile::tempdir().unwrap(), Some(origin.path()), (&log, &letters), panics);
+    let (counts, panics) = (start(false), start(true));
+    let partition = partition_of(project);
+    // It counts at first, and is in a checkpoint. The first event of the other partition has the same position.
+    counts.take(partition).await;
+    counts.take(partition_of(other)).await;
+    poison(&counts, project).await;
+    for of in [project, other] {
+        assert_eq!((counts.order(of, 1).await, counts.order(of, 2).await), (Status::Recorded, Status::Recorded));
+    }
+    assert_eq!((counts.users(project).await.unwrap(), counts.users(other).await.unwrap()), (3, 2));
+    counts.give(partition).await;
+    counts.give(partition_of(other)).await;
+    // Another engine can't count it.
+    panics.take(partition).await;
+    panics.take(partition_of(other)).await;
+    assert_eq!(letters.positions.lock().clone(), BTreeMap::from([(partition, BTreeSet::from([1 << 13]))]));
+    assert_eq!((panics.users(project).await.unwrap(), panics.users(other).await.unwrap()), (2, 2));
+    assert_eq!(panics.engine.vitals().dead_letters, 1);
+    let scanned = panics.revenue(project).await;
+    panics.give(partition).await;
+    assert_eq!(panics.engine.vitals().dead_letters, 0, "it is counted where its partition is");
+    // From then on, it counts nowhere, after a start neither. What was not saved under this rule is not used.
+    let mut node = counts;
+    for _ in 0..3 {
+        node.take(partition).await;
+        assert_eq!((node.users(project).await.unwrap(), node.revenue(project).await), (2, scanned.clone()));
+        assert_eq!((node.order(project, 1).await, node.engine.vitals().dead_letters), (Status::Duplicate, 1));
+        node.give(partition).await;
+        node.engine.close().await;
+        node = Node::start_with(node.dir, None, (&log, &letters), false);
+    }
+    // What it has saved since lacks the event for certain, so that it is read on from there.
+    node.take(partition).await;
+    node.give(partition).await;
+    let (end, saved) = (log.end(partition), std::mem::take(log.partitions.lock().get_mut(&partition).unwrap()));
+    assert_eq!(saved.len(), 3 + 3);
+    node.take_until(partition, end).await;
+    assert_eq!(node.users(project).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn an_event_counts_or_is_set_aside_where_all_know_it() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let letters = Arc::<CommonLetters>::default();
+    let node = Arc::new(Node::start_with(tempfile::tempdir().unwrap(), Some(origin.path()), (&log, &letters), true));
+    node.take(partition_of(project)).await;
+    node.order(project, 1).await;
+    letters.is_silent.store(true, Ordering::SeqCst);
+    let sender = Arc::clone(&node);
+    let sent = tokio::spawn(async move { poison(&sender, project).await });
+    // Nobody is answered without the event as long as others may count it.
+    while !matches!(node.engine.adoption(partition_of(project)), Adoption::Failed(why) if why.contains("no answer")) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    assert!(node.users(project).await.is_err());
+    assert_eq!(node.engine.vitals().dead_letters, 0);
+    letters.is_silent.store(false, Ordering::SeqCst);
+    assert_eq!(sent.await.unwrap(), Status::Recorded);
+    assert_eq!((node.users(project).await.unwrap(), node.engine.vitals().dead_letters), (1, 1));
+    assert_eq!(node.order(project, 2).await, Status::Recorded);
 }

@@ -18,7 +18,9 @@ pub mod status;
 
 mod broker;
 mod connection;
+mod documents;
 mod identity;
+mod letters;
 mod monitor;
 mod record;
 mod stream;

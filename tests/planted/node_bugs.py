@@ -26,5 +26,5 @@ MOVING_BUGS = [
 
 # The same, in the crate of the cluster.
 MOVING_NODE_BUGS = [
-    ("a change is answered before the other nodes know it", "let asked = timeout_at(until, self.ask(position, until)).await;", "let asked = timeout_at(until, async { Ok(drop(self.ask(position, until))) }).await;"),
+    ("a change is answered before the other nodes know it", "let asked = timeout_at(until, self.ask(made, until)).await;", "let asked = timeout_at(until, async { Ok(drop(self.ask(made, until))) }).await;"),
 ]

@@ -154,7 +154,7 @@ impl<'s> SealingPass<'s> {
             if !self.is_wanted(position, event.project) || self.is_dropped(position, &event) {
                 continue;
             }
-            let set_aside = self.sources.dead.contains(position);
+            let set_aside = self.sources.dead.contains(piece.partition, position);
             if !set_aside && self.is_duplicate(piece.partition, position, &event)? {
                 continue;
             }

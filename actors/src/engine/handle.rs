@@ -205,8 +205,9 @@ impl Engine {
         let config = super::fault_injection::plant(config)?;
         // First, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
+        let profiles = membership.as_ref().map(|membership| Arc::clone(&membership.profiles));
         let opened = open::open(&config, membership)?;
-        let files = (open::open_company_profiles(&config.data_dir)?, open::open_webhooks(&config.data_dir)?);
+        let files = (open::open_company_profiles(&config.data_dir, profiles)?, open::open_webhooks(&config.data_dir)?);
         let engine = Self::start(config, (opened, files), geo)?;
         engine.start_retention();
         engine.start_intake();

@@ -1,5 +1,6 @@
 //! Partitions that an engine takes over and gives up, and changes of others that it follows.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,6 +62,11 @@ impl Engine {
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
+    /// Learns which events of a partition were set aside, before [`Engine::adopt`].
+    pub fn adopt_letters(&self, partition: u16, positions: BTreeSet<Position>) {
+        self.inner.dead.adopt(partition, positions);
+    }
+
     /// Returns the directory that the archive of a partition has on this machine.
     #[must_use]
     pub fn archive_dir(&self, partition: u16) -> PathBuf {
@@ -104,6 +110,7 @@ impl Engine {
         let ended = tokio::task::spawn_blocking(move || engine.inner.archiver.release(partition)).await;
         let given_up = self.ask_about(partition, move |shard| shard.give_up(partition)).await;
         self.inner.archives.release(partition);
+        self.inner.dead.give_up(partition);
         ended.map_err(|_| AskError::NoAnswer).and(given_up)
     }
 

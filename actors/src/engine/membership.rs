@@ -11,6 +11,8 @@ use crate::ingest::Ticket;
 use crate::owners::Owners;
 use crate::registry::Registry;
 use crate::shared_archive::SharedArchive;
+use crate::shared_documents::SharedDocuments;
+use crate::shared_letters::SharedLetters;
 
 /// Receives the outcomes of submissions to the log.
 pub type LogSink = Box<dyn Fn(Vec<LogOutcome<Ticket>>) + Send + Sync>;
@@ -31,6 +33,10 @@ pub struct Membership {
     pub commit: StartCommit,
     /// Keeps the archives of partitions where all reach them; `None`: nothing does, and no event is sealed.
     pub archive: Option<Arc<dyn SharedArchive>>,
+    /// Keeps which events were set aside where all reach it.
+    pub letters: Arc<dyn SharedLetters>,
+    /// Keeps the company profiles that all have.
+    pub profiles: Arc<dyn SharedDocuments>,
     /// Says which partitions this engine has, and where the others are. It begins without any.
     pub owners: Arc<Owners>,
 }

@@ -36,6 +36,8 @@ use crate::shard::{
     QuotaTable, Shard, ShardMap, Versions,
 };
 use crate::shared_archive::SharedArchive;
+use crate::shared_documents::SharedDocuments;
+use crate::shared_letters::SharedLetters;
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 use crate::webhooks::{WEBHOOKS_DIR, Webhooks};
 
@@ -49,15 +51,14 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let shared_archive = membership.as_ref().and_then(|membership| membership.archive.clone());
+    let shared_letters = membership.as_ref().map(|membership| Arc::clone(&membership.letters));
     let (registry, log, logged) = open_log(config, membership)?;
     let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
     let secrets = open_keys(&dir.join(KEYS_DIR))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
     let privacy = open_privacy_requests(config, &registry)?;
-    let dead = dir.join("dead-letters.ndjson");
-    let unreadable = |error| OpenError::Directory(format!("{} could not be read: {error}", dead.display()));
-    let dead = Arc::new(DeadLetters::open(&dead).map_err(unreadable)?);
+    let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(match shared {
         Some(_) => DeletedProjects::shared(LocalRemains::open(&dir, &registry)?, &registry),
         None => DeletedProjects::new(registry.deletions()),
@@ -140,10 +141,23 @@ fn open_privacy_requests(config: &EngineConfig, registry: &Registry) -> Result<P
         .map_err(|error| OpenError::Directory(format!("the privacy requests can't be opened: {error}")))
 }
 
+fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<DeadLetters, OpenError> {
+    let path = dir.join("dead-letters.ndjson");
+    let opened = match shared {
+        Some(shared) => DeadLetters::open_shared(&path, shared),
+        None => DeadLetters::open(&path),
+    };
+    opened.map_err(|error| OpenError::Directory(format!("{} could not be read: {error}", path.display())))
+}
+
 /// Opens the company profiles of a data directory that is open.
-pub(super) fn open_company_profiles(dir: &Path) -> Result<CompanyProfiles, OpenError> {
-    CompanyProfiles::open(&dir.join(PROFILES_DIR))
-        .map_err(|error| OpenError::Directory(format!("the company profiles can't be opened: {error}")))
+pub(super) fn open_company_profiles(dir: &Path, shared: Option<Arc<dyn SharedDocuments>>) -> Result<CompanyProfiles, OpenError> {
+    let dir = dir.join(PROFILES_DIR);
+    let opened = match shared {
+        Some(documents) => CompanyProfiles::open_shared(&dir, documents),
+        None => CompanyProfiles::open(&dir),
+    };
+    opened.map_err(|error| OpenError::Directory(format!("the company profiles can't be opened: {error}")))
 }
 
 /// Opens the webhooks of a data directory that is open.
@@ -334,6 +348,7 @@ impl Opening<'_> {
             progress: Arc::clone(&self.config.progress),
             unchecked: Arc::new(Unchecked::begin(store, before_serving(self.config.check_before_serving))?),
             damage: Arc::new(DamageNote::new(store)),
+            dead: Arc::clone(self.dead),
             deleted: Arc::clone(self.deleted),
             erasures: Arc::clone(self.erasures),
             feeds: Arc::default(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::handle::{Engine, Inner};
+use crate::partitions::PARTITIONS;
 use crate::profiles::{BuildQueue, ResearchSettings, SiteFindings};
 use crate::registry::{BuildError, BuildRun};
 
@@ -14,10 +15,18 @@ use crate::registry::{BuildError, BuildRun};
 const MAX_RUNNING: usize = 8;
 /// How many for one organization, so that slow websites of one leave room for the others.
 const MAX_RUNNING_OF_ONE: usize = 2;
+/// How often a member looks for builds that others have begun or left.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The pause after a failure to save a result.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 impl Engine {
+    /// Whether a build is this engine's: each is that of the owner of one partition, which its id says.
+    fn works_on(&self, run: &BuildRun) -> bool {
+        let number = xxhash_rust::xxh3::xxh3_64(run.id.to_string().as_bytes()) % u64::from(PARTITIONS);
+        self.owners().is_here(u16::try_from(number).unwrap_or(0))
+    }
+
     /// Begins to build, for as long as the engine is there.
     pub(super) fn start_builds(&self) -> io::Result<()> {
         let Some(settings) = self.inner.config.research.clone().filter(|settings| settings.builds) else { return Ok(()) };
@@ -47,15 +56,19 @@ impl Builder {
     async fn run(self) {
         let mut runs = JoinSet::new();
         while let Some(engine) = self.engine() {
-            while let Some(run) = self.queue.take_next(engine.registry(), MAX_RUNNING, MAX_RUNNING_OF_ONE) {
+            let is_own = |run: &BuildRun| engine.works_on(run);
+            while let Some(run) = self.queue.take_next(engine.registry(), is_own, (MAX_RUNNING, MAX_RUNNING_OF_ONE)) {
                 runs.spawn(self.clone().build(run));
             }
+            let is_alone = engine.owners().is_alone();
             drop(engine);
             tokio::select! {
                 Some(ended) = runs.join_next(), if !runs.is_empty() => if let Err(error) = ended {
                     tracing::error!(%error, "the build of a company profile failed");
                 },
                 () = self.queue.work.notified() => {}
+                // Others begin builds, and leave some.
+                () = tokio::time::sleep(LOOK_EVERY), if !is_alone => {}
             }
         }
     }
@@ -71,6 +84,10 @@ impl Builder {
         let mut ended = None;
         while let Some(engine) = self.engine() {
             let (findings, of, queue) = (Arc::clone(&findings), run.clone(), Arc::clone(&self.queue));
+            if !engine.works_on(&run) {
+                // Another member reads the website again, and ends the run.
+                break;
+            }
             let now = engine.clock().now();
             let end = move || queue.save(|| engine.inner.profiles.end_build(engine.registry(), &of, &findings, now));
             match tokio::task::spawn_blocking(end).await {

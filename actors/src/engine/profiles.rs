@@ -7,6 +7,20 @@ use crate::profiles::{CompanyProfile, NewCompanyProfile, ProfilePage, ProfilePat
 use crate::registry::{Author, CompanyProfileId, RegistryError};
 
 impl Engine {
+    /// Applies what other members have changed of company profiles up to now. Returns the number of the last change. Blocking; asks the brokers.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`]: they can't be read, or not written here.
+    pub fn follow_company_profiles(&self) -> Result<u64, RegistryError> {
+        Ok(self.inner.profiles.follow()?)
+    }
+
+    /// Has each change of a company profile wait until `propagate` returns. It gets the number of the change, and waits until all other members that answer requests have applied
+    /// it. The first call counts.
+    pub fn propagate_company_profiles_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
+        self.inner.profiles.propagate_with(propagate);
+    }
+
     /// Makes a profile of a target account. The caller checks the capability.
     ///
     /// # Errors
@@ -48,7 +62,7 @@ impl Engine {
         patch: ProfilePatch,
         by: impl Into<Author>,
     ) -> Result<CompanyProfile, RegistryError> {
-        self.inner.profiles.change(self.registry(), organization, id, patch, &by.into())
+        self.inner.profiles.change(self.registry(), organization, id, &patch, &by.into())
     }
 
     /// Removes a company profile.

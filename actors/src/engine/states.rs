@@ -42,11 +42,13 @@ impl Engine {
         }
         let snapshot = store.snapshot(PartitionId(partition)).map_err(fault::of_store).map_err(AskError::Lost)?;
         let position = saved_position(&snapshot).map_err(AskError::Lost)?;
+        // What was set aside up to there is in no state of this partition, since it was taken over.
+        let letters = self.inner.dead.within(partition, 0..=position).len();
         // After the state: external ids that are ahead of it are no harm.
         let external_ids = self.inner.shards.ask_partition(partition, move |shard| shard.id_files(partition))?;
         let small = snapshot.encode_small();
         let small = small.map_err(|error| AskError::Lost(Fault::defect(format!("a state can't be encoded: {error}"))))?;
-        Ok(Some(SavedState { position, small, tables: snapshot.files(), external_ids }))
+        Ok(Some(SavedState { position, letters, small, tables: snapshot.files(), external_ids }))
     }
 
     /// Has everything saved that is applied of a partition that is here, and waits until it is.

@@ -61,7 +61,13 @@ impl BuildQueue {
 
     /// Takes the run that is next: of the organizations with the fewest that are running, the oldest. `None` if `most` are running, or `most_of_one` of each
     /// organization that has more.
-    pub(crate) fn take_next(&self, registry: &Registry, most: usize, most_of_one: usize) -> Option<BuildRun> {
+    /// A member works on those that `is_own` alone.
+    pub(crate) fn take_next(
+        &self,
+        registry: &Registry,
+        is_own: impl Fn(&BuildRun) -> bool,
+        (most, most_of_one): (usize, usize),
+    ) -> Option<BuildRun> {
         let mut running = self.running.lock();
         if running.len() >= most {
             return None;
@@ -71,7 +77,7 @@ impl BuildQueue {
         let count = |organization| counts.get(&organization).copied().unwrap_or(0);
         let rank = |run: &BuildRun| {
             let count = count(run.organization);
-            (count < most_of_one && !running.contains_key(&run.id)).then_some((count, run.at))
+            (count < most_of_one && is_own(run) && !running.contains_key(&run.id)).then_some((count, run.at))
         };
         let run = registry.next_build(rank)?;
         running.insert(run.id.clone(), run.organization);

@@ -8,10 +8,8 @@ use headcount_domain::time::Instant;
 
 use super::profile::CompanyProfile;
 use super::research::SiteFindings;
-use super::store::CompanyProfiles;
-use crate::registry::{
-    AuditAction, Author, BuildError, BuildRun, CompanyProfileId, ControlError, NewBuild, Registry, RegistryError,
-};
+use super::store::{CompanyProfiles, Planned};
+use crate::registry::{Author, BuildError, BuildRun, CompanyProfileId, ControlError, NewBuild, Registry, RegistryError};
 use crate::website::Website;
 
 /// What a build costs, in Actions. The first profile of an organization is free.
@@ -107,24 +105,33 @@ impl CompanyProfiles {
         findings: &SiteFindings,
         now: Instant,
     ) -> Result<CompanyProfileId, RegistryError> {
+        // For each attempt the same one.
+        let own = CompanyProfileId::random()?;
+        let plan = || self.plan_to_fill(run, findings, (&own, now)).map(Some);
+        let filled = self.make(registry, &run.author(now), plan)?;
+        filled.map(|profile| profile.id).ok_or(RegistryError::NotFound { what: "company profile" })
+    }
+
+    fn plan_to_fill(
+        &self,
+        run: &BuildRun,
+        findings: &SiteFindings,
+        (own, now): (&CompanyProfileId, Instant),
+    ) -> Result<Planned, RegistryError> {
         let organization = run.organization;
         // The own profile may have been made since, by a run of which the end was not noted.
         let id = run.profile.clone().or_else(|| self.at_place_or_own(organization, &run.website.place()));
         let current = id.map(|id| self.get(organization, &id)).transpose()?;
         let mut profile = match &current {
             Some(current) => current.clone(),
-            None => CompanyProfile::own(CompanyProfileId::random()?, organization, now, &run.website),
+            None => CompanyProfile::own(own.clone(), organization, now, &run.website),
         };
         self.take_website(&mut profile, &run.website)?;
         profile.fill(findings.fields.clone());
         profile.sources.clone_from(&findings.sources);
         profile.updated_at = now;
-        let action = if current.is_some() { AuditAction::CompanyProfileUpdated } else { AuditAction::CompanyProfileCreated };
-        let changes = CompanyProfile::differences(current.as_ref(), Some(&profile));
-        if !changes.is_empty() {
-            registry.note_profile_change(organization, &profile.id, action, changes, &run.author(now))?;
-        }
-        self.put(profile).map(|profile| profile.id)
+        let planned = Planned::of(current.as_ref(), profile);
+        Ok(Planned { action: planned.action.filter(|_| !planned.changes.is_empty()), ..planned })
     }
 
     /// Gives a profile the website that it is built from, or checks that it is the one it has.

@@ -7,6 +7,7 @@ mod builds;
 mod files;
 mod profile;
 mod research;
+mod shared;
 mod store;
 
 pub use crate::website::Website;

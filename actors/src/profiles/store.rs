@@ -12,7 +12,9 @@ use parking_lot::{Mutex, RwLock};
 use super::build_queue::BuildQueue;
 use super::files::{PROFILES_DIR, ProfileFiles};
 use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
-use crate::registry::{AuditAction, Author, CompanyProfileId, ControlError, Registry, RegistryError};
+use super::shared::SharedProfiles;
+use crate::registry::{AuditAction, Author, CompanyProfileId, ControlError, FieldChange, Registry, RegistryError};
+use crate::shared_documents::SharedDocuments;
 
 /// The most company profiles of an organization.
 pub const MAX_COMPANY_PROFILES: usize = 10_000;
@@ -46,12 +48,35 @@ struct Indexed {
     place: Option<Box<str>>,
 }
 
+/// A change of a profile.
+pub(super) struct Planned {
+    pub(super) id: CompanyProfileId,
+    pub(super) organization: OrganizationId,
+    /// What it is from then on; `None`: it is removed.
+    pub(super) profile: Option<CompanyProfile>,
+    /// What the audit log says of it; `None`: nothing.
+    pub(super) action: Option<AuditAction>,
+    pub(super) changes: BTreeMap<String, FieldChange>,
+}
+
+impl Planned {
+    /// A profile that is made, or changed from what it is.
+    pub(super) fn of(current: Option<&CompanyProfile>, profile: CompanyProfile) -> Self {
+        let changes = CompanyProfile::differences(current, Some(&profile));
+        let action = if current.is_some() { AuditAction::CompanyProfileUpdated } else { AuditAction::CompanyProfileCreated };
+        let (id, organization) = (profile.id.clone(), profile.organization);
+        Self { id, organization, profile: Some(profile), action: Some(action), changes }
+    }
+}
+
 type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct CompanyProfiles {
     files: ProfileFiles,
+    /// What all members have, of which the files are a copy; `None`: the files are all there is.
+    shared: Option<SharedProfiles>,
     index: RwLock<Index>,
     /// Held while a profile changes, and while a build begins or ends.
     pub(super) changes: Mutex<()>,
@@ -67,7 +92,60 @@ impl CompanyProfiles {
     pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         let mut index = Index::new();
         let files = ProfileFiles::open(dir, |_, profile| put(&mut index, &profile))?;
-        Ok(Self { files, index: RwLock::new(index), changes: Mutex::default(), builds: Arc::default() })
+        Ok(Self { files, shared: None, index: RwLock::new(index), changes: Mutex::default(), builds: Arc::default() })
+    }
+
+    /// Reads what all members have, once it [follows](Self::follow) them. What is in `dir` is a copy, and is made anew.
+    ///
+    /// # Errors
+    /// The directory can't be emptied.
+    pub(crate) fn open_shared(dir: &Path, documents: Arc<dyn SharedDocuments>) -> io::Result<Self> {
+        let shared = SharedProfiles::begin(dir, documents)?;
+        Ok(Self { shared: Some(shared), ..Self::open(dir)? })
+    }
+
+    /// Waits with `propagate` after each change, until all others have applied that with this number.
+    pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
+        if let Some(shared) = &self.shared {
+            shared.propagate_with(Box::new(propagate));
+        }
+    }
+
+    /// Applies what others have changed up to now. Returns the number of the last change; 0 if there are no others.
+    ///
+    /// # Errors
+    /// [`ControlError`]: what was applied before stays.
+    pub(crate) fn follow(&self) -> Result<u64, ControlError> {
+        let Some(shared) = &self.shared else { return Ok(0) };
+        shared.follow(|id, profile| match profile {
+            Some(profile) => self.write(profile).map(drop),
+            None => self.forget(id),
+        })
+    }
+
+    /// Makes a change that `plan` returns for the profiles as they are; `None`: nothing is to be changed. If another member's change comes first, `plan` is asked again.
+    pub(super) fn make(
+        &self,
+        registry: &Registry,
+        author: &Author,
+        plan: impl Fn() -> Result<Option<Planned>, RegistryError>,
+    ) -> Result<Option<CompanyProfile>, RegistryError> {
+        let (mut noted, mut last) = (None, None);
+        loop {
+            let expected = self.follow()?;
+            if last.replace(expected) == Some(expected) {
+                let message = "a change of a company profile is refused, and no other is there";
+                return Err(ControlError::Documents(message.to_owned()).into());
+            }
+            let Some(Planned { id, organization, profile, action, changes }) = plan()? else { return Ok(None) };
+            if let Some(action) = action.filter(|_| noted.as_ref() != Some(&changes)) {
+                registry.note_profile_change(organization, &id, action, changes.clone(), author)?;
+                noted = Some(changes);
+            }
+            if self.put(expected, &id, profile.as_ref())? {
+                return Ok(profile);
+            }
+        }
     }
 
     /// Makes a profile of a target account.
@@ -83,11 +161,12 @@ impl CompanyProfiles {
     ) -> Result<CompanyProfile, RegistryError> {
         let _one = self.changes.lock();
         let profile = CompanyProfile::account(CompanyProfileId::random()?, organization, author.at, new)?;
-        self.check_room(organization)?;
-        self.check_website(&profile)?;
-        let changes = CompanyProfile::differences(None, Some(&profile));
-        registry.note_profile_change(organization, &profile.id, AuditAction::CompanyProfileCreated, changes, author)?;
-        self.put(profile)
+        self.make(registry, author, || {
+            self.check_room(organization)?;
+            self.check_website(&profile)?;
+            Ok(Some(Planned::of(None, profile.clone())))
+        })?;
+        Ok(profile)
     }
 
     /// Changes a profile: all fields of the patch, or none.
@@ -99,21 +178,22 @@ impl CompanyProfiles {
         registry: &Registry,
         organization: OrganizationId,
         id: &CompanyProfileId,
-        patch: ProfilePatch,
+        patch: &ProfilePatch,
         author: &Author,
     ) -> Result<CompanyProfile, RegistryError> {
         let _one = self.changes.lock();
-        let current = self.get(organization, id)?;
-        let mut changed = current.clone();
-        changed.change(patch)?;
-        if changed == current {
-            return Ok(current);
-        }
-        self.check_website(&changed)?;
-        changed.updated_at = author.at;
-        let changes = CompanyProfile::differences(Some(&current), Some(&changed));
-        registry.note_profile_change(organization, id, AuditAction::CompanyProfileUpdated, changes, author)?;
-        self.put(changed)
+        let changed = self.make(registry, author, || {
+            let current = self.get(organization, id)?;
+            let mut changed = current.clone();
+            changed.change(patch.clone())?;
+            if changed == current {
+                return Ok(None);
+            }
+            self.check_website(&changed)?;
+            changed.updated_at = author.at;
+            Ok(Some(Planned::of(Some(&current), changed)))
+        })?;
+        changed.map_or_else(|| self.get(organization, id), Ok)
     }
 
     /// Removes a profile.
@@ -128,14 +208,12 @@ impl CompanyProfiles {
         author: &Author,
     ) -> Result<(), RegistryError> {
         let _one = self.changes.lock();
-        let current = self.get(organization, id)?;
-        let changes = CompanyProfile::differences(Some(&current), None);
-        registry.note_profile_change(organization, id, AuditAction::CompanyProfileDeleted, changes, author)?;
-        self.files.remove(id).map_err(|error| failed("remove", error))?;
-        if let Some(profiles) = self.index.write().get_mut(&organization) {
-            profiles.remove(id);
-        }
-        Ok(())
+        let plan = || {
+            let changes = CompanyProfile::differences(Some(&self.get(organization, id)?), None);
+            let (id, action) = (id.clone(), Some(AuditAction::CompanyProfileDeleted));
+            Ok(Some(Planned { id, organization, profile: None, action, changes }))
+        };
+        self.make(registry, author, plan).map(drop)
     }
 
     /// A profile of an organization.
@@ -218,7 +296,23 @@ impl CompanyProfiles {
         }
     }
 
-    pub(super) fn put(&self, profile: CompanyProfile) -> Result<CompanyProfile, RegistryError> {
+    /// Writes or removes a profile, here or where all members see it. Returns `false` if another member's change came first.
+    fn put(&self, expected: u64, id: &CompanyProfileId, profile: Option<&CompanyProfile>) -> Result<bool, RegistryError> {
+        let Some(shared) = &self.shared else {
+            match profile {
+                Some(profile) => self.write(profile.clone())?,
+                None => self.forget(id)?,
+            }
+            return Ok(true);
+        };
+        if !shared.put(expected, id, profile)? {
+            return Ok(false);
+        }
+        shared.propagate(self.follow()?);
+        Ok(true)
+    }
+
+    fn write(&self, profile: CompanyProfile) -> Result<(), ControlError> {
         let written = self.files.write(&profile.id, &profile).map_err(|error| failed("write", error));
         if written.is_err() {
             // The former or the new file is there: the index follows the file.
@@ -228,7 +322,13 @@ impl CompanyProfiles {
         }
         written?;
         put(&mut self.index.write(), &profile);
-        Ok(profile)
+        Ok(())
+    }
+
+    fn forget(&self, id: &CompanyProfileId) -> Result<(), ControlError> {
+        self.files.remove(id).map_err(|error| failed("remove", error))?;
+        self.index.write().values_mut().for_each(|profiles| drop(profiles.remove(id)));
+        Ok(())
     }
 }
 
@@ -238,8 +338,8 @@ fn put(index: &mut Index, profile: &CompanyProfile) {
     index.entry(profile.organization).or_default().insert(profile.id.clone(), indexed);
 }
 
-fn failed(doing: &'static str, source: io::Error) -> RegistryError {
-    ControlError::Io { doing, path: PROFILES_DIR.into(), source }.into()
+fn failed(doing: &'static str, source: io::Error) -> ControlError {
+    ControlError::Io { doing, path: PROFILES_DIR.into(), source }
 }
 
 fn unknown_start() -> RegistryError {
@@ -281,7 +381,7 @@ mod tests {
             let next = format!("https://b{at}.example");
             let switch = Switch::arm(&path, Plan { at, ..Plan::default() });
             let patch = ProfilePatch { website: Some(next.clone()), ..ProfilePatch::default() };
-            let changed = profiles.change(&registry, organization, &id, patch, &author());
+            let changed = profiles.change(&registry, organization, &id, &patch, &author());
             let is_clean = switch.failed().is_empty();
             drop(switch);
             let there = profiles.get(organization, &id).unwrap();

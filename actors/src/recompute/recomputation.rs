@@ -52,6 +52,8 @@ impl Recomputation {
         let shared: Arc<dyn Store> = Arc::<DiskStore>::clone(&store);
         let spawned = CheckpointWriter::spawn(shared);
         let (writer, thread) = spawned.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?;
+        // An event that panics here must not be set aside for the engine.
+        let dead = Arc::new(replay.dead.read_only());
         let context = PartitionContext {
             store: Arc::<DiskStore>::clone(&store),
             hasher: replay.hasher.clone(),
@@ -60,6 +62,7 @@ impl Recomputation {
             external_ids_dir: dir.join("fingerprints"),
             index: INDEX,
             health: Arc::default(),
+            dead: Arc::clone(&dead),
             limits: Arc::new(QuotaTable::new(Quotas::default(), HashMap::new())),
             progress: Arc::default(),
             checkpoints: Arc::default(),
@@ -72,8 +75,7 @@ impl Recomputation {
         let progress = Arc::clone(&context.checkpoints);
         let checkpoints = Checkpoints::new(writer.clone(), CheckpointPolicy::default(), progress);
         let evictor = Evictor::new(replay.record_bytes, Arc::default());
-        // An event that panics here must not be set aside for the engine.
-        let applier = Applier::new(Arc::new(replay.dead.read_only()), None);
+        let applier = Applier::new(dead, None);
         let shard = Shard::open(numbers, context, replay.history, applier, checkpoints, evictor);
         let opened = shard.and_then(|mut shard| shard.write_checkpoints().map(|()| shard));
         match opened {

@@ -124,7 +124,7 @@ impl Fold {
         // What is erased from now on is left to the next fold, so that this one ends.
         let Some((begun, erasures)) = sources.erasures.view(*project) else { return Ok(()) };
         let scratch = Scratch::for_fold(&sources.data_dir)?;
-        let set_aside = sources.dead.count();
+        let set_aside = sources.dead.count_of(self.partition());
         let until = self.last_counted()?;
         let past =
             Past::new(Arc::new(PartitionArchives::new(Arc::clone(&sources.sealed))), sources.logged.clone(), Arc::new(erasures));
@@ -144,7 +144,7 @@ impl Fold {
         computed.catch_up(until)?;
         let held = HeldProject::begin(self)?;
         computed.read_until(held.last)?;
-        if sources.dead.count() != set_aside {
+        if sources.dead.count_of(self.partition()) != set_aside {
             // An event counts here that no longer counts there, or the other way round.
             return Err(Fault::io("an event was set aside while a project was folded anew"));
         }

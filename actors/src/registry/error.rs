@@ -156,6 +156,9 @@ pub enum ControlError {
     /// The log did not say in time whether it recorded the change. What is read or changed next shows it.
     #[error("whether the change was recorded is not known: {0}; look before you make it again")]
     Undecided(String),
+    /// Documents that members share can't be read or changed.
+    #[error("shared documents: {0}")]
+    Documents(String),
     /// A value can't be encoded as JSON. It never happens; the variant avoids a panic.
     #[error("can't be written as JSON: {0}")]
     Unencodable(serde_json::Error),

@@ -13,7 +13,7 @@ use super::partition::Partition;
 use super::work::Outcome;
 use crate::dead_letters::DeadLetters;
 
-/// How many panics at one position set its event aside.
+/// How many panics at one position of a partition set its event aside.
 const STRIKES: u8 = 2;
 
 /// Called before each event is applied: a seam for tests.
@@ -22,7 +22,7 @@ pub(crate) type Probe = Option<Arc<dyn Fn(&Event) + Send + Sync>>;
 /// Applies events.
 pub(crate) struct Applier {
     dead: Arc<DeadLetters>,
-    strikes: HashMap<Position, u8>,
+    strikes: HashMap<(u16, Position), u8>,
     probe: Probe,
 }
 
@@ -41,7 +41,7 @@ impl Applier {
         (event, keys): (&Event, SentKeys),
         position: Position,
     ) -> Result<Option<Outcome>, Fault> {
-        if self.dead.contains(position) {
+        if self.dead.contains(partition.number(), position) {
             partition.skip(position);
             return Ok(Some(Outcome::at(position)));
         }
@@ -56,7 +56,7 @@ impl Applier {
             Ok(outcome) => outcome.map(Some),
             Err(_) => {
                 tracing::error!(partition = partition.number(), position, "an event made its shard panic");
-                self.strike(position, event)?;
+                self.strike((partition.number(), position), event)?;
                 Ok(None)
             }
         }
@@ -84,13 +84,13 @@ impl Applier {
         }
     }
 
-    fn strike(&mut self, position: Position, event: &Event) -> Result<(), Fault> {
-        let strikes = self.strikes.entry(position).or_insert(0);
+    fn strike(&mut self, place: (u16, Position), event: &Event) -> Result<(), Fault> {
+        let strikes = self.strikes.entry(place).or_insert(0);
         *strikes += 1;
         if *strikes >= STRIKES {
-            tracing::error!(position, "the event panicked twice and is set aside");
+            tracing::error!(partition = place.0, position = place.1, project = %event.project, "the event panicked twice and is set aside");
             self.dead
-                .add(position, "panicked twice", event)
+                .add(place, "panicked twice", event)
                 .map_err(|error| Fault::io(format!("could not set an event aside: {error}")))?;
         }
         Ok(())

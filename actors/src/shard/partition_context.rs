@@ -13,6 +13,7 @@ use headcount_storage::store::Store;
 use super::checkpoint_progress::CheckpointProgress;
 use super::health::PartitionHealth;
 use super::quota_table::QuotaTable;
+use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::live::Feeds;
@@ -42,6 +43,7 @@ pub(crate) struct PartitionContext {
     pub(crate) checkpoints: Arc<CheckpointProgress>,
     pub(crate) unchecked: Arc<Unchecked>,
     pub(crate) damage: Arc<DamageNote>,
+    pub(crate) dead: Arc<DeadLetters>,
     pub(crate) deleted: Arc<DeletedProjects>,
     pub(crate) erasures: Arc<Erasures>,
     pub(crate) feeds: Arc<Feeds>,

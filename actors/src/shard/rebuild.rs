@@ -386,6 +386,8 @@ impl Reader {
     }
 
     fn read(&self) -> Result<Vec<(ProjectId, u64)>, Fault> {
+        let dead = &self.context.dead;
+        dead.record_waiting(self.number).map_err(|error| Fault::io(format!("could not set an event aside: {error}")))?;
         let bases = self.history.bases();
         let (Refold { projects, until }, mut partition) = self.open()?;
         if partition.applied() > self.until {
@@ -423,7 +425,19 @@ impl Reader {
         if self.ignores_checkpoint {
             // Nothing of it is saved, so that all is read anyway.
             let refold = Refold { projects: self.context.erasures.stale(self.number), until: 0 };
-            return Ok((refold, Partition::open_empty(self.number, self.context.clone())?));
+            let empty = Partition::open_empty(self.number, self.context.clone())?;
+            self.note_letters(false)?;
+            return Ok((refold, empty));
+        }
+        if self.reflects_a_letter()? {
+            // Whoever had the partition before this machine counts without an event that this checkpoint may count. So does what is opened at the next start.
+            let stale = Fault::damaged_store("a checkpoint may reflect an event that another node set aside");
+            self.context.damage.noted(stale);
+            Partition::reset_index(self.number, &self.context)?;
+            let refold = Refold { projects: self.context.erasures.stale(self.number), until: 0 };
+            let empty = Partition::open_empty(self.number, self.context.clone())?;
+            self.note_letters(false)?;
+            return Ok((refold, empty));
         }
         self.put_copy()?;
         let refold = refold::take_away(&self.context, self.number, self.stored_in)?;
@@ -438,7 +452,8 @@ impl Reader {
         let context = &self.context;
         let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(self.number))?;
         let own = meta.unwrap_or_default().position;
-        match copied.put_in(self.number, &*context.store, (&context.external_ids_dir, context.index), own) {
+        let is_current = |position| copied.letters == context.dead.within(self.number, 0..=position).len();
+        match copied.put_in(self.number, &*context.store, (&context.external_ids_dir, context.index), own, is_current) {
             Ok(Some(position)) => {
                 tracing::info!(partition = self.number, own, position, "the saved state of another machine is used")
             }
@@ -446,6 +461,21 @@ impl Reader {
             Err(fault) => tracing::warn!(partition = self.number, %fault, "the saved state of another machine can't be used"),
         }
         Ok(())
+    }
+
+    /// Whether the checkpoint may reflect an event that was set aside since. If not, nor does any later one.
+    fn reflects_a_letter(&self) -> Result<bool, Fault> {
+        let Some(first) = self.context.dead.first_unknown(self.number) else { return Ok(false) };
+        let partition = Partition::open_in(self.stored_in, self.number, self.context.clone())?;
+        if partition.reflected() >= first {
+            return Ok(true);
+        }
+        self.note_letters(true).map(|()| false)
+    }
+
+    fn note_letters(&self, durable: bool) -> Result<(), Fault> {
+        let noted = self.context.dead.note_known(self.number, durable);
+        noted.map_err(|error| Fault::io(format!("could not note which events were set aside: {error}")))
     }
 
     /// Delivers a piece. `false`: the shard doesn't want it any more.

@@ -11,6 +11,7 @@ use super::comparison::ComparisonError;
 use super::report::{DifferingCell, VerifyReport};
 use crate::dead_letters::DeadLetters;
 use crate::fault;
+use crate::partitions::partition_of;
 use crate::recompute::Bound;
 
 fn stored(error: ExternalIdsError) -> ComparisonError {
@@ -77,7 +78,7 @@ impl IndexComparison<'_> {
         // What is left of a deleted project is not compared.
         let Some(ComparedProject { project, has_floor }) = self.projects.get(&[a, b, c, d, e, f]) else { return };
         if let (Some(stored), None) = (stored, recomputed)
-            && (*has_floor || !self.bound.has(*project, stored) || self.dead.contains(stored))
+            && (*has_floor || !self.bound.has(*project, stored) || self.dead.contains(partition_of(*project), stored))
         {
             return;
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_nats::{Client, Subject, Subscriber};
 use futures_util::StreamExt as _;
 use headcount_actors::Engine;
+use headcount_actors::registry::RegistryError;
 use headcount_storage::boot_time::boot_time;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -25,6 +26,36 @@ const SUBJECT: &str = "hc.changed";
 /// How often a node asks for changes that it did not hear of.
 const INTERVAL: Duration = Duration::from_millis(500);
 
+/// What was recorded when a node said so.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Made {
+    /// The position of the last control record.
+    pub(super) control: u64,
+    /// The number of the last change of a company profile.
+    pub(super) profiles: u64,
+}
+
+impl Made {
+    fn to_bytes(self) -> Vec<u8> {
+        [self.control, self.profiles].map(u64::to_le_bytes).concat()
+    }
+
+    /// Reads what a node sent; one of an earlier version sends the position alone.
+    fn of_bytes(bytes: &[u8]) -> Self {
+        let mut numbers = bytes.chunks_exact(8).map(|number| number.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)));
+        Self { control: numbers.next().unwrap_or(0), profiles: numbers.next().unwrap_or(0) }
+    }
+
+    /// Whether everything is there that others have made.
+    fn has(self, made: Self) -> bool {
+        self.control >= made.control && self.profiles >= made.profiles
+    }
+
+    fn with(self, made: Self) -> Self {
+        Self { control: self.control.max(made.control), profiles: self.profiles.max(made.profiles) }
+    }
+}
+
 /// Applies what other nodes change.
 pub(super) struct Follower {
     engine: Engine,
@@ -32,8 +63,8 @@ pub(super) struct Follower {
     client: Client,
     heard: Subscriber,
     node: String,
-    /// The last record that another node said it has made.
-    made: u64,
+    /// What other nodes said they have made.
+    made: Made,
     /// Those who wait until it is applied here.
     waiting: Vec<Subject>,
     stop: watch::Receiver<bool>,
@@ -48,16 +79,17 @@ impl Follower {
     ) -> Result<Self, NodeError> {
         let client = connection.client.clone();
         let heard = client.subscribe(SUBJECT).await.map_err(NodeError::unavailable)?;
-        Ok(Self { engine, liveness, client, heard, node: node.to_owned(), made: 0, waiting: Vec::new(), stop })
+        Ok(Self { engine, liveness, client, heard, node: node.to_owned(), made: Made::default(), waiting: Vec::new(), stop })
     }
 
     /// Applies everything up to now, and all that others said they have made. From then on this node answers requests for a while.
     pub(super) async fn follow(&self) -> Result<(), NodeError> {
         let (engine, began) = (self.engine.clone(), boot_time());
-        let followed = tokio::task::spawn_blocking(move || engine.follow()).await.map_err(NodeError::unavailable)?;
-        let applied = followed.map_err(NodeError::unavailable)?;
-        if applied < self.made {
-            return Err(NodeError::Unavailable("an answer about the control log is out of date".to_owned()));
+        let follow =
+            move || Ok::<_, RegistryError>(Made { control: engine.follow()?, profiles: engine.follow_company_profiles()? });
+        let followed = tokio::task::spawn_blocking(follow).await.map_err(NodeError::unavailable)?;
+        if !followed.map_err(NodeError::unavailable)?.has(self.made) {
+            return Err(NodeError::Unavailable("an answer about what nodes have made is out of date".to_owned()));
         }
         self.liveness.followed(began);
         Ok(())
@@ -71,7 +103,7 @@ impl Follower {
                 () = stopped(&mut self.stop) => return,
             };
             if let Some(message) = heard {
-                self.made = self.made.max(position_of(&message.payload));
+                self.made = self.made.with(Made::of_bytes(&message.payload));
                 self.waiting.extend(message.reply);
             }
             match self.follow().await {
@@ -91,12 +123,8 @@ impl Follower {
     }
 }
 
-/// Returns the position that a node said it has made.
-fn position_of(payload: &[u8]) -> u64 {
-    payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
-}
-
 /// Waits until all live nodes have applied what this node has recorded.
+#[derive(Clone)]
 pub(super) struct Propagating {
     pub(super) client: Client,
     pub(super) announcements: Arc<Mutex<Announcements>>,
@@ -105,20 +133,20 @@ pub(super) struct Propagating {
 }
 
 impl Propagating {
-    pub(super) async fn propagate(&self, position: u64) {
+    pub(super) async fn propagate(&self, made: Made) {
         let until = Instant::now() + self.timing.leases.taken_after;
-        let asked = timeout_at(until, self.ask(position, until)).await;
+        let asked = timeout_at(until, self.ask(made, until)).await;
         if let Err(error) = asked.unwrap_or_else(|_| Err(NodeError::Unavailable("they do not answer in time".to_owned()))) {
             tracing::warn!(%error, "whether all nodes know of a change can't be asked; it is answered when those that don't answer nobody");
             tokio::time::sleep_until(until).await;
         }
     }
 
-    async fn ask(&self, position: u64, until: Instant) -> Result<(), NodeError> {
+    async fn ask(&self, made: Made, until: Instant) -> Result<(), NodeError> {
         let inbox = self.client.new_inbox();
         let mut replies = self.client.subscribe(inbox.clone()).await.map_err(NodeError::unavailable)?;
         // Asked before the nodes are listed: one that is announced later reads the log after that.
-        let asked = self.client.publish_with_reply(SUBJECT, inbox, position.to_le_bytes().to_vec().into()).await;
+        let asked = self.client.publish_with_reply(SUBJECT, inbox, made.to_bytes().into()).await;
         asked.map_err(NodeError::unavailable)?;
         let live = self.announcements.lock().await.live().await?;
         if live.address(&self.node).is_none() {

@@ -9,8 +9,10 @@ use tokio::runtime::Handle;
 
 use crate::connection::Connection;
 use crate::control::{OpenRegistryError, open_registry};
+use crate::documents::DocumentStream;
 use crate::files::SharedFiles;
 use crate::identity::node_id;
+use crate::letters::LetterLists;
 use crate::log::{AuditTiming, StreamCommit, StreamLog};
 use crate::record::ClusterRecord;
 
@@ -21,6 +23,8 @@ pub struct MemberLog {
     pub(super) commit: Arc<OnceLock<Arc<StreamCommit<Ticket>>>>,
     pub(super) owners: Arc<Owners>,
     pub(super) files: Option<Arc<SharedFiles>>,
+    /// There with the membership.
+    pub(super) letters: Arc<OnceLock<Arc<LetterLists>>>,
     audit: AuditTiming,
 }
 
@@ -30,7 +34,7 @@ impl MemberLog {
     pub fn new(runtime: &Handle, files: Option<Arc<SharedFiles>>) -> Self {
         let log = Arc::new(StreamLog::new(runtime.clone()));
         let owners = Arc::new(Owners::unknown());
-        Self { log, commit: Arc::default(), owners, files, audit: AuditTiming::default() }
+        Self { log, commit: Arc::default(), owners, files, letters: Arc::default(), audit: AuditTiming::default() }
     }
 
     /// Audits what the brokers have at other times.
@@ -42,8 +46,11 @@ impl MemberLog {
     /// Returns what to open an engine of the cluster with, once. Its data directory must be empty or have been one of this cluster before, and have the hash key of the cluster.
     #[must_use]
     pub fn membership(&self, runtime: &Handle, connection: &Connection, record: &ClusterRecord) -> Membership {
+        let letters = self.letters.get_or_init(|| Arc::new(LetterLists::new(runtime, connection)));
+        let letters = Arc::<LetterLists>::clone(letters);
         let (with, connection, record) = (runtime.clone(), connection.clone(), record.clone());
         let incarnation = record.incarnation;
+        let profiles = Arc::new(DocumentStream::new(runtime, &connection, "profiles", record.replicas));
         let registry: OpenRegistry = Box::new(move |dir| {
             let registry = open_registry(&with, &connection, &record, dir).map_err(|error| match error {
                 OpenRegistryError::Registry(error) => error.into(),
@@ -61,6 +68,6 @@ impl MemberLog {
         };
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
         let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);
-        Membership { incarnation, registry, log, commit: Box::new(start), archive, owners }
+        Membership { incarnation, registry, log, commit: Box::new(start), archive, letters, profiles, owners }
     }
 }

@@ -30,7 +30,7 @@ use crate::files::remove_copies;
 use crate::lease::{Holder, Leases};
 use crate::log::StreamCommit;
 use crate::record::BUCKET;
-use changes::{Follower, Propagating};
+use changes::{Follower, Made, Propagating};
 use codes::Codes;
 pub(crate) use draining::drain_key_of;
 use figures::NodeFigures;
@@ -88,8 +88,9 @@ impl Node {
     /// [`NodeError`]: the brokers do not answer.
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
         let NodeParts { connection, engine, member, holder, replicas, address } = parts;
-        let MemberLog { log, commit, owners, files, .. } = member;
+        let MemberLog { log, commit, owners, files, letters, .. } = member;
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
+        let letters = letters.get().cloned().ok_or(NodeError::NotAMember)?;
         remove_copies(engine.data_dir());
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
@@ -124,6 +125,7 @@ impl Node {
             commit,
             owners,
             files,
+            letters,
             holder,
             leases,
             timing,
@@ -169,7 +171,7 @@ async fn join(tasks: Vec<JoinHandle<()>>) {
     }
 }
 
-/// Has each change of the control data wait until all nodes know it.
+/// Has each change of the control data and of company profiles wait until all nodes know it.
 fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine, announcing: &Announcing) {
     let propagating = Propagating {
         client: connection.client.clone(),
@@ -177,8 +179,12 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
         node: announcing.node.clone(),
         timing: announcing.timing,
     };
-    let runtime = runtime.clone();
-    engine.registry().propagate_with(move |position| runtime.block_on(propagating.propagate(position)));
+    let (asking, of_profiles) = (runtime.clone(), (runtime.clone(), propagating.clone()));
+    let made = |control| Made { control, ..Made::default() };
+    engine.registry().propagate_with(move |position| asking.block_on(propagating.propagate(made(position))));
+    let (asking, propagating) = of_profiles;
+    let made = |profiles| Made { profiles, ..Made::default() };
+    engine.propagate_company_profiles_with(move |number| asking.block_on(propagating.propagate(made(number))));
 }
 
 /// Has `/metrics` say what the node does.

@@ -235,6 +235,7 @@ impl PartitionTask {
         if let Err(error) = shared.engine.release(partition).await {
             tracing::error!(partition, %error, "a partition could not be given up");
         }
+        shared.letters.release(partition);
         if let Some(files) = &shared.files {
             files.release(partition);
         }
@@ -265,6 +266,8 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
         files.adopt(partition, writer.reader());
     }
     shared.commit.adopt(partition, writer);
+    // First, so that a former owner sets nothing aside that this node does not know.
+    shared.engine.adopt_letters(partition, shared.letters.take_over(partition, epoch).await?);
     let copied = states::fetch(shared, partition).await;
     shared.engine.adopt(partition, until, copied.clone()).await?;
     let adopted = loop {

@@ -14,6 +14,7 @@ use super::timing::NodeTiming;
 use crate::connection::Connection;
 use crate::files::SharedFiles;
 use crate::lease::{Holder, Leases};
+use crate::letters::LetterLists;
 use crate::log::{StreamCommit, StreamLog};
 
 /// What the tasks of a node share.
@@ -24,6 +25,7 @@ pub(super) struct Shared {
     pub(super) commit: Arc<StreamCommit<Ticket>>,
     pub(super) owners: Arc<Owners>,
     pub(super) files: Option<Arc<SharedFiles>>,
+    pub(super) letters: Arc<LetterLists>,
     pub(super) holder: Holder,
     pub(super) leases: Leases,
     pub(super) timing: NodeTiming,

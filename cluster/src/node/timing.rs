@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headcount_actors::{AdoptError, RemainsError};
+use headcount_actors::{AdoptError, RemainsError, SharedLettersError};
 use tokio::sync::watch;
 
 use crate::files::{FilesError, StateTiming};
@@ -51,6 +51,9 @@ pub enum NodeError {
     /// The archive of a partition.
     #[error(transparent)]
     Files(#[from] FilesError),
+    /// Which events were set aside.
+    #[error(transparent)]
+    Letters(#[from] SharedLettersError),
     /// The state of a partition can't be opened.
     #[error("its state can't be opened: {0}")]
     Adoption(String),

@@ -94,6 +94,25 @@ impl Brokers {
         self.brokers.iter().map(|broker| format!("nats://127.0.0.1:{}", broker.port)).collect()
     }
 
+    /// Whether the files of a broker have this text anywhere.
+    pub(crate) fn have_on_disk(&self, text: &str) -> bool {
+        let mut folders = vec![self.directory.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                } else if std::fs::read(entry.path())
+                    .unwrap_or_default()
+                    .windows(text.len())
+                    .any(|bytes| bytes == text.as_bytes())
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
     pub(crate) fn monitors(&self) -> Vec<String> {
         self.brokers.iter().map(|broker| format!("http://127.0.0.1:{}", broker.monitor)).collect()
     }

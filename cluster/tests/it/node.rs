@@ -54,7 +54,7 @@ pub(crate) struct NodeFiles {
 
 /// Brokers with a cluster.
 pub(crate) struct Cluster {
-    brokers: Brokers,
+    pub(crate) brokers: Brokers,
     pub(crate) record: ClusterRecord,
     /// The data directory that it was made with.
     origin: TempDir,
@@ -75,7 +75,7 @@ fn runtime() -> Runtime {
 }
 
 impl Cluster {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         Self::start_with(None)
     }
 

@@ -23,6 +23,7 @@ use super::visits::{breakdown, report, traffic};
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
+use crate::partitions::partition_of;
 
 /// An answer, with the position up to which it counts all events.
 type KeptAt = (KeptAnswer, Position);
@@ -148,7 +149,7 @@ impl Engine {
         };
         // Read before the position of the scan: what touches the days later has another version.
         let (_, days) = self.version(project, &question.depends()).await?;
-        let version = KeptVersion { days, set_aside: self.inner.dead.count() };
+        let version = KeptVersion { days, set_aside: self.inner.dead.count_of(partition_of(project)) };
         let answer = kept.answer_of(version);
         if answer.is_some() || kept.has_figures() {
             views.count_hit()

@@ -220,7 +220,11 @@ impl Scan<'_> {
 
     /// A row group, with the events of it that were set aside.
     pub(super) fn group<'p>(&self, columns: SealedColumns<'p>) -> SealedGroup<'p> {
-        SealedGroup::new(columns, self.engine.inner.dead.within(columns.reader.positions()), self.floor)
+        SealedGroup::new(
+            columns,
+            self.engine.inner.dead.within(partition_of(self.project), columns.reader.positions()),
+            self.floor,
+        )
     }
 
     pub(super) fn check_goes_on(&self) -> Result<(), ScanError> {
@@ -236,7 +240,10 @@ impl Scan<'_> {
     ) -> Result<ControlFlow<()>, ScanError> {
         self.check_goes_on()?;
         for (position, event) in piece.events {
-            if self.is_below_floor(event.day) || self.engine.inner.dead.contains(position) || event.is_remainder() {
+            if self.is_below_floor(event.day)
+                || self.engine.inner.dead.contains(piece.partition, position)
+                || event.is_remainder()
+            {
                 continue;
             }
             // The archive has no duplicates.

@@ -162,9 +162,10 @@ fn open<S: Store + Clone>(
         checkpoints: Arc::default(),
         unchecked: Arc::default(),
         damage: Arc::default(),
+        dead: Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap()),
     };
     let writer = CheckpointWriter::spawn(store).unwrap().0;
-    let applier = Applier::new(Arc::new(DeadLetters::open(&dir.path().join("dead")).unwrap()), None);
+    let applier = Applier::new(Arc::clone(&context.dead), None);
     let numbers: Vec<u16> = (0..PARTITIONS).collect();
     let checkpoints = Checkpoints::new(writer, policy, Arc::clone(&context.checkpoints));
     let usage = Arc::<MemoryUsage>::default();

@@ -34,6 +34,8 @@ pub(super) struct StateList {
     pub(super) state_version: String,
     /// The position up to which the state reflects everything.
     pub(super) position: Position,
+    /// How many events up to there were set aside, and are not in it.
+    pub(super) letters: usize,
     /// What lies in no file.
     pub(super) small: StateObject,
     /// The files of records, in order.
@@ -49,11 +51,11 @@ struct ListVersion {
 
 impl StateList {
     pub(super) fn new(
-        (state_version, position): (String, Position),
+        (state_version, position, letters): (String, Position, usize),
         small: StateObject,
         (tables, external_ids): (Vec<StateFile>, Vec<StateFile>),
     ) -> Self {
-        Self { version: VERSION, state_version, position, small, tables, external_ids }
+        Self { version: VERSION, state_version, position, letters, small, tables, external_ids }
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, ListError> {
@@ -87,7 +89,7 @@ mod tests {
     fn a_list_is_read_as_it_was_written_and_any_flipped_byte_is_noticed() {
         let object = |name: &str| StateObject { name: name.to_owned(), bytes: 7, sha256: "ab".to_owned() };
         let files = (vec![StateFile { id: 3, object: object("a") }], vec![StateFile { id: 3, object: object("b") }]);
-        let list = StateList::new(("v".to_owned(), 8_192), object("c"), files);
+        let list = StateList::new(("v".to_owned(), 8_192, 1), object("c"), files);
         let bytes = list.encode().unwrap();
         let sha256 = sha256_of(&bytes);
         assert_eq!(StateList::decode(&bytes, &sha256).unwrap(), list);

@@ -183,5 +183,5 @@ async fn fetch(bucket: &Bucket, list: &StateList, dir: &Path) -> Result<CopiedSt
     stream::iter(wanted.map(fetch_file).collect::<Vec<_>>()).buffer_unordered(FETCHED_AT_ONCE).try_collect::<()>().await?;
     let numbers = |files: &[StateFile]| files.iter().map(|file| file.id).collect();
     let (tables, external_ids) = (numbers(&list.tables), numbers(&list.external_ids));
-    Ok(CopiedState { dir: dir.to_owned(), small, tables, external_ids })
+    Ok(CopiedState { dir: dir.to_owned(), letters: list.letters, small, tables, external_ids })
 }

@@ -104,7 +104,7 @@ impl OwnState {
         let name = self.new_name();
         self.bucket.put(&name, saved.small.clone()).await?;
         let small = StateObject { name, bytes: saved.small.len() as u64, sha256: sha256_of(&saved.small) };
-        let list = StateList::new((version.to_owned(), saved.position), small, (tables, external_ids));
+        let list = StateList::new((version.to_owned(), saved.position, saved.letters), small, (tables, external_ids));
         let bytes = list.encode()?;
         let named = ListName { sha256: sha256_of(&bytes), name: format!("{}.json", self.new_name()) };
         self.bucket.put(&named.name, bytes).await?;

@@ -19,6 +19,7 @@ use super::counted::CountedEvents;
 use super::found::{FoundEvent, FoundEvents, FoundList};
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
+use crate::partitions::partition_of;
 
 /// How long the pages of an explanation can be asked for after the first one.
 const LIFE_MS: i64 = 15 * 60 * 1000;
@@ -49,7 +50,7 @@ impl Engine {
         let mut hash = Xxh3::new();
         hash.update(&self.start_number().to_le_bytes());
         hash.update(&self.reflected_erasures(project).to_le_bytes());
-        hash.update(&self.inner.dead.count().to_le_bytes());
+        hash.update(&self.inner.dead.count_of(partition_of(project)).to_le_bytes());
         hash.update(&floor.map_or(i32::MIN, |floor| floor.0).to_le_bytes());
         Ok(hash.digest())
     }
