@@ -71,6 +71,7 @@ mod load;
 mod manage;
 mod management;
 mod matrix;
+mod moving_in;
 mod moving_nodes;
 mod not_yet;
 mod ops;

@@ -11,4 +11,5 @@ mod files;
 mod init;
 mod lease;
 mod log;
+mod moving;
 mod node;
