@@ -48,6 +48,7 @@ mod canaries;
 mod cases;
 mod client;
 mod cluster;
+mod cluster_demo;
 mod cluster_histories;
 mod cluster_nodes;
 mod command_line;
