@@ -20,6 +20,8 @@ use crate::node_token::NodeToken;
 pub(crate) const KEYS_DIR: &str = "keys";
 /// The file of the hash key in [`KEYS_DIR`].
 const HASH_KEY: &str = "hash.key";
+/// The file of the visitor salts in [`KEYS_DIR`].
+const SALTS: &str = "salts";
 /// What the hash key signs, so that others know it without seeing it.
 const SIGNED: &[u8] = b"headcount hash.key";
 
@@ -40,6 +42,9 @@ pub enum SecretsError {
     /// Several machines share the salts of visitors, and that of the day has not come yet.
     #[error("the visitor salt of the day is not known yet")]
     NoSalt,
+    /// There is another key than the one that is brought.
+    #[error("{0} is another key than that of the installation that moves in: choose an empty directory")]
+    Other(PathBuf),
     /// A file has unexpected contents.
     #[error("{0} is damaged; restore it, or remove it and let the store be rebuilt")]
     Damaged(PathBuf),
@@ -78,7 +83,7 @@ impl Secrets {
                 key
             }
         };
-        let path = dir.join("salts");
+        let path = dir.join(SALTS);
         let salts = match read(&path)? {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| SecretsError::Damaged(path))?,
             None => Vec::new(),
@@ -150,7 +155,7 @@ impl Secrets {
         let mut kept: Vec<Salt> = salts.iter().filter(is_kept).copied().collect();
         kept.push(new);
         let bytes = serde_json::to_vec(&kept).unwrap_or_default();
-        write(&self.dir.join("salts"), &bytes)?;
+        write(&self.dir.join(SALTS), &bytes)?;
         *salts = kept;
         Ok(())
     }
@@ -162,6 +167,26 @@ impl Secrets {
 /// A file can't be read, written or understood.
 pub fn create(data_dir: &Path) -> Result<(), SecretsError> {
     Secrets::open(&data_dir.join(KEYS_DIR)).map(drop)
+}
+
+/// Copies the keys of another data directory, or of a backup, to `data_dir`. Keys that are there already must be the same.
+///
+/// # Errors
+/// A file can't be read or written, or [`SecretsError::Other`].
+pub(crate) fn bring(from: &Path, data_dir: &Path) -> Result<(), SecretsError> {
+    let (from, dir) = (from.join(KEYS_DIR), data_dir.join(KEYS_DIR));
+    let Some(key) = hash_key(&from)? else { return Ok(()) };
+    std::fs::create_dir_all(&dir).map_err(|source| SecretsError::Io { path: dir.clone(), source })?;
+    match hash_key(&dir)? {
+        None => write(&dir.join(HASH_KEY), &key)?,
+        Some(own) if own == key => {}
+        Some(_) => return Err(SecretsError::Other(dir.join(HASH_KEY))),
+    }
+    let salts = dir.join(SALTS);
+    match read(&from.join(SALTS))? {
+        Some(theirs) if read(&salts)?.is_none() => write(&salts, &theirs),
+        _ => Ok(()),
+    }
 }
 
 /// Returns a digest of `keys/hash.key` of `data_dir`, which does not reveal the key; `None` if there is none. Machines that share the work need the same key.

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use headcount_actors::PARTITIONS;
 use headcount_actors::registry::{Registry, RegistryError};
 use headcount_actors::secrets::{self, SecretsError, hash_key_digest};
+use headcount_actors::{MovingSource, PARTITIONS};
 use headcount_storage::files;
 use headcount_storage::format::{Format, FormatError, Incarnation};
 use headcount_storage::lock::{DirLock, LockError};
@@ -20,11 +20,14 @@ use crate::connection::{ConnectError, Connection, Credentials};
 use crate::control::{OpenRegistryError, open_registry};
 use crate::identity::node_id;
 use crate::lease::{LeaseError, Leases, Timing};
-use crate::record::{BUCKET, ClusterRecord, RecordError};
+use crate::moving::{Load, MoveError, MoveProgress, Moved};
+use crate::record::{BUCKET, ClusterRecord, RecordError, read_key, write_key};
 use crate::stream::{StreamError, StreamName};
 
 /// How many streams are created at once.
 const AT_ONCE: usize = 8;
+/// The key that says what moves in. Its revision is the epoch of an attempt: later than those of earlier attempts, and earlier than those of nodes.
+const MOVING_KEY: &str = "moving";
 /// What an attempt leaves in a data directory, and in its `control`. What else is there belongs to an installation.
 const LEFT: [&str; 5] = ["LOCK", "FORMAT", "keys", "control", "credentials.json"];
 const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
@@ -66,6 +69,9 @@ pub enum InitError {
         "the stream {0} has messages, but these brokers have no cluster: if nobody needs them, delete it (`nats stream rm {0}`)"
     )]
     Left(String),
+    /// An installation did not move in.
+    #[error(transparent)]
+    Move(Box<MoveError>),
     /// A stream can't be made.
     #[error(transparent)]
     Stream(#[from] StreamError),
@@ -109,7 +115,7 @@ pub fn init<T, E: From<InitError>>(
     first: impl FnOnce(&Registry) -> Result<T, E>,
 ) -> Result<(ClusterRecord, T), E> {
     let (connection, _lock) = runtime.block_on(begin(options))?;
-    let record = runtime.block_on(prepare(&connection, options))?;
+    let record = runtime.block_on(prepare(&connection, options, &|_| false))?;
     let registry = open_registry(runtime, &connection, &record, &options.data_dir).map_err(InitError::from)?;
     // The first answer about the end of the log may have been out of date.
     registry.catch_up().map_err(InitError::from)?;
@@ -117,6 +123,34 @@ pub fn init<T, E: From<InitError>>(
     runtime.block_on(record.publish(&connection)).map_err(InitError::from)?;
     node_id(&options.data_dir).map_err(InitError::Identity)?;
     Ok((record, made))
+}
+
+/// Makes a cluster that has what an installation has, which stays as it is. `progress` gets how many of how many events are recorded, and may end the attempt. Must not be called by a
+/// task of the runtime.
+///
+/// # Errors
+/// [`InitError`]. It can be called again with the same installation, and goes on then.
+pub fn init_from(
+    runtime: &Handle,
+    options: &InitOptions,
+    source: &MovingSource,
+    progress: &mut MoveProgress<'_>,
+) -> Result<(ClusterRecord, Moved), InitError> {
+    let (connection, _lock) = runtime.block_on(begin(options))?;
+    let moving = |error: MoveError| InitError::Move(Box::new(error));
+    let load = Load::measure(source, options.max_bytes).map_err(moving)?;
+    source.bring_keys(&options.data_dir).map_err(|error| moving(error.into()))?;
+    let begun = runtime.block_on(read_key(&connection, MOVING_KEY))?;
+    if begun.as_ref().is_some_and(|begun| begun != source.digest().as_bytes()) {
+        return Err(moving(MoveError::OtherSource));
+    }
+    let record = runtime.block_on(prepare(&connection, options, &|partition| begun.is_some() && load.has(partition)))?;
+    let epoch = runtime.block_on(write_key(&connection, MOVING_KEY, source.digest()))?;
+    let moved = load.record(runtime, &connection, epoch, progress).map_err(moving)?;
+    open_registry(runtime, &connection, &record, &options.data_dir)?.catch_up()?;
+    runtime.block_on(record.publish(&connection))?;
+    node_id(&options.data_dir).map_err(InitError::Identity)?;
+    Ok((record, moved))
 }
 
 /// Checks the brokers and the data directory, and locks it.
@@ -150,13 +184,18 @@ fn check_left(dir: &Path, left: &[&str]) -> Result<(), InitError> {
     }
 }
 
-/// Makes the streams, the bucket, the data directory and its keys. Returns the record, which is not written yet.
-async fn prepare(connection: &Connection, options: &InitOptions) -> Result<ClusterRecord, InitError> {
+/// Makes the streams, the bucket, the data directory and its keys. Returns the record, which is not written yet. Streams of partitions for which `may_have` may have messages.
+async fn prepare(
+    connection: &Connection,
+    options: &InitOptions,
+    may_have: &dyn Fn(u16) -> bool,
+) -> Result<ClusterRecord, InitError> {
     let InitOptions { replicas, max_bytes, data_dir, .. } = options;
     let make = async |partition: u16| {
         let name = StreamName::of_partition(partition);
         match name.make(connection, *replicas, *max_bytes).await? {
             0 => Ok(()),
+            _ if may_have(partition) => Ok(()),
             _ => Err(InitError::Left(name.stream)),
         }
     };

@@ -1,7 +1,7 @@
 //! Several machines over NATS JetStream: the only crate that knows the client of the brokers.
 //!
 //! A partition's events are a stream of the brokers ([`log`]). Its owner is the only writer, which the brokers enforce: each message says which one must be
-//! the last. Who the owner is, a lease says ([`lease`]). Organizations, projects and tokens are a stream that all nodes write ([`control`]). [`init`] makes a cluster,
+//! the last. Who the owner is, a lease says ([`lease`]). Organizations, projects and tokens are a stream that all nodes write ([`control`]). [`init`] makes a cluster, into which an installation moves ([`moving`]),
 //! [`status`] shows it, and [`drain`] has a node hand its partitions over. What is sealed of a partition is kept where all nodes reach it ([`files`]). [`check`] finds out whether brokers keep what a cluster relies on, and
 //! [`bench`] how much they record.
 
@@ -13,6 +13,7 @@ pub mod files;
 pub mod init;
 pub mod lease;
 pub mod log;
+pub mod moving;
 pub mod node;
 pub mod status;
 

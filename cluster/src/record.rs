@@ -125,6 +125,16 @@ pub(crate) async fn read_key(connection: &Connection, key: &str) -> Result<Optio
     read_from(&bucket, key).await
 }
 
+/// Writes the value of a key of the bucket. Returns its revision, which is later than all that there were.
+pub(crate) async fn write_key(connection: &Connection, key: &str, value: &str) -> Result<u64, RecordError> {
+    let unavailable = |error: &dyn std::fmt::Display| RecordError::Unavailable(error.to_string());
+    let message = PublishMessage::build().payload(value.to_owned().into()).expected_stream(STREAM);
+    let sent = connection.context.send_publish(format!("{SUBJECTS}{key}"), message);
+    let sent = in_time(sent).await?.map_err(|error| unavailable(&error))?;
+    let recorded = in_time(std::future::IntoFuture::into_future(sent)).await?.map_err(|error| unavailable(&error))?;
+    Ok(recorded.sequence)
+}
+
 /// Returns the stream of the bucket; `None` if there is no bucket.
 pub(crate) async fn bucket(connection: &Connection) -> Result<Option<Stream>, RecordError> {
     match in_time(connection.context.get_stream(STREAM)).await? {

@@ -154,7 +154,8 @@ impl<'s> SealingPass<'s> {
             if !self.is_wanted(position, event.project) || self.is_dropped(position, &event) {
                 continue;
             }
-            let set_aside = self.sources.dead.contains(piece.partition, position);
+            // What stays of an erased event came with the history of another installation.
+            let set_aside = self.sources.dead.contains(piece.partition, position) || event.is_remainder();
             if !set_aside && self.is_duplicate(piece.partition, position, &event)? {
                 continue;
             }

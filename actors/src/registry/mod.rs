@@ -36,6 +36,7 @@ mod journal;
 mod limiter;
 mod members;
 mod model;
+mod moved_records;
 mod names;
 mod operator;
 mod organizations;

@@ -66,6 +66,11 @@ impl SecretHash {
         SecretHash(Sha256::digest(secret.as_bytes()).into())
     }
 
+    /// The hash of no secret that anybody knows.
+    pub(super) fn of_nothing() -> Self {
+        SecretHash([0; 32])
+    }
+
     /// Returns it as hexadecimal digits.
     pub(super) fn to_hex(self) -> String {
         hex(&self.0)

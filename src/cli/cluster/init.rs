@@ -1,6 +1,6 @@
 //! `headcount cluster init`: makes a cluster of brokers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use headcount_actors::clock::{Clock, SystemClock};
@@ -8,6 +8,7 @@ use headcount_actors::registry::{Actor, ActorKind, Author, Registry};
 use headcount_cluster::ClusterRecord;
 use serde::Serialize;
 
+use super::moving;
 use crate::cli::credentials::{CREDENTIALS_FILE, InitialCredentials};
 use crate::cli::failure::Failure;
 use crate::cli::flags::stream_bytes;
@@ -27,6 +28,9 @@ pub(super) struct ClusterInitArgs {
     /// Size of the stream of each of the 64 partitions at most, at least 8MiB; brokers reserve it
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = stream_bytes)]
     max_bytes: i64,
+    /// Backup of a single server (`headcount backup`), or its data directory while it is stopped: the cluster begins with what it has
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "timezone", "currency"])]
+    from: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -53,6 +57,9 @@ pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode
         data_dir: dir.clone(),
     };
     let runtime = threaded_runtime()?;
+    if let Some(from) = &args.from {
+        return moving::run(runtime.handle(), &options, from, args.json);
+    }
     let create = |registry: &Registry| create_first(registry, &args.first, dir);
     let (cluster, credentials) = headcount_cluster::init::init(runtime.handle(), &options, create)?;
     let made = Made { credentials, cluster };

@@ -2,6 +2,7 @@
 
 mod drain;
 mod init;
+mod moving;
 mod resume;
 mod status;
 

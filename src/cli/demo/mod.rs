@@ -1,5 +1,10 @@
 //! `headcount demo`: a server with sample events in a temporary directory, which is removed at the end.
 
+mod args;
+mod brokers;
+mod child;
+mod cluster;
+mod filling;
 mod sample;
 
 use std::io::{self, Write};
@@ -7,38 +12,31 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use headcount_actors::Engine;
-use headcount_actors::registry::OrganizationPatch;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::policy::Rates;
-use headcount_domain::money::{Currency, Rate};
 
 use super::credentials::InitialCredentials;
 use super::failure::Failure;
-use super::flags::duration;
-use super::init;
 use super::login;
 use super::runtime::{runtime, stop_signal};
 use super::serve::shut_down;
 use crate::config::Settings;
 use crate::server::{HttpConfig, RunningServer, Server, StartError};
+pub(crate) use args::DemoArgs;
+use args::after;
+use filling::Sample;
 use sample::Dice;
 
-const SEED: u64 = 20_150_517;
-/// The number of events in a batch.
-const BATCH: usize = 2_000;
 /// The interval between live events.
 const LIVE_EVERY: Duration = Duration::from_millis(1_500);
 
-/// The flags of `demo`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct DemoArgs {
-    /// Stop after this long, such as 10s [default: on control-C]
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
-    lasting: Option<Duration>,
-}
-
 /// Runs the command.
 pub(crate) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Failure> {
+    if let Some(demo) = args.child_of {
+        return Err(child::become_program(demo, &args.program));
+    }
+    if args.cluster.is_some() {
+        return cluster::run(settings, args);
+    }
     let directory = tempfile::Builder::new().prefix("headcount-demo-").tempdir()?;
     let mut settings = settings.clone();
     settings.data_dir = directory.path().join("data");
@@ -50,12 +48,7 @@ pub(crate) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Fail
 async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let stop = stop_signal()?;
     crate::open_files::raise()?;
-    let engine = Engine::open(settings.serving_engine())?;
-    let made = init::first(&engine, &init::FirstArgs::default())?
-        .ok_or_else(|| Failure("the temporary directory is not empty".into()))?;
-    let project = made.project_id.parse().map_err(|_| Failure("the project has no id".into()))?;
-    set_rates(&engine)?;
-    let events = fill(&engine, project).await?;
+    let Sample { engine, made, project, events } = Sample::open(settings).await?;
     let server = start(&engine, settings)?;
     let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
     println!("{}", welcome(&server, &made, events));
@@ -70,13 +63,6 @@ async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn after(lasting: Option<Duration>) {
-    match lasting {
-        Some(lasting) => tokio::time::sleep(lasting).await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Starts the server. If the default address is taken and no setting asks for it, takes any free port.
 fn start(engine: &Engine, settings: &Settings) -> Result<RunningServer, Failure> {
     match Server::start(engine.clone(), settings.http()) {
@@ -86,29 +72,6 @@ fn start(engine: &Engine, settings: &Settings) -> Result<RunningServer, Failure>
         }
         started => Ok(started?),
     }
-}
-
-fn set_rates(engine: &Engine) -> Result<(), Failure> {
-    let rate = |code: &str, worth: &str| Some((Currency::parse(code).ok()?, Rate::parse(worth).ok()?));
-    let fx_rates: Rates = [rate("EUR", "1.08"), rate("GBP", "1.27")].into_iter().flatten().collect();
-    for organization in engine.registry().organizations() {
-        let patch = OrganizationPatch { fx_rates: Some(fx_rates.clone()), ..OrganizationPatch::default() };
-        engine.registry().update_organization(organization.id, patch, engine.clock().now())?;
-    }
-    Ok(())
-}
-
-async fn fill(engine: &Engine, project: ProjectId) -> Result<usize, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::new("the sample events could not be recorded", error);
-    let now_ms = u64::try_from(engine.clock().now().0).unwrap_or(0);
-    let events = sample::history(SEED, now_ms).map_err(|error| failed(&error))?;
-    for batch in events.chunks(BATCH) {
-        let receipt = engine.track_batch(project, batch).await.map_err(|error| failed(&error))?;
-        if let Some((_, invalid)) = receipt.errors.first() {
-            return Err(failed(invalid));
-        }
-    }
-    Ok(events.len())
 }
 
 /// Records light traffic until the future is dropped.

@@ -6,6 +6,7 @@ mod browsers;
 mod damage;
 mod durability;
 mod formats;
+mod moved;
 mod races;
 mod secrecy;
 mod shared;

@@ -1,0 +1,85 @@
+//! Why an installation can't move into a cluster.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use headcount_archive::error::ArchiveError;
+use headcount_domain::ids::ProjectId;
+use headcount_storage::backup::BackupError;
+use headcount_storage::codec::CodecError;
+use headcount_storage::format::FormatError;
+use headcount_storage::lock::LockError;
+use headcount_storage::log::LogError;
+
+use crate::history::HistoryError;
+use crate::registry::RegistryError;
+use crate::secrets::SecretsError;
+
+/// Why an installation can't move into a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum MovingError {
+    /// It is neither a backup nor a data directory.
+    #[error("{} is neither a backup (`headcount backup`) nor a data directory", .0.display())]
+    Neither(PathBuf),
+    /// Events are gone of which only figures are kept.
+    #[error(
+        "events of {0} were removed by its retention, and only their figures are kept, which can't be made again from events: such a project can't move with its history"
+    )]
+    Removed(ProjectId),
+    /// Projects are being deleted.
+    #[error("{0} projects are being deleted: start the server, wait until nothing of them is left, and make another backup")]
+    Deleting(usize),
+    /// Identities are being erased.
+    #[error("{0} erasures are not finished: start the server, wait until they are, and make another backup")]
+    Erasing(usize),
+    /// The backup is not sound.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// The data directory is in use.
+    #[error(transparent)]
+    InUse(#[from] LockError),
+    /// The directory can't be used.
+    #[error(transparent)]
+    Layout(#[from] FormatError),
+    /// The log can't be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The archive can't be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// Recorded events can't be read.
+    #[error("{0}")]
+    Events(String),
+    /// An event can't be encoded.
+    #[error(transparent)]
+    Encode(#[from] CodecError),
+    /// The control data can't be read.
+    #[error(transparent)]
+    Control(#[from] RegistryError),
+    /// The keys can't be read or written.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    /// The operating system refuses.
+    #[error("could not {doing} {}: {source}", path.display())]
+    Io {
+        /// What was to be done.
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+}
+
+impl MovingError {
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { doing, path, source }
+    }
+}
+
+impl From<HistoryError> for MovingError {
+    fn from(error: HistoryError) -> Self {
+        Self::Events(error.to_string())
+    }
+}

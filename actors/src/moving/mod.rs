@@ -1,0 +1,327 @@
+//! What a single process has, for a cluster that it moves into: its control data as records, and the events of each partition in their order.
+//!
+//! It is read from a backup, or from the data directory of a server that is stopped. Neither is changed: what opening would write to is copied to a scratch directory first.
+
+mod error;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use headcount_domain::floor::FloorMove;
+use headcount_domain::ids::KeyHasher;
+use headcount_storage::backup::Backup;
+use headcount_storage::codec::CodecError;
+use headcount_storage::files;
+use headcount_storage::format::Format;
+use headcount_storage::lock::DirLock;
+use headcount_storage::log::{Log, LogOptions};
+use sha2::{Digest as _, Sha256};
+
+use crate::dead_letters::DeadLetters;
+use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
+use crate::event_codec::{Events, LogRecord};
+use crate::history::{History as _, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
+use crate::partitions::PARTITIONS;
+use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
+use crate::profiles::{PROFILES_DIR, ProfileFiles};
+use crate::registry::{CONTROL_DIR, Registry, RegistryError};
+use crate::secrets;
+use crate::webhooks::{WEBHOOKS_DIR, WebhookFiles};
+pub use error::MovingError;
+
+const LOG_DIR: &str = "log";
+const ARCHIVE_DIR: &str = "archive";
+/// Says in a directory that it is a backup.
+const BACKUP_NAME: &str = "manifest.json";
+/// The most bytes of events that are encoded together, unless one event has more.
+const TOGETHER_BYTES: usize = 256 << 10;
+
+/// Events of a partition, or a floor, as the log of a partition has them.
+#[derive(Debug)]
+pub struct MovedEvents {
+    /// The partition.
+    pub partition: u16,
+    /// The number of positions that they take.
+    pub count: u32,
+    /// The encoded events.
+    pub payload: Vec<u8>,
+}
+
+/// What does not move, since a cluster has no place for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct LeftBehind {
+    /// Files of webhooks.
+    pub webhooks: usize,
+    /// Privacy requests.
+    pub privacy_requests: usize,
+    /// Company profiles.
+    pub company_profiles: usize,
+    /// Events that made the server panic, and that it has set aside.
+    pub set_aside: usize,
+}
+
+/// See the module.
+pub struct MovingSource {
+    from: PathBuf,
+    registry: Registry,
+    past: Past,
+    dead: DeadLetters,
+    digest: String,
+    left: LeftBehind,
+    /// Of a data directory.
+    _lock: Option<DirLock>,
+}
+
+impl MovingSource {
+    /// Opens a backup, all of whose files are checked, or a data directory that no process has open. `scratch` is an empty directory, which is needed as long as the result.
+    ///
+    /// # Errors
+    /// [`MovingError`]. Nothing has been written, except to `scratch`.
+    pub fn open(from: &Path, scratch: &Path) -> Result<Self, MovingError> {
+        let (lock, mut digest) = identify(from)?;
+        copy_parts(from, scratch)?;
+        Format::open(scratch)?;
+        let registry = Registry::open(scratch)?;
+        let log = Log::open(scratch.join(LOG_DIR), LogOptions { prepare_ahead: false, ..LogOptions::default() })?.0;
+        refuse_unfinished(&registry)?;
+        let sealed = SealedEvents::open(&from.join(ARCHIVE_DIR), Arc::new(DeletedProjects::new(Vec::new())))?;
+        refuse_bases(&sealed)?;
+        digest.update(log.last_position().to_le_bytes());
+        digest.update(sealed.catalog().logged_after().to_le_bytes());
+        let path = from.join("dead-letters.ndjson");
+        let dead = DeadLetters::open(&path).map_err(MovingError::io("read", &path))?;
+        let left = LeftBehind { set_aside: dead.count(), ..left_behind(from)? };
+        // None is unfinished, so that nothing is hashed.
+        let erasures = Arc::new(Erasures::none(KeyHasher::new([0; 16])));
+        let past = Past::new(Arc::new(PartitionArchives::new(Arc::new(sealed))), LoggedEvents::new(log.reader()), erasures);
+        let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { from: from.to_owned(), registry, past, dead, digest, left, _lock: lock })
+    }
+
+    /// Tells this backup or directory, as it is now, from all others.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// What does not move.
+    #[must_use]
+    pub fn left_behind(&self) -> LeftBehind {
+        self.left
+    }
+
+    /// The numbers of organizations and projects.
+    ///
+    /// # Errors
+    /// [`MovingError::Control`].
+    pub fn counts(&self) -> Result<(usize, usize), MovingError> {
+        let organizations = self.registry.organizations();
+        let projects = organizations.iter().map(|one| Ok(self.registry.projects(one.id)?.len()));
+        Ok((organizations.len(), projects.sum::<Result<usize, RegistryError>>()?))
+    }
+
+    /// Returns the control data as the records of an empty control log, in their order: the same at each call.
+    ///
+    /// # Errors
+    /// [`MovingError::Control`].
+    pub fn control_records(&self) -> Result<Vec<Vec<u8>>, MovingError> {
+        Ok(self.registry.as_records()?)
+    }
+
+    /// Copies the keys to a data directory, which must not have others.
+    ///
+    /// # Errors
+    /// [`MovingError::Secrets`].
+    pub fn bring_keys(&self, data_dir: &Path) -> Result<(), MovingError> {
+        Ok(secrets::bring(&self.from, data_dir)?)
+    }
+
+    /// Passes all events and floors to `visit`: those of each project in the order of their positions, and the same ones at each call.
+    ///
+    /// # Errors
+    /// [`MovingError`]. What came before has been visited.
+    pub fn events(&self, visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>) -> Result<(), MovingError> {
+        let wanted: Vec<Wanted> = (0..PARTITIONS).map(|partition| Wanted::partition(partition, 0)).collect();
+        let mut failure = None;
+        self.past.read(&wanted, &mut |piece| {
+            self.encode(piece, visit).unwrap_or_else(|error| {
+                failure = Some(error);
+                ControlFlow::Break(())
+            })
+        })?;
+        failure.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn encode(
+        &self,
+        piece: HistoryPiece,
+        visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, CodecError> {
+        let HistoryPiece { partition, events, floor, .. } = piece;
+        let mut of_project = Events::new();
+        let mut rest = events.into_iter().filter(|(position, _)| !self.dead.contains(partition, *position)).peekable();
+        while let Some((_, event)) = rest.next() {
+            let project = event.project;
+            of_project.push(event);
+            // A record has the events of one project.
+            if rest.peek().is_none_or(|(_, next)| next.project != project)
+                && pass_on(partition, std::mem::take(&mut of_project), visit)?.is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        match floor {
+            Some((_, floor)) => pass_floor(partition, floor, visit),
+            None => Ok(ControlFlow::Continue(())),
+        }
+    }
+}
+
+impl std::fmt::Debug for MovingSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MovingSource").field("from", &self.from).finish_non_exhaustive()
+    }
+}
+
+/// Passes events on, halved until they are small enough.
+fn pass_on(
+    partition: u16,
+    mut events: Events,
+    visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, CodecError> {
+    let record = LogRecord::Events(std::mem::take(&mut events));
+    let (payload, count) = (record.encode()?, record.count());
+    if payload.len() <= TOGETHER_BYTES || count == 1 {
+        // A piece has some hundred events.
+        let count = u32::try_from(count).map_err(|_| CodecError::TooLarge)?;
+        return Ok(visit(MovedEvents { partition, count, payload }));
+    }
+    if let LogRecord::Events(all) = record {
+        events = all;
+    }
+    let later = events.split_off(count / 2);
+    match pass_on(partition, events, visit)? {
+        ControlFlow::Continue(()) => pass_on(partition, later, visit),
+        broken => Ok(broken),
+    }
+}
+
+fn pass_floor(
+    partition: u16,
+    floor: FloorMove,
+    visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, CodecError> {
+    Ok(visit(MovedEvents { partition, count: 1, payload: LogRecord::Floor(floor).encode()? }))
+}
+
+/// Finds out what a directory is, checks it, and begins the digest that names it.
+fn identify(from: &Path) -> Result<(Option<DirLock>, Sha256), MovingError> {
+    let mut digest = Sha256::new();
+    let list = from.join(BACKUP_NAME);
+    if list.exists() {
+        Backup::open(from)?.check()?;
+        digest.update(files::read(&list).map_err(MovingError::io("read", &list))?);
+        return Ok((None, digest));
+    }
+    if !Format::is_in(from) {
+        return Err(MovingError::Neither(from.to_owned()));
+    }
+    let lock = DirLock::acquire(from)?;
+    let format = Format::open(from)?;
+    digest.update(format.incarnation.number().to_le_bytes());
+    Ok((Some(lock), digest))
+}
+
+/// Copies what opening may write to: the description, the control data, and the last segment of the log. The other segments are links.
+fn copy_parts(from: &Path, scratch: &Path) -> Result<(), MovingError> {
+    copy(&from.join("FORMAT"), &scratch.join("FORMAT"))?;
+    let control = from.join(CONTROL_DIR);
+    for name in ["", "log", "audit"] {
+        let (dir, to) = (control.join(name), scratch.join(CONTROL_DIR).join(name));
+        copy_dir(&dir, &to, name == "audit")?;
+    }
+    let (log, to) = (from.join(LOG_DIR), scratch.join(LOG_DIR));
+    files::create_private_dir(&to).map_err(MovingError::io("create", &to))?;
+    let mut segments = entries(&log)?;
+    segments.sort();
+    let last = segments.iter().rfind(|path| path.extension().is_some_and(|extension| extension == "seg")).cloned();
+    for path in &segments {
+        let Some(name) = path.file_name() else { continue };
+        if path.extension().is_some_and(|extension| extension == "seg") && last.as_ref() != Some(path) {
+            let whole = path.canonicalize().map_err(MovingError::io("find", path))?;
+            std::os::unix::fs::symlink(whole, to.join(name)).map_err(MovingError::io("link", path))?;
+        } else {
+            copy(path, &to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn copy_dir(from: &Path, to: &Path, deep: bool) -> Result<(), MovingError> {
+    files::create_private_dir(to).map_err(MovingError::io("create", to))?;
+    for path in entries(from)? {
+        let Some(name) = path.file_name() else { continue };
+        match path.is_dir() {
+            true if deep => copy_dir(&path, &to.join(name), deep)?,
+            true => {}
+            false => copy(&path, &to.join(name))?,
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), MovingError> {
+    std::fs::copy(from, to).map(drop).map_err(MovingError::io("copy", from))
+}
+
+/// The entries of a directory; none if it does not exist.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, MovingError> {
+    match files::list(dir) {
+        Ok(entries) => Ok(entries),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(MovingError::io("list", dir)(error)),
+    }
+}
+
+/// Refuses what is under way: a cluster would not go on with it.
+fn refuse_unfinished(registry: &Registry) -> Result<(), MovingError> {
+    match registry.deletions().len() {
+        0 => {}
+        deleting => return Err(MovingError::Deleting(deleting)),
+    }
+    match registry.erasures().iter().filter(|erasure| !erasure.is_done).count() {
+        0 => Ok(()),
+        erasing => Err(MovingError::Erasing(erasing)),
+    }
+}
+
+/// Refuses projects of which events were removed. What a base has can't be made of events.
+fn refuse_bases(sealed: &SealedEvents) -> Result<(), MovingError> {
+    for (project, last) in sealed.catalog().projects() {
+        if sealed.list(project, last)?.manifest().base().is_some() {
+            return Err(MovingError::Removed(project));
+        }
+    }
+    Ok(())
+}
+
+fn left_behind(from: &Path) -> Result<LeftBehind, MovingError> {
+    let of = |dir: &str, names: fn(&Path) -> io::Result<Vec<String>>| {
+        let dir = from.join(dir);
+        names(&dir).map(|names| names.len()).map_err(MovingError::io("list", &dir))
+    };
+    let is_webhook = |name: &&String| !name.ends_with(".progress.json");
+    let webhooks = from.join(WEBHOOKS_DIR);
+    let names = WebhookFiles::names(&webhooks).map_err(MovingError::io("list", &webhooks))?;
+    Ok(LeftBehind {
+        webhooks: names.iter().filter(is_webhook).count(),
+        privacy_requests: of(PRIVACY_DIR, PrivacyFiles::names)?,
+        company_profiles: of(PROFILES_DIR, ProfileFiles::names)?,
+        set_aside: 0,
+    })
+}

@@ -1,0 +1,43 @@
+//! Why an installation did not move in.
+
+use headcount_actors::MovingError;
+use headcount_actors::registry::ControlError;
+
+use crate::log::LogError;
+
+/// Why an installation did not move in.
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    /// It can't be read, or has what a cluster can't take.
+    #[error(transparent)]
+    Source(#[from] MovingError),
+    /// The events of a partition need too large a part of its stream.
+    #[error(
+        "the events of partition {partition} need {needed} bytes, and a stream is to be at most half full at the beginning: use --max-bytes {wanted}MiB, which each broker reserves 64 times"
+    )]
+    NoRoom {
+        /// The partition.
+        partition: u16,
+        /// What its events need.
+        needed: u64,
+        /// The `--max-bytes` that would do, in MiB.
+        wanted: u64,
+    },
+    /// An earlier attempt was with something else.
+    #[error(
+        "an earlier attempt moved something else into these brokers: go on with the same backup, or delete the streams (`nats stream rm HC_CTL`, EV_000 to EV_063, KV_hc)"
+    )]
+    OtherSource,
+    /// A stream has what this attempt would not have written.
+    #[error("the stream {0} has something else than what moves in: delete it (`nats stream rm {0}`), if nobody needs it")]
+    OtherContent(String),
+    /// A stream can't be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The control log can't be read or written.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The caller ended the attempt. It can be made again.
+    #[error("stopped; the same command goes on with it")]
+    Stopped,
+}

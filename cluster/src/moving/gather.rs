@@ -1,0 +1,80 @@
+//! Gathering the events of each partition into messages, always the same ones.
+
+use std::collections::BTreeMap;
+
+use headcount_actors::MovedEvents;
+
+use super::error::MoveError;
+use crate::log::{Chain, Content, Entry, MAX_EVENTS, Message};
+
+/// How many bytes of events a message has, unless one submission has more.
+const MESSAGE_BYTES: usize = 1 << 20;
+/// What a message takes in a stream beside its bytes, at most: its header, its subject and what the broker adds.
+const ENVELOPE_BYTES: u64 = 256;
+
+/// Takes the entries of one message.
+type RecordMessage<'r> = &'r mut dyn FnMut(u16, Vec<Entry>) -> Result<(), MoveError>;
+
+/// The events of each partition that wait for their message: 64 times a megabyte at most.
+#[derive(Default)]
+pub(super) struct Gathered {
+    waiting: BTreeMap<u16, (u32, usize, Vec<Entry>)>,
+}
+
+impl Gathered {
+    /// Adds events, after those that wait were recorded if both don't fit into one message.
+    pub(super) fn add(&mut self, events: MovedEvents, record: RecordMessage<'_>) -> Result<(), MoveError> {
+        let MovedEvents { partition, count, payload } = events;
+        let (events, bytes, entries) = self.waiting.entry(partition).or_default();
+        if !entries.is_empty() && (*events + count > MAX_EVENTS || *bytes + payload.len() > MESSAGE_BYTES) {
+            record(partition, std::mem::take(entries))?;
+            (*events, *bytes) = (0, 0);
+        }
+        *events += count;
+        *bytes += payload.len();
+        entries.push(Entry { count, payload });
+        Ok(())
+    }
+
+    /// Records what still waits.
+    pub(super) fn finish(self, record: RecordMessage<'_>) -> Result<(), MoveError> {
+        let waiting = self.waiting.into_iter().filter(|(_, (_, _, entries))| !entries.is_empty());
+        waiting
+            .map(|(partition, (_, _, entries))| (partition, entries))
+            .try_for_each(|(partition, entries)| record(partition, entries))
+    }
+}
+
+/// How many events each partition gets, and how many bytes they take in its stream.
+#[derive(Debug, Default)]
+pub(super) struct Sizes(BTreeMap<u16, (u64, u64)>);
+
+impl Sizes {
+    /// Counts a message.
+    pub(super) fn add(&mut self, partition: u16, entries: Vec<Entry>) -> Result<(), MoveError> {
+        let added: u64 = entries.iter().map(|entry| u64::from(entry.count)).sum();
+        let message = Message { epoch: 0, content: Content::Events(entries) };
+        let (bytes, _) = message.encode(Chain::default()).map_err(crate::log::LogError::from)?;
+        let (events, taken) = self.0.entry(partition).or_default();
+        *events += added;
+        *taken += bytes.len() as u64 + ENVELOPE_BYTES;
+        Ok(())
+    }
+
+    pub(super) fn events(&self, partition: u16) -> u64 {
+        self.0.get(&partition).map_or(0, |(events, _)| *events)
+    }
+
+    pub(super) fn all_events(&self) -> u64 {
+        self.0.values().map(|(events, _)| events).sum()
+    }
+
+    pub(super) fn all_bytes(&self) -> u64 {
+        self.0.values().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The partition that needs the most room, and how much.
+    pub(super) fn largest(&self) -> Option<(u16, u64)> {
+        self.0.iter().map(|(partition, (_, bytes))| (*partition, *bytes)).max_by_key(|(_, bytes)| *bytes)
+    }
+}

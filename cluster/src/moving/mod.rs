@@ -1,0 +1,155 @@
+//! Moving an installation into a cluster that is being made.
+//!
+//! First everything is read once, so that what can't be read, or does not fit, is known before anything is made. Then the control data are appended to the control log, and the events to
+//! the streams of their partitions, in an epoch of this attempt. What an earlier attempt has recorded is read again, with its chain, and compared: the next message follows it.
+
+mod error;
+mod gather;
+mod streams;
+
+use std::ops::ControlFlow;
+
+use headcount_actors::registry::{ControlError, ControlLog as _};
+use headcount_actors::{LeftBehind, MovingSource, PARTITIONS};
+use serde::Serialize;
+use tokio::runtime::Handle;
+
+use crate::connection::Connection;
+use crate::control::ControlStream;
+pub use error::MoveError;
+use gather::{Gathered, Sizes};
+use streams::Streams;
+
+/// The share of a stream that may be taken by what moves in: one in this many bytes.
+const SHARE: u64 = 2;
+
+/// What moved in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// Organizations.
+    pub organizations: usize,
+    /// Projects.
+    pub projects: usize,
+    /// Events, duplicates among them, and floors.
+    pub events: u64,
+    /// Bytes that they take on each broker.
+    pub bytes: u64,
+    /// Of the events, those that an earlier attempt had recorded.
+    pub recorded_before: u64,
+    /// What stayed behind.
+    pub left_behind: LeftBehind,
+}
+
+/// Gets how many of how many events are recorded.
+pub type MoveProgress<'p> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'p;
+
+/// What moves in, and how much room it needs.
+pub(crate) struct Load<'s> {
+    pub(crate) source: &'s MovingSource,
+    sizes: Sizes,
+    control: Vec<Vec<u8>>,
+}
+
+impl<'s> Load<'s> {
+    /// Reads everything once.
+    pub(crate) fn measure(source: &'s MovingSource, max_bytes: i64) -> Result<Self, MoveError> {
+        let control = source.control_records()?;
+        let mut sizes = Sizes::default();
+        let mut gathered = Gathered::default();
+        let mut failure = None;
+        source.events(&mut |events| match gathered.add(events, &mut |partition, entries| sizes.add(partition, entries)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        gathered.finish(&mut |partition, entries| sizes.add(partition, entries))?;
+        let limit = u64::try_from(max_bytes).unwrap_or(0) / SHARE;
+        match sizes.largest() {
+            Some((partition, needed)) if needed > limit => {
+                Err(MoveError::NoRoom { partition, needed, wanted: (needed * SHARE).div_ceil(1 << 20) })
+            }
+            _ => Ok(Self { source, sizes, control }),
+        }
+    }
+
+    /// Whether a partition gets events.
+    pub(crate) fn has(&self, partition: u16) -> bool {
+        self.sizes.events(partition) > 0
+    }
+
+    /// Records everything, in the epoch `epoch`.
+    pub(crate) fn record(
+        self,
+        runtime: &Handle,
+        connection: &Connection,
+        epoch: u64,
+        progress: &mut MoveProgress<'_>,
+    ) -> Result<Moved, MoveError> {
+        record_control(&mut ControlStream::open(runtime, connection)?, &self.control)?;
+        let wanted: Vec<u16> = (0..PARTITIONS).filter(|partition| self.has(*partition)).collect();
+        let mut streams = Streams::take_over(runtime, connection, &wanted, epoch)?;
+        let total = self.sizes.all_events();
+        let recorded_before = streams.recorded();
+        let mut gathered = Gathered::default();
+        let mut failure = None;
+        let mut append = |partition, entries| {
+            streams.append(partition, entries)?;
+            match progress(streams.passed(), total) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(MoveError::Stopped),
+            }
+        };
+        self.source.events(&mut |events| match gathered.add(events, &mut append) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        gathered.finish(&mut append)?;
+        streams.finish()?;
+        let (organizations, projects) = self.source.counts()?;
+        let (bytes, left_behind) = (self.sizes.all_bytes(), self.source.left_behind());
+        Ok(Moved { organizations, projects, events: total, bytes, recorded_before, left_behind })
+    }
+}
+
+/// Appends the records to the control log, after those that it has, which must be the first of them.
+fn record_control(log: &mut ControlStream, records: &[Vec<u8>]) -> Result<(), MoveError> {
+    let mut done = compare(log, records, 0)?;
+    while let Some(record) = records.get(done) {
+        match log.append_at(done as u64 + 1, record) {
+            Ok(()) => done += 1,
+            // The first answer about the end was out of date, or another attempt is under way.
+            Err(error @ ControlError::Conflict { .. }) => match compare(log, records, done)? {
+                same if same == done => return Err(error.into()),
+                further => done = further,
+            },
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Compares the records of the log after the first `done` with what they should be. Returns how many there are in all.
+fn compare(log: &mut ControlStream, records: &[Vec<u8>], mut done: usize) -> Result<usize, MoveError> {
+    log.refresh()?;
+    let mut is_same = true;
+    log.read_after(done as u64, &mut |_, record| {
+        is_same = records.get(done).is_some_and(|wanted| wanted == record);
+        done += usize::from(is_same);
+        if is_same { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    match is_same {
+        true => Ok(done),
+        false => Err(MoveError::OtherContent("HC_CTL".to_owned())),
+    }
+}

@@ -1,0 +1,94 @@
+//! Appending what moves in to the streams of partitions, after what an earlier attempt has recorded.
+
+use std::collections::BTreeMap;
+
+use tokio::runtime::Handle;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::error::MoveError;
+use crate::connection::Connection;
+use crate::log::{Content, Entry, LogEnd, LogWriter};
+use crate::stream::StreamName;
+
+/// The streams of all partitions that get events, in the epoch of this attempt.
+pub(super) struct Streams {
+    runtime: Handle,
+    streams: BTreeMap<u16, Filling>,
+}
+
+/// The stream of a partition.
+struct Filling {
+    writer: LogWriter,
+    /// What it had when the attempt began.
+    before: Contents,
+    /// What of that has come again.
+    again: Contents,
+    appended: u64,
+}
+
+/// Events: their number and their digest.
+#[derive(Default)]
+struct Contents {
+    events: u64,
+    digest: Xxh3,
+}
+
+impl Contents {
+    fn add(&mut self, entries: &[Entry]) {
+        for Entry { count, payload } in entries {
+            self.events += u64::from(*count);
+            self.digest.update(&count.to_le_bytes());
+            self.digest.update(payload);
+        }
+    }
+}
+
+impl Streams {
+    /// Begins the epoch in all streams, so that an earlier attempt can't write to any of them any more. Reads what they have.
+    pub(super) fn take_over(runtime: &Handle, connection: &Connection, wanted: &[u16], epoch: u64) -> Result<Self, MoveError> {
+        let mut streams = BTreeMap::new();
+        for partition in wanted {
+            let (name, mut before) = (StreamName::of_partition(*partition), Contents::default());
+            let mut visit = |_, message: crate::log::Message| {
+                if let Content::Events(entries) = message.content {
+                    before.add(&entries);
+                }
+            };
+            let writer = runtime.block_on(LogWriter::take_over(connection, &name, epoch, LogEnd::default(), &mut visit))?;
+            streams.insert(*partition, Filling { writer, before, again: Contents::default(), appended: 0 });
+        }
+        Ok(Self { runtime: runtime.clone(), streams })
+    }
+
+    /// The number of events that an earlier attempt has recorded.
+    pub(super) fn recorded(&self) -> u64 {
+        self.streams.values().map(|filling| filling.before.events).sum()
+    }
+
+    /// The number of events that have come.
+    pub(super) fn passed(&self) -> u64 {
+        self.streams.values().map(|filling| filling.again.events + filling.appended).sum()
+    }
+
+    /// Appends a message, unless the stream has it.
+    pub(super) fn append(&mut self, partition: u16, entries: Vec<Entry>) -> Result<(), MoveError> {
+        let other = || MoveError::OtherContent(StreamName::of_partition(partition).stream);
+        let Filling { writer, before, again, appended } = self.streams.get_mut(&partition).ok_or_else(other)?;
+        if again.events < before.events {
+            again.add(&entries);
+            let is_same = again.events < before.events
+                || (again.events == before.events && again.digest.digest128() == before.digest.digest128());
+            return if is_same { Ok(()) } else { Err(other()) };
+        }
+        *appended += entries.iter().map(|entry| u64::from(entry.count)).sum::<u64>();
+        self.runtime.block_on(writer.append(entries)).map(drop).map_err(MoveError::from)
+    }
+
+    /// Checks that no stream has more than what has come.
+    pub(super) fn finish(&self) -> Result<(), MoveError> {
+        match self.streams.iter().find(|(_, filling)| filling.again.events < filling.before.events) {
+            Some((partition, _)) => Err(MoveError::OtherContent(StreamName::of_partition(*partition).stream)),
+            None => Ok(()),
+        }
+    }
+}

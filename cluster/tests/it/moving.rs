@@ -1,0 +1,147 @@
+//! Moving an installation into a cluster: attempts that are cut off, and what is refused.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::ingest::{Field, NewEvent};
+use headcount_actors::registry::{NewProject, Registry};
+use headcount_actors::{Engine, EngineConfig, MovingError, MovingSource, PARTITIONS, partition_of};
+use headcount_cluster::init::{InitError, InitOptions, init, init_from};
+use headcount_cluster::log::{Content, LogEnd, LogReader};
+use headcount_cluster::moving::{MoveError, Moved};
+use headcount_cluster::status::status;
+use headcount_cluster::{ClusterRecord, Credentials, RecordError, StreamName};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::brokers::Brokers;
+
+const PROJECTS: usize = 4;
+const BATCHES: usize = 6;
+/// Random texts don't compress: each project's events take two megabytes.
+const EVENTS: usize = 500;
+const TEXT_BYTES: usize = 600;
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// Records events of some projects in a data directory. Returns how many each has.
+fn fill(runtime: &Runtime, dir: &Path) -> BTreeMap<ProjectId, u64> {
+    let mut random = fastrand::Rng::with_seed(7);
+    runtime.block_on(async {
+        let config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(dir) };
+        let engine = Engine::open(config).unwrap();
+        let now = engine.clock().now();
+        engine.registry().initialize(now).unwrap();
+        let organization = engine.registry().organizations()[0].id;
+        let mut counts = BTreeMap::new();
+        for number in 0..PROJECTS {
+            let new = NewProject { name: format!("project {number}"), ..NewProject::default() };
+            let project = engine.registry().create_project(organization, new, now).unwrap().id;
+            for batch in 0..BATCHES {
+                let mut event = |n: usize| {
+                    let text: String = std::iter::repeat_with(|| random.alphanumeric()).take(TEXT_BYTES).collect();
+                    NewEvent::new("order").user(format!("u{n}")).external_id(format!("{batch}-{n}")).with(Field::Message, text)
+                };
+                let events: Vec<NewEvent> = (0..EVENTS).map(&mut event).collect();
+                assert_eq!(engine.track_batch(project, &events).await.unwrap().errors.len(), 0);
+            }
+            counts.insert(project, (BATCHES * EVENTS) as u64);
+        }
+        engine.close().await;
+        counts
+    })
+}
+
+fn options(brokers: &Brokers, dir: &Path, max_bytes: i64) -> InitOptions {
+    let (brokers, data_dir) = (brokers.addresses(), dir.to_owned());
+    InitOptions { brokers, credentials: Credentials::None, replicas: 1, max_bytes, data_dir }
+}
+
+/// Moves in, for as long as `goes_on` says so of the number of recorded events.
+fn move_in(
+    runtime: &Runtime,
+    options: &InitOptions,
+    from: &Path,
+    goes_on: impl Fn(u64) -> bool,
+) -> Result<(ClusterRecord, Moved), InitError> {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = MovingSource::open(from, scratch.path()).unwrap();
+    let mut progress = |recorded, _| if goes_on(recorded) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+    init_from(runtime.handle(), options, &source, &mut progress)
+}
+
+/// Counts the events of each partition that the brokers have, with the chain of their messages.
+async fn recorded(brokers: &Brokers) -> BTreeMap<u16, u64> {
+    let connection = brokers.connect().await;
+    let mut counts = BTreeMap::new();
+    for partition in 0..PARTITIONS {
+        let reader = LogReader::open(&connection, &StreamName::of_partition(partition).stream).await.unwrap();
+        let mut count = |_, message: headcount_cluster::log::Message| {
+            if let Content::Events(entries) = message.content {
+                *counts.entry(partition).or_default() += entries.iter().map(|entry| u64::from(entry.count)).sum::<u64>();
+            }
+            ControlFlow::Continue(())
+        };
+        reader.read(LogEnd::default(), &mut count).await.unwrap();
+    }
+    counts
+}
+
+#[test]
+fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
+    let runtime = runtime();
+    let Some(brokers) = runtime.block_on(Brokers::start(1)) else { return };
+    let (from, to, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let events = fill(&runtime, from.path());
+    let total: u64 = events.values().sum();
+    let of_size = |bytes| options(&brokers, to.path(), bytes);
+    let refused = move_in(&runtime, &of_size(2 << 20), from.path(), |_| true).unwrap_err();
+    let InitError::Move(refused) = refused else { panic!("{refused}") };
+    let MoveError::NoRoom { wanted, .. } = *refused else { panic!("{refused}") };
+    assert!((4..15).contains(&wanted), "{refused}");
+    let options = of_size(i64::try_from(wanted << 20).unwrap());
+    for (least, goes_on_until) in [(0, 1), (1, total / 2), (total / 2, total - 1)] {
+        let stopped = move_in(&runtime, &options, from.path(), |recorded| recorded < goes_on_until).unwrap_err();
+        assert!(matches!(&stopped, InitError::Move(error) if matches!(**error, MoveError::Stopped)), "{stopped}");
+        let recorded: u64 = runtime.block_on(recorded(&brokers)).values().sum();
+        assert!((least + 1..=total).contains(&recorded), "{recorded}");
+        assert!(runtime.block_on(status(&brokers.addresses(), &Credentials::None)).is_err(), "there is no cluster yet");
+    }
+    // Neither something else nor nothing goes on with it.
+    let else_dir = tempfile::tempdir().unwrap();
+    fill_nothing(else_dir.path());
+    let refused = move_in(&runtime, &options, else_dir.path(), |_| true).unwrap_err();
+    assert!(matches!(&refused, InitError::Secrets(_) | InitError::Move(_)), "{refused}");
+    let alone = InitOptions { data_dir: other.path().to_owned(), ..options.clone() };
+    let first =
+        |registry: &Registry| Ok::<_, InitError>(registry.initialize(headcount_actors::domain::time::Instant(1)).map(drop)?);
+    let refused = init(runtime.handle(), &alone, first).unwrap_err();
+    assert!(matches!(refused, InitError::Left(_)), "{refused}");
+    let (record, moved) = move_in(&runtime, &options, from.path(), |_| true).unwrap();
+    assert_eq!((moved.organizations, moved.projects, moved.events), (1, PROJECTS + 1, total));
+    assert!(moved.recorded_before > total / 2, "{moved:?}");
+    let mut wanted = BTreeMap::<u16, u64>::new();
+    events.iter().for_each(|(project, count)| *wanted.entry(partition_of(*project)).or_default() += count);
+    assert_eq!(runtime.block_on(recorded(&brokers)), wanted);
+    let refused = move_in(&runtime, &options, from.path(), |_| true).unwrap_err();
+    assert!(matches!(refused, InitError::Record(RecordError::Exists(found)) if found == record.incarnation), "{refused}");
+    let keys = |dir: &Path| std::fs::read(dir.join("keys/hash.key")).unwrap();
+    assert_eq!(keys(from.path()), keys(to.path()));
+}
+
+/// Makes another installation.
+fn fill_nothing(dir: &Path) {
+    let engine = Engine::open(EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(dir) }).unwrap();
+    engine.registry().initialize(engine.clock().now()).unwrap();
+    runtime().block_on(engine.close());
+}
+
+#[test]
+fn a_directory_that_is_neither_is_refused() {
+    let (dir, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let refused = MovingSource::open(dir.path(), scratch.path()).unwrap_err();
+    assert!(matches!(refused, MovingError::Neither(_)), "{refused}");
+}

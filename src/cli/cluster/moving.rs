@@ -1,0 +1,75 @@
+//! `headcount cluster init --from`: makes a cluster that has what a single server has.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use headcount_actors::{LeftBehind, MovingSource};
+use headcount_cluster::ClusterRecord;
+use headcount_cluster::init::{InitOptions, init_from};
+use headcount_cluster::moving::{MoveError, Moved};
+use serde::Serialize;
+use tokio::runtime::Handle;
+
+use crate::cli::failure::Failure;
+use crate::cli::output::print;
+
+/// How often it says how far it is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+
+/// What was made.
+#[derive(Serialize)]
+struct MovedIn {
+    cluster: ClusterRecord,
+    moved: Moved,
+}
+
+/// Runs the command. It can be run again with the same directories until it has succeeded once.
+pub(super) fn run(runtime: &Handle, options: &InitOptions, from: &Path, json: bool) -> Result<ExitCode, Failure> {
+    // Has copies of what opening would write to.
+    let scratch = tempfile::Builder::new().prefix("headcount-moving-").tempdir()?;
+    let source = MovingSource::open(from, scratch.path()).map_err(MoveError::from)?;
+    let mut said = Instant::now();
+    let mut progress = |recorded, total| {
+        if said.elapsed() >= PROGRESS_EVERY {
+            said = Instant::now();
+            tracing::info!(recorded, total, "moving events in");
+        }
+        ControlFlow::Continue(())
+    };
+    let (cluster, moved) = init_from(runtime, options, &source, &mut progress)?;
+    drop(source);
+    scratch.close()?;
+    let made = MovedIn { cluster, moved };
+    print(json, &made, || text(&made, &options.data_dir))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(MovedIn { cluster, moved }: &MovedIn, data_dir: &Path) -> String {
+    let ClusterRecord { incarnation, partitions, replicas, .. } = cluster;
+    let Moved { organizations, projects, events, bytes, recorded_before, left_behind } = moved;
+    let mut lines = vec![
+        format!("moved in: {organizations} organizations, {projects} projects, {events} events, {bytes} bytes on each broker"),
+        format!("cluster {incarnation}: {partitions} partitions, replicas: {replicas}"),
+    ];
+    if *recorded_before > 0 {
+        lines.push(format!("{recorded_before} of the events were recorded by an earlier attempt"));
+    }
+    lines.extend(stayed(left_behind));
+    lines.push(format!("Copy {}/keys/hash.key into `keys` of the data directory of each other node.", data_dir.display()));
+    lines.join("\n")
+}
+
+/// A line for what did not move.
+fn stayed(left: &LeftBehind) -> Option<String> {
+    let LeftBehind { webhooks, privacy_requests, company_profiles, set_aside } = *left;
+    let all = [
+        (webhooks, "webhooks"),
+        (privacy_requests, "privacy requests"),
+        (company_profiles, "company profiles"),
+        (set_aside, "events that were set aside"),
+    ];
+    let there: Vec<String> = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    (!there.is_empty()).then(|| format!("stayed behind, since a cluster can't take it: {}", there.join(", ")))
+}

@@ -1,0 +1,36 @@
+//! The flags of `demo`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cli::flags::duration;
+
+/// The flags of `demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Stop after this long, such as 10s [default: on control-C]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    pub(super) lasting: Option<Duration>,
+    /// Run three nodes over three NATS brokers on this machine instead of one server
+    // The setting of this name is replaced here. It has a value, so this has one, too.
+    #[arg(long, num_args = 0, default_missing_value = "nats://127.0.0.1")]
+    pub(super) cluster: Option<String>,
+    /// The program `nats-server` [default: the one on the PATH]
+    #[arg(long, value_name = "PATH", requires = "cluster")]
+    pub(super) nats_server: Option<PathBuf>,
+    /// Become another program, which ends with the demo that has this process
+    #[arg(long, hide = true, requires = "program", conflicts_with = "cluster")]
+    pub(super) child_of: Option<u32>,
+    /// That program, and its arguments
+    #[arg(last = true, hide = true, requires = "child_of")]
+    pub(super) program: Vec<OsString>,
+}
+
+/// Waits for this long; for ever without a time.
+pub(super) async fn after(lasting: Option<Duration>) {
+    match lasting {
+        Some(lasting) => tokio::time::sleep(lasting).await,
+        None => std::future::pending().await,
+    }
+}
