@@ -19,10 +19,10 @@ use tokio::sync::Semaphore;
 
 use super::admission::Admission;
 use super::config::{EngineConfig, OpenError};
-use super::deletion::marking;
 use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
+use super::marking::marking;
 use super::membership::Membership;
 use super::open::{self, EventLog, Opened};
 use super::scan::{ScanHelpers, ScanTurns, SpillDir, Views};

@@ -22,6 +22,7 @@ mod idle_views;
 mod intake;
 mod live;
 mod looker;
+mod marking;
 mod membership;
 mod open;
 mod privacy;

@@ -7,6 +7,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_archive::manifest::Manifest;
 use headcount_archive::source::ListedFile;
 use headcount_domain::ids::ProjectId;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::bucket::sha256_of;
@@ -52,14 +53,7 @@ impl ArchiveList {
 
     /// Reads a list that has this SHA-256.
     pub(super) fn decode(bytes: &[u8], sha256: &str) -> Result<Self, ListError> {
-        if sha256_of(bytes) != sha256 {
-            return Err(ListError::Damaged("its SHA-256 differs from that of its pointer".to_owned()));
-        }
-        let damaged = |error: serde_json::Error| ListError::Damaged(error.to_string());
-        match serde_json::from_slice(bytes).map_err(damaged)? {
-            ListVersion { version: VERSION } => serde_json::from_slice(bytes).map_err(damaged),
-            ListVersion { version } => Err(ListError::Newer(version)),
-        }
+        decode_list(bytes, sha256, VERSION)
     }
 
     /// The projects, each with the SHA-256 of its list of files.
@@ -75,6 +69,16 @@ impl ArchiveList {
     pub(super) fn catalog(&self) -> Result<Catalog, ArchiveError> {
         Catalog::from_bytes(self.catalog.as_bytes())
     }
+}
+
+/// Reads a list of the version `known` that has this SHA-256.
+pub(super) fn decode_list<T: DeserializeOwned>(bytes: &[u8], sha256: &str, known: u32) -> Result<T, ListError> {
+    if sha256_of(bytes) != sha256 {
+        return Err(ListError::Damaged("its SHA-256 differs from that of its pointer".to_owned()));
+    }
+    let damaged = |error: serde_json::Error| ListError::Damaged(error.to_string());
+    let ListVersion { version } = serde_json::from_slice(bytes).map_err(damaged)?;
+    if version == known { serde_json::from_slice(bytes).map_err(damaged) } else { Err(ListError::Newer(version)) }
 }
 
 /// The list of files of one project, as an archive that is published has it.

@@ -3,8 +3,7 @@
 use headcount_domain::intake::event::Position;
 use serde::{Deserialize, Serialize};
 
-use crate::files::bucket::sha256_of;
-use crate::files::list::ListError;
+use crate::files::list::{ListError, decode_list};
 
 /// The version of new lists.
 const VERSION: u32 = 1;
@@ -44,11 +43,6 @@ pub(super) struct StateList {
     pub(super) external_ids: Vec<StateFile>,
 }
 
-#[derive(Deserialize)]
-struct ListVersion {
-    version: u32,
-}
-
 impl StateList {
     pub(super) fn new(
         (state_version, position, letters): (String, Position, usize),
@@ -64,14 +58,7 @@ impl StateList {
 
     /// Reads a list that has this SHA-256.
     pub(super) fn decode(bytes: &[u8], sha256: &str) -> Result<Self, ListError> {
-        if sha256_of(bytes) != sha256 {
-            return Err(ListError::Damaged("its SHA-256 differs from that of its pointer".to_owned()));
-        }
-        let damaged = |error: serde_json::Error| ListError::Damaged(error.to_string());
-        match serde_json::from_slice(bytes).map_err(damaged)? {
-            ListVersion { version: VERSION } => serde_json::from_slice(bytes).map_err(damaged),
-            ListVersion { version } => Err(ListError::Newer(version)),
-        }
+        decode_list(bytes, sha256, VERSION)
     }
 
     /// The names of its objects, but for the list itself.
@@ -84,6 +71,7 @@ impl StateList {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::bucket::sha256_of;
 
     #[test]
     fn a_list_is_read_as_it_was_written_and_any_flipped_byte_is_noticed() {
