@@ -35,6 +35,8 @@ BUGS = [
     ("the log loses a message whose chain is needed", "position::sequence_of(until).saturating_sub(1)", "position::sequence_of(until) + 1"),
     ("a list names files that are not there", "self.bucket.put_file(&object_of(project, file), &dir.join(&file.name)).await?;", ""),
     ("nodes keep files in several places", "if theirs != bucket.address() {", "if theirs.is_empty() {"),
+    # Published states.
+    ("a new owner replays what is published", "if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {", "if sequence_of(list.position) > 0 {"),
     # Leases.
     ("a lease is taken while it is held", "now - since >= self.leases.timing.taken_after", "now >= since"),
     ("a lease is valid when another node may have it", "self.until = sent + self.leases.timing.held", "self.until = sent + self.leases.timing.taken_after * 2"),
