@@ -14,7 +14,7 @@ BUGS = [
 # In partitions that move between engines; `actors/tests/handover.rs` catches them.
 HANDOVER_BUGS = [
     ("an owner answers although its time is over", "until == ALWAYS || (until != NEVER && millis(boot_time()) < until)", "until != NEVER"),
-    ("what is left of an earlier time is served", "        self.give_up(number);\n        self.pipeline.adopt(number, until, copied);", "        if !self.pipeline.partitions.contains_key(&number) {\n            self.pipeline.adopt(number, until);\n        }"),
+    ("what is left of an earlier time is served", "        self.give_up(number);\n        self.pipeline.adopt(number, until, copied);", "        if !self.pipeline.partitions.contains_key(&number) {\n            self.pipeline.adopt(number, until, copied);\n        }"),
     ("a log that lost its end is served", "if partition.applied() > self.until {", "if false {"),
     ("a machine of several makes salts of its own", "if !self.makes_salts {", "if false {"),
 ]
