@@ -14,3 +14,4 @@ mod letters;
 mod log;
 mod node;
 mod profiles;
+mod webhooks;
