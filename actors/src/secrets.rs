@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::node_token::NodeToken;
+use crate::webhooks::WebhookKey;
 
 /// The directory of the keys in a data directory.
 pub(crate) const KEYS_DIR: &str = "keys";
@@ -63,6 +64,7 @@ pub(crate) struct Secrets {
     dir: PathBuf,
     hasher: KeyHasher,
     node_token: NodeToken,
+    webhook_key: WebhookKey,
     salts: RwLock<Vec<Salt>>,
     /// Whether the salts of new days are made here. Several machines agree on them otherwise.
     makes_salts: bool,
@@ -88,8 +90,8 @@ impl Secrets {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| SecretsError::Damaged(path))?,
             None => Vec::new(),
         };
-        let (hasher, node_token) = (KeyHasher::new(key), NodeToken::derive(&key));
-        Ok(Self { dir: dir.to_owned(), hasher, node_token, salts: RwLock::new(salts), makes_salts: true })
+        let (hasher, node_token, webhook_key) = (KeyHasher::new(key), NodeToken::derive(&key), WebhookKey::new(key));
+        Ok(Self { dir: dir.to_owned(), hasher, node_token, webhook_key, salts: RwLock::new(salts), makes_salts: true })
     }
 
     /// As [`Secrets::open`], on one of several machines, which agree on the salts of new days.
@@ -106,7 +108,13 @@ impl Secrets {
         &self.hasher
     }
 
+    /// Returns what computes the secrets of webhooks in a cluster.
+    pub(crate) fn webhook_key(&self) -> &WebhookKey {
+        &self.webhook_key
+    }
+
     /// Returns the token of the machines that have the installation's key.
+    #[must_use]
     pub(crate) fn node_token(&self) -> &NodeToken {
         &self.node_token
     }

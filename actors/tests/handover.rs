@@ -18,7 +18,7 @@ use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
 use headcount_actors::registry::{ControlError, NewProject, Registry};
 use headcount_actors::{
-    Adoption, AskError, CopiedState, DocumentChange, DocumentVisitor, Engine, EngineConfig, LogSink, Membership, Owners,
+    Adoption, AskError, CopiedState, DocumentChange, DocumentVisitor, Engine, EngineConfig, LogSink, Membership, Owners, SharedCursors,
     SharedDocuments, SharedDocumentsError, SharedLetters, SharedLettersError, partition_of,
 };
 use headcount_storage::TableFile;
@@ -134,6 +134,20 @@ impl SharedDocuments for NoDocuments {
     }
 }
 
+impl SharedCursors for NoDocuments {
+    fn read(&self, _: &str) -> Result<Option<(Vec<u8>, u64)>, SharedDocumentsError> {
+        Ok(None)
+    }
+
+    fn write(&self, _: &str, _: &[u8], _: u64) -> Result<u64, SharedDocumentsError> {
+        Err(SharedDocumentsError::Unavailable("there are none".to_owned()))
+    }
+
+    fn remove(&self, _: &str) -> Result<(), SharedDocumentsError> {
+        Ok(())
+    }
+}
+
 struct Node {
     engine: Engine,
     log: Arc<SharedLog>,
@@ -177,6 +191,7 @@ impl Node {
             archive: None,
             letters: Arc::<CommonLetters>::clone(letters),
             profiles: Arc::new(NoDocuments),
+            webhooks: (Arc::new(NoDocuments), Arc::new(NoDocuments)),
             owners: Arc::clone(&owners),
         };
         let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
@@ -401,6 +416,7 @@ async fn a_directory_of_other_events_is_refused() {
         archive: None,
         letters: Arc::<CommonLetters>::default(),
         profiles: Arc::new(NoDocuments),
+        webhooks: (Arc::new(NoDocuments), Arc::new(NoDocuments)),
         owners: Arc::new(Owners::unknown()),
     };
     let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();

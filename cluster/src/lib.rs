@@ -19,6 +19,7 @@ pub mod status;
 
 mod broker;
 mod connection;
+mod cursors;
 mod documents;
 mod identity;
 mod letters;

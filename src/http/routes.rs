@@ -6,7 +6,7 @@ use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope, web};
 use utoipa::openapi::HttpMethod;
 
-use crate::http::forward::{alone, by_path, travel};
+use crate::http::forward::{alone, by_path, by_webhook, travel};
 use crate::http::min_position;
 use crate::http::respond::error::ApiError;
 
@@ -75,6 +75,9 @@ impl Router {
                 self.endpoint(path).routes.push(waiting.wrap(from_fn(min_position::by_path)));
             }
             Some(_) | None => {}
+        }
+        if let Some(travel) = travel::of_webhook(path).filter(|_| self.has_peers) {
+            route = route.wrap(from_fn(move |request, next| by_webhook(request, next, travel)));
         }
         if self.has_peers && alone::is_refused(&method, path) {
             route = route.wrap(from_fn(alone::refuse));

@@ -330,8 +330,9 @@ fn a_change_is_known_everywhere_once_it_is_answered() {
         (0..3).for_each(|node| assert_eq!(status(node), 401, "node {node}"));
     }
     sign_in(&cluster);
+    webhooks(&cluster);
     // What lies on one machine's disk is refused.
-    for (method, path) in [("POST", "/webhooks"), ("POST", "/privacy-requests")] {
+    for (method, path) in [("POST", "/privacy-requests"), ("POST", "/admin/backup")] {
         let refused = cluster.ask(1, method, path, &cluster.token, Some(&json!({}))).unwrap();
         assert_eq!((refused.0, refused.1["error"]["code"].as_str()), (501, Some("unsupported_in_cluster")), "{refused:?}");
     }
@@ -351,4 +352,34 @@ fn a_change_is_known_everywhere_once_it_is_answered() {
         }
         assert_eq!(cluster.ask(node, "GET", "/healthz", &cluster.token, None).unwrap().0, 200);
     }
+}
+
+/// Any node makes webhooks, shows and changes them, whoever sends.
+fn webhooks(cluster: &Cluster) {
+    let ask = |node: usize, method: &str, path: &str, body: Option<&Value>| {
+        let answer = cluster.ask(node % 3, method, path, &cluster.token, body).unwrap();
+        (answer.0, answer.1)
+    };
+    for node in 0..3 {
+        let new = json!({"project_id": cluster.project, "url": "https://receiver.example/"});
+        let made = ask(node, "POST", "/webhooks", Some(&new));
+        assert_eq!(made.0, 201, "{made:?}");
+        let path = format!("/webhooks/{}", made.1["id"].as_str().unwrap());
+        for other in 0..3 {
+            assert_eq!(ask(other, "GET", &path, None).0, 200);
+            let deliveries = ask(other, "GET", &format!("{path}/deliveries"), None);
+            assert_eq!((deliveries.0, &deliveries.1["deliveries"]), (200, &json!([])), "{deliveries:?}");
+        }
+        let paused = ask(node + 1, "PATCH", &path, Some(&json!({"status": "paused"})));
+        assert_eq!((paused.0, paused.1["status"].as_str()), (200, Some("paused")), "{paused:?}");
+        assert_eq!(ask(node + 2, "POST", &format!("{path}/rotate-secret"), Some(&json!({}))).0, 200);
+        assert_eq!(ask(node + 2, "POST", &format!("{path}/replay"), Some(&json!({"from_position": 0}))).0, 202);
+        let page = ask(node, "GET", "/webhooks", None);
+        assert_eq!(page.1["webhooks"][0]["status"].as_str(), Some("paused"), "{page:?}");
+        assert_eq!(ask(node + 1, "DELETE", &path, None).0, 204);
+        assert!((0..3).all(|other| ask(other, "GET", &path, None).0 == 404));
+    }
+    // What does not exist is not there at any node.
+    let unknown = json!({"project_id": "prj_AAAAAAAAAAA", "url": "https://receiver.example/"});
+    (0..3).for_each(|node| assert_eq!(ask(node, "POST", "/webhooks", Some(&unknown)).0, 404));
 }

@@ -51,7 +51,7 @@ use crate::secrets::Secrets;
 use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
 use crate::shared_archive::SharedArchive;
 use crate::verifier::DamageNote;
-use crate::webhooks::Webhooks;
+use crate::webhooks::{SharedWebhooks, Webhooks};
 
 /// How many scans run at once; each keeps a core busy, and may have helpers.
 pub(super) const MAX_SCANS: usize = 2;
@@ -206,8 +206,11 @@ impl Engine {
         // First, so that a wrong file is reported before a long replay.
         let geo = config.geo_db.as_deref().map(GeoDatabase::open).transpose()?;
         let profiles = membership.as_ref().map(|membership| Arc::clone(&membership.profiles));
+        let webhooks = membership.as_ref().map(|membership| membership.webhooks.clone());
         let opened = open::open(&config, membership)?;
-        let files = (open::open_company_profiles(&config.data_dir, profiles)?, open::open_webhooks(&config.data_dir)?);
+        let webhooks =
+            webhooks.map(|(documents, cursors)| SharedWebhooks::new(documents, cursors, opened.secrets.webhook_key().clone()));
+        let files = (open::open_company_profiles(&config.data_dir, profiles)?, open::open_webhooks(&config.data_dir, webhooks)?);
         let engine = Self::start(config, (opened, files), geo)?;
         engine.start_retention();
         engine.start_intake();

@@ -57,9 +57,18 @@ impl Engine {
     /// [`AdoptError`]: nothing was begun.
     pub async fn adopt(&self, partition: u16, until: Position, copied: Option<CopiedState>) -> Result<(), AdoptError> {
         let engine = self.clone();
-        let adopted = tokio::task::spawn_blocking(move || engine.adopt_archive(partition)).await;
+        let adopted = tokio::task::spawn_blocking(move || {
+            engine.inner.webhooks.give_up(partition);
+            engine.adopt_archive(partition)
+        });
+        let adopted = adopted.await;
         adopted.map_err(|_| AskError::NoAnswer)??;
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
+    }
+
+    /// Has what is done beside events go on for a partition that was taken over: webhooks.
+    pub fn resume(&self, partition: u16) {
+        self.inner.webhooks.wake_partition(partition);
     }
 
     /// Learns which events of a partition were set aside, before [`Engine::adopt`].
@@ -107,7 +116,11 @@ impl Engine {
             tokio::time::sleep(POLL).await;
         }
         let engine = self.clone();
-        let ended = tokio::task::spawn_blocking(move || engine.inner.archiver.release(partition)).await;
+        let ended = tokio::task::spawn_blocking(move || {
+            engine.inner.webhooks.give_up(partition);
+            engine.inner.archiver.release(partition);
+        });
+        let ended = ended.await;
         let given_up = self.ask_about(partition, move |shard| shard.give_up(partition)).await;
         self.inner.archives.release(partition);
         self.inner.dead.give_up(partition);

@@ -11,6 +11,7 @@ use crate::ingest::Ticket;
 use crate::owners::Owners;
 use crate::registry::Registry;
 use crate::shared_archive::SharedArchive;
+use crate::shared_cursors::SharedCursors;
 use crate::shared_documents::SharedDocuments;
 use crate::shared_letters::SharedLetters;
 
@@ -37,6 +38,8 @@ pub struct Membership {
     pub letters: Arc<dyn SharedLetters>,
     /// Keeps the company profiles that all have.
     pub profiles: Arc<dyn SharedDocuments>,
+    /// Keeps the webhooks that all have, and how far each has come.
+    pub webhooks: (Arc<dyn SharedDocuments>, Arc<dyn SharedCursors>),
     /// Says which partitions this engine has, and where the others are. It begins without any.
     pub owners: Arc<Owners>,
 }

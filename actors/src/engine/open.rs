@@ -39,7 +39,7 @@ use crate::shared_archive::SharedArchive;
 use crate::shared_documents::SharedDocuments;
 use crate::shared_letters::SharedLetters;
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
-use crate::webhooks::{WEBHOOKS_DIR, Webhooks};
+use crate::webhooks::{SharedWebhooks, WEBHOOKS_DIR, Webhooks};
 
 /// Opens everything under `config.data_dir`, with the shards brought up to the end of the log. One of several engines begins without partitions.
 pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Result<Opened, OpenError> {
@@ -161,7 +161,10 @@ pub(super) fn open_company_profiles(dir: &Path, shared: Option<Arc<dyn SharedDoc
 }
 
 /// Opens the webhooks of a data directory that is open.
-pub(super) fn open_webhooks(dir: &Path) -> Result<Webhooks, OpenError> {
+pub(super) fn open_webhooks(dir: &Path, shared: Option<SharedWebhooks>) -> Result<Webhooks, OpenError> {
+    if let Some(shared) = shared {
+        return Ok(Webhooks::open_shared(shared));
+    }
     Webhooks::open(&dir.join(WEBHOOKS_DIR))
         .map_err(|error| OpenError::Directory(format!("the webhooks can't be opened: {error}")))
 }

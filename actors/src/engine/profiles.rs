@@ -7,12 +7,17 @@ use crate::profiles::{CompanyProfile, NewCompanyProfile, ProfilePage, ProfilePat
 use crate::registry::{Author, CompanyProfileId, RegistryError};
 
 impl Engine {
-    /// Applies what other members have changed of company profiles up to now. Returns the number of the last change. Blocking; asks the brokers.
+    /// Applies what other members have changed of company profiles and webhooks up to now. Returns the numbers of the last changes. Blocking; asks the brokers.
     ///
     /// # Errors
     /// [`RegistryError::Storage`]: they can't be read, or not written here.
-    pub fn follow_company_profiles(&self) -> Result<u64, RegistryError> {
-        Ok(self.inner.profiles.follow()?)
+    pub fn follow_documents(&self) -> Result<(u64, u64), RegistryError> {
+        Ok((self.inner.profiles.follow()?, self.inner.webhooks.follow()?))
+    }
+
+    /// As [`Self::propagate_company_profiles_with`], for webhooks.
+    pub fn propagate_webhooks_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
+        self.inner.webhooks.propagate_with(propagate);
     }
 
     /// Has each change of a company profile wait until `propagate` returns. It gets the number of the change, and waits until all other members that answer requests have applied

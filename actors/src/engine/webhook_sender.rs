@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use super::handle::{Engine, Inner};
 use super::scan::NextNotifications;
 use super::shard_client::AskError;
+use crate::partitions::partition_of;
 use crate::registry::WebhookId;
 use crate::webhooks::{DeliveryAttempt, Notification, Outlook, SignedRequest, WebhookSettings, Webhooks, signature};
 
@@ -239,8 +240,12 @@ impl Sender {
         if let Some(wait) = outlook.next_at.map(|at| at.0.saturating_sub(now.0)).filter(|wait| *wait > 0) {
             return Ok(NextTurn::After(Duration::from_millis(wait.unsigned_abs())));
         }
-        if engine.registry().policy(project).is_none() {
+        if engine.registry().policy(project).is_none() || !engine.owners().is_here(partition_of(project)) {
             return Ok(NextTurn::Woken);
+        }
+        let outlook = self.load(id, outlook).await?;
+        if let Some(wait) = outlook.next_at.map(|at| at.0.saturating_sub(now.0)).filter(|wait| *wait > 0) {
+            return Ok(NextTurn::After(Duration::from_millis(wait.unsigned_abs())));
         }
         let (incarnation, last) = engine.version(project, &Depends::Everything).await?;
         self.forget_erased(&engine, &outlook).await?;
@@ -270,6 +275,16 @@ impl Sender {
         Ok(if has_more { NextTurn::Again } else { NextTurn::Woken })
     }
 
+    /// Goes on from where the former owner of the project had come. Costs nothing if that is known, or there is no other owner.
+    async fn load(&self, id: &WebhookId, outlook: Outlook) -> Result<Outlook, Ended> {
+        if !self.webhooks.is_to_load(id) {
+            return Ok(outlook);
+        }
+        let (webhooks, of) = (Arc::clone(&self.webhooks), id.clone());
+        tokio::task::spawn_blocking(move || webhooks.load(&of)).await.map_err(io::Error::other).flatten().map_err(Ended::File)?;
+        self.webhooks.outlook(id).filter(|_| !self.webhooks.is_to_load(id)).ok_or(Ended::Stopped)
+    }
+
     /// Tries a notification once.
     async fn deliver(&self, id: &WebhookId, generation: u64, notification: Notification) -> Result<DeliveryAttempt, Ended> {
         // As it is now: it may have been paused, and its secret be another one.
@@ -277,7 +292,7 @@ impl Sender {
         let Some(Outlook { webhook, .. }) = outlook else { return Ok(DeliveryAttempt::Outdated) };
         let now = self.engine()?.clock().now();
         let body = notification.body(&webhook).map_err(|error| Ended::File(error.into()))?;
-        let signature = signature(&webhook.secrets(now), now, &body);
+        let signature = signature(&self.webhooks.secrets_of(&webhook, now), now, &body);
         let request = SignedRequest { url: webhook.url, signature, body, timeout: self.settings.timeout };
         let transport = Arc::clone(&self.settings.transport);
         let sent = tokio::task::spawn_blocking(move || transport.send(&request)).await;

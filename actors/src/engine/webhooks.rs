@@ -1,11 +1,13 @@
 //! Webhooks: their management.
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 
 use super::handle::Engine;
 use super::open::last_position;
-use crate::registry::{Author, RegistryError, Secret, WebhookId};
+use crate::owners::NOT_HERE;
+use crate::partitions::partition_of;
+use crate::registry::{Author, ControlError, RegistryError, Secret, WebhookId};
 use crate::webhooks::{
     DeliveryPage, DeliveryQuery, NewWebhook, Rotation, Webhook, WebhookPage, WebhookPatch, WebhookQuery, WebhookReplay,
 };
@@ -24,7 +26,7 @@ impl Engine {
     ) -> Result<(Webhook, Secret), RegistryError> {
         let config = self.registry().policy(new.project);
         config.filter(|config| config.policy.organization == organization).ok_or(RegistryError::NotFound { what: "project" })?;
-        let after = last_position(&*self.inner.history);
+        let after = self.last_position_for(new.project)?;
         let check = |url: &str| self.check_webhook_url(url);
         let made = self.inner.webhooks.create(self.registry(), organization, (new, after), check, &by.into())?;
         // The project may have been deleted meanwhile.
@@ -99,6 +101,7 @@ impl Engine {
         id: &WebhookId,
         query: &DeliveryQuery,
     ) -> Result<DeliveryPage, RegistryError> {
+        self.check_is_here(self.webhook(organization, id)?.project)?;
         self.inner.webhooks.deliveries(organization, id, query)
     }
 
@@ -113,8 +116,31 @@ impl Engine {
         from: Position,
         by: impl Into<Author>,
     ) -> Result<WebhookReplay, RegistryError> {
-        let to = last_position(&*self.inner.history);
+        let to = self.last_position_for(self.webhook(organization, id)?.project)?;
         self.inner.webhooks.replay(self.registry(), (organization, id), (from, to), &by.into())
+    }
+
+    /// The last position that a notification of a project may have now: positions of members are those of a partition.
+    fn last_position_for(&self, project: ProjectId) -> Result<Position, RegistryError> {
+        if self.owners().is_alone() {
+            return Ok(last_position(&*self.inner.history));
+        }
+        self.check_is_here(project)?;
+        Ok(self.inner.history.last_position(partition_of(project)))
+    }
+
+    /// Checks that this machine sends the notifications of a project.
+    fn check_is_here(&self, project: ProjectId) -> Result<(), RegistryError> {
+        if self.owners().is_here(partition_of(project)) {
+            return Ok(());
+        }
+        Err(ControlError::Documents(NOT_HERE.to_owned()).into())
+    }
+
+    /// Returns the project of a webhook, whoever has it.
+    #[must_use]
+    pub fn project_of_webhook(&self, id: &WebhookId) -> Option<ProjectId> {
+        self.inner.webhooks.project_of(id)
     }
 
     /// Removes the webhooks of projects that were deleted. What fails is repeated at the next start.

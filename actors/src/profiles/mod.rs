@@ -7,7 +7,6 @@ mod builds;
 mod files;
 mod profile;
 mod research;
-mod shared;
 mod store;
 
 pub use crate::website::Website;

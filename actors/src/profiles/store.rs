@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
+use headcount_storage::files;
 use parking_lot::{Mutex, RwLock};
 
 use super::build_queue::BuildQueue;
 use super::files::{PROFILES_DIR, ProfileFiles};
 use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
-use super::shared::SharedProfiles;
 use crate::registry::{AuditAction, Author, CompanyProfileId, ControlError, FieldChange, Registry, RegistryError};
 use crate::shared_documents::SharedDocuments;
+use crate::shared_items::SharedItems;
 
 /// The most company profiles of an organization.
 pub const MAX_COMPANY_PROFILES: usize = 10_000;
@@ -76,7 +77,7 @@ type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
 pub(crate) struct CompanyProfiles {
     files: ProfileFiles,
     /// What all members have, of which the files are a copy; `None`: the files are all there is.
-    shared: Option<SharedProfiles>,
+    shared: Option<SharedItems<CompanyProfile>>,
     index: RwLock<Index>,
     /// Held while a profile changes, and while a build begins or ends.
     pub(super) changes: Mutex<()>,
@@ -100,14 +101,16 @@ impl CompanyProfiles {
     /// # Errors
     /// The directory can't be emptied.
     pub(crate) fn open_shared(dir: &Path, documents: Arc<dyn SharedDocuments>) -> io::Result<Self> {
-        let shared = SharedProfiles::begin(dir, documents)?;
-        Ok(Self { shared: Some(shared), ..Self::open(dir)? })
+        if dir.try_exists()? {
+            files::remove_dir_all(dir)?;
+        }
+        Ok(Self { shared: Some(SharedItems::new(documents)), ..Self::open(dir)? })
     }
 
     /// Waits with `propagate` after each change, until all others have applied that with this number.
     pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
         if let Some(shared) = &self.shared {
-            shared.propagate_with(Box::new(propagate));
+            shared.propagate_with(propagate);
         }
     }
 

@@ -42,6 +42,11 @@ impl Secret {
         random_key(prefix, KEY_CHARACTERS).map(Secret)
     }
 
+    /// A secret that is computed from another one.
+    pub(crate) fn derived(text: String) -> Self {
+        Self(text)
+    }
+
     /// Returns the secret, for display to its owner only.
     #[must_use]
     pub fn expose(&self) -> &str {

@@ -8,10 +8,13 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::message::{Notification, delivery_id};
+use super::webhook::Webhook;
 use crate::registry::WebhookId;
 
 /// The most deliveries that are listed of a webhook: the latest.
 pub const MAX_DELIVERIES: usize = 1_000;
+/// Of a member: its list travels with each step.
+pub(super) const MAX_SHARED_DELIVERIES: usize = 200;
 /// How long a delivery is listed.
 const LISTED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 
@@ -88,6 +91,11 @@ pub(super) struct DeliveryProgress {
 }
 
 impl DeliveryProgress {
+    /// Where a webhook begins that has sent nothing.
+    pub(super) fn of(webhook: &Webhook) -> Self {
+        Self { done: webhook.created_after, ..Self::default() }
+    }
+
     /// The delivery that is tried, if there is one. It follows what is done.
     pub(super) fn pending(&self) -> Option<&Delivery> {
         let next = self.done.checked_add(1)?;
@@ -114,6 +122,19 @@ impl DeliveryProgress {
             *delivery = new();
         }
         delivery
+    }
+
+    /// The same with fewer deliveries: the latest that have ended.
+    pub(super) fn shortened(&self, most: usize) -> Self {
+        let mut short = self.clone();
+        let ended = |delivery: &Delivery| delivery.status != DeliveryStatus::Pending;
+        let surplus = short.deliveries.len().saturating_sub(most);
+        let earliest: Vec<_> =
+            short.deliveries.iter().filter(|(_, delivery)| ended(delivery)).map(|(at, _)| *at).take(surplus).collect();
+        for position in earliest {
+            short.deliveries.remove(&position);
+        }
+        short
     }
 
     /// Forgets deliveries of which too much time has passed, and the earliest of too many; never the one that is tried.

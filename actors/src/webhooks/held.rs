@@ -15,15 +15,23 @@ pub(super) struct HeldWebhook {
     /// Its id and its project stay as they are.
     pub(super) webhook: Webhook,
     pub(super) progress: DeliveryProgress,
-    /// Changes with each replay.
+    /// The revision of the progress that all members see, of a member that goes on from it; `None`: it is not read.
+    pub(super) cursor: Option<u64>,
+    /// Changes with each replay, and with each owner.
     pub(super) generation: u64,
     /// Since when the progress is in memory alone.
     pub(super) unsaved_since: Option<Instant>,
 }
 
 impl HeldWebhook {
+    /// One that was just made.
+    pub(super) fn begun(webhook: Webhook) -> Self {
+        let progress = DeliveryProgress::of(&webhook);
+        Self::new(webhook, progress)
+    }
+
     pub(super) fn new(webhook: Webhook, progress: DeliveryProgress) -> Self {
-        Self { webhook, progress, generation: 0, unsaved_since: None }
+        Self { webhook, progress, cursor: None, generation: 0, unsaved_since: None }
     }
 }
 
@@ -57,6 +65,10 @@ impl HeldWebhooks {
 
     pub(super) fn get_mut(&mut self, id: &WebhookId) -> Option<&mut HeldWebhook> {
         self.by_id.get_mut(id)
+    }
+
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut HeldWebhook> {
+        self.by_id.values_mut()
     }
 
     /// All of them, in the order of their ids.

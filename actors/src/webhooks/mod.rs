@@ -6,8 +6,11 @@
 mod delivery;
 mod files;
 mod held;
+mod key;
 mod message;
 mod outlook;
+mod place;
+mod sharing;
 mod store;
 mod transport;
 mod webhook;
@@ -19,6 +22,8 @@ pub use transport::{Deliver, DeliveryFailure, SignedRequest, WebhookSettings};
 pub use webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus};
 
 pub(crate) use files::{WEBHOOKS_DIR, WebhookFiles};
+pub(crate) use key::WebhookKey;
 pub(crate) use message::{Notification, signature};
 pub(crate) use outlook::{DeliveryAttempt, Outlook};
+pub(crate) use place::SharedWebhooks;
 pub(crate) use store::Webhooks;

@@ -17,10 +17,10 @@ use super::files::{WEBHOOKS_DIR, WebhookFiles};
 use super::held::{HeldWebhook, HeldWebhooks};
 use super::message::Notification;
 use super::outlook::{DeliveryAttempt, Outlook, Rotation, WebhookFigures, WebhookPage, WebhookQuery, WebhookReplay};
+use super::place::{PlannedWebhook, WebhookPlace};
 use super::transport::WebhookSettings;
 use super::webhook::{
-    BOTH_SIGN_MS, FormerSecret, NewWebhook, SigningSecret, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events,
-    check_url,
+    BOTH_SIGN_MS, FormerSecret, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events, check_url,
 };
 use crate::registry::{AuditAction, Author, ControlError, Registry, RegistryError, Secret, WebhookId};
 
@@ -34,10 +34,12 @@ const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "webhook" };
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Webhooks {
-    files: WebhookFiles,
-    held: RwLock<HeldWebhooks>,
-    /// Held while a file is written.
+    pub(super) place: WebhookPlace,
+    pub(super) held: RwLock<HeldWebhooks>,
+    /// Held while a webhook changes.
     changes: Mutex<()>,
+    /// Held while progress is written, and while a file is removed. Taken after `changes`.
+    pub(super) saving: Mutex<()>,
     /// The projects with new notifications.
     woken: Mutex<BTreeSet<ProjectId>>,
     /// Notified when something is to be done.
@@ -59,17 +61,22 @@ impl Webhooks {
         for (webhook, progress) in webhooks {
             held.insert(HeldWebhook::new(webhook, progress));
         }
-        Ok(Self {
-            files,
+        Ok(Self::with(WebhookPlace::Files(files), held))
+    }
+
+    pub(super) fn with(place: WebhookPlace, held: HeldWebhooks) -> Self {
+        Self {
+            place,
             held: RwLock::new(held),
             changes: Mutex::default(),
+            saving: Mutex::default(),
             woken: Mutex::default(),
             work: Notify::new(),
             stopped: AtomicBool::new(false),
             delivered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             dead: AtomicU64::new(0),
-        })
+        }
     }
 
     /// Makes a webhook, for notifications after the position `after`.
@@ -87,12 +94,7 @@ impl Webhooks {
         let _one = self.changes.lock();
         let url = check_url(&new.url, check)?;
         let events = check_events(new.events)?.unwrap_or_else(|| vec![WebhookEvent::Notification]);
-        let count = self.held.read().all().filter(|held| held.webhook.organization == organization).count();
-        if count >= MAX_WEBHOOKS {
-            let message = format!("there are {MAX_WEBHOOKS} webhooks; there can be no more");
-            return Err(RegistryError::Conflict { code: "limit_reached", message });
-        }
-        let (secret, shown) = SigningSecret::random()?;
+        let (secret, shown) = self.new_secret()?;
         let webhook = Webhook {
             id: WebhookId::random()?,
             organization,
@@ -105,17 +107,14 @@ impl Webhooks {
             secret,
             former: None,
         };
-        let changes = Webhook::differences(None, Some(&webhook));
-        registry.note_webhook_change(organization, &webhook.id, AuditAction::WebhookCreated, changes, author)?;
-        if let Err(error) = self.files.write(&webhook) {
-            // It may be there all the same, and nobody would have its secret.
-            if let Err(error) = self.files.remove(&webhook.id) {
-                tracing::warn!(webhook = %webhook.id, %error, "a webhook that could not be made may be there after the next start");
+        self.make(registry, author, || {
+            let count = self.held.read().all().filter(|held| held.webhook.organization == organization).count();
+            if count >= MAX_WEBHOOKS {
+                let message = format!("there are {MAX_WEBHOOKS} webhooks; there can be no more");
+                return Err(RegistryError::Conflict { code: "limit_reached", message });
             }
-            return Err(failed("write", error));
-        }
-        let progress = DeliveryProgress { done: after, ..DeliveryProgress::default() };
-        self.held.write().insert(HeldWebhook::new(webhook.clone(), progress));
+            Ok(Some(PlannedWebhook::of(AuditAction::WebhookCreated, None, webhook.clone())))
+        })?;
         self.wake(webhook.project);
         Ok((webhook, shown))
     }
@@ -125,7 +124,7 @@ impl Webhooks {
     /// # Errors
     /// [`RegistryError::NotFound`].
     pub(crate) fn get(&self, organization: OrganizationId, id: &WebhookId) -> Result<Webhook, RegistryError> {
-        self.with(organization, id, |held| held.webhook.clone())
+        self.read_of(organization, id, |held| held.webhook.clone())
     }
 
     /// Returns webhooks of an organization, newest first.
@@ -162,19 +161,19 @@ impl Webhooks {
         author: &Author,
     ) -> Result<Webhook, RegistryError> {
         let _one = self.changes.lock();
-        let current = self.get(organization, id)?;
-        let mut changed = current.clone();
-        if let Some(url) = patch.url {
-            changed.url = check_url(&url, check)?;
-        }
-        changed.events = check_events(patch.events)?.unwrap_or(changed.events);
-        changed.status = patch.status.unwrap_or(changed.status);
-        if changed == current {
-            return Ok(current);
-        }
-        let changes = Webhook::differences(Some(&current), Some(&changed));
-        registry.note_webhook_change(organization, id, AuditAction::WebhookUpdated, changes, author)?;
-        self.put(&changed)?;
+        self.get(organization, id)?;
+        let url = patch.url.map(|url| check_url(&url, check)).transpose()?;
+        let events = check_events(patch.events)?;
+        let changed = self.make(registry, author, || {
+            let current = self.get(organization, id)?;
+            let mut changed = current.clone();
+            changed.url = url.clone().unwrap_or(changed.url);
+            changed.events = events.clone().unwrap_or(changed.events);
+            changed.status = patch.status.unwrap_or(changed.status);
+            let planned = (changed != current).then(|| PlannedWebhook::of(AuditAction::WebhookUpdated, Some(&current), changed));
+            Ok(planned)
+        })?;
+        let Some(changed) = changed else { return self.get(organization, id) };
         self.wake(changed.project);
         Ok(changed)
     }
@@ -191,12 +190,14 @@ impl Webhooks {
         author: &Author,
     ) -> Result<Rotation, RegistryError> {
         let _one = self.changes.lock();
-        let mut changed = self.get(organization, id)?;
-        let (secret, shown) = SigningSecret::random()?;
+        let (secret, shown) = self.new_secret()?;
         let valid_until = author.at.plus_ms(BOTH_SIGN_MS);
-        changed.former = Some(FormerSecret { secret: std::mem::replace(&mut changed.secret, secret), valid_until });
-        registry.note_webhook_change(organization, id, AuditAction::WebhookSecretRotated, BTreeMap::new(), author)?;
-        self.put(&changed)?;
+        self.make(registry, author, || {
+            let current = self.get(organization, id)?;
+            let mut changed = current.clone();
+            changed.former = Some(FormerSecret { secret: std::mem::replace(&mut changed.secret, secret.clone()), valid_until });
+            Ok(Some(PlannedWebhook::of(AuditAction::WebhookSecretRotated, Some(&current), changed)))
+        })?;
         Ok(Rotation { secret: shown, previous_valid_until: valid_until })
     }
 
@@ -212,12 +213,12 @@ impl Webhooks {
         author: &Author,
     ) -> Result<(), RegistryError> {
         let _one = self.changes.lock();
-        let current = self.get(organization, id)?;
-        let changes = Webhook::differences(Some(&current), None);
-        registry.note_webhook_change(organization, id, AuditAction::WebhookDeleted, changes, author)?;
-        self.files.remove(id).map_err(|error| failed("remove", error))?;
-        self.held.write().remove(id);
-        Ok(())
+        self.make(registry, author, || {
+            let changes = Webhook::differences(Some(&self.get(organization, id)?), None);
+            let (id, action) = (id.clone(), AuditAction::WebhookDeleted);
+            Ok(Some(PlannedWebhook { id, organization, webhook: None, action, changes }))
+        })
+        .map(drop)
     }
 
     /// Removes the webhooks of projects that are gone.
@@ -248,7 +249,9 @@ impl Webhooks {
         id: &WebhookId,
         query: &DeliveryQuery,
     ) -> Result<DeliveryPage, RegistryError> {
-        let page = self.with(organization, id, |held| held.progress.page(id, query))?;
+        self.read_of(organization, id, |_| ())?;
+        self.load(id).map_err(|error| failed("read", error))?;
+        let page = self.read_of(organization, id, |held| held.progress.page(id, query))?;
         page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of a delivery"))
     }
 
@@ -266,12 +269,14 @@ impl Webhooks {
         let _one = self.changes.lock();
         let webhook = self.get(organization, id)?;
         registry.note_webhook_change(organization, id, AuditAction::WebhookReplayed, BTreeMap::new(), author)?;
+        self.load(id).map_err(|error| failed("read", error))?;
+        let _progress = self.saving.lock();
         let from = from.max(webhook.created_after.saturating_add(1));
-        let replayed = self.with(organization, id, |held| {
+        let replayed = self.read_of(organization, id, |held| {
             let done = held.progress.done.min(from.saturating_sub(1));
             DeliveryProgress { done, ..held.progress.clone() }
         })?;
-        self.files.write_progress(id, &replayed).map_err(|error| failed("write", error))?;
+        self.write_progress(id, &replayed).map_err(|error| failed("write", error))?;
         if let Some(held) = self.held.write().get_mut(id) {
             held.progress = replayed;
             held.generation += 1;
@@ -389,7 +394,7 @@ impl Webhooks {
     /// # Errors
     /// Any error of the operating system.
     pub(crate) fn keep(&self, id: &WebhookId, there: &BTreeSet<Position>, until: Position, reflected: u64) -> io::Result<()> {
-        let _one = self.changes.lock();
+        let _one = self.saving.lock();
         let progress = {
             let mut held = self.held.write();
             let Some(held) = held.get_mut(id) else { return Ok(()) };
@@ -397,7 +402,7 @@ impl Webhooks {
             held.progress.clone()
         };
         let progress = DeliveryProgress { reflected, ..progress };
-        self.files.write_progress(id, &progress)?;
+        self.write_progress(id, &progress)?;
         if let Some(held) = self.held.write().get_mut(id) {
             held.progress.reflected = reflected;
         }
@@ -406,7 +411,7 @@ impl Webhooks {
 
     /// Writes the progress that has been in memory alone for long enough, or all of it. Failures are tried again.
     pub(crate) fn save(&self, now: Instant, all: bool) {
-        let _one = self.changes.lock();
+        let _one = self.saving.lock();
         let due = |since: Instant| all || now.0.saturating_sub(since.0).abs() >= SAVE_EVERY_MS;
         let unsaved: Vec<_> = {
             let held = self.held.read();
@@ -414,7 +419,7 @@ impl Webhooks {
             unsaved.map(|held| (held.webhook.id.clone(), held.progress.clone())).collect()
         };
         for (id, progress) in unsaved {
-            match self.files.write_progress(&id, &progress) {
+            match self.write_progress(&id, &progress) {
                 Ok(()) => {
                     if let Some(held) = self.held.write().get_mut(&id).filter(|held| held.progress == progress) {
                         held.unsaved_since = None;
@@ -447,7 +452,7 @@ impl Webhooks {
         }
     }
 
-    fn with<R>(
+    fn read_of<R>(
         &self,
         organization: OrganizationId,
         id: &WebhookId,
@@ -456,20 +461,12 @@ impl Webhooks {
         let held = self.held.read();
         held.get(id).filter(|held| held.webhook.organization == organization).map(read).ok_or(NOT_FOUND)
     }
-
-    fn put(&self, webhook: &Webhook) -> Result<(), RegistryError> {
-        self.files.write(webhook).map_err(|error| failed("write", error))?;
-        if let Some(held) = self.held.write().get_mut(&webhook.id) {
-            held.webhook = webhook.clone();
-        }
-        Ok(())
-    }
 }
 
 fn whose(HeldWebhook { webhook, .. }: &HeldWebhook) -> (WebhookId, OrganizationId) {
     (webhook.id.clone(), webhook.organization)
 }
 
-fn failed(doing: &'static str, source: io::Error) -> RegistryError {
+pub(super) fn failed(doing: &'static str, source: io::Error) -> RegistryError {
     ControlError::Io { doing, path: WEBHOOKS_DIR.into(), source }.into()
 }

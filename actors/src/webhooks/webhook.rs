@@ -45,6 +45,11 @@ named_values! {
 pub(crate) struct SigningSecret(String);
 
 impl SigningSecret {
+    /// Returns the secret that signs.
+    pub(crate) fn of(secret: &Secret) -> Self {
+        Self(secret.expose().to_owned())
+    }
+
     /// Generates a secret. The second one is for its owner.
     pub(super) fn random() -> Result<(Self, Secret), RegistryError> {
         let secret = Secret::random(WEBHOOK_SECRET_PREFIX)?;

@@ -33,26 +33,33 @@ pub(super) struct Made {
     pub(super) control: u64,
     /// The number of the last change of a company profile.
     pub(super) profiles: u64,
+    /// The number of the last change of a webhook.
+    pub(super) webhooks: u64,
 }
 
 impl Made {
     fn to_bytes(self) -> Vec<u8> {
-        [self.control, self.profiles].map(u64::to_le_bytes).concat()
+        [self.control, self.profiles, self.webhooks].map(u64::to_le_bytes).concat()
     }
 
     /// Reads what a node sent; one of an earlier version sends the position alone.
     fn of_bytes(bytes: &[u8]) -> Self {
         let mut numbers = bytes.chunks_exact(8).map(|number| number.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)));
-        Self { control: numbers.next().unwrap_or(0), profiles: numbers.next().unwrap_or(0) }
+        let mut next = || numbers.next().unwrap_or(0);
+        Self { control: next(), profiles: next(), webhooks: next() }
     }
 
     /// Whether everything is there that others have made.
     fn has(self, made: Self) -> bool {
-        self.control >= made.control && self.profiles >= made.profiles
+        self.control >= made.control && self.profiles >= made.profiles && self.webhooks >= made.webhooks
     }
 
     fn with(self, made: Self) -> Self {
-        Self { control: self.control.max(made.control), profiles: self.profiles.max(made.profiles) }
+        Self {
+            control: self.control.max(made.control),
+            profiles: self.profiles.max(made.profiles),
+            webhooks: self.webhooks.max(made.webhooks),
+        }
     }
 }
 
@@ -85,8 +92,10 @@ impl Follower {
     /// Applies everything up to now, and all that others said they have made. From then on this node answers requests for a while.
     pub(super) async fn follow(&self) -> Result<(), NodeError> {
         let (engine, began) = (self.engine.clone(), boot_time());
-        let follow =
-            move || Ok::<_, RegistryError>(Made { control: engine.follow()?, profiles: engine.follow_company_profiles()? });
+        let follow = move || {
+            let (control, (profiles, webhooks)) = (engine.follow()?, engine.follow_documents()?);
+            Ok::<_, RegistryError>(Made { control, profiles, webhooks })
+        };
         let followed = tokio::task::spawn_blocking(follow).await.map_err(NodeError::unavailable)?;
         if !followed.map_err(NodeError::unavailable)?.has(self.made) {
             return Err(NodeError::Unavailable("an answer about what nodes have made is out of date".to_owned()));

@@ -3,12 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry, Owners, SharedArchive};
+use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry, Owners, SharedArchive, SharedCursors, SharedDocuments};
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
 
 use crate::connection::Connection;
 use crate::control::{OpenRegistryError, open_registry};
+use crate::cursors::Cursors;
 use crate::documents::DocumentStream;
 use crate::files::SharedFiles;
 use crate::identity::node_id;
@@ -50,7 +51,10 @@ impl MemberLog {
         let letters = Arc::<LetterLists>::clone(letters);
         let (with, connection, record) = (runtime.clone(), connection.clone(), record.clone());
         let incarnation = record.incarnation;
-        let profiles = Arc::new(DocumentStream::new(runtime, &connection, "profiles", record.replicas));
+        let documents = |kind| Arc::new(DocumentStream::new(runtime, &connection, kind, record.replicas));
+        let profiles = documents("profiles");
+        let cursors = Arc::new(Cursors::new(runtime, &connection, record.replicas));
+        let webhooks = (documents("webhooks") as Arc<dyn SharedDocuments>, cursors as Arc<dyn SharedCursors>);
         let registry: OpenRegistry = Box::new(move |dir| {
             let registry = open_registry(&with, &connection, &record, dir).map_err(|error| match error {
                 OpenRegistryError::Registry(error) => error.into(),
@@ -68,6 +72,6 @@ impl MemberLog {
         };
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
         let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);
-        Membership { incarnation, registry, log, commit: Box::new(start), archive, letters, profiles, owners }
+        Membership { incarnation, registry, log, commit: Box::new(start), archive, letters, profiles, webhooks, owners }
     }
 }

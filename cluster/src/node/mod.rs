@@ -171,7 +171,7 @@ async fn join(tasks: Vec<JoinHandle<()>>) {
     }
 }
 
-/// Has each change of the control data and of company profiles wait until all nodes know it.
+/// Has each change of the control data, of company profiles and of webhooks wait until all nodes know it.
 fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine, announcing: &Announcing) {
     let propagating = Propagating {
         client: connection.client.clone(),
@@ -179,12 +179,13 @@ fn propagate_changes(runtime: &Handle, connection: &Connection, engine: &Engine,
         node: announcing.node.clone(),
         timing: announcing.timing,
     };
-    let (asking, of_profiles) = (runtime.clone(), (runtime.clone(), propagating.clone()));
-    let made = |control| Made { control, ..Made::default() };
-    engine.registry().propagate_with(move |position| asking.block_on(propagating.propagate(made(position))));
-    let (asking, propagating) = of_profiles;
-    let made = |profiles| Made { profiles, ..Made::default() };
-    engine.propagate_company_profiles_with(move |number| asking.block_on(propagating.propagate(made(number))));
+    let wait_for = |made: fn(u64) -> Made| {
+        let (asking, propagating) = (runtime.clone(), propagating.clone());
+        move |number| asking.block_on(propagating.propagate(made(number)))
+    };
+    engine.registry().propagate_with(wait_for(|control| Made { control, ..Made::default() }));
+    engine.propagate_company_profiles_with(wait_for(|profiles| Made { profiles, ..Made::default() }));
+    engine.propagate_webhooks_with(wait_for(|webhooks| Made { webhooks, ..Made::default() }));
 }
 
 /// Has `/metrics` say what the node does.

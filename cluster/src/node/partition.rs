@@ -134,6 +134,7 @@ impl PartitionTask {
                             is_served = true;
                             shared.owners.hold(partition, lease.until());
                             shared.engine.apply_retentions_of(partition);
+                            shared.engine.resume(partition);
                             let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                             shared.figures.serves(partition, began.elapsed());
                             tracing::info!(partition, took_ms, "serves a partition");

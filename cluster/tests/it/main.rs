@@ -18,3 +18,4 @@ mod node;
 mod profiles;
 mod salts;
 mod states;
+mod webhooks;

@@ -9,12 +9,11 @@ use actix_web::middleware::Next;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-const OPERATIONS: [(Method, &str); 5] = [
+const OPERATIONS: [(Method, &str); 4] = [
     (Method::POST, "/admin/archive/seal"),
     (Method::POST, "/admin/backup"),
     (Method::POST, "/admin/verify"),
     (Method::POST, "/privacy-requests"),
-    (Method::POST, "/webhooks"),
 ];
 
 /// Whether a node of a cluster refuses an operation.

@@ -10,6 +10,9 @@ const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];
 /// Those whose answers go on for long.
 const LONG: [&str; 2] = ["/live", "/export"];
 
+/// What the paths of a webhook begin with.
+const WEBHOOK: &str = "/webhooks/{webhook_id}";
+
 /// What an operation that travels does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Travel {
@@ -35,5 +38,14 @@ pub(crate) fn of_project(rest: &str) -> Option<Travel> {
         _ if RECORDING.contains(&rest) => Some(Travel::Records),
         _ if LONG.contains(&rest) => Some(Travel::ReadsForLong),
         _ => Some(Travel::Reads),
+    }
+}
+
+/// Returns what an operation of a webhook does that travels to the owner of the webhook's project. `None`: it does not travel.
+pub(crate) fn of_webhook(path: &str) -> Option<Travel> {
+    match path.strip_prefix(WEBHOOK)? {
+        "/deliveries" => Some(Travel::Reads),
+        "/replay" => Some(Travel::Records),
+        _ => None,
     }
 }

@@ -37,6 +37,29 @@ pub(crate) fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -
     }
 }
 
+/// The middleware of the operations of one webhook that its project's owner does.
+pub(crate) async fn by_webhook(
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+    travel: Travel,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let Some(state) = request.app_data::<Data<AppState>>().cloned() else { return next.call(request).await };
+    let project = request.match_info().query("webhook_id").parse().ok().and_then(|id| state.engine.project_of_webhook(&id));
+    let Some(project) = project else { return next.call(request).await };
+    // As for a project: for whom it does not exist, this node says so.
+    if !auth::is_visible(&state, request.request(), project) {
+        return next.call(request).await;
+    }
+    let to = match way(&state, request.request(), project) {
+        Ok(None) => return next.call(request).await,
+        Ok(Some(to)) => to,
+        Err(error) => return Ok(request.error_response(error)),
+    };
+    let (request, payload) = request.into_parts();
+    let answer = forward(&state, &request, Upload::from(payload), to, travel).await;
+    Ok(ServiceResponse::new(request, answer.unwrap_or_else(HttpResponse::from_error)))
+}
+
 /// The middleware of the operations below `/projects/{project_id}` that travel.
 pub(crate) async fn by_path(
     request: ServiceRequest,

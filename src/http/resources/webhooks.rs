@@ -14,10 +14,13 @@ use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
 use crate::http::extract::auth::{self, Caller, MinRole};
-use crate::http::extract::json::{self, BodyArguments, EmptyBody, Fields, json_body};
+use crate::http::extract::body::{self, Media};
+use crate::http::extract::json::{self, BodyArguments, EmptyBody, Fields, JsonBody as _, json_body};
 use crate::http::extract::parameters::{Choice, ListLimit, Text};
 use crate::http::extract::path::WebhookPath;
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
+use crate::http::forward::travel::Travel;
+use crate::http::forward::{forward, way};
 use crate::http::openapi::responses::{
     BodyErrors, ConflictErrors, NotFoundErrors, NotModified, QuestionErrors, TokenErrors, UnavailableErrors,
 };
@@ -284,8 +287,16 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
-    let NewWebhookShape { project_id, url, events } = json::read(&request, payload).await?;
+    body::check_media(&request, Media::Json)?;
+    let bytes = body::read(&request, payload, body::EVENT_LIMIT_BYTES).await?;
+    let NewWebhookShape { project_id, url, events } = NewWebhookShape::from_json(&bytes)?;
     let project = project_id.parse().map_err(|_| ApiError::not_found("project"))?;
+    if auth::is_visible(&state, &request, project)
+        && let Some(owner) = way(&state, &request, project)?
+    {
+        let permit = body::admit(&state, &request, None, bytes.len())?;
+        return forward(&state, &request, (bytes, permit).into(), owner, Travel::Records).await;
+    }
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let new = NewWebhook { project, url, events };
     let make = move |engine: &headcount_actors::Engine| engine.create_webhook(organization, new, author);
@@ -383,7 +394,8 @@ pub(crate) async fn deliveries(state: web::Data<AppState>, request: HttpRequest)
         starting_after: starting_after.map(|Text(id)| id),
         status: status.map(|Choice(status)| status),
     };
-    let page = state.engine.webhook_deliveries(caller.organization(), &id, &query)?;
+    let organization = caller.organization();
+    let page = management::on_engine(&state, move |engine| engine.webhook_deliveries(organization, &id, &query)).await?;
     let deliveries = page.deliveries.into_iter().map(DeliveryAnswer::of).collect();
     etag::json(&request, &DeliveriesAnswer { deliveries, truncated: page.truncated })
 }

@@ -47,6 +47,7 @@ const TRAVEL: &[&str] = &[
 ];
 
 /// Those that the node answers that they reach: of control data, of the node itself, and of whole organizations, which ask the owners of their projects.
+/// A webhook that is made, its deliveries and its replay travel by its project (`tests/it/cluster_nodes.rs`); the ids of these requests are no webhooks.
 const STAY: &[&str] = &[
     "delete /api-tokens/{token_id}",
     "delete /company-profiles/{profile_id}",

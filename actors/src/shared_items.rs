@@ -1,0 +1,72 @@
+//! Items that several engines share as documents: company profiles, webhooks.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+
+use crate::checked_files::Filed;
+use crate::checked_json;
+use crate::registry::ControlError;
+use crate::shared_documents::{DocumentChange, SharedDocuments, SharedDocumentsError};
+
+/// Waits until all others have applied the change with this number.
+type Propagate = Box<dyn Fn(u64) + Send + Sync>;
+
+/// The items of one kind that all members have.
+pub(crate) struct SharedItems<T> {
+    documents: Arc<dyn SharedDocuments>,
+    propagate: OnceLock<Propagate>,
+    items: PhantomData<fn() -> T>,
+}
+
+impl<T> std::fmt::Debug for SharedItems<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedItems").field("documents", &self.documents).finish_non_exhaustive()
+    }
+}
+
+impl<T: Filed> SharedItems<T> {
+    pub(crate) fn new(documents: Arc<dyn SharedDocuments>) -> Self {
+        Self { documents, propagate: OnceLock::new(), items: PhantomData }
+    }
+
+    /// Waits with `propagate` after each change.
+    pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
+        let _is_first = self.propagate.set(Box::new(propagate)).is_ok();
+    }
+
+    /// Passes on what was changed: items, and ids of those that are removed. Returns the number of the last change.
+    pub(crate) fn follow(&self, apply: impl Fn(&T::Id, Option<T>) -> Result<(), ControlError>) -> Result<u64, ControlError> {
+        self.documents.follow(&mut |DocumentChange { key, content }| {
+            let Ok(id) = key.parse::<T::Id>() else { return Ok(()) };
+            let Some(bytes) = content else { return apply(&id, None) };
+            let item = checked_json::decode(T::VERSION, bytes).filter(|item: &T| item.is_of(&id));
+            if item.is_none() {
+                // As a damaged file is.
+                tracing::error!(%id, "a {} that the brokers have can't be read, and is left out", T::WHAT);
+            }
+            apply(&id, item)
+        })
+    }
+
+    /// Changes an item, or removes it. Returns whether no other change came first.
+    pub(crate) fn put(&self, expected: u64, id: &T::Id, item: Option<&T>) -> Result<bool, ControlError> {
+        let encoded = item.map(|item| checked_json::encode(T::VERSION, item)).transpose();
+        let encoded = encoded.map_err(|error| ControlError::Documents(error.to_string()))?;
+        let change = DocumentChange { key: &id.to_string(), content: encoded.as_deref() };
+        match self.documents.put(expected, change) {
+            Ok(()) => Ok(true),
+            Err(SharedDocumentsError::Conflict) => Ok(false),
+            Err(SharedDocumentsError::Undecided(why)) => Err(ControlError::Undecided(why)),
+            Err(error @ (SharedDocumentsError::TooLarge { .. } | SharedDocumentsError::Unavailable(_))) => {
+                Err(ControlError::Documents(error.to_string()))
+            }
+        }
+    }
+
+    /// Waits until all others know of a change.
+    pub(crate) fn propagate(&self, number: u64) {
+        if let Some(propagate) = self.propagate.get() {
+            propagate(number);
+        }
+    }
+}

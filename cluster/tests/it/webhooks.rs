@@ -1,0 +1,179 @@
+//! Webhooks: whoever owns a project sends its notifications, and each comes at least once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::time::Instant as Moment;
+use headcount_actors::ingest::{Field, NewEvent};
+use headcount_actors::registry::{RegistryError, WebhookId};
+use headcount_actors::webhooks::{
+    Deliver, DeliveryFailure, DeliveryQuery, NewWebhook, SignedRequest, Webhook, WebhookPatch, WebhookQuery, WebhookSettings,
+    WebhookStatus,
+};
+use headcount_actors::{EngineConfig, PARTITIONS, partition_of};
+use hmac::{Hmac, Mac};
+use parking_lot::Mutex;
+use serde_json::Value;
+use sha2::Sha256;
+
+use crate::node::{Cluster, ClusterNode, wait_until};
+
+const NOW: Moment = Moment(1_700_000_000_000);
+
+/// A receiver of all nodes, which takes some time.
+#[derive(Default)]
+struct Receiver {
+    /// The id and message of each request, in their order.
+    got: Mutex<Vec<(String, usize)>>,
+    /// What signs.
+    secrets: Mutex<Vec<String>>,
+}
+
+fn is_signed(secret: &str, request: &SignedRequest) -> bool {
+    let (time, signatures) = request.signature.split_once(',').unwrap();
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(format!("{}.", time.strip_prefix("t=").unwrap()).as_bytes());
+    mac.update(&request.body);
+    let expected: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    signatures.split(',').any(|signature| signature.strip_prefix("v1=") == Some(&expected))
+}
+
+impl Deliver for Receiver {
+    fn check(&self, url: &str) -> Result<String, String> {
+        Ok(url.to_owned())
+    }
+
+    fn send(&self, request: &SignedRequest) -> Result<u16, DeliveryFailure> {
+        std::thread::sleep(Duration::from_millis(5));
+        if !self.secrets.lock().iter().any(|secret| is_signed(secret, request)) {
+            return Ok(401);
+        }
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let message = body["data"]["message"].as_str().unwrap().parse().unwrap();
+        self.got.lock().push((body["id"].as_str().unwrap().to_owned(), message));
+        Ok(200)
+    }
+}
+
+/// Has a project's owner, whoever that is, do something, again until it is done.
+fn at_owner<R>(nodes: &[ClusterNode], project: ProjectId, work: impl Fn(&ClusterNode) -> Option<R>) -> R {
+    let began = Instant::now();
+    loop {
+        let owner = nodes.iter().find(|node| node.engine.owners().is_here(partition_of(project)));
+        if let Some(done) = owner.and_then(&work) {
+            return done;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "no owner does it");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn notify(nodes: &[ClusterNode], project: ProjectId, messages: std::ops::Range<usize>) {
+    for message in messages {
+        let event = NewEvent::new("sale").notify().with(Field::Message, message.to_string());
+        let event = event.external_id(format!("n{message}"));
+        at_owner(nodes, project, |node| node.block_on(node.engine.track(project, &event)).ok());
+    }
+}
+
+fn webhooks(node: &ClusterNode) -> Vec<Webhook> {
+    let organization = node.engine.registry().organizations()[0].id;
+    node.engine.webhooks(organization, &WebhookQuery { limit: 100, starting_after: None }).unwrap().webhooks
+}
+
+fn delivered(node: &ClusterNode, id: &WebhookId) -> Option<usize> {
+    let organization = node.engine.registry().organizations()[0].id;
+    let query = DeliveryQuery { limit: 1000, ..DeliveryQuery::default() };
+    node.engine.webhook_deliveries(organization, id, &query).ok().map(|page| page.deliveries.len())
+}
+
+/// Checks that each notification has one id, and that they came in their order, but for what is repeated. Returns the ids.
+fn check_order(receiver: &Receiver) -> BTreeMap<usize, String> {
+    let got = receiver.got.lock().clone();
+    assert!(got.iter().all(|(_, message)| *message < 1000), "what was before is not sent");
+    // Each has one id, and they come in their order, but for what is repeated.
+    let mut ids = BTreeMap::new();
+    got.iter().for_each(|(id, message)| assert_eq!(ids.entry(*message).or_insert_with(|| id.clone()), id));
+    let mut first: Vec<usize> = Vec::new();
+    got.iter().for_each(|(_, message)| {
+        if !first.contains(message) {
+            first.push(*message)
+        }
+    });
+    assert!(first.is_sorted(), "{first:?}");
+    let others: usize = got.len() - first.len();
+    println!("{} notifications, {others} repeated", first.len());
+    ids
+}
+
+#[test]
+fn each_notification_comes_at_least_once_whoever_has_the_project() {
+    let Some(cluster) = Cluster::start() else { return };
+    let receiver = Arc::<Receiver>::default();
+    let join = |name: &str| {
+        let transport = Arc::clone(&receiver) as Arc<dyn Deliver>;
+        let waits = vec![Duration::from_millis(50)];
+        let settings = WebhookSettings { waits, ..WebhookSettings::new(transport) };
+        cluster.join_with(name, |config: &mut EngineConfig| config.webhooks = Some(settings))
+    };
+    let mut nodes: Vec<ClusterNode> = ["a", "b", "c"].map(join).into();
+    wait_until("all are served", || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS));
+    let project = cluster.projects[0];
+    let organization = nodes[0].engine.registry().organizations()[0].id;
+    // What was before is not sent.
+    notify(&nodes, project, 1000..1003);
+    let new = || NewWebhook { project, url: "https://receiver.example/".to_owned(), events: None };
+    let elsewhere = nodes.iter().find(|node| !node.engine.owners().is_here(partition_of(project))).unwrap();
+    let refused = elsewhere.engine.create_webhook(organization, new(), NOW);
+    assert!(matches!(refused, Err(RegistryError::Storage(_))), "only the owner knows where it begins");
+    let (webhook, secret) = at_owner(&nodes, project, |node| node.engine.create_webhook(organization, new(), NOW).ok());
+    receiver.secrets.lock().push(secret.expose().to_owned());
+    assert!(nodes.iter().all(|node| webhooks(node) == [webhook.clone()]));
+    assert!(!cluster.brokers.have_on_disk(secret.expose()), "brokers can't sign");
+    notify(&nodes, project, 0..100);
+    // Its owner is killed while it sends.
+    let owner = nodes.iter().position(|node| node.engine.owners().is_here(partition_of(project))).unwrap();
+    let came = receiver.got.lock().len();
+    nodes.remove(owner).kill();
+    assert!(came < 100, "it sends while it is killed");
+    notify(&nodes, project, 100..150);
+    // Others manage it meanwhile: what comes while it is paused is sent afterwards, with the new secret, too.
+    let pause = |node: &ClusterNode, status| {
+        let patch = WebhookPatch { status: Some(status), ..WebhookPatch::default() };
+        node.engine.change_webhook(organization, &webhook.id, patch, NOW).unwrap();
+    };
+    pause(&nodes[0], WebhookStatus::Paused);
+    notify(&nodes, project, 150..160);
+    let rotation = nodes[1].engine.rotate_webhook_secret(organization, &webhook.id, NOW).unwrap();
+    *receiver.secrets.lock() = vec![rotation.secret.expose().to_owned()];
+    pause(&nodes[1], WebhookStatus::Active);
+    notify(&nodes, project, 160..170);
+    let all = |up_to: usize| {
+        let got = receiver.got.lock();
+        (0..up_to).all(|message| got.iter().any(|(_, found)| *found == message))
+    };
+    wait_until("all came", || all(170));
+    // In good order, hardly any is repeated: the next owner goes on from where this one was.
+    let owner = nodes.iter().position(|node| node.engine.owners().is_here(partition_of(project))).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let before = receiver.got.lock().len();
+    nodes.remove(owner).stop();
+    notify(&nodes, project, 170..200);
+    wait_until("all came", || all(200));
+    let last = receiver.got.lock()[before..].to_vec();
+    assert!(last.iter().all(|(_, message)| *message >= 165), "{last:?}");
+    let ids = check_order(&receiver);
+    // The list of deliveries has followed the project.
+    assert!(delivered(&nodes[0], &webhook.id).unwrap() >= 199, "{:?}", delivered(&nodes[0], &webhook.id));
+    // A replay sends all again, with the same ids.
+    receiver.got.lock().clear();
+    let replayed = nodes[0].engine.replay_webhook(organization, &webhook.id, 0, NOW).unwrap();
+    assert!(replayed.from > 1 && replayed.to > replayed.from, "{replayed:?}");
+    wait_until("all came again", || all(200));
+    assert!(receiver.got.lock().iter().all(|(id, message)| ids[message] == *id));
+    nodes[0].engine.remove_webhook(organization, &webhook.id, NOW).unwrap();
+    assert!(webhooks(&nodes[0]).is_empty());
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
