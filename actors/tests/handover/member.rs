@@ -1,0 +1,281 @@
+//! An engine that is one of several, and the log that they share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::intake::event::Event;
+use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
+use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::ingest::{NewEvent, Status, Ticket};
+use headcount_actors::registry::{ControlError, Registry};
+use headcount_actors::{
+    Adoption, AskError, CopiedState, DocumentChange, DocumentVisitor, Engine, EngineConfig, LogSink, Membership, Owners,
+    SharedCursors, SharedDocuments, SharedDocumentsError, SharedLetters, SharedLettersError,
+};
+use headcount_storage::TableFile;
+use headcount_storage::boot_time::boot_time;
+use headcount_storage::format::Incarnation;
+use headcount_storage::log::{Commit, Committed, LogError, Outcome, Position, ReadLog, Record, RecordVisitor, WantedAfter};
+use parking_lot::Mutex;
+use tempfile::TempDir;
+
+use crate::copies::copy;
+use crate::support;
+
+/// 2024-03-01T10:00:00Z
+pub(crate) const BASE_MS: i64 = 1_709_287_200_000;
+
+/// A record: the position of its first event, the number of its events, and its bytes.
+pub(crate) type Recorded = (Position, u32, Vec<u8>);
+
+/// The log of several engines. Positions have gaps, as those of brokers.
+#[derive(Debug, Default)]
+pub(crate) struct SharedLog {
+    pub(crate) partitions: Mutex<BTreeMap<u16, Vec<Recorded>>>,
+}
+
+impl SharedLog {
+    pub(crate) fn end(&self, partition: u16) -> Position {
+        self.partitions.lock().get(&partition).and_then(|records| records.last()).map_or(0, |last| last.0 + u64::from(last.1) - 1)
+    }
+}
+
+impl ReadLog for SharedLog {
+    fn first_position(&self, _: u16) -> Position {
+        1
+    }
+
+    fn last_position(&self, partition: u16) -> Position {
+        self.end(partition)
+    }
+
+    fn events_after(&self, partition: u16, position: Position) -> u64 {
+        self.end(partition).saturating_sub(position)
+    }
+
+    fn is_in_order(&self) -> bool {
+        false
+    }
+
+    fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError> {
+        let partitions = self.partitions.lock().clone();
+        for (partition, records) in &partitions {
+            let Some(after) = wanted(*partition) else { continue };
+            for (first, count, payload) in records {
+                let record = Record { partition: *partition, first: *first, count: *count, payload };
+                if first + u64::from(*count) > after + 1 && visit(record) == ControlFlow::Break(()) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What one engine records with.
+pub(crate) struct SharedCommit {
+    pub(crate) log: Arc<SharedLog>,
+    pub(crate) sink: LogSink,
+}
+
+impl Commit<Ticket> for SharedCommit {
+    fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: Ticket) -> Result<(), Ticket> {
+        let mut partitions = self.log.partitions.lock();
+        let records = partitions.entry(partition).or_default();
+        let first = (records.len() as u64 + 1) << 13;
+        records.push((first, count, payload));
+        (self.sink)(vec![Outcome::Committed(Committed { partition, first, count, ticket })]);
+        Ok(())
+    }
+
+    fn end_segment(&self, _: Position) {}
+
+    fn close(&self) {}
+}
+
+/// Which events were set aside, as all engines see it.
+#[derive(Debug, Default)]
+pub(crate) struct CommonLetters {
+    pub(crate) positions: Mutex<BTreeMap<u16, BTreeSet<Position>>>,
+    pub(crate) is_silent: AtomicBool,
+}
+
+impl SharedLetters for CommonLetters {
+    fn set_aside(&self, partition: u16, positions: &BTreeSet<Position>) -> Result<(), SharedLettersError> {
+        if self.is_silent.load(Ordering::SeqCst) {
+            return Err(SharedLettersError::Unavailable("no answer".to_owned()));
+        }
+        self.positions.lock().entry(partition).or_default().extend(positions);
+        Ok(())
+    }
+}
+
+/// Engines that share no documents.
+#[derive(Debug)]
+pub(crate) struct NoDocuments;
+
+impl SharedDocuments for NoDocuments {
+    fn follow(&self, _: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
+        Ok(0)
+    }
+
+    fn put(&self, _: u64, _: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+        Err(SharedDocumentsError::Unavailable("there are none".to_owned()))
+    }
+}
+
+impl SharedCursors for NoDocuments {
+    fn read(&self, _: &str) -> Result<Option<(Vec<u8>, u64)>, SharedDocumentsError> {
+        Ok(None)
+    }
+
+    fn write(&self, _: &str, _: &[u8], _: u64) -> Result<u64, SharedDocumentsError> {
+        Err(SharedDocumentsError::Unavailable("there are none".to_owned()))
+    }
+
+    fn remove(&self, _: &str) -> Result<(), SharedDocumentsError> {
+        Ok(())
+    }
+}
+
+pub(crate) struct Node {
+    pub(crate) engine: Engine,
+    pub(crate) log: Arc<SharedLog>,
+    pub(crate) owners: Arc<Owners>,
+    pub(crate) letters: Arc<CommonLetters>,
+    pub(crate) dir: TempDir,
+}
+
+impl Node {
+    /// Starts an engine with a copy of this control data and these keys.
+    pub(crate) fn start(origin: &Path, log: &Arc<SharedLog>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self::start_in(dir, Some(origin), log)
+    }
+
+    pub(crate) fn start_in(dir: TempDir, origin: Option<&Path>, log: &Arc<SharedLog>) -> Self {
+        Self::start_with(dir, origin, (log, &Arc::default()), false)
+    }
+
+    /// The same, with what is set aside. `panics`: events called `poison` make it panic.
+    pub(crate) fn start_with(
+        dir: TempDir,
+        origin: Option<&Path>,
+        (log, letters): (&Arc<SharedLog>, &Arc<CommonLetters>),
+        panics: bool,
+    ) -> Self {
+        let (owners, origin) = (Arc::new(Owners::unknown()), origin.map(Path::to_owned));
+        let keys = dir.path().join("keys");
+        origin.iter().for_each(|origin| copy(&origin.join("keys"), &keys));
+        let registry = move |dir: &Path| {
+            origin.iter().for_each(|origin| copy(&origin.join("control"), &dir.join("control")));
+            Ok(Registry::open(dir)?)
+        };
+        let shared = Arc::clone(log);
+        let commit = move |sink| Arc::new(SharedCommit { log: shared, sink }) as Arc<dyn Commit<Ticket>>;
+        let membership = Membership {
+            incarnation: Incarnation::from_number(77),
+            registry: Box::new(registry),
+            log: Arc::<SharedLog>::clone(log),
+            commit: Box::new(commit),
+            archive: None,
+            letters: Arc::<CommonLetters>::clone(letters),
+            profiles: Arc::new(NoDocuments),
+            webhooks: (Arc::new(NoDocuments), Arc::new(NoDocuments)),
+            owners: Arc::clone(&owners),
+        };
+        let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
+        if panics {
+            config.probe = Some(Arc::new(|event: &Event| assert!(&*event.name != "poison", "planted")));
+        }
+        let engine = Engine::open_member(config, membership).unwrap();
+        assert!(keys.join("hash.key").exists());
+        let today = engine.clock().now().utc_day();
+        engine.set_visitor_salt(today, [7; 16]).unwrap();
+        Self { engine, log: Arc::clone(log), owners, letters: Arc::clone(letters), dir }
+    }
+
+    pub(crate) async fn take(&self, partition: u16) {
+        self.take_until(partition, self.log.end(partition)).await;
+    }
+
+    pub(crate) async fn take_until(&self, partition: u16, until: Position) {
+        self.take_copy(partition, until, None).await;
+    }
+
+    pub(crate) async fn take_copy(&self, partition: u16, until: Position, copied: Option<CopiedState>) {
+        let set_aside = self.letters.positions.lock().get(&partition).cloned().unwrap_or_default();
+        self.engine.adopt_letters(partition, set_aside);
+        self.engine.adopt(partition, until, copied).await.unwrap();
+        assert_eq!(self.adopted(partition).await, Adoption::Done);
+        self.owners.hold(partition, boot_time() + Duration::from_secs(600));
+    }
+
+    /// Waits until it is taken over, or can't be.
+    pub(crate) async fn adopted(&self, partition: u16) -> Adoption {
+        loop {
+            match self.engine.adoption(partition) {
+                Adoption::UnderWay => tokio::time::sleep(Duration::from_millis(2)).await,
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Copies what is saved of a partition to a directory, once everything is.
+    pub(crate) async fn copied(&self, partition: u16, dir: &Path) -> (Position, CopiedState) {
+        self.engine.save(partition).await.unwrap();
+        assert_eq!(self.engine.saved_position(partition).unwrap(), self.log.end(partition));
+        let engine = self.engine.clone();
+        let saved = tokio::task::spawn_blocking(move || engine.saved_state(partition)).await.unwrap().unwrap().unwrap();
+        let (tables, ids) = (CopiedState::tables_dir(dir), CopiedState::external_ids_dir(dir));
+        for (files, dir) in [(&saved.tables, &tables), (&saved.external_ids, &ids)] {
+            std::fs::create_dir_all(dir).unwrap();
+            for file in files {
+                let mut copy = std::fs::File::create(dir.join(TableFile::copy_name(file.id()))).unwrap();
+                std::io::copy(&mut file.reader(), &mut copy).unwrap();
+            }
+        }
+        let numbers = |files: &[TableFile]| files.iter().map(TableFile::id).collect();
+        let (tables, external_ids) = (numbers(&saved.tables), numbers(&saved.external_ids));
+        (saved.position, CopiedState { dir: dir.to_owned(), letters: saved.letters, small: saved.small, tables, external_ids })
+    }
+
+    pub(crate) async fn give(&self, partition: u16) {
+        self.owners.give_up(partition);
+        self.engine.release(partition).await.unwrap();
+    }
+
+    pub(crate) async fn users(&self, project: ProjectId) -> Result<u64, AskError> {
+        Ok(self.engine.ask(project, UniqueUsersQuery { window: window() }).await?.total)
+    }
+
+    pub(crate) async fn revenue(&self, project: ProjectId) -> String {
+        let metrics = self.engine.ask(project, RevenueMetricsQuery { window: window() }).await.unwrap();
+        format!("{metrics:?}")
+    }
+
+    pub(crate) async fn order(&self, project: ProjectId, user: u64) -> Status {
+        let order = NewEvent::new("order").user(format!("u{user}")).external_id(format!("o{user}")).at_ms(BASE_MS);
+        self.engine.track(project, &order.value("2").unwrap()).await.unwrap().status
+    }
+}
+
+pub(crate) fn window() -> Window {
+    let day = Day::parse("2024-03-01").unwrap();
+    Window { start: day, end: day }
+}
+
+/// Returns a data directory with a project, closed.
+pub(crate) async fn origin() -> (TempDir, ProjectId) {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = support::open(EngineConfig { min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) });
+    // The first event fixes the calendar for all.
+    engine.track(project, &NewEvent::new("ping").user("nobody").at_ms(BASE_MS)).await.unwrap();
+    engine.close().await;
+    (dir, project)
+}
