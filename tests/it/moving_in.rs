@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::broker::{Broker, printed};
 use crate::client::{Answer, Call, Connection};
 use crate::cluster_nodes::{NAMES, Node};
-use crate::histories::can_be_asked;
+use crate::histories::{can_be_asked, number};
 use crate::server::{TestServer, command};
 use crate::tenant::{Tenant, body_of, call_of, now_ms};
 
@@ -195,7 +195,10 @@ fn cluster_histories_go_on_after_moving_in_as_if_nothing_had_happened() {
     if Broker::start(place.path()).is_none() {
         return;
     }
-    for (seed, from) in (700..).zip([MovesFrom::Backup, MovesFrom::SealedBackup, MovesFrom::StoppedServer]) {
+    let moves = [MovesFrom::Backup, MovesFrom::SealedBackup, MovesFrom::StoppedServer];
+    // `HEADCOUNT_TRIALS` says how many of each.
+    let trials = usize::try_from(number("HEADCOUNT_TRIALS", 1)).unwrap();
+    for (seed, from) in (700..).zip(moves.into_iter().cycle().take(moves.len() * trials)) {
         let server = Arc::new(TestServer::start());
         let history = history_of(seed, from);
         let mover = Emigrant { tenant: Tenant::on(&server), from, moved: None, rng: Rng::new(seed) };
