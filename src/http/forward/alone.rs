@@ -9,8 +9,7 @@ use actix_web::middleware::Next;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-const OPERATIONS: [(Method, &str); 7] = [
-    (Method::POST, "/admin/archive/seal"),
+const OPERATIONS: [(Method, &str); 6] = [
     (Method::POST, "/admin/backup"),
     (Method::POST, "/admin/verify"),
     (Method::POST, "/company-profiles"),
