@@ -58,7 +58,7 @@ pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
     AdoptError, Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, OpenError,
     OpenRegistry, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake, ReindexError, Reindexed,
-    RemainsError, SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
+    RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;

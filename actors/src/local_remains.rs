@@ -101,3 +101,46 @@ impl LocalRemains {
 fn failed(doing: &'static str, path: &Path, source: io::Error) -> RegistryError {
     ControlError::Io { doing, path: path.to_owned(), source }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::time::Instant;
+
+    use super::*;
+    use crate::registry::NewProject;
+
+    const NOW: Instant = Instant(1_700_000_000_000);
+
+    fn remaining(remains: &LocalRemains) -> Vec<ProjectId> {
+        remains.projects().collect()
+    }
+
+    #[test]
+    fn what_was_deleted_while_the_machine_was_away_is_noted_when_it_is_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let organization = registry.initialize(NOW).unwrap().organization_id;
+        let new = || NewProject { name: "p".to_owned(), ..NewProject::default() };
+        let [first, second, third] = [(); 3].map(|()| registry.create_project(organization, new(), NOW).unwrap().id);
+        let open = || LocalRemains::open(dir.path(), &registry).unwrap();
+        assert_eq!(remaining(&open()), []);
+        registry.delete_project(organization, first, NOW).unwrap();
+        let mut remains = open();
+        assert_eq!(remaining(&remains), [first]);
+        assert!(!remains.note(&registry).unwrap());
+        remains.remove(&BTreeSet::from([first])).unwrap();
+        assert_eq!(remaining(&open()), []);
+        // One whose deletion has ended is noted all the same.
+        registry.delete_project(organization, second, NOW).unwrap();
+        registry.finish_deletion(second).unwrap();
+        assert!(remains.note(&registry).unwrap());
+        assert_eq!(remaining(&remains), [second]);
+        registry.delete_project(organization, third, NOW).unwrap();
+        let both = BTreeSet::from([second, third]).into_iter().collect::<Vec<_>>();
+        assert_eq!(remaining(&open()), both);
+        assert!(open().of_partition(partition_of(second)).contains(&second));
+        // Without the file, all that ever were are.
+        std::fs::write(dir.path().join(FILE_NAME), "{").unwrap();
+        assert_eq!(remaining(&open()).len(), 3);
+    }
+}

@@ -106,9 +106,14 @@ struct Cluster {
 impl Cluster {
     /// `None`: there is no broker.
     fn start(dir: &Path) -> Option<Self> {
+        Self::start_with(dir, &["--log", "warn"])
+    }
+
+    /// The same, with more settings of nodes.
+    fn start_with(dir: &Path, settings: &[&str]) -> Option<Self> {
         let broker = Broker::start(dir)?;
         let made = make(&broker, dir);
-        let nodes = NAMES.map(|name| Node::start(&broker, &dir.join(name))).into();
+        let nodes = NAMES.map(|name| Node::start_with(&broker, &dir.join(name), settings, Stdio::inherit())).into();
         let text = |name: &str| made[name].as_str().unwrap().to_owned();
         Some(Self { nodes, broker, public_key: text("public_key"), token: text("api_token"), project: text("project_id") })
     }
@@ -233,6 +238,55 @@ fn nodes_answer_for_each_other_and_replace_one_that_is_killed() {
     // Nothing but a node opens the directory of one.
     let refused = command("project", &cluster.nodes[other].dir).arg("list").output().unwrap();
     assert!(!refused.status.success() && printed(&refused).contains("data directory of a node"), "{}", printed(&refused));
+}
+
+#[test]
+fn any_node_has_all_of_them_seal() {
+    let (dir, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let place = format!("file://{}", files.path().display());
+    let Some(mut cluster) = Cluster::start_with(dir.path(), &["--log", "warn", "--files", &place]) else { return };
+    let mut projects = vec![(cluster.public_key.clone(), cluster.project.clone())];
+    for number in 0..5 {
+        let made = cluster.ask(0, "POST", "/projects", &cluster.token, Some(&json!({"name": format!("p{number}")}))).unwrap();
+        let text = |name: &str| made.1[name].as_str().unwrap().to_owned();
+        projects.push((text("public_key"), text("project_id")));
+    }
+    let seal = |cluster: &Cluster, node: usize| {
+        let operator = std::fs::read_to_string(cluster.nodes[node].dir.join("operator-token")).unwrap();
+        cluster.ask(node, "POST", "/admin/archive/seal", operator.trim(), None).unwrap()
+    };
+    // While partitions are taken over, not all of them can be sealed. Returns how many events were.
+    let seal_all = || {
+        let began = Instant::now();
+        for attempt in 0.. {
+            let (status, answer) = seal(&cluster, 1);
+            if status == 200 {
+                assert_eq!(answer["waiting_projects"], json!([]));
+                return (attempt, answer["events"].as_u64().unwrap());
+            }
+            assert!(status == 503 && began.elapsed() < PATIENCE, "{answer}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        unreachable!()
+    };
+    assert_eq!(seal_all().1, 0);
+    for (key, project) in &projects {
+        (0..10).for_each(|user| cluster.record(user % 3, key, &format!("u{user}")));
+        assert_eq!(cluster.wait_for_users_of(0, project), 10);
+    }
+    let (attempt, events) = seal_all();
+    assert!(events == 60 || attempt > 0, "{events} events of all nodes");
+    (0..3).for_each(|node| assert_eq!(seal(&cluster, node).1["events"], 0, "node {node}"));
+    for (_, project) in &projects {
+        assert_eq!(cluster.wait_for_users_of(2, project), 10);
+    }
+    // What a node has that can't be reached is not sealed, and the answer says so.
+    let owner = cluster.owner();
+    let (other, gone) = ((owner + 1) % 3, cluster.nodes[owner].url.clone());
+    cluster.nodes[owner].kill();
+    let (status, answer) = seal(&cluster, other);
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(status == 503 && (message.contains(&gone) || message.contains("are on no node")), "{answer}");
 }
 
 /// Signs browsers in with codes of another node: each code once, whichever nodes are asked at once.

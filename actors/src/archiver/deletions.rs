@@ -202,7 +202,7 @@ fn remove_part(
         Part::ExternalIds => remove_external_ids(sources, project, asked),
         Part::Log => remove_from_log(sources, project, until),
         Part::SmallFiles => {
-            let (data_dir, derived_dirs) = (&sources.settings.data_dir, &sources.removal.derived_dirs);
+            let (data_dir, derived_dirs) = (&sources.settings.data_dir, &sources.settings.derived_dirs);
             remove_small_files(&sources.dead, data_dir, derived_dirs, project).map(|()| true)
         }
     }

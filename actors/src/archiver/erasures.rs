@@ -257,7 +257,7 @@ fn remove_small_files(sources: &Sources, projects: &[ProjectId]) -> Result<(), F
             sources.dead.erase(*project, &is_erased).map_err(failed("events that were set aside"))?;
         }
     }
-    for derived in &sources.removal.derived_dirs {
+    for derived in &sources.settings.derived_dirs {
         aside::remove_old(derived, 0).map_err(failed("what was moved aside earlier"))?;
     }
     Ok(())

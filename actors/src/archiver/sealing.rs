@@ -24,6 +24,8 @@ pub struct Sealed {
     pub events: u64,
     /// The projects whose list of files can't be used. Their events stay in the log until it is restored.
     pub waiting: Vec<ProjectId>,
+    /// The partitions whose events are sealed, if each has an archive of its own.
+    pub partitions: Vec<u16>,
 }
 
 /// Seals what is in durable checkpoints, if that is at least `least` events.
@@ -32,7 +34,7 @@ pub(super) fn seal(sources: &Sources, least: u64) -> Result<Sealed, SealingError
     let catalog = sources.sealed.catalog();
     if sources.events_between(catalog.sealed_until(), until) < least {
         let waiting = catalog.waiting().keys().copied().collect();
-        return Ok(Sealed { sealed_until: catalog.sealed_until(), events: 0, waiting });
+        return Ok(Sealed { sealed_until: catalog.sealed_until(), events: 0, waiting, partitions: Vec::new() });
     }
     seal_until(sources, until)
 }
@@ -63,7 +65,8 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
     let pass = SealingPass::new(sources, &catalog, until);
     if pass.is_empty() {
         trim(sources)?;
-        return Ok(Sealed { sealed_until: until, events: 0, waiting: catalog.waiting().keys().copied().collect() });
+        let waiting = catalog.waiting().keys().copied().collect();
+        return Ok(Sealed { sealed_until: until, events: 0, waiting, partitions: Vec::new() });
     }
     if !sources.has_space() {
         return Err(SealingError::DiskFull);
@@ -75,7 +78,7 @@ fn seal_until(sources: &Sources, until: Position) -> Result<Sealed, SealingError
     sources.done("catalog replaced");
     sources.sealed.publish(catalog);
     trim(sources)?;
-    Ok(Sealed { sealed_until: until, events, waiting: waiting_projects })
+    Ok(Sealed { sealed_until: until, events, waiting: waiting_projects, partitions: Vec::new() })
 }
 
 /// Removes what is sealed, and that nobody reads, from the log: whole segments, or messages of brokers. All members know the archive before.

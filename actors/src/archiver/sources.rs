@@ -75,6 +75,8 @@ pub(crate) struct ArchiveSettings {
     pub(crate) memory_bytes: usize,
     pub(crate) min_free_bytes: u64,
     pub(crate) data_dir: PathBuf,
+    /// The directories of the store and of the index of external ids.
+    pub(crate) derived_dirs: [PathBuf; 2],
     pub(crate) clock: Arc<dyn Clock>,
     /// Called between the steps of sealing, merging and deleting: for tests of a kill at each of them.
     pub(crate) probe: StepProbe,
@@ -90,8 +92,6 @@ pub(crate) struct RemovalSources {
     pub(crate) end_segment: Box<dyn Fn(Position) + Send + Sync>,
     /// Writes a record to the log of a deleted project's partition that changes nothing, as a message of its own. Returns whether it is recorded. Blocks.
     pub(crate) mark: Box<dyn Fn(ProjectId) -> bool + Send + Sync>,
-    /// The directories of the store and of the index of external ids.
-    pub(crate) derived_dirs: [PathBuf; 2],
     /// Taken while a backup is made.
     pub(crate) backups: Arc<Semaphore>,
     /// The identities that are being erased.

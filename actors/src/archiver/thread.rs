@@ -219,12 +219,14 @@ impl ArchiveThread {
 
     /// Seals everything that was recorded before the call, in all archives.
     fn seal_all(&mut self) -> Result<Sealed, SealingError> {
-        if self.engine.is_member() && self.works.is_empty() {
+        let is_member = self.engine.is_member();
+        if matches!(self.engine.trimming, Trimming::Never) {
             return Err(SealingError::SharedLog);
         }
-        let mut sum = Sealed { sealed_until: 0, events: 0, waiting: Vec::new() };
-        for work in self.works.values_mut() {
-            let Sealed { sealed_until, events, waiting } = work.seal_all()?;
+        let mut sum = Sealed { sealed_until: 0, events: 0, waiting: Vec::new(), partitions: Vec::new() };
+        for (partition, work) in &mut self.works {
+            let Sealed { sealed_until, events, waiting, .. } = work.seal_all()?;
+            sum.partitions.extend(is_member.then_some(*partition));
             sum.sealed_until = sum.sealed_until.max(sealed_until);
             sum.events += events;
             sum.waiting.extend(waiting);

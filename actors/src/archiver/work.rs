@@ -124,7 +124,7 @@ impl ArchiveWork {
         match sealed {
             // Not a failure: checkpoints are on their way.
             Err(SealingError::NoAnswer) => Ok(()),
-            Ok(Sealed { events, sealed_until, waiting: _ }) => {
+            Ok(Sealed { events, sealed_until, .. }) => {
                 self.note_waiting();
                 if events > 0 {
                     tracing::info!(events, sealed_until, "events are sealed");

@@ -8,6 +8,7 @@ use super::handle::Engine;
 use super::project_versions::VERSIONS;
 use super::queries::in_order;
 use super::scan::{ACTIVE, ActiveQuestion};
+use super::sealing::SEAL;
 use super::shard_client::AskError;
 use crate::nodes::{AskNodeError, NodeAnswer, NodeRequest, encode_answer, tag_of};
 use crate::owners::Owner;
@@ -42,6 +43,8 @@ impl Engine {
     pub async fn answer_remote(&self, request: &[u8]) -> Result<Vec<u8>, AskNodeError> {
         match tag_of(request)? {
             VERSIONS => self.answer_versions(self.checked::<()>(request)?).await,
+            // Of all organizations.
+            SEAL => self.answer_seal().await,
             ACTIVE => {
                 let NodeRequest { organization, projects, question } = self.checked::<ActiveQuestion>(request)?;
                 encode_answer(ACTIVE, &self.active_here(organization, projects, question).await.map_err(refused)?)

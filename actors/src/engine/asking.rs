@@ -44,7 +44,7 @@ type SomeProjects = Vec<(usize, ProjectId)>;
 
 /// The way to one node.
 #[derive(Clone)]
-struct Node {
+pub(super) struct Node {
     ask: Arc<dyn AskNode>,
     address: Arc<str>,
     token: String,
@@ -53,7 +53,7 @@ struct Node {
 
 impl Node {
     /// Asks about projects that the node owns.
-    async fn ask<Q: Serialize, A: DeserializeOwned>(
+    pub(super) async fn ask<Q: Serialize, A: DeserializeOwned>(
         &self,
         tag: u16,
         projects: Vec<ProjectId>,
@@ -104,7 +104,7 @@ impl Engine {
         places
     }
 
-    fn node(&self, address: &Arc<str>, organization: OrganizationId) -> Result<Node, AskNodeError> {
+    pub(super) fn node(&self, address: &Arc<str>, organization: OrganizationId) -> Result<Node, AskNodeError> {
         let ask = self.inner.config.ask_node.clone();
         let ask = ask.ok_or_else(|| AskNodeError::Unreachable("this node was given no way to ask others".to_owned()))?;
         Ok(Node { ask, address: Arc::clone(address), token: self.node_token().expose().to_owned(), organization })

@@ -22,12 +22,12 @@ use super::config::{EngineConfig, OpenError};
 use super::derived::derived_dirs;
 use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
-use super::marking::marking;
+use super::marks::{Mark, start_tracking};
 use super::membership::Membership;
 use super::open::{self, EventLog, Opened};
 use super::scan::{ScanHelpers, ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
-use super::threads::{Threads, sink, start_system, start_tracker};
+use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
 use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources, Trimming};
@@ -148,18 +148,16 @@ fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
         memory_bytes: config.memory_bytes,
         min_free_bytes: config.min_free_bytes,
         data_dir: config.data_dir.clone(),
+        derived_dirs: derived_dirs(&config.data_dir),
         clock: Arc::clone(&config.clock),
         probe: config.archive_probe.clone(),
     }
 }
 
 fn removal(
-    config: &EngineConfig,
-    admitted: &Gate,
+    (admitted, mark): (&Gate, Mark),
     (store, writer, log): (Arc<DiskStore>, &CheckpointWriter, &Arc<dyn Commit<Ticket>>),
-    backups: &Arc<Semaphore>,
-    (erasures, views, shards): (&Arc<Erasures>, &Arc<Views>, &Arc<ShardClient>),
-    mark: impl Fn(ProjectId) -> bool + Send + Sync + 'static,
+    (backups, erasures, views, shards): (&Arc<Semaphore>, &Arc<Erasures>, &Arc<Views>, &Arc<ShardClient>),
 ) -> RemovalSources {
     let (log, views) = (Arc::clone(log), Arc::clone(views));
     RemovalSources {
@@ -167,8 +165,7 @@ fn removal(
         store,
         writer: writer.clone(),
         end_segment: Box::new(move |until| log.end_segment(until)),
-        mark: Box::new(mark),
-        derived_dirs: derived_dirs(&config.data_dir),
+        mark,
         backups: Arc::clone(backups),
         erasures: Arc::clone(erasures),
         forget_answers: Box::new(move |project| views.forget(project)),
@@ -229,9 +226,8 @@ impl Engine {
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
         let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
-        let tracker = start_tracker(&actors.system, Gathering::new(Arc::clone(&log), Arc::clone(&shared.health)))?;
+        let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health))?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
-        let mark = marking(actors.system.arbiter().clone(), tracker.clone(), admission.gate.clone());
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = EngineSources {
             settings: archive_settings(&config),
@@ -244,14 +240,7 @@ impl Engine {
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
-            removal: removal(
-                &config,
-                &admission.gate,
-                (store, &writer, &log),
-                &backups,
-                (&shared.erasures, &views, &shards),
-                mark,
-            ),
+            removal: removal((&admission.gate, mark), (store, &writer, &log), (&backups, &shared.erasures, &views, &shards)),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
         let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiver_thread), lock);

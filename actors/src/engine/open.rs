@@ -59,10 +59,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
     let privacy = open_privacy_requests(config, &registry)?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
-    let deleted = Arc::new(match shared {
-        Some(_) => DeletedProjects::shared(LocalRemains::open(&dir, &registry)?, &registry),
-        None => DeletedProjects::new(registry.deletions()),
-    });
+    let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
     let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
     let archive = OpenedArchive::open(&dir, (&log, &deleted), shared_archive)?;
     let past = Past::new(Arc::clone(&archive.archives), logged.clone(), Arc::clone(&erasures));
@@ -130,6 +127,14 @@ fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Ar
     }
     let logged = LoggedEvents::new(log.reader());
     Ok((registry, EventLog::Local(Box::new(log)), logged))
+}
+
+/// Opens what says which projects are being deleted, or may be on this machine's disk still.
+fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<DeletedProjects, OpenError> {
+    match is_shared {
+        true => Ok(DeletedProjects::shared(LocalRemains::open(dir, registry)?, registry)),
+        false => Ok(DeletedProjects::new(registry.deletions())),
+    }
 }
 
 fn open_privacy_requests(config: &EngineConfig, registry: &Registry) -> Result<PrivacyRequests, OpenError> {

@@ -10,6 +10,7 @@ use headcount_domain::ids::ProjectId;
 use super::derived::derived_dirs;
 use super::handle::Engine;
 use super::shard_client::AskError;
+use crate::admission_gate::Holder;
 use crate::archiver::remove_small_files;
 use crate::fault;
 
@@ -37,7 +38,8 @@ impl Engine {
         self.remove_remains_of(partition, self.inner.deleted.remaining_of(partition)).await
     }
 
-    /// As [`Engine::remove_remains`], before the partition is taken over. What belongs to deletions that are under way stays: whoever has the partition goes on with them.
+    /// As [`Engine::remove_remains`], before the partition is taken over. What belongs to deletions that are under way stays: whoever has the partition goes on with them,
+    /// as with all that may be left here.
     ///
     /// # Errors
     /// [`RemainsError`]: the partition must not be taken over.
@@ -50,7 +52,9 @@ impl Engine {
         self.remove_remains_of(partition, projects).await
     }
 
-    async fn remove_remains_of(&self, partition: u16, projects: BTreeSet<ProjectId>) -> Result<(), RemainsError> {
+    async fn remove_remains_of(&self, partition: u16, mut projects: BTreeSet<ProjectId>) -> Result<(), RemainsError> {
+        // Its events that were admitted before the deletion must stay events of a deleted project, whoever gets the partition meanwhile.
+        projects.retain(|project| !self.inner.admission.gate.has(Holder::Project(*project)));
         if projects.is_empty() {
             return Ok(());
         }

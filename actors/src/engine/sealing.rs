@@ -1,11 +1,56 @@
 //! Sealing and merging on demand.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use headcount_domain::fault::Fault;
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
 
 use super::handle::Engine;
 use crate::archiver::Sealed;
+use crate::nodes::{AskNodeError, encode_answer};
+use crate::owners::Owner;
+use crate::partitions::PARTITIONS;
+
+/// The tag of the request to seal what a node has.
+pub(super) const SEAL: u16 = 1010;
+/// How long a node may take for that: it waits for checkpoints, and writes as much as is not sealed.
+const SEAL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// What a node has sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct SealedPartitions {
+    partitions: BTreeSet<u16>,
+    /// The highest of their positions.
+    sealed_until: u64,
+    events: u64,
+    waiting: Vec<ProjectId>,
+}
+
+/// Why not everything is sealed.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// This machine can't seal what it has.
+    #[error("{0}")]
+    Here(Fault),
+    /// The nodes of the cluster have no place for files.
+    #[error("nodes that have no place for files (--files) seal no events")]
+    NoFiles,
+    /// Another node gives no answer. What the others have is sealed.
+    #[error("the node at {address} has not sealed what it has: {reason}")]
+    Node {
+        /// Where it answers.
+        address: String,
+        /// Why.
+        reason: AskNodeError,
+    },
+    /// Some partitions are on no node, or moved to another one meanwhile. The others are sealed.
+    #[error("the partitions {0:?} are on no node that is known, or moved meanwhile")]
+    Partitions(Vec<u16>),
+}
 
 impl Engine {
     /// Seals everything that was recorded before the call into the archive, after checkpoints of it were written.
@@ -20,10 +65,82 @@ impl Engine {
         }
     }
 
+    /// As [`Engine::seal_archive`], on all machines. Positions of their partitions say nothing of each other: `sealed_until` is the highest one.
+    ///
+    /// # Errors
+    /// [`SealError`]. What other machines have may be sealed all the same.
+    pub async fn seal_everywhere(&self) -> Result<Sealed, SealError> {
+        if self.owners().is_alone() {
+            return self.seal_archive().await.map_err(SealError::Here);
+        }
+        if self.inner.archiver.shared().is_none() {
+            return Err(SealError::NoFiles);
+        }
+        let (mut asked, nodes) = (JoinSet::new(), self.other_owners()?);
+        for address in nodes {
+            let refused = |reason| SealError::Node { address: address.to_string(), reason };
+            let node = self.node(&address, OrganizationId(0)).map_err(refused)?;
+            asked.spawn(async move {
+                let sealed = node.ask::<(), SealedPartitions>(SEAL, Vec::new(), &(), SEAL_TIMEOUT).await;
+                sealed.map_err(|reason| SealError::Node { address: address.to_string(), reason })
+            });
+        }
+        let mut sum = self.seal_partitions().await.map_err(SealError::Here);
+        while let Some(sealed) = asked.join_next().await {
+            let sealed = sealed.unwrap_or_else(|_| Err(SealError::Here(Fault::io("the engine is shutting down"))));
+            // All are waited for, so that nothing goes on after the answer.
+            sum = sum.and_then(|sum| sealed.map(|sealed| sum.and(sealed)));
+        }
+        let SealedPartitions { partitions, sealed_until, events, waiting } = sum?;
+        let missing: Vec<u16> = (0..PARTITIONS).filter(|partition| !partitions.contains(partition)).collect();
+        match missing.is_empty() {
+            true => Ok(Sealed { sealed_until, events, waiting, partitions: partitions.into_iter().collect() }),
+            false => Err(SealError::Partitions(missing)),
+        }
+    }
+
+    /// The other nodes that have partitions.
+    fn other_owners(&self) -> Result<BTreeSet<Arc<str>>, SealError> {
+        let (mut nodes, mut lost) = (BTreeSet::new(), Vec::new());
+        for partition in 0..PARTITIONS {
+            match self.owners().of(partition) {
+                Owner::Here => {}
+                Owner::There(address) => drop(nodes.insert(address)),
+                Owner::Nowhere => lost.push(partition),
+            }
+        }
+        if lost.is_empty() { Ok(nodes) } else { Err(SealError::Partitions(lost)) }
+    }
+
+    /// Seals what is in the partitions that are here, and says which those are: what one of them had when this was called is sealed, whoever has it afterwards.
+    async fn seal_partitions(&self) -> Result<SealedPartitions, Fault> {
+        let Sealed { sealed_until, events, waiting, partitions } = self.seal_archive().await?;
+        Ok(SealedPartitions { partitions: partitions.into_iter().collect(), sealed_until, events, waiting })
+    }
+
+    /// Seals what another node wants to be sealed.
+    pub(super) async fn answer_seal(&self) -> Result<Vec<u8>, AskNodeError> {
+        let sealed = self.seal_partitions().await.map_err(|fault| {
+            tracing::warn!(%fault, "another node wanted the archives to be sealed, which they could not be");
+            AskNodeError::NoAnswer(fault.message)
+        })?;
+        encode_answer(SEAL, &sealed)
+    }
+
     /// Merges the sorted files of the store now, which happens by itself where nothing changes for a minute. Returns `false` if some are left as they are:
     /// the disk has too little room, a merge failed, or the engine stops.
     pub async fn merge_tables(&self) -> bool {
         let archiver = Arc::clone(&self.inner.archiver);
         tokio::task::spawn_blocking(move || archiver.merge_tables()).await.unwrap_or(false)
+    }
+}
+
+impl SealedPartitions {
+    fn and(mut self, other: Self) -> Self {
+        self.partitions.extend(other.partitions);
+        self.sealed_until = self.sealed_until.max(other.sealed_until);
+        self.events += other.events;
+        self.waiting.extend(other.waiting);
+        self
     }
 }

@@ -85,13 +85,19 @@ impl Pointers {
     /// # Errors
     /// [`FilesError::NotOwner`] if another node has taken it over: it names the former list. [`FilesError::Brokers`]: it may name either.
     pub(crate) async fn publish(&self, partition: u16, own: &mut OwnPointer, list: Option<ListName>) -> Result<(), FilesError> {
-        let value = Pointer { change: fastrand::u64(..), list, ..own.value.clone() };
-        match self.write(partition, &value, own.revision).await? {
-            Some(revision) => {
+        loop {
+            let value = Pointer { change: fastrand::u64(..), list: list.clone(), ..own.value.clone() };
+            if let Some(revision) = self.write(partition, &value, own.revision).await? {
                 *own = OwnPointer { value, revision };
-                Ok(())
+                return Ok(());
             }
-            None => Err(FilesError::NotOwner(partition)),
+            // An earlier change of this owner, whose outcome was not known, may have been made.
+            match self.read(partition).await? {
+                Some((value, revision)) if value.epoch == own.value.epoch && revision > own.revision => {
+                    *own = OwnPointer { value, revision };
+                }
+                _ => return Err(FilesError::NotOwner(partition)),
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::domain::fault::FaultKind;
-use headcount_actors::{AskError, Sealed};
+use headcount_actors::{AskError, SealError, Sealed};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -10,6 +10,7 @@ use crate::http::app::AppState;
 use crate::http::extract::auth;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{TokenErrors, UnavailableErrors};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// What was sealed.
@@ -34,14 +35,21 @@ pub(crate) struct SealAnswer {
 pub(crate) async fn seal(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     auth::operator(&state, &request)?;
     NoParameters::check(&request)?;
-    let sealed = state.engine.seal_archive().await.map_err(|fault| {
-        tracing::warn!(%fault, "the archive could not be sealed");
-        match fault.kind {
-            FaultKind::DamagedArchive => ApiError::from(AskError::Lost(fault)),
-            _ => ApiError::overloaded("the events could not be sealed now; they stay in the log, and the server's log says why"),
+    let sealed = state.engine.seal_everywhere().await.map_err(|error| {
+        tracing::warn!(%error, "the archive could not be sealed");
+        match error {
+            SealError::Here(fault) if fault.kind == FaultKind::DamagedArchive => ApiError::from(AskError::Lost(fault)),
+            SealError::Here(_) => {
+                ApiError::overloaded("the events could not be sealed now; they stay in the log, and the server's log says why")
+            }
+            SealError::NoFiles => ApiError::new(ErrorCode::UnsupportedInCluster, error.to_string()),
+            // Only the operator asks.
+            SealError::Node { .. } | SealError::Partitions(_) => {
+                ApiError::overloaded(format!("not everything is sealed: {error}; what is not stays in the log"))
+            }
         }
     })?;
-    let Sealed { sealed_until, events, waiting } = sealed;
+    let Sealed { sealed_until, events, waiting, .. } = sealed;
     let waiting_projects = waiting.iter().map(ToString::to_string).collect();
     Ok(HttpResponse::Ok().json(SealAnswer { sealed_until, events, waiting_projects }))
 }

@@ -1,0 +1,48 @@
+//! Marks: records of a deleted project, which therefore change nothing, each a message of its own in the log of brokers. They remove messages in their order, and keep the
+//! last one that is sealed, so that something must follow that with the project's last event (ADR 57).
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use actix::System;
+use headcount_domain::floor::FloorMove;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::time::Day;
+use headcount_storage::log::Commit;
+
+use super::config::OpenError;
+use super::threads::start_tracker;
+use crate::admission_gate::Gate;
+use crate::ingest::{Gathering, Ticket, Tracker};
+use crate::shard::PartitionHealth;
+
+/// What a mark takes of the admission limit.
+const MARK_BYTES: usize = 64;
+/// How long it may take until one is recorded and applied.
+const MARK_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Writes a mark of a project. Returns whether it is recorded. Blocks.
+pub(super) type Mark = Box<dyn Fn(ProjectId) -> bool + Send + Sync>;
+
+/// Starts what records events, and returns what writes marks besides.
+pub(super) fn start_tracking(
+    system: &System,
+    gate: &Gate,
+    (log, health): (&Arc<dyn Commit<Ticket>>, &Arc<PartitionHealth>),
+) -> Result<(Tracker, Mark), OpenError> {
+    let tracker = start_tracker(system, Gathering::new(Arc::clone(log), Arc::clone(health)))?;
+    let (arbiter, gate, tracking) = (system.arbiter().clone(), gate.clone(), tracker.clone());
+    let mark = move |project| {
+        let Some(permit) = gate.take(MARK_BYTES) else { return false };
+        let (done, wait) = sync_channel(1);
+        let tracker = tracking.clone();
+        let is_sent = arbiter.spawn(async move {
+            // The floor of no event: also a machine that would apply it would drop nothing.
+            let recorded = tracker.raise_floor(FloorMove { project, day: Day(i32::MIN) }, permit).await;
+            let _nobody_waits = done.send(recorded.is_ok());
+        });
+        is_sent && wait.recv_timeout(MARK_TIMEOUT).unwrap_or(false)
+    };
+    Ok((tracker, Box::new(mark)))
+}
