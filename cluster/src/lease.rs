@@ -238,6 +238,13 @@ impl Candidate {
         }))
     }
 
+    /// Returns when the lease becomes free, unless it is renewed until then. `None`: it is not known to be held.
+    #[must_use]
+    pub fn free_in(&self) -> Option<Duration> {
+        let (_, since) = self.seen?;
+        (since + self.leases.timing.taken_after).checked_sub(boot_time())
+    }
+
     fn is_free(&mut self, record: &Record, revision: u64, now: Duration) -> bool {
         let since = match self.seen {
             Some((seen, since)) if seen == revision => since,

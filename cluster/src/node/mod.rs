@@ -47,7 +47,7 @@ use timing::stopped;
 pub use timing::{NodeError, NodeTiming};
 
 /// How many partitions a node takes over at once.
-const TURNS: usize = 8;
+const TURNS: usize = 16;
 /// How many partitions of a node move to others at once.
 const MOVES: usize = 2;
 /// How long it may take to ask whether a node is to hand its partitions over.

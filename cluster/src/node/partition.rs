@@ -62,7 +62,8 @@ impl PartitionTask {
                 }
                 Ok(None) => {
                     self.remove_remains().await;
-                    self.shared.timing.renewed_every / 2
+                    let pause = self.shared.timing.renewed_every / 2;
+                    candidate.free_in().map_or(pause, |free_in| pause.min(free_in))
                 }
                 Err(error) => {
                     tracing::debug!(partition = self.partition, %error, "the lease can't be read");
@@ -254,21 +255,18 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
     if let Some(files) = &shared.files {
         // First, so that a former owner publishes nothing, and removes nothing from the log, that this node does not know.
         files.take_over(partition, epoch, &shared.engine.archive_dir(partition)).await?;
-        files.states().take_over(partition, epoch).await?;
     }
-    let name = StreamName::of_partition(partition);
-    let reader = LogReader::open(&shared.connection, &name.stream).await?;
-    // Everything is read again, and compared with this end, when it is replayed.
-    let end = reader.last_end().await?;
-    let writer = LogWriter::take_over(&shared.connection, &name, epoch, end, &mut |_, _| {}).await?;
+    // Letters before the replay, so that a former owner sets nothing aside that this node does not know.
+    let letters = async { Ok::<_, NodeError>(shared.letters.take_over(partition, epoch).await?) };
+    let (writer, (), letters) =
+        tokio::try_join!(begin_epoch(shared, partition, epoch), take_state_over(shared, partition, epoch), letters)?;
     let until = writer.last_position();
     shared.log.adopt(partition, writer.reader());
     if let Some(files) = &shared.files {
         files.adopt(partition, writer.reader());
     }
     shared.commit.adopt(partition, writer);
-    // First, so that a former owner sets nothing aside that this node does not know.
-    shared.engine.adopt_letters(partition, shared.letters.take_over(partition, epoch).await?);
+    shared.engine.adopt_letters(partition, letters);
     let copied = states::fetch(shared, partition).await;
     shared.engine.adopt(partition, until, copied.clone()).await?;
     let adopted = loop {
@@ -282,4 +280,20 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
         states::forget_copy(copied).await;
     }
     adopted
+}
+
+/// Writes the first message of an epoch: after it, no former owner records anything.
+async fn begin_epoch(shared: &Shared, partition: u16, epoch: u64) -> Result<LogWriter, NodeError> {
+    let name = StreamName::of_partition(partition);
+    let reader = LogReader::open(&shared.connection, &name.stream).await?;
+    // Everything is read again, and compared with this end, when it is replayed.
+    let end = reader.last_end().await?;
+    Ok(LogWriter::take_over(&shared.connection, &name, epoch, end, &mut |_, _| {}).await?)
+}
+
+async fn take_state_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), NodeError> {
+    match &shared.files {
+        Some(files) => Ok(files.states().take_over(partition, epoch).await?),
+        None => Ok(()),
+    }
 }
