@@ -122,6 +122,17 @@ impl Cluster {
         self.nodes[node].send(method, path, ("authorization", &format!("Bearer {token}")), body)
     }
 
+    /// Waits until all nodes know for certain what changed: on a busy machine, one may have lost the others for a moment.
+    fn wait_until_ready(&self) {
+        let began = Instant::now();
+        for node in 0..3 {
+            while self.ask(node, "GET", "/readyz", &self.token, None).is_none_or(|(status, _)| status != 200) {
+                assert!(began.elapsed() < Duration::from_secs(30), "node {node} is not ready");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+
     /// Sends an event of a user to a node, again until it is recorded.
     fn record(&self, node: usize, public_key: &str, user: &str) {
         let event = json!({"name": "order", "user_id": user, "external_id": user, "timestamp": format!("{DAY}T10:00:00Z")});
@@ -292,6 +303,7 @@ fn any_node_has_all_of_them_seal() {
 /// Signs browsers in with codes of another node: each code once, whichever nodes are asked at once.
 fn sign_in(cluster: &Cluster) {
     for turn in 0..3 {
+        cluster.wait_until_ready();
         let made = cluster.ask(turn, "POST", "/session/codes", &cluster.token, Some(&json!({}))).unwrap();
         assert_eq!(made.0, 201, "{made:?}");
         let code = json!({"code": made.1["code"]});
