@@ -8,6 +8,7 @@ use headcount_domain::ids::ProjectId;
 use parking_lot::{Mutex, RwLock};
 
 use crate::local_remains::LocalRemains;
+use crate::partitions::partition_of;
 use crate::registry::{Registry, RegistryError};
 
 /// The deleted projects whose data may not yet be removed. All readers skip their events.
@@ -95,6 +96,14 @@ impl DeletedProjects {
             Some(remains) if self.count() > 0 => remains.lock().of_partition(partition),
             _ => BTreeSet::new(),
         }
+    }
+
+    /// Records that this machine may have something again of the projects of a partition whose deletion has not ended, durably.
+    pub(crate) fn note_again(&self, partition: u16) -> io::Result<()> {
+        let Some(remains) = self.remains.as_ref().filter(|_| self.count() > 0) else { return Ok(()) };
+        let mut remains = remains.lock();
+        let projects = self.projects.read().iter().copied().filter(|project| partition_of(*project) == partition).collect();
+        remains.add(&projects)
     }
 
     /// Records that this machine has nothing of some projects, durably, and can't get anything of them again.

@@ -88,6 +88,15 @@ impl LocalRemains {
         self.projects().filter(|project| partition_of(*project) == partition).collect()
     }
 
+    /// Records that something of some projects may be here.
+    pub(crate) fn add(&mut self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
+        if projects.is_subset(&self.noted.projects) {
+            return Ok(());
+        }
+        let all = self.noted.projects.union(projects).copied().collect();
+        self.write(NotedDeletions { projects: all, ..self.noted.clone() })
+    }
+
     /// Records that nothing of some projects is here.
     pub(crate) fn remove(&mut self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
         if self.noted.projects.is_disjoint(projects) {

@@ -10,7 +10,7 @@ use headcount_storage::keyspace::PartitionId;
 use headcount_storage::store::{PartitionSnapshot, Store};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::checkpoint_writer::{saved_position, stored_types};
+use crate::checkpoint_writer::{saved_position, saved_reflected, stored_types};
 use crate::fault;
 
 /// Names the version of saved states: only a program of the same version can use one.
@@ -24,7 +24,7 @@ pub fn state_version() -> String {
 pub struct SavedState {
     /// The position up to which it reflects everything.
     pub position: Position,
-    /// How many events up to there were set aside, and are not in it.
+    /// How many events up to the last one that it reflects were set aside, and are not in it.
     pub letters: usize,
     /// What lies in no file.
     pub small: Vec<u8>,
@@ -62,8 +62,8 @@ impl CopiedState {
         dir.join("external_ids")
     }
 
-    /// Makes it the state of a partition that is not open, if it reflects more than what is saved there, and is `current`: has none of the events up to its position that are
-    /// set aside by now. Returns its position if so.
+    /// Makes it the state of a partition that is not open, if it reflects more than what is saved there, and `may_be_used` with the last position of which it reflects anything. Returns its
+    /// position if so.
     ///
     /// # Errors
     /// The copy or the disk. The partition has its former state then, or this one.
@@ -73,13 +73,13 @@ impl CopiedState {
         store: &dyn Store,
         (index_dir, options): (&Path, ExternalIdsOptions),
         own: Position,
-        is_current: impl FnOnce(Position) -> bool,
+        may_be_used: impl FnOnce(Position) -> bool,
     ) -> Result<Option<Position>, Fault> {
         let partition = PartitionId(number);
         let copy = PartitionSnapshot::open_copy(partition, &self.small, &Self::tables_dir(&self.dir), &self.tables);
         let copy = copy.map_err(fault::of_store)?;
         let position = saved_position(&copy)?;
-        if position <= own || !is_current(position) {
+        if position <= own || !may_be_used(saved_reflected(&copy)?) {
             return Ok(None);
         }
         // An index that is ahead of the state is sound, and one that is behind it is not.

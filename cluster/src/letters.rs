@@ -94,18 +94,30 @@ impl LetterLists {
     }
 
     async fn add(&self, partition: u16, positions: &BTreeSet<u64>) -> Result<(), SharedLettersError> {
-        let own = self.own.lock().get(&partition).cloned().ok_or(SharedLettersError::NotOwner(partition))?;
-        let mut list = LetterList { change: fastrand::u64(..), ..own.list.clone() };
-        list.positions.extend(positions);
-        let count = list.positions.len();
-        if count > MAX_LETTERS {
-            return Err(SharedLettersError::TooMany { partition, count });
-        }
-        let written = self.write(partition, &list, own.revision).await?;
-        let revision = written.ok_or(SharedLettersError::NotOwner(partition))?;
+        let known = self.own.lock().get(&partition).cloned().ok_or(SharedLettersError::NotOwner(partition))?;
+        let mut own = known.clone();
+        let (list, revision) = loop {
+            let mut list = LetterList { change: fastrand::u64(..), ..own.list.clone() };
+            list.positions.extend(positions);
+            let count = list.positions.len();
+            if count > MAX_LETTERS {
+                return Err(SharedLettersError::TooMany { partition, count });
+            }
+            if let Some(revision) = self.write(partition, &list, own.revision).await? {
+                break (list, revision);
+            }
+            // An earlier change of this owner, whose outcome was not known, may have been made.
+            match self.read(partition).await? {
+                Some((list, revision)) if list.epoch == own.list.epoch && revision > own.revision => {
+                    own = OwnList { list, revision };
+                }
+                _ => return Err(SharedLettersError::NotOwner(partition)),
+            }
+        };
+        let former = known.revision;
         let mut lists = self.own.lock();
         // It may have been given up and taken over again meanwhile.
-        if let Some(known) = lists.get_mut(&partition).filter(|known| known.revision == own.revision) {
+        if let Some(known) = lists.get_mut(&partition).filter(|known| known.revision == former) {
             *known = OwnList { list, revision };
         }
         Ok(())

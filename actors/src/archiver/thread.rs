@@ -1,7 +1,7 @@
 //! The thread that seals and merges: of one archive, or of those of the partitions that are here.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -81,6 +81,7 @@ impl Archiver {
             works,
             resting: Resting::default(),
             figures: Arc::clone(&figures),
+            postponed: VecDeque::new(),
         };
         thread.sum_up();
         let thread = std::thread::Builder::new().name("archive".into()).spawn(move || thread.run(&received))?;
@@ -162,6 +163,8 @@ struct ArchiveThread {
     works: BTreeMap<u16, ArchiveWork>,
     resting: Resting,
     figures: Arc<ArchiveFigures>,
+    /// Requests that came while others were worked on, and wait for them.
+    postponed: VecDeque<ArchiverRequest>,
 }
 
 impl ArchiveThread {
@@ -172,22 +175,36 @@ impl ArchiveThread {
         while !self.engine.stop.load(Ordering::Acquire) {
             unsealed.set(self.unsealed());
             let tick = if self.engine.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };
-            match requests.recv_timeout(if has_more { Duration::ZERO } else { tick }) {
+            let next = match self.postponed.pop_front() {
+                Some(request) => Ok(request),
+                None => requests.recv_timeout(if has_more { Duration::ZERO } else { tick }),
+            };
+            match next {
                 Ok(request) => {
-                    self.take(request);
+                    self.take(request, requests);
                     has_more = true;
                 }
-                Err(RecvTimeoutError::Timeout) => has_more = self.tick(),
+                Err(RecvTimeoutError::Timeout) => has_more = self.tick(requests),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             self.sum_up();
         }
     }
 
-    fn take(&mut self, request: ArchiverRequest) {
+    /// Adopts and releases partitions that wait for it: a takeover waits for no other partition's work.
+    fn let_move(&mut self, requests: &Receiver<ArchiverRequest>) {
+        while let Ok(request) = requests.try_recv() {
+            match request {
+                ArchiverRequest::Adopt(..) | ArchiverRequest::Release(..) => self.take(request, requests),
+                ArchiverRequest::Seal(_) | ArchiverRequest::MergeTables(_) => self.postponed.push_back(request),
+            }
+        }
+    }
+
+    fn take(&mut self, request: ArchiverRequest, requests: &Receiver<ArchiverRequest>) {
         match request {
             ArchiverRequest::Seal(reply) => {
-                let outcome = self.seal_all();
+                let outcome = self.seal_all(requests);
                 // Who waits for it also looks at the figures.
                 self.sum_up();
                 let _ = reply.send(outcome);
@@ -208,25 +225,29 @@ impl ArchiveThread {
     }
 
     /// Does the next piece of work of each archive. Returns whether there is more.
-    fn tick(&mut self) -> bool {
+    fn tick(&mut self, requests: &Receiver<ArchiverRequest>) -> bool {
         self.resting.step(&self.engine);
         let mut has_more = false;
-        for work in self.works.values_mut() {
-            has_more |= !work.sources.is_stopping() && work.tick();
+        for partition in self.works.keys().copied().collect::<Vec<_>>() {
+            self.let_move(requests);
+            let work = self.works.get_mut(&partition);
+            has_more |= work.is_some_and(|work| !work.sources.is_stopping() && work.tick());
         }
         has_more
     }
 
     /// Seals everything that was recorded before the call, in all archives.
-    fn seal_all(&mut self) -> Result<Sealed, SealingError> {
+    fn seal_all(&mut self, requests: &Receiver<ArchiverRequest>) -> Result<Sealed, SealingError> {
         let is_member = self.engine.is_member();
         if matches!(self.engine.trimming, Trimming::Never) {
             return Err(SealingError::SharedLog);
         }
         let mut sum = Sealed { sealed_until: 0, events: 0, waiting: Vec::new(), partitions: Vec::new() };
-        for (partition, work) in &mut self.works {
+        for partition in self.works.keys().copied().collect::<Vec<_>>() {
+            self.let_move(requests);
+            let Some(work) = self.works.get_mut(&partition) else { continue };
             let Sealed { sealed_until, events, waiting, .. } = work.seal_all()?;
-            sum.partitions.extend(is_member.then_some(*partition));
+            sum.partitions.extend(is_member.then_some(partition));
             sum.sealed_until = sum.sealed_until.max(sealed_until);
             sum.events += events;
             sum.waiting.extend(waiting);

@@ -19,6 +19,16 @@ pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, F
     Ok(meta.position)
 }
 
+/// Returns the highest position that a saved partition reflects anything of: of some projects, more than up to its position.
+pub(crate) fn saved_reflected(snapshot: &PartitionSnapshot) -> Result<Position, Fault> {
+    let mut pairs = snapshot.pairs(&Key::record_of(0, PROJECTS, 1)).map_err(fault::of_store)?;
+    let highest = match pairs.next().map_err(fault::of_store)? {
+        Some((_, value)) => codec::decode(META_VERSION, &value).map_err(fault::of_stored)?,
+        None => 0,
+    };
+    Ok(saved_position(snapshot)?.max(highest))
+}
+
 /// Returns the saved projects of a partition, with how far each goes.
 pub(crate) fn saved_projects(snapshot: &PartitionSnapshot) -> Result<Vec<(ProjectId, ProjectMeta)>, Fault> {
     let (mut metas, mut from) = (Vec::new(), Some(0));

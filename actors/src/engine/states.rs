@@ -8,7 +8,7 @@ use headcount_storage::keyspace::PartitionId;
 
 use super::handle::Engine;
 use super::shard_client::AskError;
-use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta, saved_position};
+use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta, saved_position, saved_reflected};
 use crate::fault;
 use crate::saved_state::SavedState;
 use crate::shard::Shard;
@@ -43,7 +43,8 @@ impl Engine {
         let snapshot = store.snapshot(PartitionId(partition)).map_err(fault::of_store).map_err(AskError::Lost)?;
         let position = saved_position(&snapshot).map_err(AskError::Lost)?;
         // What was set aside up to there is in no state of this partition, since it was taken over.
-        let letters = self.inner.dead.within(partition, 0..=position).len();
+        let reflected = saved_reflected(&snapshot).map_err(AskError::Lost)?;
+        let letters = self.inner.dead.within(partition, 0..=reflected).len();
         // After the state: external ids that are ahead of it are no harm.
         let external_ids = self.inner.shards.ask_partition(partition, move |shard| shard.id_files(partition))?;
         let small = snapshot.encode_small();

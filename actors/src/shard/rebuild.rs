@@ -452,8 +452,13 @@ impl Reader {
         let context = &self.context;
         let meta: Option<PartitionMeta> = read_meta(&*context.store, &position_key(self.number))?;
         let own = meta.unwrap_or_default().position;
-        let is_current = |position| copied.letters == context.dead.within(self.number, 0..=position).len();
-        match copied.put_in(self.number, &*context.store, (&context.external_ids_dir, context.index), own, is_current) {
+        // Brokers that lost messages have no more than `until`. What was set aside since is in no replay.
+        let may_be_used =
+            |reflected| reflected <= self.until && copied.letters == context.dead.within(self.number, 0..=reflected).len();
+        // It may have something of projects whose deletion has not ended.
+        let noted = context.deleted.note_again(self.number);
+        noted.map_err(|error| Fault::io(format!("could not note what a copied state may have: {error}")))?;
+        match copied.put_in(self.number, &*context.store, (&context.external_ids_dir, context.index), own, may_be_used) {
             Ok(Some(position)) => {
                 tracing::info!(partition = self.number, own, position, "the saved state of another machine is used")
             }

@@ -240,6 +240,7 @@ impl PartitionTask {
         shared.letters.release(partition);
         if let Some(files) = &shared.files {
             files.release(partition);
+            states::forget(shared, partition).await;
         }
     }
 }

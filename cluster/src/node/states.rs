@@ -78,11 +78,16 @@ fn publish_if_due(shared: &Shared, partition: u16, runtime: &Handle) {
 
 fn publish(shared: &Shared, partition: u16, runtime: &Handle) {
     let Some(states) = states(shared) else { return };
+    // Before the state is read: it is in memory in part.
+    let _turn = runtime.block_on(states.turn());
     let withdrawals = runtime.block_on(states.withdrawals(partition));
     let saved = match shared.engine.saved_state(partition) {
         Ok(Some(saved)) => saved,
-        Ok(None) => return,
-        Err(error) => return tracing::debug!(partition, %error, "the saved state can't be read"),
+        Ok(None) => return runtime.block_on(states.put_off(partition)),
+        Err(error) => {
+            tracing::warn!(partition, %error, "the saved state can't be read; a new owner would replay more");
+            return runtime.block_on(states.put_off(partition));
+        }
     };
     match runtime.block_on(states.publish(partition, &saved, withdrawals)) {
         Ok(()) => tracing::debug!(partition, position = saved.position, "a state is published"),
@@ -102,6 +107,13 @@ pub(super) async fn fetch(shared: &Shared, partition: u16) -> Option<CopiedState
     let own = own.ok().and_then(Result::ok).unwrap_or(0);
     let dir = copy_dir(shared.engine.data_dir(), partition);
     states.fetch(partition, own, &dir, &shared.timing.states).await
+}
+
+/// Removes what was fetched of a partition that is given up, also while it was taken over.
+pub(super) async fn forget(shared: &Shared, partition: u16) {
+    let dir = copy_dir(shared.engine.data_dir(), partition);
+    // If it does not run, the next copy of the partition removes it.
+    drop(tokio::task::spawn_blocking(move || remove_copy(&dir)).await);
 }
 
 /// Removes what was fetched of a partition.

@@ -11,6 +11,7 @@ mod timing;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use headcount_actors::{CopiedState, SavedState, state_version};
@@ -18,7 +19,8 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::TableFile;
 use headcount_storage::files;
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as TaskMutex, Semaphore};
+use tokio::sync::{Mutex as TaskMutex, Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 use super::FilesError;
 use super::bucket::{Bucket, BucketError, sha256_of};
@@ -31,6 +33,8 @@ pub use timing::StateTiming;
 
 /// How many states are published at once.
 const AT_ONCE: usize = 4;
+/// How long a takeover waits for a state. A larger one is replayed.
+const FETCHED_WITHIN: Duration = Duration::from_secs(60);
 /// How many files of a state are fetched at once.
 const FETCHED_AT_ONCE: usize = 4;
 
@@ -86,7 +90,8 @@ impl SharedStates {
         if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {
             return None;
         }
-        match fetch(state.bucket(), list, dir).await {
+        let fetched = timeout(FETCHED_WITHIN, fetch(state.bucket(), list, dir)).await;
+        match fetched.unwrap_or_else(|_| Err(BucketError::Unavailable("it takes too long".to_owned()))) {
             Ok(copied) => Some(copied),
             Err(error) => {
                 tracing::warn!(partition, %error, "the published state can't be fetched; what it reflects is replayed");
@@ -112,6 +117,18 @@ impl SharedStates {
         }
     }
 
+    /// Waits for a turn: few states are read and published at once.
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.turns.acquire().await.ok()
+    }
+
+    /// Notes that a state could not be read: it is not tried again at once.
+    pub(crate) async fn put_off(&self, partition: u16) {
+        if let Some(state) = self.of(partition) {
+            state.lock().await.put_off();
+        }
+    }
+
     /// Returns how often the state of a partition was withdrawn, to be asked before a state is read that is to be published.
     pub(crate) async fn withdrawals(&self, partition: u16) -> u64 {
         match self.of(partition) {
@@ -125,7 +142,6 @@ impl SharedStates {
     /// # Errors
     /// [`FilesError`]. The former one is published then, or this one.
     pub(crate) async fn publish(&self, partition: u16, saved: &SavedState, withdrawals: u64) -> Result<(), FilesError> {
-        let _turn = self.turns.acquire().await;
         let state = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
         let mut state = state.lock().await;
         if state.withdrawals != withdrawals {

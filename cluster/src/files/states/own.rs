@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use headcount_actors::SavedState;
 use headcount_domain::intake::event::Position;
 use headcount_storage::TableFile;
+use tokio::time::timeout;
 
 use super::StateTiming;
 use super::list::{StateFile, StateList, StateObject};
@@ -18,6 +19,9 @@ use crate::log::sequence_of;
 const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often unnamed objects are looked for.
 const UNNAMED_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a takeover waits for a list: without it, it replays more.
+const READ_WITHIN: Duration = Duration::from_secs(2);
 
 /// The two kinds of files, whose numbers are apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,9 +52,10 @@ impl OwnState {
     pub(super) async fn open(bucket: Bucket, pointer: OwnPointer) -> Self {
         let published = match &pointer.value.list {
             None => None,
-            Some(ListName { name, sha256 }) => match bucket.get(name).await {
-                Ok(bytes) => StateList::decode(&bytes, sha256).map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
+            Some(ListName { name, sha256 }) => match timeout(READ_WITHIN, bucket.get(name)).await {
+                Ok(Ok(bytes)) => StateList::decode(&bytes, sha256).map_err(|error| error.to_string()),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(elapsed) => Err(elapsed.to_string()),
             }
             .inspect_err(|error| tracing::warn!(name, %error, "a published state can't be read; what it reflects is replayed"))
             .ok(),
@@ -87,6 +92,10 @@ impl OwnState {
         messages > 0 && (since >= timing.most || since >= timing.least && messages >= timing.messages)
     }
 
+    pub(super) fn put_off(&mut self) {
+        self.published_at = Instant::now();
+    }
+
     pub(super) async fn publish(
         &mut self,
         pointers: &Pointers,
@@ -115,12 +124,12 @@ impl OwnState {
 
     pub(super) async fn withdraw(&mut self, pointers: &Pointers, partition: u16) -> Result<(), FilesError> {
         self.withdrawals += 1;
-        if self.pointer.value.list.is_some() {
-            self.point_to(pointers, partition, None).await?;
-        }
+        // Also if it names none: then this node still is the owner.
+        self.point_to(pointers, partition, None).await?;
         self.written.clear();
-        // Also those of which no list is known any more.
-        self.unnamed.extend(self.bucket.all().await?);
+        // Also those of which no list is known any more, but for those that a later owner may have written since.
+        let last = format!("{:020}.", self.pointer.value.epoch);
+        self.unnamed.extend(self.bucket.all().await?.into_iter().filter(|object| *object < last));
         for object in std::mem::take(&mut self.unnamed) {
             if let Err(error) = self.bucket.delete(&object).await {
                 self.unnamed.insert(object);
