@@ -35,6 +35,16 @@ def measure(options, urls, token):
     return figures
 
 
+def wait_until_ready(url):
+    """Waits for a node that has just started, and does not know for certain yet what changed."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if subprocess.run([BIN / "headcount", "health", "--url", url], capture_output=True).returncode == 0:
+            return
+        time.sleep(0.2)
+    raise SystemExit(f"{url} is not ready")
+
+
 def alone(options):
     server = Program(BIN)
     try:
@@ -54,9 +64,9 @@ def cluster(options):
                 if demo.poll() is not None:
                     raise SystemExit(printed.read_text())
                 time.sleep(0.2)
-            # Nodes that have just started know for certain what changed after some seconds.
-            time.sleep(10)
             urls = re.findall(r"^\S+  (http://\S+)  process", printed.read_text(), re.M)
+            for url in urls:
+                wait_until_ready(url)
             return measure(options, urls, re.search(r"API token\s+(\S+)", printed.read_text())[1])
         finally:
             demo.send_signal(signal.SIGINT)
