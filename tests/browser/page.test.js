@@ -348,6 +348,14 @@ test("keys choose the period, search, compare and close", async () => {
     document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true }));
   });
   await page.getByRole("dialog", { name: "Add a filter" }).waitFor();
+  // And before the browser has taken the focus out of the dialog.
+  await page.evaluate(() => {
+    const dialog = document.querySelector("dialog");
+    const field = dialog.querySelector("input");
+    dialog.close();
+    field.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true }));
+  });
+  await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.locator("[aria-roledescription=chart]").focus();

@@ -3,7 +3,9 @@ export function onKeys(take: (key: string) => boolean): () => void {
   const onKey = (event: KeyboardEvent) => {
     const typed = event.target as HTMLElement;
     if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || event.isComposing) return;
-    if (typed.closest?.("input, textarea, select, dialog")) return;
+    // The focus stays in a dialog that has closed until the browser draws again.
+    const dialog = typed.closest?.("dialog");
+    if (dialog ? dialog.open : typed.closest?.("input, textarea, select")) return;
     const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
     if (take(key)) event.preventDefault();
   };
