@@ -7,6 +7,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::TableFile;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions};
 use headcount_storage::keyspace::PartitionId;
+use headcount_storage::log::LogMark;
 use headcount_storage::store::{PartitionSnapshot, Store};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -24,6 +25,8 @@ pub fn state_version() -> String {
 pub struct SavedState {
     /// The position up to which it reflects everything.
     pub position: Position,
+    /// The mark that the log had there, if it had one.
+    pub mark: Option<LogMark>,
     /// How many events up to the last one that it reflects were set aside, and are not in it.
     pub letters: usize,
     /// What lies in no file.

@@ -121,7 +121,7 @@ fn record_and_read(
     let log = StreamLog::new(runtime.clone());
     for (partition, name) in (0..).zip(names) {
         let writer = runtime.block_on(LogWriter::take_over(connection, name, 1, LogEnd::default(), &mut |_, _| {}))?;
-        log.adopt(partition, writer.reader());
+        log.adopt(partition, writer.reader(), 0);
         commit.adopt(partition, writer);
     }
     let recorded = record(&commit, &received, options);

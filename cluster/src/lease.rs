@@ -55,6 +55,9 @@ struct Record {
     /// Why nobody may take it until somebody has looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stopped: Option<String>,
+    /// A number that somebody gave it by having it be taken again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resumed: Option<u64>,
 }
 
 /// Returns the node that holds the lease with this value; `None` if it was given up.
@@ -150,7 +153,7 @@ impl Leases {
     pub async fn resume(&self, key: &str) -> Result<Option<String>, LeaseError> {
         let Some((record, revision)) = self.read(key).await? else { return Ok(None) };
         let Some(reason) = record.stopped else { return Ok(None) };
-        let resumed = Record { stopped: None, ..record };
+        let resumed = Record { stopped: None, resumed: Some(fastrand::u64(1..)), ..record };
         match self.change(key, &resumed, revision).await? {
             Some(_) => Ok(Some(reason)),
             None => Err(unavailable("the lease was changed meanwhile")),
@@ -208,11 +211,12 @@ impl Candidate {
     pub async fn look(&mut self) -> Result<Sighting, LeaseError> {
         let found = self.leases.read(&self.key).await?;
         let Some((record, revision)) = found else {
-            return Ok(Sighting { holder: None, is_free: true, is_own: false, stopped: None, revision: 0 });
+            return Ok(Sighting { holder: None, is_free: true, is_own: false, stopped: None, resumed: None, revision: 0 });
         };
         let is_free = record.stopped.is_none() && self.is_free(&record, revision, boot_time());
         let is_own = record.stopped.is_none() && !record.released && self.is_own(&record);
-        Ok(Sighting { holder: Some(record.node), is_free, is_own, stopped: record.stopped, revision })
+        let Record { node, stopped, resumed, .. } = record;
+        Ok(Sighting { holder: Some(node), is_free, is_own, stopped, resumed, revision })
     }
 
     /// Takes the lease as it was seen. `None`: it was not free, or has changed.
@@ -225,7 +229,7 @@ impl Candidate {
         }
         let until = boot_time() + self.leases.timing.held;
         let Holder { node, boot } = self.holder.clone();
-        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, stopped: None };
+        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, stopped: None, resumed: sighting.resumed };
         let Some(epoch) = self.leases.change(&self.key, &record, sighting.revision).await? else { return Ok(None) };
         Ok(Some(Lease {
             leases: self.leases.clone(),
@@ -270,6 +274,7 @@ pub struct Sighting {
     pub is_own: bool,
     /// Why nobody may take it, if so.
     pub stopped: Option<String>,
+    resumed: Option<u64>,
     revision: u64,
 }
 
@@ -291,6 +296,12 @@ impl Lease {
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Returns a number that is another one after each [`Leases::resume`]; 0 before the first one.
+    #[must_use]
+    pub fn resumed(&self) -> u64 {
+        self.record.resumed.unwrap_or(0)
     }
 
     /// Whether the holder may act as the owner.

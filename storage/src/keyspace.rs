@@ -90,7 +90,8 @@ spaces! {
     Identities: RECORD 0, "identity" version 2;
     /// By the key of an account. Value: the facts of a company, or the domain that it is linked to.
     Accounts: RECORD 1, "account" version 1;
-    /// Id 0: where a project stands. Project 0, id 1: the highest position that the partition reflects anything of.
+    /// Id 0: where a project stands. Project 0, id 1: the highest position that the partition reflects anything of; id 2: the mark
+    /// of the log at the position of its last checkpoint, if the log has marks.
     Projects: RECORD 2, "project" version 1;
     /// Pages of the lists of [`Space::Identities`].
     IdentityPages: RECORD 3, "identity" version 2;

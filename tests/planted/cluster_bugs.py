@@ -37,6 +37,9 @@ BUGS = [
     ("nodes keep files in several places", "if theirs != bucket.address() {", "if theirs.is_empty() {"),
     # Published states.
     ("a new owner replays what is published", "if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {", "if sequence_of(list.position) > 0 {"),
+    ("a published state of what the brokers lost is used", "Some(link) => reader.confirm_link(link).await,", "Some(_) => Ok(()),"),
+    ("a state of what the brokers lost is served", "Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,", "Some(_) => Ok(()),"),
+    ("what the brokers lost stops a partition for ever", "if resumed == mark.map_or(0, |mark| mark.resumed) {", "if mark.is_some() || resumed == 0 {"),
     # Leases.
     ("a lease is taken while it is held", "now - since >= self.leases.timing.taken_after", "now >= since"),
     ("a lease is valid when another node may have it", "self.until = sent + self.leases.timing.held", "self.until = sent + self.leases.timing.taken_after * 2"),

@@ -6,6 +6,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::codec;
 use headcount_storage::keyspace::Key;
+use headcount_storage::log::LogMark;
 use headcount_storage::store::PartitionSnapshot;
 
 use super::stored::{META_VERSION, PART_VERSION, PROJECTS, PartitionMeta, ProjectMeta};
@@ -17,6 +18,15 @@ pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, F
     let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(0) };
     let meta: PartitionMeta = codec::decode(META_VERSION, &value).map_err(fault::of_stored)?;
     Ok(meta.position)
+}
+
+/// Returns the mark that the log had at the position of a saved partition, if it had one.
+pub(crate) fn saved_mark(snapshot: &PartitionSnapshot) -> Result<Option<LogMark>, Fault> {
+    let mut pairs = snapshot.pairs(&Key::record_of(0, PROJECTS, 2)).map_err(fault::of_store)?;
+    let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(None) };
+    let mark: LogMark = codec::decode(META_VERSION, &value).map_err(fault::of_stored)?;
+    let position = saved_position(snapshot)?;
+    Ok(Some(mark).filter(|mark| mark.position == position))
 }
 
 /// Returns the highest position that a saved partition reflects anything of: of some projects, more than up to its position.

@@ -15,6 +15,7 @@ use headcount_domain::records::{SavedRecords, Source};
 use headcount_domain::time::Day;
 use headcount_storage::codec;
 use headcount_storage::keyspace::{Key, PartitionId, Space};
+use headcount_storage::log::LogMark;
 use headcount_storage::store::Store;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -229,6 +230,11 @@ impl Collect<'_> {
         self.put(&highest_key(self.partition), META_VERSION, &position)
     }
 
+    /// Adds the mark of the log at the position of the checkpoint. Without it, that of an earlier one stays, which has another position.
+    pub(crate) fn mark(&mut self, mark: LogMark) -> Result<(), Fault> {
+        self.put(&mark_key(self.partition), META_VERSION, &mark)
+    }
+
     pub(crate) fn partition_meta(&mut self, meta: PartitionMeta) -> Result<(), Fault> {
         self.put(&position_key(self.partition), META_VERSION, &meta)
     }
@@ -299,6 +305,11 @@ pub(crate) fn meta_key(partition: u16, project: ProjectId) -> Vec<u8> {
 /// versions have none: they reflect everything up to their position, and nothing beyond.
 pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
+}
+
+/// The key of the mark that the log had at the position of a partition's checkpoint.
+pub(crate) fn mark_key(partition: u16) -> Vec<u8> {
+    record_key(partition, ProjectId(0), PROJECTS, RecordKey(2))
 }
 
 /// The key of a partition's [`PartitionMeta`].

@@ -58,13 +58,19 @@ impl Engine {
         if projects.is_empty() {
             return Ok(());
         }
+        let engine = self.clone();
+        self.discard_and(partition, move || engine.remove_files_of(partition, &projects)).await
+    }
+
+    /// Removes the state of a partition that is not here, and does something else before the partition can be taken over.
+    pub(super) async fn discard_and(
+        &self,
+        partition: u16,
+        then: impl FnOnce() -> Result<(), Fault> + Send + 'static,
+    ) -> Result<(), RemainsError> {
         let discard = self.ask_about(partition, move |shard| shard.discard(partition)).await?;
         let mut discard = discard.ok_or(RemainsError::Here)?;
-        let engine = self.clone();
-        let removed = tokio::task::spawn_blocking(move || {
-            let removed = discard.run().and_then(|()| engine.remove_files_of(partition, &projects));
-            (removed, discard)
-        });
+        let removed = tokio::task::spawn_blocking(move || (discard.run().and_then(|()| then()), discard));
         let (removed, discard) = removed.await.map_err(|_| AskError::NoAnswer)?;
         if removed.is_err() {
             self.ask_about(partition, move |shard| shard.take_back(discard)).await?;

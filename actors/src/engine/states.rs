@@ -5,10 +5,12 @@ use std::time::Duration;
 use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
 use headcount_storage::keyspace::PartitionId;
+use headcount_storage::log::LogMark;
 
 use super::handle::Engine;
+use super::remains::RemainsError;
 use super::shard_client::AskError;
-use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta, saved_position, saved_reflected};
+use crate::checkpoint_writer::{PartitionMeta, mark_key, position_key, read_meta, saved_mark, saved_position, saved_reflected};
 use crate::fault;
 use crate::saved_state::SavedState;
 use crate::shard::Shard;
@@ -26,6 +28,29 @@ impl Engine {
         let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
         let meta: Option<PartitionMeta> = read_meta(&*store, &position_key(partition))?;
         Ok(meta.unwrap_or_default().position)
+    }
+
+    /// Returns the mark that the log had at [`Engine::saved_position`], if it had one.
+    ///
+    /// Blocking; reads the disk.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub fn saved_mark(&self, partition: u16) -> Result<Option<LogMark>, Fault> {
+        let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
+        // In this order: a checkpoint that is written meanwhile only has a later one.
+        let mark: Option<LogMark> = read_meta(&*store, &mark_key(partition))?;
+        let meta: Option<PartitionMeta> = read_meta(&*store, &position_key(partition))?;
+        let position = meta.unwrap_or_default().position;
+        Ok(mark.filter(|mark| mark.position == position))
+    }
+
+    /// Removes what is saved on this machine of a partition that is not here. When this returns, taking it over means reading all of its events.
+    ///
+    /// # Errors
+    /// [`RemainsError`]: a part may be left. It may be repeated.
+    pub async fn discard(&self, partition: u16) -> Result<(), RemainsError> {
+        self.discard_and(partition, || Ok(())).await
     }
 
     /// Returns the saved state of a partition that is here. `None`: it has none that can be copied, since it is being rebuilt or taken over, or is not here.
@@ -49,7 +74,8 @@ impl Engine {
         let external_ids = self.inner.shards.ask_partition(partition, move |shard| shard.id_files(partition))?;
         let small = snapshot.encode_small();
         let small = small.map_err(|error| AskError::Lost(Fault::defect(format!("a state can't be encoded: {error}"))))?;
-        Ok(Some(SavedState { position, letters, small, tables: snapshot.files(), external_ids }))
+        let mark = saved_mark(&snapshot).map_err(AskError::Lost)?;
+        Ok(Some(SavedState { position, mark, letters, small, tables: snapshot.files(), external_ids }))
     }
 
     /// Has everything saved that is applied of a partition that is here, and waits until it is.

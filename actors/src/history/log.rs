@@ -7,7 +7,7 @@ use std::sync::Arc;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::background;
-use headcount_storage::log::{ReadLog, Record};
+use headcount_storage::log::{LogMark, ReadLog, Record};
 
 use super::{HistoryError, HistoryPiece, PieceOrigin, Wanted};
 use crate::event_codec::{self, LogRecord};
@@ -40,6 +40,11 @@ impl LoggedEvents {
     /// About how many events a read of a partition after a position passes over.
     pub(crate) fn events_after(&self, partition: u16, position: Position) -> u64 {
         self.log.events_after(partition, position)
+    }
+
+    /// See [`ReadLog::mark`].
+    pub(crate) fn mark(&self, partition: u16, position: Position) -> Option<LogMark> {
+        self.log.mark(partition, position)
     }
 
     /// Passes the wanted events to `visit`, in the order of their partition's positions.

@@ -20,6 +20,7 @@ use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::{Day, Window};
+use headcount_storage::log::LogMark;
 
 pub(crate) use archives::PartitionArchives;
 pub(crate) use error::HistoryError;
@@ -141,6 +142,11 @@ pub(crate) trait History: Send + Sync {
 
     /// Returns about how many events a replay of `partition` after `position` passes over.
     fn events_after(&self, partition: u16, position: Position) -> u64;
+
+    /// Returns the mark of a position of `partition`, as [`ReadLog::mark`](headcount_storage::log::ReadLog::mark) does.
+    fn mark(&self, _partition: u16, _position: Position) -> Option<LogMark> {
+        None
+    }
 
     /// Passes the wanted events to `visit`, up to what was durable at the call. Each partition is wanted at most once.
     ///

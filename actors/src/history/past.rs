@@ -7,6 +7,7 @@ use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_storage::log::LogMark;
 
 use super::bases::HeldBases;
 use super::log::LoggedEvents;
@@ -102,6 +103,10 @@ impl History for Past {
 
     fn events_after(&self, partition: u16, position: Position) -> u64 {
         self.logged.events_after(partition, position)
+    }
+
+    fn mark(&self, partition: u16, position: Position) -> Option<LogMark> {
+        self.logged.mark(partition, position)
     }
 
     fn read(&self, wanted: &[Wanted], visit: &mut dyn FnMut(HistoryPiece) -> ControlFlow<()>) -> Result<(), HistoryError> {

@@ -9,6 +9,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::{Frozen, Written};
 use headcount_storage::keyspace::PartitionId;
+use headcount_storage::log::LogMark;
 
 use super::checkpoint_progress::CheckpointProgress;
 use super::checkpointer::{CheckpointPolicy, Checkpointer, Next, Unsaved};
@@ -82,10 +83,16 @@ impl Checkpoints {
         self.checkpointer.begin_round(Stopwatch::now(), force, &unsaved)
     }
 
-    /// Freezes a partition. Everything in it up to `all_up_to` is applied.
-    pub(super) fn freeze(&mut self, number: u16, partition: Option<&mut Partition>, all_up_to: Position) -> Result<(), Fault> {
+    /// Freezes a partition. Everything in it up to `all_up_to` is applied, of which the log has this mark.
+    pub(super) fn freeze(
+        &mut self,
+        number: u16,
+        partition: Option<&mut Partition>,
+        all_up_to: Position,
+        mark: Option<LogMark>,
+    ) -> Result<(), Fault> {
         let (mut entries, frozen_at) = (Entries::default(), Stopwatch::now());
-        let begun = partition.map_or(Ok(None), |partition| partition.freeze(all_up_to, &mut entries));
+        let begun = partition.map_or(Ok(None), |partition| partition.freeze(all_up_to, mark, &mut entries));
         self.checkpointer.frozen(number, matches!(begun, Ok(Some(_))));
         self.collecting = begun?.map(|Begun { serial, new_ids }| Collecting { serial, frozen_at, entries, new_ids });
         Ok(())

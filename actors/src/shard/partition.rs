@@ -15,6 +15,7 @@ use headcount_domain::quota::Quota;
 use headcount_domain::time::Day;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsView, Freeze, Frozen, Merge, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
+use headcount_storage::log::LogMark;
 
 use super::partition_context::PartitionContext;
 use super::project_state::ProjectState;
@@ -387,7 +388,12 @@ impl Partition {
     ///
     /// Everything up to the position `all_up_to` is applied, and some events beyond it: a replay begins there, and skips what
     /// is applied already by the position of each project's last event.
-    pub(crate) fn freeze(&mut self, all_up_to: Position, entries: &mut Entries) -> Result<Option<Begun>, Fault> {
+    pub(crate) fn freeze(
+        &mut self,
+        all_up_to: Position,
+        mark: Option<LogMark>,
+        entries: &mut Entries,
+    ) -> Result<Option<Begun>, Fault> {
         let is_written = self.replacement.is_some_and(|replacement| self.serial >= replacement.serial);
         if is_written || self.projects.iter().any(|(_, state)| state.has_rising_floor()) {
             return Ok(None);
@@ -422,6 +428,7 @@ impl Partition {
         let highest = self.reflected();
         let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries };
         collect.highest(highest)?;
+        mark.map_or(Ok(()), |mark| collect.mark(mark))?;
         collect.partition_meta(meta)?;
         Ok(Some(Begun { serial: self.serial, new_ids }))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::message::{Claims, MessageError};
 use super::reader::LogReader;
-use super::{LogEnd, LogError};
+use super::{Link, LogEnd, LogError};
 
 /// How often is looked.
 #[derive(Debug, Clone, Copy)]
@@ -28,18 +28,42 @@ impl Default for AuditTiming {
 impl LogReader {
     /// Returns what the brokers no longer have of what they confirmed up to `end`, whose message is never purged. `Ok`: nothing, or nobody knows.
     pub(super) async fn audit(&self, end: LogEnd, timing: AuditTiming) -> Result<(), LogError> {
+        match self.look_often(timing, || self.look(end)).await {
+            Err(LogError::Unavailable(reason)) => {
+                tracing::debug!(stream = self.name(), reason, "the audit is put off");
+                Ok(())
+            }
+            looked => looked,
+        }
+    }
+
+    /// As [`LogReader::confirm_link`], for a message that the brokers had confirmed, or delivered: an answer that they do not have it may be out of date.
+    pub(crate) async fn confirm_lost(&self, link: Link, timing: AuditTiming) -> Result<(), LogError> {
+        self.look_often(timing, || self.confirm_link(link)).await
+    }
+
+    /// Checks that the stream has, or had, a message with this sequence.
+    pub(crate) async fn reaches(&self, sequence: u64, timing: AuditTiming) -> Result<(), LogError> {
+        let look = async || {
+            let (_, last) = self.ask_bounds().await?;
+            if last < sequence { Err(self.missing(last + 1)) } else { Ok(()) }
+        };
+        self.look_often(timing, look).await
+    }
+
+    /// Looks until nothing is missing, or nobody knows, or something was missing each time.
+    async fn look_often<F: Future<Output = Result<(), LogError>>>(
+        &self,
+        timing: AuditTiming,
+        look: impl Fn() -> F,
+    ) -> Result<(), LogError> {
         let mut looks = 1;
         loop {
-            match self.look(end).await {
-                Ok(()) => return Ok(()),
-                Err(LogError::Unavailable(reason)) => {
-                    tracing::debug!(stream = self.name(), reason, "the audit is put off");
-                    return Ok(());
+            match look().await {
+                Err(error @ (LogError::Missing { .. } | LogError::Broken { .. })) if looks < timing.looks => {
+                    tracing::warn!(stream = self.name(), %error, looks, "something is missing that the brokers had; looking again")
                 }
-                Err(error) if looks >= timing.looks => return Err(error),
-                Err(error) => {
-                    tracing::warn!(stream = self.name(), %error, looks, "the audit finds that something is missing, and looks again")
-                }
+                looked => return looked,
             }
             looks += 1;
             tokio::time::sleep(timing.pause).await;

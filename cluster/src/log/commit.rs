@@ -98,6 +98,11 @@ impl<T: Send + 'static> StreamCommit<T> {
         Self { audit, ..self }
     }
 
+    /// How what the brokers have is audited.
+    pub(crate) fn audit(&self) -> AuditTiming {
+        self.audit
+    }
+
     /// Records the submissions of a partition from now on. It must not have the partition. Does nothing after [`Commit::close`].
     pub fn adopt(&self, partition: u16, writer: LogWriter) {
         let (stop, stopped) = watch::channel(false);

@@ -27,7 +27,7 @@ pub use read::StreamLog;
 pub use reader::LogReader;
 pub use writer::LogWriter;
 
-use headcount_storage::log::RemoteFailure;
+use headcount_storage::log::{LogMark, RemoteFailure};
 
 /// What has been read of a log: its last message, and everything before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,6 +38,25 @@ pub struct LogEnd {
     pub chain: Chain,
     /// The latest epoch.
     pub epoch: u64,
+}
+
+/// A message, and everything before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) sequence: u64,
+    pub(crate) chain: Chain,
+}
+
+impl From<LogMark> for Link {
+    fn from(LogMark { position, digest, .. }: LogMark) -> Self {
+        Self { sequence: sequence_of(position), chain: Chain(digest) }
+    }
+}
+
+impl From<LogEnd> for Link {
+    fn from(LogEnd { sequence, chain, .. }: LogEnd) -> Self {
+        Self { sequence, chain }
+    }
 }
 
 /// Why a log can't be read, or not written to.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use headcount_actors::PARTITIONS;
-use headcount_storage::log::{LogError as ReadError, Position, ReadLog, Record, RecordVisitor, WantedAfter};
+use headcount_storage::log::{LogError as ReadError, LogMark, Position, ReadLog, Record, RecordVisitor, WantedAfter};
 use parking_lot::RwLock;
 use tokio::runtime::Handle;
 
@@ -18,33 +18,52 @@ use super::{LogEnd, LogError, position};
 #[derive(Debug)]
 pub struct StreamLog {
     runtime: Handle,
-    readers: RwLock<BTreeMap<u16, LogReader>>,
+    readers: RwLock<BTreeMap<u16, Adopted>>,
+    /// Partitions that are read no longer, and not saved for the last time.
+    released: RwLock<BTreeMap<u16, Adopted>>,
+}
+
+/// How a partition is read.
+#[derive(Debug)]
+struct Adopted {
+    reader: LogReader,
+    /// See [`LogMark::resumed`].
+    resumed: u64,
 }
 
 impl StreamLog {
     /// Begins without partitions. It reads with `runtime`, by whose tasks its functions must not be called.
     #[must_use]
     pub fn new(runtime: Handle) -> Self {
-        Self { runtime, readers: RwLock::default() }
+        Self { runtime, readers: RwLock::default(), released: RwLock::default() }
     }
 
-    /// Reads a partition with `reader` from now on.
-    pub fn adopt(&self, partition: u16, reader: LogReader) {
-        self.readers.write().insert(partition, reader);
+    /// Reads a partition with `reader` from now on. `resumed` is as [`LogMark::resumed`].
+    pub fn adopt(&self, partition: u16, reader: LogReader, resumed: u64) {
+        self.forget(partition);
+        self.readers.write().insert(partition, Adopted { reader, resumed });
     }
 
-    /// Reads a partition no longer, but for what reads it now. Whoever wants it afterwards gets an error.
+    /// Reads a partition no longer, but for what reads it now. Whoever wants it afterwards gets an error. Marks are still known, for what is saved of it.
     pub fn release(&self, partition: u16) {
-        self.readers.write().remove(&partition);
+        let mut readers = self.readers.write();
+        if let Some(adopted) = readers.remove(&partition) {
+            self.released.write().insert(partition, adopted);
+        }
+    }
+
+    /// Forgets a partition that was released.
+    pub fn forget(&self, partition: u16) {
+        self.released.write().remove(&partition);
     }
 
     fn reader(&self, partition: u16) -> Option<LogReader> {
-        self.readers.read().get(&partition).cloned()
+        self.readers.read().get(&partition).map(|adopted| adopted.reader.clone())
     }
 
     /// Returns the sequences of the first and the last message of a partition. If its log is empty, `last` is `first - 1`.
     fn bounds(&self, partition: u16) -> (u64, u64) {
-        self.readers.read().get(&partition).map_or((1, 0), LogReader::known_bounds)
+        self.readers.read().get(&partition).map_or((1, 0), |adopted| adopted.reader.known_bounds())
     }
 
     /// Visits one partition. Returns whether the visitor has ended the reading.
@@ -65,6 +84,7 @@ impl StreamLog {
                 return Ok(ControlFlow::Continue(()));
             }
             for (end, message) in messages {
+                reader.note_end(end);
                 let Content::Events(entries) = message.content else { continue };
                 if visit_entries(partition, end.sequence, &entries, after, visit).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -131,7 +151,18 @@ impl ReadLog for StreamLog {
     }
 
     fn events_after(&self, partition: u16, after: Position) -> u64 {
-        self.readers.read().get(&partition).map_or(0, |reader| reader.events_after(position::sequence_of(after)))
+        self.readers.read().get(&partition).map_or(0, |adopted| adopted.reader.events_after(position::sequence_of(after)))
+    }
+
+    fn mark(&self, partition: u16, position: Position) -> Option<LogMark> {
+        let mark = |adopted: &Adopted| {
+            let LogEnd { chain, .. } = adopted.reader.known_end(position::sequence_of(position))?;
+            Some(LogMark { position, digest: chain.0, resumed: adopted.resumed })
+        };
+        match self.readers.read().get(&partition) {
+            Some(adopted) => mark(adopted),
+            None => self.released.read().get(&partition).and_then(mark),
+        }
     }
 
     fn is_in_order(&self) -> bool {

@@ -1,15 +1,20 @@
 //! Reading the log of a partition.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 
 use headcount_storage::log::Position;
+use parking_lot::Mutex;
 
 use super::message::{Claims, MAX_EVENTS, MessageError};
-use super::{LogEnd, LogError, position};
+use super::{Link, LogEnd, LogError, position};
 use crate::connection::Connection;
+
+/// How many ends are known. What is applied, and saved, is not further behind what was read or recorded.
+const KNOWN_ENDS: usize = 1024;
 
 /// Reads a partition's log. Clones share what they have learned of the bounds, and what their writer has recorded.
 #[derive(Debug, Clone)]
@@ -27,6 +32,8 @@ struct Bounds {
     /// The messages that the writer has recorded, and their events.
     messages: AtomicU64,
     events: AtomicU64,
+    /// The latest of those messages that were read or recorded.
+    ends: Mutex<BTreeMap<u64, LogEnd>>,
 }
 
 impl LogReader {
@@ -80,18 +87,31 @@ impl LogReader {
         Ok(LogEnd { sequence, chain, epoch })
     }
 
-    /// Checks that the stream has the message that `end` is, unless that was purged.
+    /// Checks that the stream has the message that `end` is, unless that was purged, and everything after it.
     ///
     /// # Errors
     /// [`LogError::Broken`] and [`LogError::Missing`] if the brokers no longer have what was read or recorded, and [`LogError::Unavailable`].
     pub(crate) async fn confirm(&self, end: LogEnd) -> Result<(), LogError> {
         let (first, _) = self.ask_bounds().await?;
-        if end.sequence == 0 || first > end.sequence {
-            return if first > end.sequence + 1 { Err(self.missing(end.sequence + 1)) } else { Ok(()) };
+        if first > end.sequence + 1 { Err(self.missing(end.sequence + 1)) } else { self.has_link(first, end.into()).await }
+    }
+
+    /// Checks that the stream has a message, unless that was purged.
+    ///
+    /// # Errors
+    /// As [`LogReader::confirm`].
+    pub(crate) async fn confirm_link(&self, link: Link) -> Result<(), LogError> {
+        let (first, _) = self.ask_bounds().await?;
+        self.has_link(first, link).await
+    }
+
+    async fn has_link(&self, first: u64, Link { sequence, chain }: Link) -> Result<(), LogError> {
+        if sequence == 0 || first > sequence {
+            return Ok(());
         }
-        let claims = self.get(end.sequence).await?.ok_or_else(|| self.missing(end.sequence))?;
-        let claims = Claims::of(&claims).map_err(|reason| self.broken(end.sequence, reason))?;
-        if claims.chain == end.chain { Ok(()) } else { Err(self.broken(end.sequence, MessageError::Unchained)) }
+        let claims = self.get(sequence).await?.ok_or_else(|| self.missing(sequence))?;
+        let claims = Claims::of(&claims).map_err(|reason| self.broken(sequence, reason))?;
+        if claims.chain == chain { Ok(()) } else { Err(self.broken(sequence, MessageError::Unchained)) }
     }
 
     /// Returns the sequences of the first and the last message, as far as they are known. If the log is empty, `last` is `first - 1`.
@@ -142,6 +162,20 @@ impl LogReader {
         self.bounds.first.fetch_max(state.first_sequence.max(1), Ordering::AcqRel);
         self.recorded(state.last_sequence);
         Ok(self.known_bounds())
+    }
+
+    /// Notes the end of the log at a message that was read or recorded.
+    pub(super) fn note_end(&self, end: LogEnd) {
+        let mut ends = self.bounds.ends.lock();
+        ends.insert(end.sequence, end);
+        if ends.len() > KNOWN_ENDS {
+            ends.pop_first();
+        }
+    }
+
+    /// Returns the end of the log at a message that was read or recorded a moment ago.
+    pub(super) fn known_end(&self, sequence: u64) -> Option<LogEnd> {
+        self.bounds.ends.lock().get(&sequence).copied()
     }
 
     /// Notes that the writer has recorded a message with this sequence and number of events.

@@ -116,6 +116,7 @@ impl LogWriter {
         // It is sent until its outcome is known, or the future is dropped.
         let sequence = self.appender.append(self.end, bytes, &mut false).await?;
         self.end = LogEnd { sequence, chain, epoch: self.epoch };
+        self.appender.reader().note_end(self.end);
         Ok(sequence)
     }
 }

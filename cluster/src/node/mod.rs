@@ -8,6 +8,7 @@ mod hints;
 mod liveness;
 mod member;
 mod nodes;
+mod own_state;
 mod partition;
 mod salts;
 mod shared;

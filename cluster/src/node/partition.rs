@@ -8,6 +8,7 @@ use headcount_actors::{Adoption, RemainsError};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
+use super::own_state;
 use super::shared::Shared;
 use super::states::{self, Publishing};
 use super::timing::{NodeError, stopped};
@@ -39,6 +40,8 @@ enum End {
     },
     /// As the first, after something that it can't do.
     Failed,
+    /// As the first, but nobody may have it until somebody has looked.
+    Stopped(String),
     /// The lease may be another node's.
     Lost,
 }
@@ -52,7 +55,7 @@ impl PartitionTask {
             let pause = match self.look(&mut candidate).await {
                 Ok(Some(lease)) => {
                     let pause = match self.hold(lease).await {
-                        End::Failed => PAUSE_AFTER_FAILURE,
+                        End::Failed | End::Stopped(_) => PAUSE_AFTER_FAILURE,
                         End::Released | End::Moved { .. } | End::Lost => Duration::ZERO,
                     };
                     tokio::select! {
@@ -123,7 +126,7 @@ impl PartitionTask {
         let began = Instant::now();
         shared.figures.has(partition, &lease);
         let end = {
-            let mut taking = pin!(take_over(&shared, partition, lease.epoch()));
+            let mut taking = pin!(take_over(&shared, partition, (lease.epoch(), lease.resumed())));
             let mut is_served = false;
             let mut publishing = Publishing::new(&shared, partition);
             let mut renewal = interval(shared.timing.renewed_every);
@@ -139,6 +142,11 @@ impl PartitionTask {
                             let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                             shared.figures.serves(partition, began.elapsed());
                             tracing::info!(partition, took_ms, "serves a partition");
+                        }
+                        Err(NodeError::Lost(lost)) => {
+                            shared.figures.failed();
+                            tracing::error!(partition, %lost, "the brokers lost what they had confirmed: the partition is stopped");
+                            break End::Stopped(lost.to_string());
                         }
                         Err(error) => {
                             shared.figures.failed();
@@ -223,7 +231,11 @@ impl PartitionTask {
         shared.commit.release(partition, PATIENCE).await;
         shared.log.release(partition);
         // Nothing more is recorded by this node, so that another one may begin.
-        let released = match (end, lost) {
+        let reason = match end {
+            End::Stopped(reason) => Some(reason.clone()),
+            End::Released | End::Moved { .. } | End::Failed | End::Lost => lost,
+        };
+        let released = match (end, reason) {
             (End::Lost, _) => Ok(()),
             (_, Some(reason)) => {
                 shared.figures.stopped(partition, true);
@@ -237,6 +249,7 @@ impl PartitionTask {
         if let Err(error) = shared.engine.release(partition).await {
             tracing::error!(partition, %error, "a partition could not be given up");
         }
+        shared.log.forget(partition);
         shared.letters.release(partition);
         if let Some(files) = &shared.files {
             files.release(partition);
@@ -246,7 +259,7 @@ impl PartitionTask {
 }
 
 /// Takes a partition over: begins its epoch, and replays what this node does not have of it.
-async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), NodeError> {
+async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)) -> Result<(), NodeError> {
     let _turn = shared.turns.acquire().await;
     // Former owners may have removed projects that this node does not know to be deleted. From here on it records nothing of them, and has nothing of them from before.
     let engine = shared.engine.clone();
@@ -260,15 +273,15 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
     // Letters before the replay, so that a former owner sets nothing aside that this node does not know.
     let letters = async { Ok::<_, NodeError>(shared.letters.take_over(partition, epoch).await?) };
     let (writer, (), letters) =
-        tokio::try_join!(begin_epoch(shared, partition, epoch), take_state_over(shared, partition, epoch), letters)?;
-    let until = writer.last_position();
-    shared.log.adopt(partition, writer.reader());
+        tokio::try_join!(begin_epoch(shared, partition, (epoch, resumed)), take_state_over(shared, partition, epoch), letters)?;
+    let (until, reader) = (writer.last_position(), writer.reader());
+    shared.log.adopt(partition, reader.clone(), resumed);
     if let Some(files) = &shared.files {
         files.adopt(partition, writer.reader());
     }
     shared.commit.adopt(partition, writer);
     shared.engine.adopt_letters(partition, letters);
-    let copied = states::fetch(shared, partition).await;
+    let copied = states::fetch(shared, partition, &reader).await;
     shared.engine.adopt(partition, until, copied.clone()).await?;
     let adopted = loop {
         match shared.engine.adoption(partition) {
@@ -284,9 +297,10 @@ async fn take_over(shared: &Shared, partition: u16, epoch: u64) -> Result<(), No
 }
 
 /// Writes the first message of an epoch: after it, no former owner records anything.
-async fn begin_epoch(shared: &Shared, partition: u16, epoch: u64) -> Result<LogWriter, NodeError> {
+async fn begin_epoch(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)) -> Result<LogWriter, NodeError> {
     let name = StreamName::of_partition(partition);
     let reader = LogReader::open(&shared.connection, &name.stream).await?;
+    own_state::compare(shared, partition, resumed, &reader).await?;
     // Everything is read again, and compared with this end, when it is replayed.
     let end = reader.last_end().await?;
     Ok(LogWriter::take_over(&shared.connection, &name, epoch, end, &mut |_, _| {}).await?)

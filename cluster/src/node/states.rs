@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::shared::Shared;
 use crate::files::{SharedStates, copy_dir, remove_copy};
+use crate::log::LogReader;
 
 /// How long a partition is kept for its state to be published before another node gets it.
 const LAST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -100,13 +101,13 @@ fn states(shared: &Shared) -> Option<&SharedStates> {
 }
 
 /// Fetches the published state of a partition that is taken over, if that saves replaying much.
-pub(super) async fn fetch(shared: &Shared, partition: u16) -> Option<CopiedState> {
+pub(super) async fn fetch(shared: &Shared, partition: u16, reader: &LogReader) -> Option<CopiedState> {
     let (states, engine) = (states(shared)?, shared.engine.clone());
     let own = tokio::task::spawn_blocking(move || engine.saved_position(partition)).await;
     // What can't be read is replaced or rebuilt.
     let own = own.ok().and_then(Result::ok).unwrap_or(0);
     let dir = copy_dir(shared.engine.data_dir(), partition);
-    states.fetch(partition, own, &dir, &shared.timing.states).await
+    states.fetch((partition, reader), own, &dir, &shared.timing.states).await
 }
 
 /// Removes what was fetched of a partition that is given up, also while it was taken over.

@@ -42,6 +42,9 @@ pub enum NodeError {
     /// The log of a partition.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The brokers no longer have what this node had read of the log, or recorded in it.
+    #[error("the brokers lost what they had: {0}")]
+    Lost(LogError),
     /// The engine can't begin to take a partition over.
     #[error(transparent)]
     Engine(#[from] AdoptError),

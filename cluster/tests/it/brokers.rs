@@ -159,6 +159,29 @@ impl Brokers {
         self.brokers[place].process = Some(command.spawn().unwrap());
     }
 
+    /// Copies what a broker keeps, which does not run.
+    pub(crate) fn copy(&self, place: usize) -> TempDir {
+        let copy = tempfile::tempdir().unwrap();
+        copy_dir(&self.streams_of(place), copy.path());
+        copy
+    }
+
+    /// Puts those streams of a copy back whose name begins with `prefix`. The broker must not run.
+    pub(crate) fn put_back(&self, place: usize, copy: &TempDir, prefix: &str) {
+        for entry in std::fs::read_dir(copy.path()).unwrap().map(Result::unwrap) {
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with(prefix) {
+                let stream = self.streams_of(place).join(name);
+                std::fs::remove_dir_all(&stream).unwrap();
+                copy_dir(&entry.path(), &stream);
+            }
+        }
+    }
+
+    fn streams_of(&self, place: usize) -> PathBuf {
+        self.directory.path().join(format!("b{place}/jetstream/$G/streams"))
+    }
+
     /// Returns which broker leads a stream.
     pub(crate) async fn leader_of(&self, stream: &str) -> usize {
         let context = async_nats::jetstream::new(async_nats::connect(self.addresses()).await.unwrap());
@@ -217,4 +240,15 @@ pub(crate) fn free_ports(count: usize) -> Vec<u16> {
 /// Returns a path that is no broker's.
 pub(crate) fn no_file() -> &'static Path {
     Path::new("/nonexistent/credentials")
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_dir(&from, &to),
+            false => assert!(std::fs::copy(from, to).is_ok()),
+        }
+    }
 }

@@ -43,7 +43,7 @@ impl Partitions {
         let log = StreamLog::new(self.runtime.handle().clone());
         for (partition, _) in (0..).zip(&self.names) {
             let writer = self.owner(partition, 1);
-            log.adopt(partition, writer.reader());
+            log.adopt(partition, writer.reader(), 0);
             commit.adopt(partition, writer);
         }
         (commit, log, received)
@@ -88,7 +88,7 @@ fn a_partition_that_is_released_has_its_outcomes_and_takes_nothing_more() {
     let unread = log.read(&|partition| (partition == 0).then_some(0), &mut |_| ControlFlow::Continue(()));
     assert!(matches!(unread, Err(LogError::Remote { kind: RemoteFailure::Unavailable, .. })), "{unread:?}");
     let writer = partitions.owner(0, 2);
-    log.adopt(0, writer.reader());
+    log.adopt(0, writer.reader(), 0);
     commit.adopt(0, writer);
     commit.submit(0, 1, payload(3), 3).unwrap();
     assert!(matches!(outcomes.recv_timeout(OUTCOME).unwrap(), Outcome::Committed(_)));

@@ -13,6 +13,7 @@ mod init;
 mod lease;
 mod letters;
 mod log;
+mod lost;
 mod moving;
 mod node;
 mod profiles;

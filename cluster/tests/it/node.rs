@@ -106,9 +106,16 @@ impl Cluster {
 
     /// Kills all brokers, and starts them again.
     pub(crate) fn restart_brokers(&mut self) {
+        self.restart_brokers_after(|_| ());
+    }
+
+    /// The same, with something done to what they keep meanwhile.
+    pub(crate) fn restart_brokers_after<R>(&mut self, change: impl FnOnce(&Brokers) -> R) -> R {
         self.brokers.kill(0);
+        let changed = change(&self.brokers);
         self.brokers.restart(0);
         runtime().block_on(self.brokers.wait_for_connection());
+        changed
     }
 
     pub(crate) fn addresses(&self) -> Vec<String> {

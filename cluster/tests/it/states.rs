@@ -22,7 +22,7 @@ pub(crate) const AT_ONCE: StateTiming = StateTiming {
 };
 
 /// Nothing is sealed.
-fn without_archive(place: &Path) -> NodeFiles {
+pub(crate) fn without_archive(place: &Path) -> NodeFiles {
     NodeFiles {
         place: format!("file://{}", place.display()),
         archive: ArchivePolicy::default(),
@@ -58,7 +58,7 @@ async fn last_messages(cluster: &Cluster) -> Vec<u64> {
 }
 
 /// Waits until everything of the partitions with a project is published.
-fn wait_until_published(cluster: &Cluster, place: &Path, node: &ClusterNode) {
+pub(crate) fn wait_until_published(cluster: &Cluster, place: &Path, node: &ClusterNode) {
     let last = node.block_on(last_messages(cluster));
     wait_until("everything is published", || {
         published(cluster, place).iter().zip(&last).all(|(position, last)| position >> 13 == *last)

@@ -48,7 +48,7 @@ pub use error::{Damage, LogError, RemoteFailure};
 pub use group::Fault;
 pub use group::{GroupCommit, GroupOptions};
 pub use hold::{LogFile, LogFiles, LogHold};
-pub use read::{ReadLog, RecordVisitor, WantedAfter};
+pub use read::{LogMark, ReadLog, RecordVisitor, WantedAfter};
 pub use reader::{LogReader, LogTrimmer, Removed, Verified};
 pub use record::{AppendEntry, MAX_BLOCK_BYTES, Position, Record};
 pub use recovery::{Lost, Recovery};

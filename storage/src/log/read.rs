@@ -3,9 +3,22 @@
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
+
 use super::error::LogError;
 use super::reader::LogReader;
 use super::{Position, Record};
+
+/// Identifies all that a log has of a partition up to a record: two logs that have other events there have other marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogMark {
+    /// The position.
+    pub position: Position,
+    /// A digest of the records.
+    pub digest: u128,
+    /// Tells logs of a partition apart that people had go on after records were lost; 0 if they never had.
+    pub resumed: u64,
+}
 
 /// Returns the position after which events of a partition are wanted; `None`: none of it.
 pub type WantedAfter<'w> = dyn Fn(u16) -> Option<Position> + 'w;
@@ -24,6 +37,12 @@ pub trait ReadLog: Debug + Send + Sync {
 
     /// Returns about how many events a read of `partition` after `position` passes over.
     fn events_after(&self, partition: u16, position: Position) -> u64;
+
+    /// Returns the mark of a position of `partition` that was read or recorded a moment ago. `None`: it is not known without reading, or no part of this log can be lost
+    /// while what was made of it is kept.
+    fn mark(&self, _partition: u16, _position: Position) -> Option<LogMark> {
+        None
+    }
 
     /// Whether [`ReadLog::read`] visits the records of all partitions in the order of their positions, so that a reader knows when it is done.
     fn is_in_order(&self) -> bool;

@@ -4,6 +4,7 @@ use headcount_domain::intake::event::Position;
 use serde::{Deserialize, Serialize};
 
 use crate::files::list::{ListError, decode_list};
+use crate::log::{Chain, Link};
 
 /// The version of new lists.
 const VERSION: u32 = 1;
@@ -25,6 +26,28 @@ pub(super) struct StateFile {
     pub(super) object: StateObject,
 }
 
+/// The message that a state reflects last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StateEnd {
+    sequence: u64,
+    /// As hexadecimal digits.
+    chain: String,
+}
+
+impl From<Link> for StateEnd {
+    fn from(Link { sequence, chain }: Link) -> Self {
+        Self { sequence, chain: format!("{:032x}", chain.0) }
+    }
+}
+
+impl StateEnd {
+    /// Returns the message; `None` if there are other characters than digits.
+    pub(super) fn link(&self) -> Option<Link> {
+        let chain = Chain(u128::from_str_radix(&self.chain, 16).ok()?);
+        Some(Link { sequence: self.sequence, chain })
+    }
+}
+
 /// The object that lists a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StateList {
@@ -33,6 +56,9 @@ pub(super) struct StateList {
     pub(super) state_version: String,
     /// The position up to which the state reflects everything.
     pub(super) position: Position,
+    /// The end of the log there, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) end: Option<StateEnd>,
     /// How many events up to there were set aside, and are not in it.
     pub(super) letters: usize,
     /// What lies in no file.
@@ -45,11 +71,12 @@ pub(super) struct StateList {
 
 impl StateList {
     pub(super) fn new(
-        (state_version, position, letters): (String, Position, usize),
+        (state_version, position, end, letters): (String, Position, Option<Link>, usize),
         small: StateObject,
         (tables, external_ids): (Vec<StateFile>, Vec<StateFile>),
     ) -> Self {
-        Self { version: VERSION, state_version, position, letters, small, tables, external_ids }
+        let end = end.map(StateEnd::from);
+        Self { version: VERSION, state_version, position, end, letters, small, tables, external_ids }
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, ListError> {
@@ -77,10 +104,12 @@ mod tests {
     fn a_list_is_read_as_it_was_written_and_any_flipped_byte_is_noticed() {
         let object = |name: &str| StateObject { name: name.to_owned(), bytes: 7, sha256: "ab".to_owned() };
         let files = (vec![StateFile { id: 3, object: object("a") }], vec![StateFile { id: 3, object: object("b") }]);
-        let list = StateList::new(("v".to_owned(), 8_192, 1), object("c"), files);
+        let end = Link { sequence: 1, chain: Chain(u128::MAX - 1) };
+        let list = StateList::new(("v".to_owned(), 8_192, Some(end), 1), object("c"), files);
         let bytes = list.encode().unwrap();
         let sha256 = sha256_of(&bytes);
         assert_eq!(StateList::decode(&bytes, &sha256).unwrap(), list);
+        assert_eq!(list.end.as_ref().and_then(StateEnd::link), Some(end));
         assert_eq!(list.objects().collect::<Vec<_>>(), ["a", "b", "c"]);
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();

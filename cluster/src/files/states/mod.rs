@@ -26,8 +26,8 @@ use super::FilesError;
 use super::bucket::{Bucket, BucketError, sha256_of};
 use super::pointer::Pointers;
 use crate::connection::Connection;
-use crate::log::sequence_of;
-use list::{StateFile, StateList};
+use crate::log::{LogError, LogReader, sequence_of};
+use list::{StateEnd, StateFile, StateList};
 use own::OwnState;
 pub use timing::StateTiming;
 
@@ -82,12 +82,24 @@ impl SharedStates {
     }
 
     /// Copies the published state of a partition to the directory `dir`, whatever was there, if it saves replaying much: what is saved on this machine reflects the
-    /// position `own`. `None`: it does not, or it can't be copied.
-    pub(crate) async fn fetch(&self, partition: u16, own: Position, dir: &Path, timing: &StateTiming) -> Option<CopiedState> {
+    /// position `own`. `None`: it does not, it reflects what the log that `reader` reads does not have, or it can't be copied.
+    pub(crate) async fn fetch(
+        &self,
+        (partition, reader): (u16, &LogReader),
+        own: Position,
+        dir: &Path,
+        timing: &StateTiming,
+    ) -> Option<CopiedState> {
         let state = self.of(partition)?;
         let state = state.lock().await;
         let list = state.published().filter(|list| list.state_version == self.version)?;
         if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {
+            return None;
+        }
+        if let Some(end) = &list.end
+            && let Err(error) = check_end(end, reader).await
+        {
+            tracing::warn!(partition, %error, "the published state is not of this log; what it reflects is replayed");
             return None;
         }
         let fetched = timeout(FETCHED_WITHIN, fetch(state.bucket(), list, dir)).await;
@@ -158,6 +170,14 @@ impl SharedStates {
         let state = self.of(partition).ok_or(FilesError::NotOwner(partition))?;
         let mut state = state.lock().await;
         state.withdraw(&self.pointers, partition).await
+    }
+}
+
+/// Checks that the log has what a state reflects.
+async fn check_end(end: &StateEnd, reader: &LogReader) -> Result<(), LogError> {
+    match end.link() {
+        Some(link) => reader.confirm_link(link).await,
+        None => Err(LogError::unavailable("its list names no message")),
     }
 }
 

@@ -13,7 +13,7 @@ use super::list::{StateFile, StateList, StateObject};
 use crate::files::FilesError;
 use crate::files::bucket::{Bucket, sha256_of};
 use crate::files::pointer::{ListName, OwnPointer, Pointers};
-use crate::log::sequence_of;
+use crate::log::{Link, sequence_of};
 
 /// How old an object is that no list names when it is deleted: a node may be about to name a younger one.
 const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -113,7 +113,11 @@ impl OwnState {
         let name = self.new_name();
         self.bucket.put(&name, saved.small.clone()).await?;
         let small = StateObject { name, bytes: saved.small.len() as u64, sha256: sha256_of(&saved.small) };
-        let list = StateList::new((version.to_owned(), saved.position, saved.letters), small, (tables, external_ids));
+        let list = StateList::new(
+            (version.to_owned(), saved.position, saved.mark.map(Link::from), saved.letters),
+            small,
+            (tables, external_ids),
+        );
         let bytes = list.encode()?;
         let named = ListName { sha256: sha256_of(&bytes), name: format!("{}.json", self.new_name()) };
         self.bucket.put(&named.name, bytes).await?;

@@ -1,0 +1,42 @@
+//! Compares what a node has saved of a partition with the log, before it takes the partition over.
+//!
+//! Brokers that lost messages, or were put back from a copy, may have other messages by now where the lost ones were. What was made of those must not be combined with these.
+
+use headcount_actors::Engine;
+use headcount_domain::fault::Fault;
+use headcount_storage::log::{LogMark, Position};
+
+use super::shared::Shared;
+use super::timing::NodeError;
+use crate::log::{Link, LogError, LogReader, sequence_of};
+
+/// Checks that the log has what the saved state of the partition reflects. If it does not, and somebody had the partition go on since the state was saved, the state is removed.
+///
+/// # Errors
+/// [`NodeError::Lost`]: somebody has to look. Others: nobody knows, or the state can't be removed.
+pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reader: &LogReader) -> Result<(), NodeError> {
+    let engine = shared.engine.clone();
+    let saved = tokio::task::spawn_blocking(move || saved_in(&engine, partition)).await.map_err(NodeError::unavailable)?;
+    // A state that can't be read is made anew.
+    let Ok((position, mark)) = saved else { return Ok(()) };
+    let timing = shared.commit.audit();
+    let compared = match mark {
+        Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,
+        None => reader.reaches(sequence_of(position), timing).await,
+    };
+    match compared {
+        Ok(()) => Ok(()),
+        Err(lost @ (LogError::Missing { .. } | LogError::Broken { .. })) => {
+            if resumed == mark.map_or(0, |mark| mark.resumed) {
+                return Err(NodeError::Lost(lost));
+            }
+            tracing::warn!(partition, %lost, "the partition was resumed without what the brokers lost: its state is made anew");
+            Ok(shared.engine.discard(partition).await?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn saved_in(engine: &Engine, partition: u16) -> Result<(Position, Option<LogMark>), Fault> {
+    Ok((engine.saved_position(partition)?, engine.saved_mark(partition)?))
+}

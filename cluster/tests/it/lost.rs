@@ -1,0 +1,133 @@
+//! Brokers that are put back from a copy, and have lost what they confirmed since. What nodes made of it must not be combined with what they record later.
+
+use std::collections::BTreeSet;
+
+use headcount_actors::PARTITIONS;
+use headcount_actors::ingest::Status;
+use headcount_cluster::Credentials;
+use headcount_cluster::status::{resume, status};
+use tempfile::TempDir;
+
+use crate::node::{Cluster, ClusterNode, check, record, wait_until};
+use crate::states::{wait_until_published, without_archive};
+
+/// The partitions that nobody may take.
+fn stopped(cluster: &Cluster, node: &ClusterNode) -> BTreeSet<u16> {
+    let status = node.block_on(status(&cluster.addresses(), &Credentials::None)).unwrap();
+    status.partitions.iter().filter(|partition| partition.stopped.is_some()).map(|partition| partition.partition).collect()
+}
+
+fn wait_until_served(node: &ClusterNode) {
+    wait_until("one node has all", || node.serves() == usize::from(PARTITIONS));
+}
+
+/// What is recorded after a loss: more orders than were lost, and no user who is recorded with a check of the count.
+const OTHERS: [(u64, u64); 3] = [(31, 40), (41, 50), (51, 60)];
+
+/// Starts a node, which gets all partitions, records orders of these users, and leaves.
+fn record_alone(cluster: &Cluster, name: &str, dir: Option<TempDir>, users: &[(u64, u64)]) -> TempDir {
+    let node = match dir {
+        Some(dir) => cluster.rejoin(name, dir, |_| {}),
+        None => cluster.join(name),
+    };
+    wait_until_served(&node);
+    let nodes = [node];
+    users.iter().for_each(|users| record(cluster, &nodes, *users));
+    let [node] = nodes;
+    node.leave()
+}
+
+#[test]
+fn a_state_of_what_the_brokers_lost_stops_its_partition_until_it_is_resumed() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    let dir = record_alone(&cluster, "a", None, &[(0, 10)]);
+    let copy = cluster.restart_brokers_after(|brokers| brokers.copy(0));
+    let dir = record_alone(&cluster, "a", Some(dir), &[(10, 20)]);
+    cluster.restart_brokers_after(|brokers| brokers.put_back(0, &copy, ""));
+    // Another node knows nothing of that. By now the log has more messages than the state of the first one.
+    let other = record_alone(&cluster, "b", None, &OTHERS);
+    let mut nodes = [cluster.rejoin("a", dir, |_| {})];
+    wait_until("all partitions with events are stopped", || stopped(&cluster, &nodes[0]) == cluster.partitions());
+    assert!(cluster.projects.iter().all(|project| nodes[0].users(*project).is_none()));
+    let resume_all = |node: &ClusterNode| {
+        for partition in cluster.partitions() {
+            let reason = node.block_on(resume(&cluster.addresses(), &Credentials::None, partition)).unwrap();
+            assert!(reason.unwrap().contains("does not follow the one before"));
+        }
+    };
+    resume_all(&nodes[0]);
+    wait_until_served(&nodes[0]);
+    for project in &cluster.projects {
+        check(&nodes, *project, 37);
+        let recorded = [5, 15, 35].map(|user| nodes[0].order(*project, user));
+        assert_eq!(recorded, [Some(Status::Duplicate), Some(Status::Recorded), Some(Status::Duplicate)]);
+    }
+    // What is saved from now on is of this log.
+    let [node] = nodes;
+    let dir = node.leave();
+    nodes = [cluster.rejoin("a", dir, |_| {})];
+    wait_until_served(&nodes[0]);
+    cluster.projects.iter().for_each(|project| check(&nodes, *project, 38));
+    let [node] = nodes;
+    drop(node.leave());
+    nodes = [cluster.rejoin("b", other, |_| {})];
+    wait_until_served(&nodes[0]);
+    cluster.projects.iter().for_each(|project| check(&nodes, *project, 38));
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
+
+#[test]
+fn a_state_that_is_longer_than_the_log_stops_its_partition_again_and_again() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    let dir = record_alone(&cluster, "a", None, &[(0, 3)]);
+    let copy = cluster.restart_brokers_after(|brokers| brokers.copy(0));
+    let dir = record_alone(&cluster, "a", Some(dir), &[(3, 6)]);
+    let lost = cluster.restart_brokers_after(|brokers| {
+        let lost = brokers.copy(0);
+        brokers.put_back(0, &copy, "");
+        lost
+    });
+    let mut node = cluster.rejoin("a", dir, |_| {});
+    for _ in 0..4 {
+        // Each attempt to take a partition over that began an epoch would make its log longer.
+        wait_until("all partitions with events are stopped", || stopped(&cluster, &node) == cluster.partitions());
+        node = cluster.rejoin("a", node.leave(), |_| {});
+    }
+    wait_until("they still are", || stopped(&cluster, &node) == cluster.partitions());
+    // The messages are brought back.
+    let dir = node.leave();
+    cluster.restart_brokers_after(|brokers| brokers.put_back(0, &lost, ""));
+    let nodes = [cluster.rejoin("a", dir, |_| {})];
+    wait_until_served(&nodes[0]);
+    cluster.projects.iter().for_each(|project| check(&nodes, *project, 6));
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
+
+#[test]
+fn a_published_state_of_what_the_brokers_lost_is_passed_over() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(mut cluster) = Cluster::start_with(Some(without_archive(place.path()))) else { return };
+    let dir = record_alone(&cluster, "a", None, &[(0, 5)]);
+    let earlier = cluster.restart_brokers_after(|brokers| brokers.copy(0));
+    let node = cluster.rejoin("a", dir, |_| {});
+    wait_until_served(&node);
+    let nodes = [node];
+    record(&cluster, &nodes, (5, 10));
+    wait_until_published(&cluster, place.path(), &nodes[0]);
+    nodes.into_iter().for_each(ClusterNode::stop);
+    // The log loses the later events, and gets others. The pointers name the state with the lost ones.
+    let later = cluster.restart_brokers_after(|brokers| {
+        let later = brokers.copy(0);
+        brokers.put_back(0, &earlier, "");
+        later
+    });
+    drop(record_alone(&cluster, "b", None, &OTHERS));
+    cluster.restart_brokers_after(|brokers| brokers.put_back(0, &later, "KV_"));
+    let nodes = [cluster.join("c")];
+    wait_until_served(&nodes[0]);
+    for project in &cluster.projects {
+        check(&nodes, *project, 32);
+        assert_eq!(nodes[0].order(*project, 7), Some(Status::Recorded));
+    }
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
