@@ -15,6 +15,7 @@ use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
+use crate::levels::Levels;
 
 /// How long brokers may take to answer. A change without an answer may have been made.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -52,9 +53,16 @@ struct Record {
     nonce: u64,
     /// Whether its holder gave it up.
     released: bool,
+    /// What events are folded into by the program of the holder ([`Levels`]).
+    #[serde(default = "first_fold")]
+    fold: u32,
     /// Why nobody may take it until somebody has looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stopped: Option<String>,
+}
+
+fn first_fold() -> u32 {
+    Levels::FIRST.fold
 }
 
 /// Returns the node that holds the lease with this value; `None` if it was given up.
@@ -101,6 +109,8 @@ pub(crate) fn key_of(partition: u16) -> String {
 pub struct Leases {
     store: Store,
     timing: Timing,
+    /// That of those who take leases.
+    fold: u32,
 }
 
 impl Leases {
@@ -117,7 +127,7 @@ impl Leases {
             ..Config::default()
         };
         let store = connection.context.create_key_value(config).await.map_err(unavailable)?;
-        Ok(Self { store, timing })
+        Ok(Self { store, timing, fold: Levels::own().fold })
     }
 
     /// Uses a bucket that exists.
@@ -126,7 +136,13 @@ impl Leases {
     /// [`LeaseError::Unavailable`].
     pub async fn open(connection: &Connection, bucket: &str, timing: Timing) -> Result<Self, LeaseError> {
         let store = connection.context.get_key_value(bucket).await.map_err(unavailable)?;
-        Ok(Self { store, timing })
+        Ok(Self { store, timing, fold: Levels::own().fold })
+    }
+
+    /// Has leases be taken by a program with these levels.
+    #[must_use]
+    pub fn at(self, levels: &Levels) -> Self {
+        Self { fold: levels.fold, ..self }
     }
 
     /// Deletes the bucket.
@@ -208,11 +224,11 @@ impl Candidate {
     pub async fn look(&mut self) -> Result<Sighting, LeaseError> {
         let found = self.leases.read(&self.key).await?;
         let Some((record, revision)) = found else {
-            return Ok(Sighting { holder: None, is_free: true, is_own: false, stopped: None, revision: 0 });
+            return Ok(Sighting { holder: None, is_free: true, is_own: false, stopped: None, fold: 0, revision: 0 });
         };
         let is_free = record.stopped.is_none() && self.is_free(&record, revision, boot_time());
         let is_own = record.stopped.is_none() && !record.released && self.is_own(&record);
-        Ok(Sighting { holder: Some(record.node), is_free, is_own, stopped: record.stopped, revision })
+        Ok(Sighting { holder: Some(record.node), is_free, is_own, stopped: record.stopped, fold: record.fold, revision })
     }
 
     /// Takes the lease as it was seen. `None`: it was not free, or has changed.
@@ -225,7 +241,7 @@ impl Candidate {
         }
         let until = boot_time() + self.leases.timing.held;
         let Holder { node, boot } = self.holder.clone();
-        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, stopped: None };
+        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, fold: self.leases.fold, stopped: None };
         let Some(epoch) = self.leases.change(&self.key, &record, sighting.revision).await? else { return Ok(None) };
         Ok(Some(Lease {
             leases: self.leases.clone(),
@@ -270,6 +286,8 @@ pub struct Sighting {
     pub is_own: bool,
     /// Why nobody may take it, if so.
     pub stopped: Option<String>,
+    /// What events are folded into by the program of the node that has it, or had it last; 0 if nobody had it.
+    pub fold: u32,
     revision: u64,
 }
 
