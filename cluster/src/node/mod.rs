@@ -51,8 +51,8 @@ pub use timing::{NodeError, NodeTiming};
 const TURNS: usize = 16;
 /// How many partitions of a node move to others at once.
 const MOVES: usize = 2;
-/// How long it may take to ask whether a node is to hand its partitions over.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long it may take to ask whether a node is to hand its partitions over, and what all have agreed on.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a node consists of.
 #[derive(Debug, Clone)]
@@ -249,7 +249,12 @@ impl Announcing {
 
     /// Announces the node, unless it can't be one of the cluster.
     async fn begin(&mut self) -> Result<LiveNodes, NodeError> {
-        let begun = self.announce().await;
+        let begun = async {
+            let nodes = self.announce().await?;
+            self.announcements.lock().await.follow_levels(&self.connection, self.announcement.levels).await?;
+            Ok(nodes)
+        }
+        .await;
         if matches!(begun, Err(NodeError::Levels(_))) {
             self.withdraw().await;
         }
@@ -266,7 +271,7 @@ impl Announcing {
     async fn announce(&mut self) -> Result<LiveNodes, NodeError> {
         let mut announcements = self.announcements.lock().await;
         // What matters is the sign of life.
-        let asked = timeout(DRAIN_TIMEOUT, announcements.is_to_drain(&self.node)).await;
+        let asked = timeout(QUESTION_TIMEOUT, announcements.is_to_drain(&self.node)).await;
         let drains = asked.ok().and_then(Result::ok).unwrap_or(self.announcement.drains);
         if drains != self.announcement.drains {
             tracing::info!(drains, "whether the node is to hand its partitions over has changed");
@@ -275,8 +280,11 @@ impl Announcing {
         }
         let sent = boot_time();
         announcements.announce(&self.node, &self.announcement).await?;
-        // After the announcement: either whoever raises them sees this node, or it sees what they were raised to.
-        announcements.follow_levels(&self.connection, self.announcement.levels).await?;
+        // After the announcement: either whoever raises them sees this node, or it sees what they were raised to. If nobody answers, they are as before, for now.
+        let followed = announcements.follow_levels(&self.connection, self.announcement.levels);
+        if let Ok(Err(error @ NodeError::Levels(_))) = timeout(QUESTION_TIMEOUT, followed).await {
+            return Err(error);
+        }
         self.liveness.announced(sent);
         announcements.live().await
     }

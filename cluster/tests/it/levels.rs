@@ -29,7 +29,7 @@ fn try_to_finalize(cluster: &Cluster, levels: Levels) -> Result<Finalized, Final
 #[test]
 fn partitions_move_to_the_later_version_and_not_back() {
     let Some(cluster) = Cluster::start() else { return };
-    let old = ["a", "b"].map(|name| cluster.join(name));
+    let old = ["a", "b"].map(|name| cluster.join_as(name, Levels::own()).unwrap());
     wait_until("both have their part", || serve(&[&old[0], &old[1]]) == ALL && old.iter().all(|node| node.serves() >= 16));
     let new = cluster.join_as("c", later()).unwrap();
     wait_until("the third has its part", || serve(&[&old[0], &old[1], &new]) == ALL && new.serves() >= 8);
@@ -71,7 +71,7 @@ fn a_node_of_the_earlier_version_takes_nothing_back_that_it_had_as_the_later_one
     let [a, b] = nodes;
     a.kill();
     // It is there again before its leases are over, and leaves them to the other one.
-    let again = cluster.join("a");
+    let again = cluster.join_as("a", Levels::own()).unwrap();
     let began = Instant::now();
     wait_until("the other has all", || {
         assert!(!again.engine.owners().is_here(partition_of(project)), "after {:?}", began.elapsed());
@@ -88,7 +88,7 @@ fn an_upgrade_is_finalized_once_all_nodes_have_it_and_the_earlier_version_is_ref
     let shown = || runtime().block_on(status(&cluster.addresses(), &Credentials::None)).unwrap();
     let none = try_to_finalize(&cluster, later()).unwrap_err();
     assert!(matches!(none, FinalizeError::NoNode), "{none}");
-    let (a, b) = (cluster.join("a"), cluster.join("b"));
+    let [a, b] = ["a", "b"].map(|name| cluster.join_as(name, Levels::own()).unwrap());
     let c = cluster.join_as("c", later()).unwrap();
     let behind = try_to_finalize(&cluster, later()).unwrap_err().to_string();
     assert!(
@@ -128,7 +128,7 @@ fn an_upgrade_is_finalized_once_all_nodes_have_it_and_the_earlier_version_is_ref
 #[test]
 fn a_node_that_finds_the_cluster_raised_stops() {
     let Some(cluster) = Cluster::start() else { return };
-    let node = cluster.join("a");
+    let node = cluster.join_as("a", Levels::own()).unwrap();
     wait_until("it has all", || node.serves() == ALL);
     let raised = Levels { log: Levels::own().log + 1, ..Levels::own() };
     let text = serde_json::json!({"version": 1, "by": "9.0.0", "levels": raised}).to_string();

@@ -146,19 +146,20 @@ impl Cluster {
 
     /// Starts a node in the directory of one that has stopped.
     pub(crate) fn rejoin(&self, name: &str, dir: TempDir, change: impl FnOnce(&mut EngineConfig)) -> ClusterNode {
-        self.rejoin_as(name, dir, Levels::own(), change).unwrap()
+        self.rejoin_as(name, dir, (Levels::own(), TIMING), change).unwrap()
     }
 
-    /// Starts a node in a new directory, of a version with other levels.
+    /// Starts a node in a new directory, of a version with other levels. On a busy machine, others don't take it for gone.
     pub(crate) fn join_as(&self, name: &str, levels: Levels) -> Result<ClusterNode, NodeError> {
-        self.rejoin_as(name, self.new_dir(), levels, |_| {})
+        let leases = Timing { held: Duration::from_secs(8), taken_after: Duration::from_secs(10) };
+        self.rejoin_as(name, self.new_dir(), (levels, NodeTiming { leases, ..TIMING }), |_| {})
     }
 
     fn rejoin_as(
         &self,
         name: &str,
         dir: TempDir,
-        levels: Levels,
+        (levels, timing): (Levels, NodeTiming),
         change: impl FnOnce(&mut EngineConfig),
     ) -> Result<ClusterNode, NodeError> {
         let (runtime, data_dir) = (runtime(), dir.path().join("data"));
@@ -175,7 +176,7 @@ impl Cluster {
         let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
         let address = format!("http://{name}");
         let parts = NodeParts { connection, engine: engine.clone(), member, holder, levels, replicas: 1, address };
-        let node = runtime.block_on(Node::start(runtime.handle(), parts, TIMING))?;
+        let node = runtime.block_on(Node::start(runtime.handle(), parts, timing))?;
         Ok(ClusterNode { runtime, engine, node, dir })
     }
 }
