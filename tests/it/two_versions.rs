@@ -18,7 +18,7 @@ use crate::broker::{Broker, printed};
 use crate::client::{Answer, Call, Connection};
 use crate::cluster_nodes::{NAMES, NEXT, Node, make};
 use crate::server::command;
-use crate::tenant::away_from_midnight;
+use crate::tenant::{away_from_midnight, now_ms, rfc3339};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 /// So many that some move from one version to the other.
@@ -405,4 +405,37 @@ fn nodes_of_two_versions_answer_the_same_and_an_upgrade_goes_back_until_it_is_fi
         refuse_the_earlier_version(&mut versions, &load);
         println!("{} events, {} answers", load.pause(), versions.answers.len());
     });
+}
+
+/// A node of the version before could not begin with what the later one keeps instead of events.
+#[test]
+fn days_that_are_not_kept_wait_until_the_upgrade_is_finalized() {
+    let Some(mut versions) = Versions::start() else { return };
+    versions.begin(0, true);
+    let project = versions.create(0, "forgets");
+    for days in [0, 40, 41] {
+        let at = rfc3339(now_ms() - days * 86_400_000);
+        let event = json!({"name": "order", "user_id": "ada", "timestamp": at});
+        assert_eq!(versions.ask(0, &Call::post("/i").key(&project.key).json(&event)).status, 202);
+    }
+    versions.seal();
+    let change = Call::patch(format!("/projects/{}", project.id)).bearer(&versions.token).json(&json!({"retention_days": 10}));
+    versions.ask(0, &change).ok(200);
+    let archive = versions.data_dir(0).join("archive");
+    let folder = archive.join(format!("partition={:02}/project={}", partition_of(project.id.parse().unwrap()), project.id));
+    // Whether there is a base, after a while in which old days are looked for once the floor is saved.
+    let has_base = || {
+        std::thread::sleep(Duration::from_secs(3));
+        let operator = std::fs::read_to_string(versions.data_dir(0).join("operator-token")).unwrap();
+        versions.ask(0, &Call::post("/admin/archive/seal").bearer(operator.trim())).ok(200);
+        std::thread::sleep(Duration::from_secs(1));
+        let mut names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+        names.any(|name| name.to_string_lossy().starts_with("state-"))
+    };
+    assert!((0..3).all(|_| !has_base()));
+    versions.finalize().unwrap();
+    let began = Instant::now();
+    while !has_base() {
+        assert!(began.elapsed() < PATIENCE, "nothing is removed");
+    }
 }

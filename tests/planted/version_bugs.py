@@ -4,6 +4,7 @@ BUGS = [
     # Of the crate of the cluster.
     ("a node writes records that only the later version reads", "self.appender.written().control", "9"),
     ("a node writes messages that only the later version reads", "levels.log).unwrap_or(u8::MAX), kind]", "Levels::own().log.max(levels.log)).unwrap_or(u8::MAX), kind]"),
+    ("a base is published that a version before can't read", "self.connection.written().fold == Levels::own().fold", "true"),
     ("a state of another version is adopted", ".filter(|list| list.state_version == self.version)", ""),
 ]
 
