@@ -57,6 +57,9 @@ pub trait SharedArchive: Debug + Send + Sync {
     /// [`SharedArchiveError`]. It may then still be there.
     fn withdraw_state(&self, partition: u16) -> Result<(), SharedArchiveError>;
 
+    /// Whether bases may be published: other engines that take the partition over can read them. They have what events are folded into.
+    fn may_have_bases(&self) -> bool;
+
     /// Returns what has the files of a partition's published archive.
     fn source(&self, partition: u16) -> Arc<dyn FileSource>;
 }

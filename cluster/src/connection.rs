@@ -2,11 +2,15 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::{Client, ConnectOptions};
+use parking_lot::Mutex;
+
+use crate::levels::Levels;
 
 /// How long a connection may take to open, and a request to be answered.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -55,6 +59,8 @@ impl Credentials {
 pub struct Connection {
     pub(crate) client: Client,
     pub(crate) context: Context,
+    /// The levels at which everything is written over it and its clones.
+    written: Arc<Mutex<Levels>>,
 }
 
 impl Connection {
@@ -65,6 +71,16 @@ impl Connection {
     pub async fn open(addresses: &[String], credentials: &Credentials) -> Result<Self, ConnectError> {
         let client = credentials.options().await?.connect(addresses).await.map_err(ConnectError::Refused)?;
         let context = ContextBuilder::new().timeout(TIMEOUT).build(client.clone());
-        Ok(Self { client, context })
+        Ok(Self { client, context, written: Arc::new(Mutex::new(Levels::FIRST)) })
+    }
+
+    /// Has everything that uses this connection, or a clone, write at these levels.
+    pub(crate) fn write_as(&self, levels: Levels) {
+        *self.written.lock() = levels;
+    }
+
+    /// Returns the levels at which is written.
+    pub(crate) fn written(&self) -> Levels {
+        *self.written.lock()
     }
 }

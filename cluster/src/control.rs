@@ -87,6 +87,10 @@ impl ControlLog for ControlStream {
         self.appender.reader().known_bounds().1
     }
 
+    fn record_version(&self) -> u32 {
+        self.appender.written().control
+    }
+
     fn refresh(&mut self) -> Result<(), ControlError> {
         self.answer(self.appender.reader().ask_bounds()).map(drop)
     }
@@ -98,7 +102,8 @@ impl ControlLog for ControlStream {
         let end = self.end_at(expected - 1)?;
         // After a message that brokers have lost, nobody could read this one.
         self.answer(self.appender.reader().confirm(end))?;
-        let (bytes, chain) = message(record).encode(end.chain).map_err(|reason| failed(reason.into()))?;
+        let (bytes, chain) =
+            message(record).encode(&self.appender.written(), end.chain).map_err(|reason| failed(reason.into()))?;
         let mut is_unknown = false;
         let sent =
             self.runtime.block_on(async { timeout(APPEND_TIMEOUT, self.appender.append(end, bytes, &mut is_unknown)).await });

@@ -15,6 +15,7 @@ use headcount_storage::format::{Format, FormatError, Incarnation};
 use headcount_storage::lock::{DirLock, LockError};
 use tokio::runtime::Handle;
 
+use crate::agreed::{AgreedLevels, LevelsError};
 use crate::check::{self, Problem};
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::control::{OpenRegistryError, open_registry};
@@ -78,6 +79,9 @@ pub enum InitError {
     /// The bucket can't be made.
     #[error("the bucket {BUCKET} can't be created: {0}")]
     Bucket(#[source] LeaseError),
+    /// The levels at which the nodes begin can't be written.
+    #[error(transparent)]
+    Levels(#[from] LevelsError),
     /// The data directory is in use, or can't be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -202,6 +206,7 @@ async fn prepare(
     stream::iter((0..PARTITIONS).map(make)).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
     let control_records = StreamName::control().make_whole(connection, *replicas).await?;
     Leases::create(connection, BUCKET, *replicas, Timing::default()).await.map_err(InitError::Bucket)?;
+    AgreedLevels::begin(connection).await?;
     let incarnation = match (Format::is_in(data_dir), control_records) {
         (false, _) => Incarnation::random().map_err(|source| FormatError::Io { path: data_dir.clone(), source })?,
         // The attempt that left the directory may have been with other brokers.

@@ -15,6 +15,7 @@ use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
+use crate::levels::Levels;
 
 /// How long brokers may take to answer. A change without an answer may have been made.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -52,12 +53,19 @@ struct Record {
     nonce: u64,
     /// Whether its holder gave it up.
     released: bool,
+    /// What events are folded into by the program of the holder ([`Levels`]).
+    #[serde(default = "first_fold")]
+    fold: u32,
     /// Why nobody may take it until somebody has looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stopped: Option<String>,
     /// A number that somebody gave it by having it be taken again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resumed: Option<u64>,
+}
+
+fn first_fold() -> u32 {
+    Levels::FIRST.fold
 }
 
 /// Returns the node that holds the lease with this value; `None` if it was given up.
@@ -104,6 +112,8 @@ pub(crate) fn key_of(partition: u16) -> String {
 pub struct Leases {
     store: Store,
     timing: Timing,
+    /// That of those who take leases.
+    fold: u32,
 }
 
 impl Leases {
@@ -120,7 +130,7 @@ impl Leases {
             ..Config::default()
         };
         let store = connection.context.create_key_value(config).await.map_err(unavailable)?;
-        Ok(Self { store, timing })
+        Ok(Self { store, timing, fold: Levels::own().fold })
     }
 
     /// Uses a bucket that exists.
@@ -129,7 +139,13 @@ impl Leases {
     /// [`LeaseError::Unavailable`].
     pub async fn open(connection: &Connection, bucket: &str, timing: Timing) -> Result<Self, LeaseError> {
         let store = connection.context.get_key_value(bucket).await.map_err(unavailable)?;
-        Ok(Self { store, timing })
+        Ok(Self { store, timing, fold: Levels::own().fold })
+    }
+
+    /// Has leases be taken by a program with these levels.
+    #[must_use]
+    pub fn at(self, levels: &Levels) -> Self {
+        Self { fold: levels.fold, ..self }
     }
 
     /// Deletes the bucket.
@@ -211,12 +227,20 @@ impl Candidate {
     pub async fn look(&mut self) -> Result<Sighting, LeaseError> {
         let found = self.leases.read(&self.key).await?;
         let Some((record, revision)) = found else {
-            return Ok(Sighting { holder: None, is_free: true, is_own: false, stopped: None, resumed: None, revision: 0 });
+            return Ok(Sighting {
+                holder: None,
+                is_free: true,
+                is_own: false,
+                stopped: None,
+                fold: 0,
+                resumed: None,
+                revision: 0,
+            });
         };
         let is_free = record.stopped.is_none() && self.is_free(&record, revision, boot_time());
         let is_own = record.stopped.is_none() && !record.released && self.is_own(&record);
-        let Record { node, stopped, resumed, .. } = record;
-        Ok(Sighting { holder: Some(node), is_free, is_own, stopped, resumed, revision })
+        let Record { node, stopped, fold, resumed, .. } = record;
+        Ok(Sighting { holder: Some(node), is_free, is_own, stopped, fold, resumed, revision })
     }
 
     /// Takes the lease as it was seen. `None`: it was not free, or has changed.
@@ -229,7 +253,8 @@ impl Candidate {
         }
         let until = boot_time() + self.leases.timing.held;
         let Holder { node, boot } = self.holder.clone();
-        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, stopped: None, resumed: sighting.resumed };
+        let (fold, resumed) = (self.leases.fold, sighting.resumed);
+        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, fold, stopped: None, resumed };
         let Some(epoch) = self.leases.change(&self.key, &record, sighting.revision).await? else { return Ok(None) };
         Ok(Some(Lease {
             leases: self.leases.clone(),
@@ -274,6 +299,8 @@ pub struct Sighting {
     pub is_own: bool,
     /// Why nobody may take it, if so.
     pub stopped: Option<String>,
+    /// What events are folded into by the program of the node that has it, or had it last; 0 if nobody had it.
+    pub fold: u32,
     resumed: Option<u64>,
     revision: u64,
 }

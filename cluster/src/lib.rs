@@ -2,7 +2,7 @@
 //!
 //! A partition's events are a stream of the brokers ([`log`]). Its owner is the only writer, which the brokers enforce: each message says which one must be
 //! the last. Who the owner is, a lease says ([`lease`]). Organizations, projects and tokens are a stream that all nodes write ([`control`]). [`init`] makes a cluster, into which an installation moves ([`moving`]),
-//! [`status`] shows it, and [`drain`] has a node hand its partitions over. What is sealed of a partition is kept where all nodes reach it ([`files`]). [`check`] finds out whether brokers keep what a cluster relies on, and
+//! [`status`] shows it, and [`drain`] has a node hand its partitions over. Nodes of two versions write what both read ([`AgreedLevels`]), until [`finalize`]. What is sealed of a partition is kept where all nodes reach it ([`files`]). [`check`] finds out whether brokers keep what a cluster relies on, and
 //! [`bench`] how much they record.
 
 pub mod bench;
@@ -10,6 +10,7 @@ pub mod check;
 pub mod control;
 pub mod drain;
 pub mod files;
+pub mod finalize;
 pub mod init;
 pub mod lease;
 pub mod log;
@@ -17,20 +18,24 @@ pub mod moving;
 pub mod node;
 pub mod status;
 
+mod agreed;
 mod broker;
 mod connection;
 mod cursors;
 mod documents;
 mod identity;
 mod letters;
+mod levels;
 mod monitor;
 mod record;
 mod stream;
 mod trial;
 mod version;
 
+pub use agreed::{AgreedLevels, LevelsError};
 pub use connection::{ConnectError, Connection, Credentials};
 pub use identity::{boot_id, node_id};
+pub use levels::Levels;
 pub use record::{ClusterRecord, RecordError};
 pub use stream::{StreamError, StreamName};
 pub use version::VersionError;

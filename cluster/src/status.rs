@@ -3,6 +3,7 @@
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 
+use crate::agreed::{AgreedLevels, LevelsError};
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::lease::{self, LeaseError, Leases, Timing};
 use crate::log::{LogError, LogReader};
@@ -18,6 +19,8 @@ const AT_ONCE: usize = 8;
 pub struct Status {
     /// The record of the cluster.
     pub cluster: ClusterRecord,
+    /// What the nodes have agreed on.
+    pub levels: AgreedLevels,
     /// The number of control records.
     pub control_records: u64,
     /// All partitions, in order.
@@ -65,6 +68,9 @@ pub enum StatusError {
     /// A lease can't be read.
     #[error(transparent)]
     Lease(#[from] LeaseError),
+    /// What the nodes have agreed on can't be read.
+    #[error(transparent)]
+    Levels(#[from] LevelsError),
     /// The nodes can't be listed.
     #[error(transparent)]
     Nodes(#[from] NodeError),
@@ -88,6 +94,7 @@ pub async fn resume(brokers: &[String], credentials: &Credentials, partition: u1
 pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Status, StatusError> {
     let connection = Connection::open(brokers, credentials).await?;
     let cluster = ClusterRecord::read(&connection).await?.ok_or(StatusError::NoCluster)?;
+    let levels = AgreedLevels::read(&connection).await?;
     let bucket = record::bucket(&connection).await?.ok_or(StatusError::NoCluster)?;
     let counted = async |name: StreamName| {
         let reader = LogReader::open(&connection, &name.stream).await;
@@ -107,5 +114,5 @@ pub async fn status(brokers: &[String], credentials: &Credentials) -> Result<Sta
     let partitions = asked.buffered(AT_ONCE).try_collect().await?;
     let store = connection.context.get_key_value(BUCKET).await.map_err(NodeError::unavailable)?;
     let nodes = node::listed(&store).await?;
-    Ok(Status { cluster, control_records, partitions, nodes })
+    Ok(Status { cluster, levels, control_records, partitions, nodes })
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use headcount_actors::{Engine, Membership};
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::lease::Holder;
-use headcount_cluster::node::{self, MemberLog, Node, NodeParts, NodeTiming};
-use headcount_cluster::{ClusterRecord, Connection, boot_id, node_id};
+use headcount_cluster::node::{self, MemberLog, Node, NodeError, NodeParts, NodeTiming};
+use headcount_cluster::{AgreedLevels, ClusterRecord, Connection, Levels, boot_id, node_id};
 use tokio::task::JoinSet;
 
 use super::failure::Failure;
@@ -48,6 +48,7 @@ impl Joining {
             let record = ClusterRecord::read(&connection).await.map_err(Failure::from)?;
             let record =
                 record.ok_or_else(|| Failure("the brokers have no cluster: make one with `headcount cluster init`".into()))?;
+            AgreedLevels::join(&connection, Levels::own()).await?;
             let files = shared_files(&connection, &record, bucket.as_ref(), log_kept).await?;
             Ok::<_, Failure>((connection, record, files))
         });
@@ -68,7 +69,8 @@ impl Joining {
         let holder = Holder { node: node_id(data_dir)?, boot: boot_id()? };
         tracing::info!(node = holder.node, %address, "joins the cluster");
         let (connection, member, replicas) = (self.connection.clone(), self.member.clone(), self.record.replicas);
-        let parts = NodeParts { connection, engine: engine.clone(), member, holder, replicas, address };
+        let (engine, levels) = (engine.clone(), Levels::own());
+        let parts = NodeParts { connection, engine, member, holder, levels, replicas, address };
         let (handle, began) = (self.runtime.handle(), Instant::now());
         let ended_early = || Failure("the node ended early".into());
         loop {
@@ -76,6 +78,7 @@ impl Joining {
             starting.spawn_on(async move { Node::start(&with, parts, NodeTiming::default()).await }, handle);
             match starting.join_next().await.ok_or_else(ended_early)?.map_err(|_| ended_early())? {
                 Ok(node) => return Ok(node),
+                Err(error @ NodeError::Levels(_)) => return Err(error.into()),
                 // As when they elect a leader, or have just been started.
                 Err(error) if began.elapsed() < JOIN_TIMEOUT => tracing::warn!(%error, "the node can't join yet"),
                 Err(error) => return Err(error.into()),

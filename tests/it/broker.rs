@@ -51,6 +51,21 @@ impl Broker {
         self.process.wait().unwrap();
     }
 
+    /// The last message of a stream with this subject, in base 64.
+    pub(crate) fn last_message(&self, stream: &str, subject: &str) -> String {
+        let asked = format!("{{\"last_by_subj\":\"{subject}\"}}");
+        let mut connection = TcpStream::connect(self.address.trim_start_matches("nats://")).unwrap();
+        let length = asked.len();
+        write!(
+            connection,
+            "CONNECT {{\"verbose\":false}}\r\nSUB answer 1\r\nPUB $JS.API.STREAM.MSG.GET.{stream} answer {length}\r\n{asked}\r\n"
+        )
+        .unwrap();
+        let answered = BufReader::new(connection).lines().map_while(Result::ok).find(|line| line.starts_with('{')).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&answered).unwrap();
+        answer["message"]["data"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
     /// Sends an empty request, and waits for its answer.
     pub(crate) fn request(&self, subject: &str) {
         let mut stream = TcpStream::connect(self.address.trim_start_matches("nats://")).unwrap();

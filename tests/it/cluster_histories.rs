@@ -183,7 +183,17 @@ fn trial(nodes: &MovingNodes, seed: u64) -> Result<Outcome, String> {
 
 #[test]
 fn every_answer_of_any_node_equals_the_model_while_owners_move() {
-    let Some((nodes, started)) = MovingNodes::start() else { return };
+    compare(false);
+}
+
+/// The next version of an owner, or the one before, makes its state anew.
+#[test]
+fn every_answer_of_nodes_of_two_versions_equals_the_model_while_owners_move() {
+    compare(true);
+}
+
+fn compare(is_mixed: bool) {
+    let Some((nodes, started)) = MovingNodes::start(is_mixed) else { return };
     let (first, trials) = (number("HEADCOUNT_FIRST_SEED", 0), number("HEADCOUNT_TRIALS", TRIALS));
     let next = AtomicU64::new(first);
     let outcomes: Mutex<Vec<Result<Outcome, String>>> = Mutex::default();

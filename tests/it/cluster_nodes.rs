@@ -12,6 +12,8 @@ use crate::server::command;
 
 /// How long a node may take to start, and others to take its place.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Has the program stand for its next version.
+pub(crate) const NEXT: &str = "TEST_HEADCOUNT_IS_NEXT";
 const DAY: &str = "2024-03-01";
 
 /// A server, which is killed with the value.
@@ -28,7 +30,15 @@ impl Node {
 
     /// Starts it with more settings; its log goes to `log`.
     pub(crate) fn start_with(broker: &Broker, dir: &Path, settings: &[&str], log: Stdio) -> Self {
+        Self::start_as(broker, dir, settings, log, false)
+    }
+
+    /// The same, perhaps as one of the next version.
+    pub(crate) fn start_as(broker: &Broker, dir: &Path, settings: &[&str], log: Stdio, is_next: bool) -> Self {
         let mut command = command("serve", dir);
+        if is_next {
+            command.env(NEXT, "1");
+        }
         command.args(["--listen", "127.0.0.1:0", "--cluster", &broker.address]);
         command.args(["--shards", "1", "--workers", "1", "--min-free-bytes", "64MiB"]).args(settings);
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();

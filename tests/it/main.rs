@@ -30,6 +30,7 @@
 //! | [`webhooks`] | notifications, to a receiver on this machine |
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
 //! | [`cluster`], [`cluster_nodes`] | making a cluster; servers that are its nodes |
+//! | [`two_versions`] | nodes of two versions, and an upgrade |
 //! | [`cluster_histories`], [`moving_nodes`] | random histories through nodes that come and go |
 //! | [`matrix`] | every operation with every kind of credential |
 //! | [`management`], [`ops`], [`secrets`], [`canaries`] | the rest of the interface, and what must never be logged |
@@ -100,6 +101,7 @@ mod slow_clients;
 mod starting;
 mod tenant;
 mod top_identities;
+mod two_versions;
 mod verify;
 mod views;
 mod webhooks;

@@ -39,6 +39,8 @@ pub(crate) struct MovingNodes {
     dir: TempDir,
     /// What `cluster init` printed.
     made: Value,
+    /// Whether nodes have one of two versions, and another one when they are started again.
+    is_mixed: bool,
     /// Where each listens, or listened last.
     addresses: [Mutex<SocketAddr>; NAMES.len()],
     turns: Mutex<Turns>,
@@ -98,15 +100,15 @@ fn add(count: &AtomicUsize) {
 }
 
 impl MovingNodes {
-    /// Makes a cluster, and starts its nodes. `None`: there is no broker.
-    pub(crate) fn start() -> Option<(Self, [Node; NAMES.len()])> {
+    /// Makes a cluster, and starts its nodes, of two versions if `is_mixed`. `None`: there is no broker.
+    pub(crate) fn start(is_mixed: bool) -> Option<(Self, [Node; NAMES.len()])> {
         let dir = tempfile::tempdir().unwrap();
         let broker = Broker::start(dir.path())?;
         let made = make(&broker, dir.path());
-        let nodes = [0, 1, 2].map(|place| start_node(&broker, dir.path(), place));
+        let nodes = [0, 1, 2].map(|place| start_node(&broker, dir.path(), place, is_mixed && place == 2));
         let addresses = [0, 1, 2].map(|place: usize| Mutex::new(address_of(&nodes[place])));
         let (turns, turned, counts) = <(Mutex<Turns>, Condvar, Counts)>::default();
-        Some((Self { broker, dir, made, addresses, turns, turned, counts }, nodes))
+        Some((Self { broker, dir, made, is_mixed, addresses, turns, turned, counts }, nodes))
     }
 
     /// Nodes move as long as somebody takes part.
@@ -259,9 +261,9 @@ fn log_of(dir: &Path, name: &str) -> std::path::PathBuf {
     dir.join(name).with_extension("log")
 }
 
-fn start_node(broker: &Broker, dir: &Path, place: usize) -> Node {
+fn start_node(broker: &Broker, dir: &Path, place: usize, is_next: bool) -> Node {
     let log: File = OpenOptions::new().create(true).append(true).open(log_of(dir, NAMES[place])).unwrap();
-    Node::start_with(broker, &dir.join(NAMES[place]), &SETTINGS, Stdio::from(log))
+    Node::start_as(broker, &dir.join(NAMES[place]), &SETTINGS, Stdio::from(log), is_next)
 }
 
 fn address_of(node: &Node) -> SocketAddr {
@@ -354,7 +356,8 @@ impl<'a> Mover<'a> {
 
     /// Starts a node again, and waits until it answers.
     fn start(&mut self, place: usize) {
-        self.nodes[place] = start_node(&self.shared.broker, self.shared.dir.path(), place);
+        let is_next = self.shared.is_mixed && self.rng.chance(50);
+        self.nodes[place] = start_node(&self.shared.broker, self.shared.dir.path(), place, is_next);
         let address = address_of(&self.nodes[place]);
         *lock(&self.shared.addresses[place]) = address;
         let began = Instant::now();

@@ -40,6 +40,11 @@ BUGS = [
     ("a published state of what the brokers lost is used", "Some(link) => reader.confirm_link(link).await,", "Some(_) => Ok(()),"),
     ("a state of what the brokers lost is served", "Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,", "Some(_) => Ok(()),"),
     ("what the brokers lost stops a partition for ever", "if resumed == mark.map_or(0, |mark| mark.resumed) {", "if mark.is_some() || resumed == 0 {"),
+    # Two versions.
+    ("partitions move to an earlier fold", "let fold = fold.min(latest);", "let fold = latest.min(0);"),
+    ("a node takes back what it had as a later version", "if sighting.is_own && self.shared.levels.fold >= sighting.fold {", "if sighting.is_own {"),
+    ("an upgrade is finalized while a node lacks it", "let nodes = behind(&store, seen, own, timing).await?;", "let nodes: Vec<KnownNode> = Vec::new();"),
+    ("a node of an earlier version is one of the cluster", "if !own.cover(&self.levels) {", "if self.version == 0 {"),
     # Leases.
     ("a lease is taken while it is held", "now - since >= self.leases.timing.taken_after", "now >= since"),
     ("a lease is valid when another node may have it", "self.until = sent + self.leases.timing.held", "self.until = sent + self.leases.timing.taken_after * 2"),

@@ -3,7 +3,7 @@
 
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words; those of the cluster need HEADCOUNT_NATS_SERVER
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
-The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
+The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py, version_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
 random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other or take partitions over; one of the cluster when
 one of its tests does, or when random histories through three nodes differ from the model; one of requests that travel when a test with two nodes does. It survives when all pass.
 The tree itself is never touched: what is needed is copied to target/planted, and built there, or in CARGO_TARGET_DIR.
@@ -25,6 +25,7 @@ import explain_bugs
 import forward_bugs
 import node_bugs
 import source
+import version_bugs
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "target" / "planted"
@@ -112,6 +113,12 @@ def try_moving(tree, name=""):
     return run_tests(tree, "-p", "headcount", "--test", "it", "--", "cluster_histories", trials="12")
 
 
+def try_versions(tree, name=""):
+    """Upgrades a cluster under load, node after node."""
+    os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
+    return run_tests(tree, "-p", "headcount", "--test", "it", "--", "two_versions")
+
+
 def try_forward(tree, name=""):
     """Runs the tests of requests that travel, with two nodes."""
     return run_tests(tree, "-p", "headcount", "--lib", "--", "http::tests::forwarding")
@@ -152,6 +159,8 @@ SUITES = [
     Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
     Suite("actors", node_bugs.MOVING_BUGS, PROGRAM, try_moving),
     Suite("cluster", node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),
+    Suite("cluster", version_bugs.BUGS, PROGRAM, try_versions),
+    Suite("actors", version_bugs.ENGINE_BUGS, PROGRAM, try_versions),
     Suite(PROGRAM, forward_bugs.BUGS, PROGRAM, try_forward),
 ]
 

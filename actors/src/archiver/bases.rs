@@ -23,7 +23,7 @@ pub(super) fn replace_base(
     // Whether the state has an erased identity. If one is erased while the base is written, the base has it, and perhaps goes further than its events do.
     let has_erased = || erasures.is_stale(project) || erasures.begins(project) != begins;
     // First, since what is written could not be listed.
-    if has_erased() || sources.sealed.change_bases().is_none() {
+    if !sources.may_have_bases() || has_erased() || sources.sealed.change_bases().is_none() {
         return Ok(false);
     }
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };

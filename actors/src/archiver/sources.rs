@@ -195,6 +195,14 @@ impl Sources {
         }
     }
 
+    /// Whether bases may be in this archive.
+    pub(super) fn may_have_bases(&self) -> bool {
+        match &self.trimming {
+            Trimming::Shared(shared) => shared.may_have_bases(),
+            Trimming::Local(_) | Trimming::Never => true,
+        }
+    }
+
     /// About how many events are not sealed.
     pub(super) fn unsealed(&self) -> u64 {
         let sealed_until = self.sealed.catalog().sealed_until();

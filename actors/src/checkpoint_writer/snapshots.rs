@@ -9,14 +9,14 @@ use headcount_storage::keyspace::Key;
 use headcount_storage::log::LogMark;
 use headcount_storage::store::PartitionSnapshot;
 
-use super::stored::{META_VERSION, PART_VERSION, PROJECTS, PartitionMeta, ProjectMeta};
+use super::stored::{PART_VERSION, PROJECTS, PartitionMeta, ProjectMeta, meta_version};
 use crate::fault;
 
 /// Returns the position up to which a saved partition reflects everything; 0 if nothing was ever saved.
 pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, Fault> {
     let mut pairs = snapshot.pairs(&Key::POSITION_GROUP).map_err(fault::of_store)?;
     let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(0) };
-    let meta: PartitionMeta = codec::decode(META_VERSION, &value).map_err(fault::of_stored)?;
+    let meta: PartitionMeta = codec::decode(meta_version(), &value).map_err(fault::of_stored)?;
     Ok(meta.position)
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, F
 pub(crate) fn saved_mark(snapshot: &PartitionSnapshot) -> Result<Option<LogMark>, Fault> {
     let mut pairs = snapshot.pairs(&Key::record_of(0, PROJECTS, 2)).map_err(fault::of_store)?;
     let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(None) };
-    let mark: LogMark = codec::decode(META_VERSION, &value).map_err(fault::of_stored)?;
+    let mark: LogMark = codec::decode(meta_version(), &value).map_err(fault::of_stored)?;
     let position = saved_position(snapshot)?;
     Ok(Some(mark).filter(|mark| mark.position == position))
 }
@@ -33,7 +33,7 @@ pub(crate) fn saved_mark(snapshot: &PartitionSnapshot) -> Result<Option<LogMark>
 pub(crate) fn saved_reflected(snapshot: &PartitionSnapshot) -> Result<Position, Fault> {
     let mut pairs = snapshot.pairs(&Key::record_of(0, PROJECTS, 1)).map_err(fault::of_store)?;
     let highest = match pairs.next().map_err(fault::of_store)? {
-        Some((_, value)) => codec::decode(META_VERSION, &value).map_err(fault::of_stored)?,
+        Some((_, value)) => codec::decode(meta_version(), &value).map_err(fault::of_stored)?,
         None => 0,
     };
     Ok(saved_position(snapshot)?.max(highest))
@@ -62,7 +62,7 @@ pub(crate) fn saved_meta(snapshot: &PartitionSnapshot, project: ProjectId) -> Re
 
 /// Decodes how far a project goes.
 pub(crate) fn decode_project(value: &[u8]) -> Result<ProjectMeta, Fault> {
-    codec::decode(META_VERSION, value).map_err(fault::of_stored)
+    codec::decode(meta_version(), value).map_err(fault::of_stored)
 }
 
 /// Decodes a part of the rows of a rollup.

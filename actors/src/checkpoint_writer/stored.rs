@@ -22,19 +22,25 @@ use serde::{Deserialize, Serialize};
 
 use super::entries::Entries;
 use crate::fault;
+use crate::program_version::is_next;
 
 /// Versions of the values beside the domain's records, and of the fingerprints in the index of external ids. Raise one when its shape changes:
 /// stores of an earlier version are rebuilt.
-pub(super) const META_VERSION: u8 = 3;
+const META_VERSION: u8 = 3;
 pub(super) const PART_VERSION: u8 = 1;
 const FINGERPRINT_VERSION: u8 = 3;
+
+/// Returns the version of positions of partitions and projects.
+pub(super) fn meta_version() -> u8 {
+    if is_next() { META_VERSION + 1 } else { META_VERSION }
+}
 
 /// Lists the kinds of values that a store consists of, with their versions. A store with another list was made by another
 /// version.
 pub(crate) fn stored_types() -> Vec<String> {
     let mut types = Project::stored_types();
     types.extend(Space::ALL.iter().map(Space::to_string));
-    types.push(format!("meta of partitions and projects version {META_VERSION}"));
+    types.push(format!("meta of partitions and projects version {}", meta_version()));
     types.push(format!("parts of rows version {PART_VERSION}"));
     types.push(format!("fingerprints of external ids version {FINGERPRINT_VERSION}"));
     types
@@ -126,7 +132,7 @@ impl StoreSource<'_> {
 
 /// Reads the meta of a partition or a project.
 pub(crate) fn read_meta<T: DeserializeOwned>(store: &dyn Store, key: &[u8]) -> Result<Option<T>, Fault> {
-    decoded(store, key, META_VERSION)
+    decoded(store, key, meta_version())
 }
 
 fn decoded<T: DeserializeOwned>(store: &dyn Store, key: &[u8], version: u8) -> Result<Option<T>, Fault> {
@@ -222,21 +228,21 @@ impl Collect<'_> {
     }
 
     pub(crate) fn meta(&mut self, meta: ProjectMeta) -> Result<(), Fault> {
-        self.put(&meta_key(self.partition, self.project), META_VERSION, &meta)
+        self.put(&meta_key(self.partition, self.project), meta_version(), &meta)
     }
 
     /// Adds the highest position that the checkpoint reflects.
     pub(crate) fn highest(&mut self, position: Position) -> Result<(), Fault> {
-        self.put(&highest_key(self.partition), META_VERSION, &position)
+        self.put(&highest_key(self.partition), meta_version(), &position)
     }
 
     /// Adds the mark of the log at the position of the checkpoint. Without it, that of an earlier one stays, which has another position.
     pub(crate) fn mark(&mut self, mark: LogMark) -> Result<(), Fault> {
-        self.put(&mark_key(self.partition), META_VERSION, &mark)
+        self.put(&mark_key(self.partition), meta_version(), &mark)
     }
 
     pub(crate) fn partition_meta(&mut self, meta: PartitionMeta) -> Result<(), Fault> {
-        self.put(&position_key(self.partition), META_VERSION, &meta)
+        self.put(&position_key(self.partition), meta_version(), &meta)
     }
 
     fn put<T: Serialize>(&mut self, key: &[u8], version: u8, value: &T) -> Result<(), Fault> {

@@ -5,9 +5,11 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::Day;
 use headcount_domain::versions::Depends;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::handle::Engine;
 use super::shard_client::AskError;
+use crate::program_version::answers_version;
 
 /// The tag of the question for [`ProjectVersion`]s.
 pub(super) const VERSIONS: u16 = 1000;
@@ -15,7 +17,7 @@ pub(super) const VERSIONS: u16 = 1000;
 /// What answers about a project depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ProjectVersion {
-    /// The incarnation of its data.
+    /// The incarnation of its data, with the version of the program that answers: what is merged of two versions is another answer than what one version says.
     pub(super) incarnation: u128,
     /// The position of its last event.
     pub(super) position: Position,
@@ -27,6 +29,7 @@ impl Engine {
     /// Returns the version of a project of this node.
     pub(super) async fn project_version(&self, project: ProjectId) -> Result<ProjectVersion, AskError> {
         let (incarnation, position) = self.version(project, &Depends::Everything).await?;
+        let incarnation = incarnation ^ xxh3_128(answers_version().as_bytes());
         Ok(ProjectVersion { incarnation, position, floor: self.floor(project).await? })
     }
 

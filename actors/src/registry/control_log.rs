@@ -6,6 +6,7 @@ use std::path::Path;
 use headcount_storage::log::{AppendEntry, Log, LogFile, LogOptions};
 
 use super::error::ControlError;
+use super::record::latest_record_version;
 
 const PARTITION: u16 = 0;
 
@@ -18,6 +19,11 @@ pub trait ControlLog: std::fmt::Debug + Send {
 
     /// Position of the last known record; the one before the first if there is none. After a conflict, it is at least that of the record that caused it.
     fn last_position(&self) -> u64;
+
+    /// The version of new records, and of snapshots: the latest one, unless others read the log that know earlier ones only.
+    fn record_version(&self) -> u32 {
+        latest_record_version()
+    }
 
     /// Finds out what others have recorded, so that [`Self::last_position`] says it.
     ///

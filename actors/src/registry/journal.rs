@@ -156,7 +156,7 @@ impl Journal {
     /// Appends a record that was checked against the state before `position`, with the entries of the audit log about it; durable on return. After an
     /// error neither was recorded, or both are undecided ([`ControlLog::append_at`]).
     pub(super) fn append_at(&mut self, position: u64, record: &ControlRecord, audit: &[AuditEntry]) -> Result<(), ControlError> {
-        self.log.append_at(position, &record::encode(record, audit)?)?;
+        self.log.append_at(position, &record::encode(self.log.record_version(), record, audit)?)?;
         self.applied = position;
         self.trail.follow(record.organization(), position, audit, &*self.log);
         Ok(())
@@ -202,7 +202,7 @@ impl Journal {
 
     fn try_roll(&mut self, state: &State) -> Result<(), ControlError> {
         let position = self.applied;
-        self.snapshot_bytes = snapshot::write(&self.dir, position, state)?;
+        self.snapshot_bytes = snapshot::write(&self.dir, position, self.log.record_version(), state)?;
         self.snapshot_at = position;
         let positions = snapshot::list(&self.dir)?;
         let Some(oldest_kept) = positions.get(KEPT_SNAPSHOTS - 1) else { return Ok(()) };

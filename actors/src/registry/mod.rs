@@ -102,6 +102,7 @@ use audit::changes::changes_of;
 use cache::Cache;
 use journal::{Journal, JournalOptions};
 use record::ControlRecord;
+pub use record::latest_record_version;
 use secret::SecretHash;
 use sign_in_codes::SignInCodes;
 use state::State;

@@ -47,7 +47,8 @@ impl Registry {
             }
         }
         check(&state, &records)?;
-        Ok(records.iter().map(|(record, audit)| record::encode(record, audit)).collect::<Result<_, _>>()?)
+        let version = record::latest_record_version();
+        Ok(records.iter().map(|(record, audit)| record::encode(version, record, audit)).collect::<Result<_, _>>()?)
     }
 }
 

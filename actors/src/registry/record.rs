@@ -18,11 +18,18 @@ use super::ids::{MemberId, SessionId, ShareId, TokenId};
 use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::secret::SecretHash;
 use super::share::Share;
+use crate::program_version::is_next;
 
-/// The version of new records. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
+/// The latest version of records, and of snapshots of what they lead to. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
 /// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger, runs that build company
 /// profiles, and changes of company profiles and webhooks, version 8 shares and sessions of the page.
-pub(super) const RECORD_VERSION: u32 = 8;
+const RECORD_VERSION: u32 = 8;
+
+/// Returns the latest version of records that this program reads and writes.
+#[must_use]
+pub fn latest_record_version() -> u32 {
+    if is_next() { RECORD_VERSION + 1 } else { RECORD_VERSION }
+}
 
 /// One change of the control data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -236,9 +243,9 @@ impl ControlRecord {
     }
 }
 
-/// Encodes a record, with the entries of the audit log about it.
-pub(super) fn encode(record: &ControlRecord, audit: &[AuditEntry]) -> Result<Vec<u8>, ControlError> {
-    let envelope = RecordEnvelope { version: RECORD_VERSION, record, audit };
+/// Encodes a record in a version, with the entries of the audit log about it.
+pub(super) fn encode(version: u32, record: &ControlRecord, audit: &[AuditEntry]) -> Result<Vec<u8>, ControlError> {
+    let envelope = RecordEnvelope { version, record, audit };
     serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)
 }
 
@@ -246,8 +253,9 @@ pub(super) fn encode(record: &ControlRecord, audit: &[AuditEntry]) -> Result<Vec
 pub(super) fn decode(bytes: &[u8], position: u64) -> Result<ControlRecord, ControlError> {
     let bad = |error: serde_json::Error| ControlError::BadRecord { position, message: error.to_string() };
     let RawRecordEnvelope { version, record } = serde_json::from_slice(bytes).map_err(bad)?;
-    if !(1..=RECORD_VERSION).contains(&version) {
-        return Err(ControlError::UnsupportedRecord { position, found: version, supported: RECORD_VERSION });
+    let supported = latest_record_version();
+    if !(1..=supported).contains(&version) {
+        return Err(ControlError::UnsupportedRecord { position, found: version, supported });
     }
     serde_json::from_str(record.get()).map_err(bad)
 }

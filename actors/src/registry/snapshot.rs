@@ -1,7 +1,7 @@
 //! Snapshots of the control data: JSON files, written atomically.
 //!
 //! `snapshot-<position>.json` holds the state after all records of the control log up to and including that position:
-//! `{"checksum","position","version","state"}`. The checksum is the SHA-256 of the rest. It is verified before the
+//! `{"checksum","position","version","state"}`, in the version of the log's new records ([`latest_record_version`]). The checksum is the SHA-256 of the rest. It is verified before the
 //! version is read, so that damage is never mistaken for a file of a newer program.
 
 use std::fs;
@@ -13,13 +13,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
 
 use super::error::ControlError;
+use super::record::latest_record_version;
 use super::secret::hex;
 use super::state::State;
-
-/// The version of new snapshots. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
-/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger
-/// and runs that build company profiles, version 8 shares and sessions of the page.
-pub(super) const SNAPSHOT_VERSION: u32 = 8;
 
 #[derive(Serialize, Deserialize)]
 struct SnapshotEnvelope {
@@ -68,10 +64,10 @@ pub(super) fn bytes(dir: &Path, position: u64) -> Result<u64, ControlError> {
     File::open(&path).and_then(|file| file.len()).map_err(|error| ControlError::io("inspect", &path, error))
 }
 
-/// Writes the snapshot at `position`, durably. Returns its size in bytes.
-pub(super) fn write(dir: &Path, position: u64, state: &State) -> Result<u64, ControlError> {
+/// Writes the snapshot at `position` in a version of records, durably. Returns its size in bytes.
+pub(super) fn write(dir: &Path, position: u64, version: u32, state: &State) -> Result<u64, ControlError> {
     let state = to_raw_value(&state.contents()).map_err(ControlError::Unencodable)?;
-    let mut envelope = SnapshotEnvelope { checksum: String::new(), position, version: SNAPSHOT_VERSION, state };
+    let mut envelope = SnapshotEnvelope { checksum: String::new(), position, version, state };
     envelope.checksum = envelope.expected_checksum();
     let bytes = serde_json::to_vec(&envelope).map_err(ControlError::Unencodable)?;
     let path = path(dir, position);
@@ -87,8 +83,8 @@ pub(super) fn load(dir: &Path, position: u64) -> Result<Option<State>, ControlEr
     if envelope.checksum != envelope.expected_checksum() || envelope.position != position {
         return Ok(None);
     }
-    if !(1..=SNAPSHOT_VERSION).contains(&envelope.version) {
-        let (found, supported) = (envelope.version, SNAPSHOT_VERSION);
+    let (found, supported) = (envelope.version, latest_record_version());
+    if !(1..=supported).contains(&found) {
         return Err(ControlError::UnsupportedSnapshot { path, found, supported });
     }
     // The file is intact but its contents are invalid, and an older snapshot would not help.

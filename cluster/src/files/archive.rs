@@ -24,6 +24,7 @@ use super::pointer::{ListName, OwnPointer, Pointers};
 use super::states::SharedStates;
 use super::sync::{dir_of, fetch_lists, remove_all};
 use crate::connection::Connection;
+use crate::levels::Levels;
 use crate::log::LogReader;
 use crate::record::ClusterRecord;
 
@@ -42,6 +43,7 @@ const UNNAMED_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug)]
 pub struct SharedFiles {
     runtime: Handle,
+    connection: Connection,
     bucket: Bucket,
     pointers: Pointers,
     states: SharedStates,
@@ -91,7 +93,8 @@ impl SharedFiles {
         }
         let bucket = bucket.below(&record.incarnation.to_string());
         let states = SharedStates::open(connection, &bucket).await?;
-        Ok(Self { runtime: Handle::current(), bucket, pointers, states, log_kept, partitions: Mutex::default() })
+        let (runtime, connection) = (Handle::current(), connection.clone());
+        Ok(Self { runtime, connection, bucket, pointers, states, log_kept, partitions: Mutex::default() })
     }
 
     /// Returns where the nodes of a cluster keep files; `None`: nowhere.
@@ -188,6 +191,11 @@ fn keep_list(root: &Path, bytes: &[u8]) -> Result<(), FilesError> {
 }
 
 impl SharedArchive for SharedFiles {
+    fn may_have_bases(&self) -> bool {
+        // A node of an earlier version could not begin with one of a later fold, and its events would be gone.
+        self.connection.written().fold == Levels::own().fold
+    }
+
     fn publish(&self, partition: u16, root: &Path, is_stopping: &dyn Fn() -> bool) -> Result<(), SharedArchiveError> {
         let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
         let mut files = files.lock();

@@ -14,6 +14,7 @@ use super::reader::LogReader;
 use super::waiting::{ALARM_EVERY, AppendFigures, watched};
 use super::{LogEnd, LogError, MessageError};
 use crate::connection::Connection;
+use crate::levels::Levels;
 use crate::stream::StreamName;
 
 /// How long an attempt waits for an answer. A broker that was killed gives none, and neither does a stream until it has another leader: each attempt is one more chance.
@@ -63,6 +64,11 @@ impl Appender {
 
     pub(crate) fn reader(&self) -> &LogReader {
         &self.reader
+    }
+
+    /// Returns the levels at which messages are to be encoded.
+    pub(crate) fn written(&self) -> Levels {
+        self.connection.written()
     }
 
     pub(super) fn figures(&self) -> &Arc<AppendFigures> {

@@ -6,8 +6,10 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-/// The version of the format.
-const VERSION: u8 = 1;
+use crate::levels::Levels;
+
+/// The earliest version of the format, and the latest one that this program reads and writes: the level `log` ([`Levels`](crate::Levels)), with that of the events in it.
+const FIRST_VERSION: u32 = Levels::FIRST.log;
 const KIND_EVENTS: u8 = 1;
 const KIND_EPOCH: u8 = 2;
 /// The bytes before the chain.
@@ -72,7 +74,8 @@ impl Claims {
     /// # Errors
     /// [`MessageError::Version`] and [`MessageError::Damaged`].
     pub(super) fn of(bytes: &[u8]) -> Result<Self, MessageError> {
-        if let Some(version) = bytes.first().filter(|version| **version != VERSION) {
+        let is_known = |version: u8| (FIRST_VERSION..=Levels::own().log).contains(&u32::from(version));
+        if let Some(version) = bytes.first().filter(|version| !is_known(**version)) {
             return Err(MessageError::Version(*version));
         }
         let (header, _) = bytes.split_first_chunk::<HEADER>().ok_or(MessageError::Damaged)?;
@@ -111,17 +114,18 @@ pub enum MessageError {
 }
 
 impl Message {
-    /// Encodes the message as the one after `before`. Returns its bytes and its chain.
+    /// Encodes the message as the one after `before`, at a level. Returns its bytes and its chain.
     ///
     /// # Errors
     /// [`MessageError::Empty`] and [`MessageError::TooLarge`].
-    pub fn encode(&self, before: Chain) -> Result<(Vec<u8>, Chain), MessageError> {
+    pub fn encode(&self, levels: &Levels, before: Chain) -> Result<(Vec<u8>, Chain), MessageError> {
         let (kind, count, body) = match &self.content {
             Content::Epoch => (KIND_EPOCH, 0, Vec::new()),
             Content::Events(entries) => (KIND_EVENTS, count(entries)?, encode_entries(entries)),
         };
         let mut bytes = Vec::with_capacity(HEADER + body.len());
-        bytes.extend([VERSION, kind]);
+        // One byte, until there are many versions.
+        bytes.extend([u8::try_from(levels.log).unwrap_or(u8::MAX), kind]);
         bytes.extend(self.epoch.to_le_bytes());
         bytes.extend(count.to_le_bytes());
         let chain = chain(before, &bytes, &body);
@@ -229,7 +233,7 @@ mod tests {
         let mut before = Chain::default();
         for message in [events(&[(1, b"a")]), Message { epoch: 8, content: Content::Epoch }, events(&[(2, b""), (8190, b"bcd")])]
         {
-            let (bytes, chain) = message.encode(before).unwrap();
+            let (bytes, chain) = message.encode(&Levels::FIRST, before).unwrap();
             assert_eq!(Message::decode(&bytes, before), Ok((message.clone(), chain)));
             assert_eq!(Claims::of(&bytes).map(|claims| (claims.epoch, claims.chain)), Ok((message.epoch, chain)));
             before = chain;
@@ -239,7 +243,7 @@ mod tests {
     /// Brokers keep messages for longer than a version of the program lives.
     #[test]
     fn the_bytes_are_fixed() {
-        let (bytes, chain) = events(&[(3, b"payload")]).encode(Chain(5)).unwrap();
+        let (bytes, chain) = events(&[(3, b"payload")]).encode(&Levels::FIRST, Chain(5)).unwrap();
         let header = [1, 1, 7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
         let body = [15, 0, 0, 0, 0xF0, 0, 3, 0, 0, 0, 7, 0, 0, 0, b'p', b'a', b'y', b'l', b'o', b'a', b'd'];
         assert_eq!(bytes, [&header[..], &chain.0.to_le_bytes(), &body].concat());
@@ -249,22 +253,22 @@ mod tests {
 
     #[test]
     fn messages_without_events_or_with_too_many_are_refused() {
-        assert_eq!(events(&[]).encode(Chain(0)), Err(MessageError::Empty));
-        assert_eq!(events(&[(1, b"a"), (0, b"b")]).encode(Chain(0)), Err(MessageError::Empty));
+        assert_eq!(events(&[]).encode(&Levels::FIRST, Chain(0)), Err(MessageError::Empty));
+        assert_eq!(events(&[(1, b"a"), (0, b"b")]).encode(&Levels::FIRST, Chain(0)), Err(MessageError::Empty));
         let too_large = MessageError::TooLarge { events: 8193, bytes: 18 };
-        assert_eq!(events(&[(8192, b"a"), (1, b"b")]).encode(Chain(0)), Err(too_large));
+        assert_eq!(events(&[(8192, b"a"), (1, b"b")]).encode(&Levels::FIRST, Chain(0)), Err(too_large));
     }
 
     #[test]
     fn a_message_of_another_place_is_noticed() {
-        let (bytes, chain) = events(&[(3, b"payload")]).encode(Chain(5)).unwrap();
+        let (bytes, chain) = events(&[(3, b"payload")]).encode(&Levels::FIRST, Chain(5)).unwrap();
         assert_eq!(Message::decode(&bytes, Chain(6)), Err(MessageError::Unchained));
         assert_eq!(Message::decode(&bytes, chain), Err(MessageError::Unchained));
     }
 
     #[test]
     fn a_newer_format_is_not_taken_for_damage() {
-        let (mut bytes, _) = events(&[(3, b"payload")]).encode(Chain(5)).unwrap();
+        let (mut bytes, _) = events(&[(3, b"payload")]).encode(&Levels::FIRST, Chain(5)).unwrap();
         bytes[0] = 2;
         assert_eq!(Message::decode(&bytes, Chain(5)), Err(MessageError::Version(2)));
     }
@@ -272,7 +276,7 @@ mod tests {
     proptest! {
         #[test]
         fn changed_bytes_are_noticed(at in 0usize..51, bit in 0u8..8) {
-            let (bytes, _) = events(&[(3, b"payload")]).encode(Chain(5)).unwrap();
+            let (bytes, _) = events(&[(3, b"payload")]).encode(&Levels::FIRST, Chain(5)).unwrap();
             let mut changed = bytes.clone();
             changed[at] ^= 1 << bit;
             prop_assert!(Message::decode(&changed, Chain(5)).is_err());
@@ -284,12 +288,12 @@ mod tests {
             prop_assert!(Message::decode(&bytes, Chain(before)).is_err());
             // With a valid chain, so that the body is looked at.
             if chained.len() >= HEADER {
-                chained[0] = VERSION;
+                chained[0] = 1;
                 chained[1] = KIND_EVENTS;
                 let chain = chain(Chain(before), &chained[..UNCHAINED], &chained[HEADER..]);
                 chained[UNCHAINED..HEADER].copy_from_slice(&chain.0.to_le_bytes());
                 if let Ok((message, _)) = Message::decode(&chained, Chain(before)) {
-                    prop_assert!(message.encode(Chain(before)).is_ok());
+                    prop_assert!(message.encode(&Levels::FIRST, Chain(before)).is_ok());
                 }
             }
         }

@@ -112,7 +112,7 @@ impl LogWriter {
     }
 
     async fn record(&mut self, content: Content) -> Result<u64, LogError> {
-        let (bytes, chain) = Message { epoch: self.epoch, content }.encode(self.end.chain)?;
+        let (bytes, chain) = Message { epoch: self.epoch, content }.encode(&self.appender.written(), self.end.chain)?;
         // It is sent until its outcome is known, or the future is dropped.
         let sequence = self.appender.append(self.end, bytes, &mut false).await?;
         self.end = LogEnd { sequence, chain, epoch: self.epoch };

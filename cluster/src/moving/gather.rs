@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use headcount_actors::MovedEvents;
 
 use super::error::MoveError;
+use crate::levels::Levels;
 use crate::log::{Chain, Content, Entry, MAX_EVENTS, Message};
 
 /// How many bytes of events a message has, unless one submission has more.
@@ -54,7 +55,7 @@ impl Sizes {
     pub(super) fn add(&mut self, partition: u16, entries: Vec<Entry>) -> Result<(), MoveError> {
         let added: u64 = entries.iter().map(|entry| u64::from(entry.count)).sum();
         let message = Message { epoch: 0, content: Content::Events(entries) };
-        let (bytes, _) = message.encode(Chain::default()).map_err(crate::log::LogError::from)?;
+        let (bytes, _) = message.encode(&Levels::own(), Chain::default()).map_err(crate::log::LogError::from)?;
         let (events, taken) = self.0.entry(partition).or_default();
         *events += added;
         *taken += bytes.len() as u64 + ENVELOPE_BYTES;

@@ -29,6 +29,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::connection::Connection;
 use crate::files::remove_copies;
 use crate::lease::{Holder, Leases};
+use crate::levels::Levels;
 use crate::log::StreamCommit;
 use crate::record::BUCKET;
 use changes::{Follower, Made, Propagating};
@@ -39,8 +40,8 @@ use hints::Hints;
 use liveness::Liveness;
 pub use member::MemberLog;
 pub use nodes::KnownNode;
-pub(crate) use nodes::listed;
 use nodes::{Announcement, Announcements, LiveNodes};
+pub(crate) use nodes::{SeenNode, listed, seen};
 use partition::PartitionTask;
 use salts::Salts;
 use shared::{Live, Shared};
@@ -51,8 +52,8 @@ pub use timing::{NodeError, NodeTiming};
 const TURNS: usize = 16;
 /// How many partitions of a node move to others at once.
 const MOVES: usize = 2;
-/// How long it may take to ask whether a node is to hand its partitions over.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long it may take to ask whether a node is to hand its partitions over, and what all have agreed on.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a node consists of.
 #[derive(Debug, Clone)]
@@ -65,6 +66,8 @@ pub struct NodeParts {
     pub member: MemberLog,
     /// Who the node is.
     pub holder: Holder,
+    /// What its version reads and writes.
+    pub levels: Levels,
     /// On how many brokers what is shared is kept.
     pub replicas: usize,
     /// Where it answers HTTP for other nodes (`http://host:port`).
@@ -86,14 +89,14 @@ impl Node {
     /// Starts a node, whose tasks run on `runtime`. It has no partitions yet. After an error it can be tried again.
     ///
     /// # Errors
-    /// [`NodeError`]: the brokers do not answer.
+    /// [`NodeError`]: the brokers do not answer. [`NodeError::Levels`]: the cluster is of a later version, whenever it is tried.
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
-        let NodeParts { connection, engine, member, holder, replicas, address } = parts;
+        let NodeParts { connection, engine, member, holder, levels, replicas, address } = parts;
         let MemberLog { log, commit, owners, files, letters, .. } = member;
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
         let letters = letters.get().cloned().ok_or(NodeError::NotAMember)?;
         remove_copies(engine.data_dir());
-        let leases = Leases::open(&connection, BUCKET, timing.leases).await?;
+        let leases = Leases::open(&connection, BUCKET, timing.leases).await?.at(&levels);
         let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
         announcements.forget_drain(&holder.node).await?;
         let announcements = Arc::new(Mutex::new(announcements));
@@ -101,14 +104,24 @@ impl Node {
         let liveness = Arc::new(Liveness::new(Arc::clone(&owners), timing.leases.held));
         let following = (engine.clone(), Arc::clone(&liveness));
         let follower = Follower::new(following, &connection, &holder.node, rest_stopped.clone()).await?;
-        let (announcement, stop_announcing) = (Announcement::new(address), rest_stopped.clone());
+        let (announcement, stop_announcing) = (Announcement::new(address, levels), rest_stopped.clone());
         let node = holder.node.clone();
         let alive = Arc::clone(&liveness);
         let figures = report_figures(&owners, &commit);
         let counted = Arc::clone(&figures);
-        let mut announcing =
-            Announcing { announcements, announcement, node, liveness: alive, figures: counted, stop: stop_announcing, timing };
-        let nodes = announcing.announce().await?;
+        let (stop_partitions, for_levels) = (stop.clone(), connection.clone());
+        let mut announcing = Announcing {
+            announcements,
+            announcement,
+            node,
+            connection: for_levels,
+            liveness: alive,
+            figures: counted,
+            stop_partitions,
+            stop: stop_announcing,
+            timing,
+        };
+        let nodes = announcing.begin().await?;
         // Whoever makes a change from now on waits for this node. It knows all those before.
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
@@ -128,6 +141,7 @@ impl Node {
             files,
             letters,
             holder,
+            levels,
             leases,
             timing,
             live,
@@ -204,8 +218,11 @@ struct Announcing {
     announcements: Arc<Mutex<Announcements>>,
     announcement: Announcement,
     node: String,
+    connection: Connection,
     liveness: Arc<Liveness>,
     figures: Arc<NodeFigures>,
+    /// Ends the tasks of partitions.
+    stop_partitions: watch::Sender<bool>,
     stop: watch::Receiver<bool>,
     timing: NodeTiming,
 }
@@ -219,9 +236,33 @@ impl Announcing {
             }
             match self.announce().await {
                 Ok(nodes) => note(&changed, nodes),
+                Err(error @ NodeError::Levels(_)) => {
+                    tracing::error!(%error, "this node stops, and answers nobody");
+                    self.liveness.end();
+                    self.stop_partitions.send_replace(true);
+                    break;
+                }
                 Err(error) => tracing::debug!(%error, "the nodes can't be read"),
             }
         }
+        self.withdraw().await;
+    }
+
+    /// Announces the node, unless it can't be one of the cluster.
+    async fn begin(&mut self) -> Result<LiveNodes, NodeError> {
+        let begun = async {
+            let nodes = self.announce().await?;
+            self.announcements.lock().await.follow_levels(&self.connection, self.announcement.levels).await?;
+            Ok(nodes)
+        }
+        .await;
+        if matches!(begun, Err(NodeError::Levels(_))) {
+            self.withdraw().await;
+        }
+        begun
+    }
+
+    async fn withdraw(&self) {
         if let Err(error) = self.announcements.lock().await.withdraw(&self.node).await {
             tracing::debug!(%error, "the node could not be withdrawn");
         }
@@ -231,7 +272,7 @@ impl Announcing {
     async fn announce(&mut self) -> Result<LiveNodes, NodeError> {
         let mut announcements = self.announcements.lock().await;
         // What matters is the sign of life.
-        let asked = timeout(DRAIN_TIMEOUT, announcements.is_to_drain(&self.node)).await;
+        let asked = timeout(QUESTION_TIMEOUT, announcements.is_to_drain(&self.node)).await;
         let drains = asked.ok().and_then(Result::ok).unwrap_or(self.announcement.drains);
         if drains != self.announcement.drains {
             tracing::info!(drains, "whether the node is to hand its partitions over has changed");
@@ -240,6 +281,11 @@ impl Announcing {
         }
         let sent = boot_time();
         announcements.announce(&self.node, &self.announcement).await?;
+        // After the announcement: either whoever raises them sees this node, or it sees what they were raised to. If nobody answers, they are as before, for now.
+        let followed = announcements.follow_levels(&self.connection, self.announcement.levels);
+        if let Ok(Err(error @ NodeError::Levels(_))) = timeout(QUESTION_TIMEOUT, followed).await {
+            return Err(error);
+        }
         self.liveness.announced(sent);
         announcements.live().await
     }

@@ -9,13 +9,16 @@ use std::time::Duration;
 use async_nats::jetstream::kv::Store;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use futures_util::TryStreamExt as _;
+use headcount_actors::answers_version;
 use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::draining;
 use super::timing::NodeError;
+use crate::agreed::LevelsKey;
 use crate::connection::Connection;
+use crate::levels::Levels;
 
 /// The first part of the keys of nodes.
 const PREFIX: &str = "node.";
@@ -30,6 +33,9 @@ pub(super) struct Announcement {
     /// Whether it hands its partitions over, and takes none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) drains: bool,
+    /// What it reads and writes; a version before there were levels says nothing.
+    #[serde(default = "Levels::first")]
+    pub(super) levels: Levels,
 }
 
 /// A node that has a key, whether or not it is live.
@@ -43,12 +49,28 @@ pub struct KnownNode {
     pub version: String,
     /// Whether it hands its partitions over, and takes none.
     pub drains: bool,
+    /// The levels of its version.
+    pub levels: Levels,
+}
+
+/// A node, and how its key was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SeenNode {
+    pub(crate) known: KnownNode,
+    revision: u64,
+}
+
+impl SeenNode {
+    /// Whether the node has not renewed its key between the two.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.known.node == other.known.node && self.revision == other.revision
+    }
 }
 
 impl Announcement {
     /// Returns that of a node of this version.
-    pub(super) fn new(address: String) -> Self {
-        Self { address, version: env!("CARGO_PKG_VERSION").to_owned(), drains: false }
+    pub(super) fn new(address: String, levels: Levels) -> Self {
+        Self { address, version: answers_version().to_owned(), drains: false, levels }
     }
 }
 
@@ -71,13 +93,21 @@ pub(super) struct LiveNodes {
 struct LiveNode {
     address: Arc<str>,
     drains: bool,
+    fold: u32,
 }
 
 /// Returns all nodes that have a key.
 pub(crate) async fn listed(store: &Store) -> Result<Vec<KnownNode>, NodeError> {
-    let nodes = read_all(store).await?.into_iter();
-    let known = |(node, _, Announcement { address, version, drains })| KnownNode { node, address, version, drains };
-    Ok(nodes.map(known).collect())
+    Ok(seen(store).await?.into_iter().map(|seen| seen.known).collect())
+}
+
+/// Returns all nodes that have a key, and how it is.
+pub(crate) async fn seen(store: &Store) -> Result<Vec<SeenNode>, NodeError> {
+    let seen = |(node, revision, announcement)| {
+        let Announcement { address, version, drains, levels } = announcement;
+        SeenNode { known: KnownNode { node, address, version, drains, levels }, revision }
+    };
+    Ok(read_all(store).await?.into_iter().map(seen).collect())
 }
 
 /// Reads the keys of all nodes, with their revisions.
@@ -112,6 +142,11 @@ impl Announcements {
         draining::is_wanted(&self.store, node).await
     }
 
+    /// Reads what all nodes have agreed on, for one with the levels `own`, which writes that from now on.
+    pub(super) async fn follow_levels(&self, connection: &Connection, own: Levels) -> Result<(), NodeError> {
+        Ok(LevelsKey(&self.store).follow(connection, own).await.map(drop)?)
+    }
+
     /// Forgets that a node was to hand its partitions over.
     pub(super) async fn forget_drain(&self, node: &str) -> Result<(), NodeError> {
         draining::forget(&self.store, node).await
@@ -135,7 +170,8 @@ impl Announcements {
         self.seen = seen;
         let is_live = |since: Duration| boot_time() - since < self.live_for;
         let live = self.seen.iter().filter(|(_, (_, since, _))| is_live(*since));
-        let node = |said: &Announcement| LiveNode { address: said.address.as_str().into(), drains: said.drains };
+        let node =
+            |said: &Announcement| LiveNode { address: said.address.as_str().into(), drains: said.drains, fold: said.levels.fold };
         Ok(LiveNodes { nodes: live.map(|(name, (.., said))| (name.clone(), node(said))).collect() })
     }
 }
@@ -165,11 +201,14 @@ impl LiveNodes {
         self.nodes.get(node).is_some_and(|node| node.drains)
     }
 
-    /// Returns the node that is to have a partition, out of the live ones but `without`, unless there is no other one. Those that drain have none, unless all do. All nodes
-    /// that know of the same ones choose the same.
-    pub(super) fn choose(&self, partition: u16, without: Option<&str>) -> Option<&str> {
+    /// Returns the node that is to have a partition whose last owner had `fold`, out of the live ones but `without`, unless there is no other one. Those that fold as an earlier version does have none,
+    /// unless all do; nor do those that drain, unless all others do. All nodes that know of the same ones choose the same.
+    pub(super) fn choose(&self, partition: u16, without: Option<&str>, fold: u32) -> Option<&str> {
+        let latest = self.nodes.values().map(|node| node.fold).max().unwrap_or(0);
+        let fold = fold.min(latest);
         let best = |without: Option<&str>, may_drain: bool| {
-            let is_candidate = |name: &str, node: &LiveNode| Some(name) != without && (may_drain || !node.drains);
+            let is_candidate =
+                |name: &str, node: &LiveNode| node.fold >= fold && Some(name) != without && (may_drain || !node.drains);
             let candidates = self.nodes.iter().filter(|(name, node)| is_candidate(name, node)).map(|(name, _)| name.as_str());
             candidates.max_by_key(|name| xxh3_64_with_seed(name.as_bytes(), u64::from(partition)))
         };
@@ -182,26 +221,48 @@ mod tests {
     use super::*;
 
     fn nodes(names: &[&str]) -> LiveNodes {
-        let node = |name: &str| LiveNode { address: Arc::from(name), drains: false };
+        let node = |name: &str| LiveNode { address: Arc::from(name), drains: false, fold: 1 };
         LiveNodes { nodes: names.iter().map(|name| ((*name).to_owned(), node(name))).collect() }
     }
 
     #[test]
     fn partitions_are_shared_and_few_move() {
         let (three, two) = (nodes(&["a", "b", "c"]), nodes(&["a", "c"]));
-        let of = |live: &LiveNodes, name: &str| (0..64).filter(|number| live.choose(*number, None) == Some(name)).count();
+        let of = |live: &LiveNodes, name: &str| (0..64).filter(|number| live.choose(*number, None, 1) == Some(name)).count();
         for name in ["a", "b", "c"] {
             assert!((10..=35).contains(&of(&three, name)), "{name} has {}", of(&three, name));
         }
         for partition in 0..64 {
             // Only those of the node that is gone move, and all know where.
-            let chosen = three.choose(partition, None).unwrap();
-            assert!(chosen == "b" || two.choose(partition, None) == Some(chosen));
-            assert_eq!(three.choose(partition, Some("b")), two.choose(partition, None));
+            let chosen = three.choose(partition, None, 1).unwrap();
+            assert!(chosen == "b" || two.choose(partition, None, 1) == Some(chosen));
+            assert_eq!(three.choose(partition, Some("b"), 1), two.choose(partition, None, 1));
         }
-        assert_eq!(nodes(&["a"]).choose(1, Some("a")), Some("a"), "there is no other one");
-        assert_eq!(nodes(&[]).choose(1, None), None);
+        assert_eq!(nodes(&["a"]).choose(1, Some("a"), 1), Some("a"), "there is no other one");
+        assert_eq!(nodes(&[]).choose(1, None, 1), None);
     }
+
+    #[test]
+    fn partitions_do_not_move_to_an_earlier_fold_unless_no_other_node_is_left() {
+        let folding = |names: &[&str], later: &[&str]| {
+            let mut live = nodes(names);
+            live.nodes.iter_mut().for_each(|(name, node)| node.fold += u32::from(later.contains(&name.as_str())));
+            live
+        };
+        let (live, equal, later) = (folding(&["a", "b", "c"], &["b", "c"]), nodes(&["a", "b", "c"]), nodes(&["b", "c"]));
+        for partition in 0..64 {
+            // Those of the earlier fold may be anywhere, those of the later one not.
+            assert_eq!(live.choose(partition, None, 1), equal.choose(partition, None, 1));
+            assert_eq!(live.choose(partition, None, 2), later.choose(partition, None, 1));
+            assert_eq!(folding(&["a", "b"], &["b"]).choose(partition, Some("b"), 2), Some("b"), "it keeps what it has");
+            assert_eq!(equal.choose(partition, Some("b"), 2), equal.choose(partition, Some("b"), 1), "rather than nobody");
+            assert_eq!(live.choose(partition, None, 3), live.choose(partition, None, 2), "the latest that there is");
+        }
+        let mut drained = folding(&["a", "b"], &["b"]);
+        drained.nodes.get_mut("b").unwrap().drains = true;
+        assert_eq!(drained.choose(1, None, 2), Some("b"), "draining moves nothing to an earlier fold");
+    }
+
     #[test]
     fn those_that_drain_have_no_partitions_unless_all_do() {
         let draining = |names: &[&str], drain: &[&str]| {
@@ -212,11 +273,11 @@ mod tests {
         let (live, others) = (draining(&["a", "b", "c"], &["b"]), nodes(&["a", "c"]));
         assert!(live.drains("b") && !live.drains("a") && !live.drains("d"));
         for partition in 0..64 {
-            assert_eq!(live.choose(partition, None), others.choose(partition, None));
-            assert_eq!(live.choose(partition, Some("b")), others.choose(partition, None));
-            assert_eq!(draining(&["a", "b"], &["b"]).choose(partition, Some("a")), Some("a"));
+            assert_eq!(live.choose(partition, None, 1), others.choose(partition, None, 1));
+            assert_eq!(live.choose(partition, Some("b"), 1), others.choose(partition, None, 1));
+            assert_eq!(draining(&["a", "b"], &["b"]).choose(partition, Some("a"), 1), Some("a"));
             let all = draining(&["a", "b"], &["a", "b"]);
-            assert_eq!(all.choose(partition, None), nodes(&["a", "b"]).choose(partition, None), "rather than nobody");
+            assert_eq!(all.choose(partition, None, 1), nodes(&["a", "b"]).choose(partition, None, 1), "rather than nobody");
         }
     }
 }

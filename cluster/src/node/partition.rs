@@ -108,12 +108,12 @@ impl PartitionTask {
             return Ok(None);
         }
         self.shared.owners.note_elsewhere(self.partition, None);
-        if sighting.is_own {
+        if sighting.is_own && self.shared.levels.fold >= sighting.fold {
             // Any other node would have to wait. If the partition falls to one, it moves once all is calm.
             return candidate.take_seen(&sighting).await;
         }
         // A node that lost it, or gave it up, is not the one to take it next.
-        match live.choose(self.partition, holder) {
+        match live.choose(self.partition, holder, sighting.fold) {
             Some(chosen) if chosen == own => candidate.take_seen(&sighting).await,
             _ => Ok(None),
         }
@@ -219,7 +219,7 @@ impl PartitionTask {
     fn meant_for(&self) -> Option<String> {
         let (live, own) = (self.shared.live.borrow(), &self.shared.holder.node);
         let is_calm = live.since.elapsed() >= self.shared.timing.calm || live.nodes.drains(own);
-        live.nodes.choose(self.partition, None).filter(|node| is_calm && node != own).map(str::to_owned)
+        live.nodes.choose(self.partition, None, self.shared.levels.fold).filter(|node| is_calm && node != own).map(str::to_owned)
     }
 
     /// Stops serving the partition. What is recorded is counted by its next owner.

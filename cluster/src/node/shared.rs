@@ -15,6 +15,7 @@ use crate::connection::Connection;
 use crate::files::SharedFiles;
 use crate::lease::{Holder, Leases};
 use crate::letters::LetterLists;
+use crate::levels::Levels;
 use crate::log::{StreamCommit, StreamLog};
 
 /// What the tasks of a node share.
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     pub(super) files: Option<Arc<SharedFiles>>,
     pub(super) letters: Arc<LetterLists>,
     pub(super) holder: Holder,
+    /// Those of the node's version.
+    pub(super) levels: Levels,
     pub(super) leases: Leases,
     pub(super) timing: NodeTiming,
     pub(super) live: watch::Receiver<Live>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use headcount_actors::{AdoptError, RemainsError, SharedLettersError};
 use tokio::sync::watch;
 
+use crate::agreed::LevelsError;
 use crate::files::{FilesError, StateTiming};
 use crate::lease::{LeaseError, Timing};
 use crate::log::LogError;
@@ -63,6 +64,9 @@ pub enum NodeError {
     /// The engine was not opened as a member with the node's log.
     #[error("the engine is no member of the cluster")]
     NotAMember,
+    /// The node has an earlier version than the cluster.
+    #[error(transparent)]
+    Levels(Box<LevelsError>),
     /// The brokers do not answer.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
@@ -71,6 +75,15 @@ pub enum NodeError {
 impl NodeError {
     pub(crate) fn unavailable(error: impl std::fmt::Display) -> Self {
         Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<LevelsError> for NodeError {
+    fn from(error: LevelsError) -> Self {
+        match error {
+            LevelsError::Later { .. } => Self::Levels(Box::new(error)),
+            error => Self::Unavailable(error.to_string()),
+        }
     }
 }
 

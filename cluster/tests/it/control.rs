@@ -127,7 +127,8 @@ async fn what_is_no_control_record_is_noticed() {
     let client = async_nats::connect(brokers.addresses()).await.unwrap();
     let context = async_nats::jetstream::new(client);
     let name = StreamName::control();
-    let epoch = Message { epoch: 1, content: Content::Epoch }.encode(Chain::default()).unwrap().0;
+    let epoch =
+        Message { epoch: 1, content: Content::Epoch }.encode(&headcount_cluster::Levels::FIRST, Chain::default()).unwrap().0;
     for foreign in [Bytes::from_static(b"\x01something else"), epoch.into(), Bytes::new()] {
         name.create(&connection, 1, -1).await.unwrap();
         context.publish(name.subject.clone(), foreign).await.unwrap().await.unwrap();

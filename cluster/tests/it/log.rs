@@ -133,7 +133,9 @@ async fn what_others_wrote_is_noticed() {
     let late = brokers.create("EV_002", -1).await;
     owner(&brokers, &late, 2).await.unwrap();
     let (_, end) = read(&brokers, &late, LogEnd::default()).await.unwrap();
-    let (bytes, _) = Message { epoch: 1, content: Content::Events(vec![entry(1)]) }.encode(end.chain).unwrap();
+    let (bytes, _) = Message { epoch: 1, content: Content::Events(vec![entry(1)]) }
+        .encode(&headcount_cluster::Levels::FIRST, end.chain)
+        .unwrap();
     context.publish(late.subject.clone(), bytes.into()).await.unwrap().await.unwrap();
     let found = read(&brokers, &late, LogEnd::default()).await;
     assert!(matches!(found, Err(LogError::Broken { sequence: 2, reason: MessageError::Unchained, .. })));

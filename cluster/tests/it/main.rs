@@ -12,6 +12,7 @@ mod files;
 mod init;
 mod lease;
 mod letters;
+mod levels;
 mod log;
 mod lost;
 mod moving;

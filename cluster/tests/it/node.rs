@@ -17,9 +17,9 @@ use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::init::{InitError, InitOptions, init};
 use headcount_cluster::lease::{Holder, Timing};
 use headcount_cluster::log::AuditTiming;
-use headcount_cluster::node::{MemberLog, Node, NodeParts, NodeTiming};
+use headcount_cluster::node::{MemberLog, Node, NodeError, NodeParts, NodeTiming};
 use headcount_cluster::status::{resume, status};
-use headcount_cluster::{ClusterRecord, Connection, Credentials};
+use headcount_cluster::{ClusterRecord, Connection, Credentials, Levels};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
@@ -33,7 +33,7 @@ const PROJECTS: usize = 12;
 /// A project that keeps events for some days only.
 const FORGETS: &str = "forgets";
 const SOON: Duration = Duration::from_secs(60);
-const TIMING: NodeTiming = NodeTiming {
+pub(crate) const TIMING: NodeTiming = NodeTiming {
     leases: Timing { held: Duration::from_millis(1500), taken_after: Duration::from_millis(1800) },
     renewed_every: Duration::from_millis(300),
     calm: Duration::from_millis(600),
@@ -70,7 +70,7 @@ pub(crate) struct ClusterNode {
     dir: TempDir,
 }
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
@@ -140,15 +140,35 @@ impl Cluster {
 
     /// The same, of an engine with a configuration that `change` has changed.
     pub(crate) fn join_with(&self, name: &str, change: impl FnOnce(&mut EngineConfig)) -> ClusterNode {
+        self.rejoin(name, self.new_dir(), change)
+    }
+
+    fn new_dir(&self) -> TempDir {
         let dir = tempfile::tempdir().unwrap();
         let keys = dir.path().join("data/keys");
         std::fs::create_dir_all(&keys).unwrap();
         std::fs::copy(self.origin.path().join("keys/hash.key"), keys.join("hash.key")).unwrap();
-        self.rejoin(name, dir, change)
+        dir
     }
 
     /// Starts a node in the directory of one that has stopped.
     pub(crate) fn rejoin(&self, name: &str, dir: TempDir, change: impl FnOnce(&mut EngineConfig)) -> ClusterNode {
+        self.rejoin_as(name, dir, (Levels::own(), TIMING), change).unwrap()
+    }
+
+    /// Starts a node in a new directory, of a version with other levels. On a busy machine, others don't take it for gone.
+    pub(crate) fn join_as(&self, name: &str, levels: Levels) -> Result<ClusterNode, NodeError> {
+        let leases = Timing { held: Duration::from_secs(8), taken_after: Duration::from_secs(10) };
+        self.rejoin_as(name, self.new_dir(), (levels, NodeTiming { leases, ..TIMING }), |_| {})
+    }
+
+    fn rejoin_as(
+        &self,
+        name: &str,
+        dir: TempDir,
+        (levels, timing): (Levels, NodeTiming),
+        change: impl FnOnce(&mut EngineConfig),
+    ) -> Result<ClusterNode, NodeError> {
         let (runtime, data_dir) = (runtime(), dir.path().join("data"));
         let connection = runtime.block_on(self.brokers.connect());
         let member = MemberLog::new(runtime.handle(), runtime.block_on(self.shared_files(&connection))).audited(AUDIT);
@@ -162,9 +182,9 @@ impl Cluster {
         let engine = Engine::open_member(config, membership).unwrap();
         let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
         let address = format!("http://{name}");
-        let parts = NodeParts { connection, engine: engine.clone(), member, holder, replicas: 1, address };
-        let node = runtime.block_on(Node::start(runtime.handle(), parts, TIMING)).unwrap();
-        ClusterNode { runtime, engine, node, dir }
+        let parts = NodeParts { connection, engine: engine.clone(), member, holder, levels, replicas: 1, address };
+        let node = runtime.block_on(Node::start(runtime.handle(), parts, timing))?;
+        Ok(ClusterNode { runtime, engine, node, dir })
     }
 }
 
@@ -182,6 +202,11 @@ fn projects(registry: &Registry) -> Result<Vec<ProjectId>, RegistryError> {
 }
 
 impl ClusterNode {
+    /// Whether it answers requests.
+    pub(crate) fn is_live(&self) -> bool {
+        self.engine.owners().is_live()
+    }
+
     /// How many partitions it serves.
     pub(crate) fn serves(&self) -> usize {
         (0..PARTITIONS).filter(|partition| self.engine.owners().is_here(*partition)).count()

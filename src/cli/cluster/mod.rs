@@ -1,6 +1,7 @@
 //! `headcount cluster`: the brokers that several machines share.
 
 mod drain;
+mod finalize;
 mod init;
 mod moving;
 mod resume;
@@ -36,6 +37,8 @@ enum ClusterCommand {
     Status(status::StatusArgs),
     /// Have a node hand its partitions over before maintenance, while it goes on running
     Drain(drain::DrainArgs),
+    /// Finalize an upgrade: once all nodes have the version of this program, they write what only it reads
+    Finalize(finalize::FinalizeArgs),
     /// Have nodes take a partition again that was stopped because the brokers lost what they had confirmed
     Resume(resume::ResumeArgs),
     /// Measure how many events NATS brokers record, with streams that are deleted afterwards
@@ -96,6 +99,7 @@ pub(crate) fn run(settings: &Settings, args: ClusterArgs) -> Result<ExitCode, Fa
         ClusterCommand::Init(args) => init::run(settings, args),
         ClusterCommand::Status(args) => status::run(settings, &args),
         ClusterCommand::Drain(args) => drain::run(settings, &args),
+        ClusterCommand::Finalize(args) => finalize::run(settings, &args),
         ClusterCommand::Resume(args) => resume::run(settings, &args),
         ClusterCommand::Bench(args) => run_bench(settings, args),
     }

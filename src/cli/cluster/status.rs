@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use headcount_cluster::ClusterRecord;
 use headcount_cluster::node::KnownNode;
 use headcount_cluster::status::{Status, status};
+use headcount_cluster::{AgreedLevels, ClusterRecord};
 
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
@@ -35,6 +35,7 @@ fn text(found: &Status) -> String {
     let (messages, bytes) = (sum(|partition| partition.messages), sum(|partition| partition.bytes));
     let mut lines = vec![
         format!("cluster {incarnation}: {partitions} partitions, replicas: {replicas}"),
+        format!("levels: {}{}", found.levels.levels, finalized(&found.levels)),
         format!("{} control records", found.control_records),
         format!("{messages} messages in the partitions, {bytes} bytes"),
     ];
@@ -56,11 +57,17 @@ fn text(found: &Status) -> String {
     lines.join("\n")
 }
 
+/// Which version the levels are of, if they were raised.
+fn finalized(agreed: &AgreedLevels) -> String {
+    if agreed.by.is_empty() { String::new() } else { format!(" (finalized by version {})", agreed.by) }
+}
+
 /// What a node says of itself.
 fn about(found: &Status, node: &str) -> String {
-    let Some(KnownNode { address, version, drains, .. }) = found.nodes.iter().find(|known| known.node == node) else {
+    let Some(KnownNode { address, version, drains, levels, .. }) = found.nodes.iter().find(|known| known.node == node) else {
         return String::new();
     };
     let drains = if *drains { ", is being drained," } else { "" };
-    format!(" at {address} (version {version}){drains}")
+    let levels = if *levels == found.levels.levels { String::new() } else { format!(": {levels}") };
+    format!(" at {address} (version {version}{levels}){drains}")
 }

@@ -5,6 +5,7 @@ use std::hash::Hasher;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
+use headcount_actors::answers_version;
 use headcount_domain::money::Currency;
 use headcount_domain::time::{Day, Timezone};
 use serde::Serialize;
@@ -15,9 +16,6 @@ use crate::http::respond::error::ApiError;
 const JSON: &str = "application/json";
 /// Stands in `If-None-Match` for any answer.
 const ANY: &str = "*";
-
-/// The version of the code that answers, which is part of each tag: a later one may say more about the same data, and clients are to see it.
-const ANSWERS_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The tag of an answer: it changes whenever the answer may have changed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -44,7 +42,7 @@ pub(crate) struct DataVersion {
 impl EntityTag {
     /// Returns the tag of the answer to a request, known before the answer is.
     pub(crate) fn of_answer(data: &DataVersion, request: &HttpRequest, body: &[u8]) -> Self {
-        Self::of_answer_by(ANSWERS_VERSION, data, request, body)
+        Self::of_answer_by(answers_version(), data, request, body)
     }
 
     fn of_answer_by(version: &str, data: &DataVersion, request: &HttpRequest, body: &[u8]) -> Self {

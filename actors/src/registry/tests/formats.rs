@@ -1,6 +1,6 @@
 //! Files of past versions stay readable. There is one fixture for each version of records and of snapshots.
 
-use super::super::record::{decode, encode};
+use super::super::record::{decode, encode, latest_record_version};
 use super::super::{snapshot, state};
 use super::*;
 
@@ -157,10 +157,10 @@ fn the_current_version_is_written_as_its_fixtures_are() {
     let [.., (records, snapshot)] = VERSIONS;
     for (line, i) in records.lines().zip(1..) {
         let record = decode(line.as_bytes(), i).unwrap();
-        assert_eq!(String::from_utf8(encode(&record, &[]).unwrap()).unwrap(), line);
+        assert_eq!(String::from_utf8(encode(latest_record_version(), &record, &[]).unwrap()).unwrap(), line);
     }
     let dir = tempfile::tempdir().unwrap();
-    snapshot::write(dir.path(), POSITION, &replayed(records)).unwrap();
+    snapshot::write(dir.path(), POSITION, latest_record_version(), &replayed(records)).unwrap();
     assert_eq!(fs::read_to_string(snapshot::path(dir.path(), POSITION)).unwrap(), snapshot.trim_end());
 }
 

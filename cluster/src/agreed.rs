@@ -1,0 +1,175 @@
+//! The levels of a cluster: in which versions its nodes write what other nodes read.
+//!
+//! A node announces the [`Levels`] that its version of the program reads and writes. It writes those that the cluster has *agreed* on, which are a key of the bucket, never later ones, so that
+//! nodes of the version before read everything. [`finalize`](crate::finalize) raises them, once all nodes have the later version. From then on a node of the version before is refused.
+
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::kv::Store;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
+use headcount_actors::answers_version;
+use serde::{Deserialize, Serialize};
+
+use crate::connection::Connection;
+use crate::levels::Levels;
+use crate::record::{self, BUCKET, RecordError};
+
+const KEY: &str = "levels";
+/// The version of the key's value.
+const VERSION: u32 = 1;
+
+/// The levels that the nodes of a cluster have agreed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgreedLevels {
+    version: u32,
+    /// The version of the program that raised them; empty: none has.
+    pub by: String,
+    /// The levels.
+    pub levels: Levels,
+}
+
+/// What is read to find out who can read the rest.
+#[derive(Deserialize)]
+struct VersionedLevels {
+    version: u32,
+    by: String,
+}
+
+/// Why the levels of a cluster are not known, or not those of this version.
+#[derive(Debug, thiserror::Error)]
+pub enum LevelsError {
+    /// They were raised beyond what this version of the program reads.
+    #[error(
+        "the cluster was finalized by version {by} of headcount, and has {agreed}; this version ({}) has {own}, and can't be a node of it: install version {by} or a later one. \
+         Nothing is lost, and the data directory can stay as it is",
+        answers_version()
+    )]
+    Later {
+        /// The version that raised them.
+        by: String,
+        /// The levels of the cluster; `unknown levels` if this version does not know them.
+        agreed: String,
+        /// The levels of this version.
+        own: Levels,
+    },
+    /// The key can't be read.
+    #[error("the key `{KEY}` of the bucket `{BUCKET}` can't be read: {0}")]
+    Unreadable(String),
+    /// The brokers do not answer.
+    #[error(transparent)]
+    Brokers(#[from] RecordError),
+}
+
+impl AgreedLevels {
+    /// Returns those of a cluster that nobody has raised.
+    fn first() -> Self {
+        Self { version: VERSION, by: String::new(), levels: Levels::FIRST }
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Result<Self, LevelsError> {
+        let unreadable = |error: serde_json::Error| LevelsError::Unreadable(error.to_string());
+        match serde_json::from_slice(bytes).map_err(unreadable)? {
+            VersionedLevels { version: VERSION, .. } => serde_json::from_slice(bytes).map_err(unreadable),
+            VersionedLevels { by, .. } => Err(LevelsError::Later { by, agreed: "unknown levels".to_owned(), own: Levels::own() }),
+        }
+    }
+
+    /// Reads those of a cluster.
+    ///
+    /// # Errors
+    /// [`LevelsError`].
+    pub(crate) async fn read(connection: &Connection) -> Result<Self, LevelsError> {
+        let bytes = record::read_key(connection, KEY).await?;
+        bytes.map_or_else(|| Ok(Self::first()), |bytes| Self::of_bytes(&bytes))
+    }
+
+    /// Reads them for a node with the levels `own`, and has everything that uses the connection write them from now on.
+    ///
+    /// # Errors
+    /// [`LevelsError`]: [`LevelsError::Later`] if the node can't be one of the cluster.
+    pub async fn join(connection: &Connection, own: Levels) -> Result<Self, LevelsError> {
+        Self::read(connection).await?.joined(connection, own)
+    }
+
+    fn joined(self, connection: &Connection, own: Levels) -> Result<Self, LevelsError> {
+        if !own.cover(&self.levels) {
+            return Err(LevelsError::Later { by: self.by, agreed: self.levels.to_string(), own });
+        }
+        connection.write_as(self.levels);
+        Ok(self)
+    }
+
+    /// Has a new cluster begin with the levels of this version. Nobody is a node of it yet.
+    ///
+    /// # Errors
+    /// [`LevelsError`].
+    pub(crate) async fn begin(connection: &Connection) -> Result<(), LevelsError> {
+        let own = Levels::own();
+        if own != Levels::FIRST {
+            let begun = Self { version: VERSION, by: answers_version().to_owned(), levels: own };
+            record::write_key(connection, KEY, &begun.to_text()?).await?;
+        }
+        connection.write_as(own);
+        Ok(())
+    }
+
+    fn to_text(&self) -> Result<String, LevelsError> {
+        serde_json::to_string(self).map_err(|error| LevelsError::Unreadable(error.to_string()))
+    }
+}
+
+/// The key with the levels, for those who read it again and again, or change it.
+pub(crate) struct LevelsKey<'s>(pub(crate) &'s Store);
+
+impl LevelsKey<'_> {
+    /// Returns them with the revision of the key; 0 if there is none.
+    pub(crate) async fn read(&self) -> Result<(AgreedLevels, u64), LevelsError> {
+        let subject = format!("{}{KEY}", self.0.prefix);
+        match self.0.stream.get_last_raw_message_by_subject(&subject).await {
+            Ok(message) => Ok((AgreedLevels::of_bytes(&message.payload)?, message.sequence)),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok((AgreedLevels::first(), 0)),
+            Err(error) => Err(RecordError::Unavailable(error.to_string()).into()),
+        }
+    }
+
+    /// Reads them for a node with the levels `own`. See [`AgreedLevels::join`].
+    pub(crate) async fn follow(&self, connection: &Connection, own: Levels) -> Result<AgreedLevels, LevelsError> {
+        self.read().await?.0.joined(connection, own)
+    }
+
+    /// Raises them to those of this version, if the key still has that revision. Returns whether it had.
+    pub(crate) async fn raise(&self, connection: &Connection, to: Levels, revision: u64) -> Result<bool, LevelsError> {
+        let raised = AgreedLevels { version: VERSION, by: answers_version().to_owned(), levels: to };
+        let subject = format!("{}{KEY}", self.0.prefix);
+        let message = PublishMessage::build().payload(raised.to_text()?.into()).expected_last_subject_sequence(revision);
+        let sent = match connection.context.send_publish(subject, message).await {
+            Ok(sent) => sent.await,
+            Err(error) => Err(error),
+        };
+        match sent {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
+            Err(error) => Err(RecordError::Unavailable(error.to_string()).into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes of other versions read it.
+    #[test]
+    fn the_text_is_fixed() {
+        let agreed = AgreedLevels { version: 1, by: "0.1.0".to_owned(), levels: Levels::FIRST };
+        let text = r#"{"version":1,"by":"0.1.0","levels":{"log":1,"control":8,"files":1,"nodes":1,"fold":1}}"#;
+        assert_eq!(agreed.to_text().unwrap(), text);
+        assert_eq!(AgreedLevels::of_bytes(text.as_bytes()).unwrap(), agreed);
+        let later = AgreedLevels::of_bytes(br#"{"version":2,"by":"9.0.0","levels":[]}"#).unwrap_err().to_string();
+        assert!(
+            later.contains("finalized by version 9.0.0") && later.contains("install version 9.0.0 or a later one"),
+            "{later}"
+        );
+        assert!(matches!(AgreedLevels::of_bytes(b"{}"), Err(LevelsError::Unreadable(_))));
+    }
+}

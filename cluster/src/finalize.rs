@@ -1,0 +1,131 @@
+//! Finalizing an upgrade: once all nodes have a later version of the program, they may write what only that version reads.
+
+use std::time::Duration;
+
+use async_nats::jetstream::kv::Store;
+use serde::Serialize;
+use tokio::time::{Instant, sleep};
+
+use crate::agreed::{AgreedLevels, LevelsError, LevelsKey};
+use crate::connection::{ConnectError, Connection, Credentials};
+use crate::lease::Timing;
+use crate::levels::Levels;
+use crate::node::{self, KnownNode, NodeError, SeenNode};
+use crate::record::{BUCKET, ClusterRecord, RecordError};
+
+/// How often the nodes are looked at while it is not known which live.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finalized {
+    /// The levels that the nodes had agreed on before.
+    pub before: Levels,
+    /// Those that hold from now on. The same: nothing was to be done.
+    pub levels: Levels,
+}
+
+/// Why an upgrade is not finalized. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum FinalizeError {
+    /// The brokers can't be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// There is no cluster.
+    #[error("these brokers have no cluster: `headcount cluster init` makes one")]
+    NoCluster,
+    /// The record of the cluster can't be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The levels can't be read or written, or the program is not the latest one.
+    #[error(transparent)]
+    Levels(#[from] LevelsError),
+    /// The nodes can't be listed.
+    #[error(transparent)]
+    Nodes(#[from] NodeError),
+    /// Some nodes have an earlier version.
+    #[error("some nodes do not have {wanted} yet: {}; upgrade or stop them, and run this again", list(.nodes))]
+    Behind {
+        /// The levels of this version.
+        wanted: Levels,
+        /// Those nodes.
+        nodes: Vec<KnownNode>,
+    },
+    /// Some nodes have a later version.
+    #[error("some nodes have a later version than this program, which has {own}: {}; run this with their version", list(.nodes))]
+    Ahead {
+        /// The levels of this version.
+        own: Levels,
+        /// Those nodes.
+        nodes: Vec<KnownNode>,
+    },
+    /// No node has this version.
+    #[error("no node runs with this version: start the nodes first")]
+    NoNode,
+    /// Somebody else changed the levels meanwhile.
+    #[error("the levels were changed by somebody else: run this again")]
+    Changed,
+}
+
+fn list(nodes: &[KnownNode]) -> String {
+    let one = |KnownNode { node, address, version, levels, .. }: &KnownNode| {
+        format!("{node} at {address} (version {version}: {levels})")
+    };
+    nodes.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Has all nodes write what this version of the program, with the levels `own`, reads and writes. It can be repeated.
+///
+/// # Errors
+/// [`FinalizeError`].
+pub async fn finalize(
+    brokers: &[String],
+    credentials: &Credentials,
+    own: Levels,
+    timing: Timing,
+) -> Result<Finalized, FinalizeError> {
+    let connection = Connection::open(brokers, credentials).await?;
+    ClusterRecord::read(&connection).await?.ok_or(FinalizeError::NoCluster)?;
+    let store = connection.context.get_key_value(BUCKET).await.map_err(NodeError::unavailable)?;
+    let key = LevelsKey(&store);
+    // Before the nodes: what they announce later was checked by somebody else, or is refused by what is written here.
+    let (AgreedLevels { levels: before, by, .. }, revision) = key.read().await?;
+    if !own.cover(&before) {
+        return Err(LevelsError::Later { by, agreed: before.to_string(), own }.into());
+    }
+    let seen = node::seen(&store).await?;
+    let is_ahead = |seen: &&SeenNode| !own.cover(&seen.known.levels);
+    let ahead: Vec<KnownNode> = seen.iter().filter(is_ahead).map(|seen| seen.known.clone()).collect();
+    if !ahead.is_empty() {
+        return Err(FinalizeError::Ahead { own, nodes: ahead });
+    }
+    if before == own {
+        return Ok(Finalized { before, levels: own });
+    }
+    let nodes = behind(&store, seen, own, timing).await?;
+    if !nodes.is_empty() {
+        return Err(FinalizeError::Behind { wanted: own, nodes });
+    }
+    if !node::seen(&store).await?.iter().any(|seen| seen.known.levels.cover(&own)) {
+        return Err(FinalizeError::NoNode);
+    }
+    match key.raise(&connection, own, revision).await? {
+        true => Ok(Finalized { before, levels: own }),
+        false => Err(FinalizeError::Changed),
+    }
+}
+
+/// Returns the live nodes that do not have the levels `wanted`. One that was killed keeps its key: it counts as live until it has not renewed that for as long as others wait for its leases.
+async fn behind(store: &Store, first: Vec<SeenNode>, wanted: Levels, timing: Timing) -> Result<Vec<KnownNode>, NodeError> {
+    let began = Instant::now();
+    loop {
+        let now = node::seen(store).await?;
+        let lacking = now.into_iter().filter(|seen| !seen.known.levels.cover(&wanted));
+        let has_renewed = |seen: &SeenNode| !first.iter().any(|first| first.is_same(seen));
+        let (live, silent): (Vec<SeenNode>, Vec<SeenNode>) = lacking.partition(has_renewed);
+        if silent.is_empty() || began.elapsed() >= timing.taken_after {
+            return Ok(live.into_iter().map(|seen| seen.known).collect());
+        }
+        sleep(INTERVAL).await;
+    }
+}

@@ -1,0 +1,39 @@
+//! `headcount cluster finalize`: ends an upgrade, after which nodes write what only the later version reads.
+
+use std::process::ExitCode;
+
+use headcount_cluster::Levels;
+use headcount_cluster::finalize::{Finalized, finalize};
+use headcount_cluster::lease::Timing;
+
+use crate::cli::failure::Failure;
+use crate::cli::output::print;
+use crate::cli::runtime::threaded_runtime;
+use crate::config::Settings;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct FinalizeArgs {
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
+    brokers: Vec<String>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command. It can be repeated.
+pub(super) fn run(settings: &Settings, args: &FinalizeArgs) -> Result<ExitCode, Failure> {
+    let credentials = settings.broker_credentials();
+    let asked = finalize(&args.brokers, &credentials, Levels::own(), Timing::default());
+    let finalized = threaded_runtime()?.block_on(asked)?;
+    print(args.json, &finalized, || text(&finalized))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(Finalized { before, levels }: &Finalized) -> String {
+    if before == levels {
+        format!("the cluster has {levels} already: nothing is to be done")
+    } else {
+        format!("the cluster has {levels} from now on, and had {before}; nodes of the version before are refused")
+    }
+}
