@@ -18,4 +18,5 @@ mod node;
 mod profiles;
 mod salts;
 mod states;
+mod verify;
 mod webhooks;
