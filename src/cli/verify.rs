@@ -1,5 +1,6 @@
 //! `headcount verify`: recomputes every figure from the recorded events.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::failure::Failure;
 use super::output::print;
 use super::runtime::{runtime, stop_signal};
 use crate::config::Settings;
-use crate::http::resources::verifications::VerifyAnswer;
+use crate::http::resources::verifications::{UnverifiedPartitionAnswer, VerifyAnswer};
 
 /// The exit code of a verification that could not be made.
 const NOT_VERIFIED: u8 = 3;
@@ -157,9 +158,7 @@ fn describe(answer: &VerifyAnswer) -> String {
             cell.key
         ));
     }
-    for unverified in answer.not_verified.iter().take(SHOWN) {
-        lines.push(format!("not verified: {}partition {:03}: {}", at(&unverified.node), unverified.partition, unverified.reason));
-    }
+    lines.extend(describe_unverified(answer));
     let (events, cells) =
         answer.projects.iter().fold((0, 0), |(events, cells), project| (events + project.events, cells + project.cells));
     let (projects, damaged, differing) = (answer.projects.len(), answer.damaged.len(), answer.differing);
@@ -172,6 +171,18 @@ fn describe(answer: &VerifyAnswer) -> String {
         false => format!("{}: {differing} of {cells} cells of {projects} projects, {damaged} files", answer.status) + &unverified,
     });
     lines.join("\n")
+}
+
+/// The partitions that are not verified, in a line for each reason.
+fn describe_unverified(answer: &VerifyAnswer) -> Vec<String> {
+    let mut reasons: BTreeMap<(&Option<String>, &str), Vec<String>> = BTreeMap::new();
+    for UnverifiedPartitionAnswer { partition, node, reason } in &answer.not_verified {
+        reasons.entry((node, reason)).or_default().push(format!("{partition:03}"));
+    }
+    let line = |((node, reason), partitions): ((&Option<String>, &str), Vec<String>)| {
+        format!("not verified: {}partitions {}: {reason}", at(node), partitions.join(", "))
+    };
+    reasons.into_iter().map(line).collect()
 }
 
 /// Names the node of a cluster, if there is one.

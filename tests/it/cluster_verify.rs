@@ -23,19 +23,19 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const EVENTS: usize = 12;
 
 /// Three nodes with some projects and a place for files.
-struct Verified {
-    cluster: Cluster,
-    files: TempDir,
-    projects: Vec<(String, String)>,
+pub(crate) struct Verified {
+    pub(crate) cluster: Cluster,
+    pub(crate) files: TempDir,
+    pub(crate) projects: Vec<(String, String)>,
 }
 
-fn settings(files: &Path) -> [String; 6] {
+pub(crate) fn settings(files: &Path) -> [String; 6] {
     let files = format!("file://{}", files.display());
     ["--log", "warn", "--checkpoint-interval", "2s", "--files", &files].map(str::to_owned)
 }
 
 impl Verified {
-    fn start(dir: &Path) -> Option<Self> {
+    pub(crate) fn start(dir: &Path) -> Option<Self> {
         let files = tempfile::tempdir().unwrap();
         let settings = settings(files.path());
         let cluster = Cluster::start_with(dir, &settings.each_ref().map(String::as_str))?;
@@ -49,7 +49,7 @@ impl Verified {
         Some(Self { cluster, files, projects })
     }
 
-    fn record(&self, users: std::ops::Range<usize>) {
+    pub(crate) fn record(&self, users: std::ops::Range<usize>) {
         for (key, _) in &self.projects {
             users.clone().for_each(|user| self.cluster.record(user % 3, key, &format!("u{user}")));
         }
@@ -59,7 +59,7 @@ impl Verified {
         fs::read_to_string(self.cluster.nodes[node].dir.join("operator-token")).unwrap().trim().to_owned()
     }
 
-    fn seal(&self) {
+    pub(crate) fn seal(&self) {
         self.until(|| self.cluster.ask(0, "POST", "/admin/archive/seal", &self.operator(0), None).unwrap(), |_| true);
     }
 
@@ -83,7 +83,7 @@ impl Verified {
     }
 
     #[track_caller]
-    fn assert_clean(&self, node: usize, events: usize) {
+    pub(crate) fn assert_clean(&self, node: usize, events: usize) {
         let report = self.verify(node, "");
         assert_eq!((&report["status"], &report["differing"]), (&json!("clean"), &json!(0)), "{report}");
         assert_eq!((&report["damaged"], &report["not_verified"]), (&json!([]), &Value::Null), "{report}");

@@ -51,6 +51,7 @@ mod cluster;
 mod cluster_demo;
 mod cluster_histories;
 mod cluster_nodes;
+mod cluster_restore;
 mod cluster_verify;
 mod command_line;
 mod company_profiles;
