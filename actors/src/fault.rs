@@ -10,6 +10,7 @@ use headcount_storage::log::{LogError, RemoteFailure};
 use headcount_storage::store::StoreError;
 
 use crate::history::HistoryError;
+use crate::shared_archive::SharedArchiveError;
 
 /// An error of the store.
 pub(crate) fn of_store(error: StoreError) -> Fault {
@@ -63,6 +64,16 @@ pub(crate) fn of_history(error: HistoryError) -> Fault {
         HistoryError::Decode(_) | HistoryError::Missing { .. } => Fault::damaged_log(error.to_string()),
         HistoryError::Archive { error, .. } => of_archive(error),
         HistoryError::Deleted { .. } => Fault::io(error.to_string()),
+    }
+}
+
+/// An error of an archive that is shared: it may go away by itself.
+pub(crate) fn of_shared_archive(error: &SharedArchiveError) -> Fault {
+    match error {
+        SharedArchiveError::NotOwner(_)
+        | SharedArchiveError::Local(_)
+        | SharedArchiveError::Unavailable(_)
+        | SharedArchiveError::Stopped => Fault::io(error.to_string()),
     }
 }
 

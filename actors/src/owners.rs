@@ -1,7 +1,7 @@
 //! The machine that owns each partition.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use headcount_domain::ids::ProjectId;
@@ -37,6 +37,8 @@ pub struct Owners {
     live_until: AtomicU64,
     /// Whether this machine is alone.
     is_alone: bool,
+    /// Where this machine answers HTTP for others.
+    own: OnceLock<Arc<str>>,
     figures: FigureSource,
 }
 
@@ -68,6 +70,7 @@ impl Owners {
             partitions: (0..PARTITIONS).map(partition).collect(),
             live_until: AtomicU64::new(until),
             is_alone,
+            own: OnceLock::new(),
             figures: FigureSource::default(),
         }
     }
@@ -76,6 +79,17 @@ impl Owners {
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.is_alone
+    }
+
+    /// Records at which address this machine answers HTTP for others. Only the first call counts.
+    pub fn note_own(&self, address: Arc<str>) {
+        let _known = self.own.set(address);
+    }
+
+    /// Returns the address at which this machine answers HTTP for others, once it has joined them.
+    #[must_use]
+    pub fn own(&self) -> Option<&str> {
+        self.own.get().map(|address| &**address)
     }
 
     /// Asks `figures` from now on for the figures of [`Owners::node_vitals`]. Only the first call counts.

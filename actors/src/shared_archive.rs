@@ -26,6 +26,15 @@ pub enum SharedArchiveError {
     Stopped,
 }
 
+/// An object of a published archive that is missing, or not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedObject {
+    /// Where it is.
+    pub address: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
 /// Where archives are kept for all members. Its functions block, and must not be called by tasks.
 pub trait SharedArchive: Debug + Send + Sync {
     /// Makes the archive in the directory `root` that of a partition of this engine: its files first, then what lists them. When this returns, whoever takes the
@@ -59,6 +68,12 @@ pub trait SharedArchive: Debug + Send + Sync {
 
     /// Whether bases may be published: other engines that take the partition over can read them. They have what events are folded into.
     fn may_have_bases(&self) -> bool;
+
+    /// Reads everything that the published archive of a partition consists of, and returns what is missing, or not what was written. Gives up soon when `is_stopping`.
+    ///
+    /// # Errors
+    /// [`SharedArchiveError`]: not everything could be read.
+    fn damaged_objects(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<Vec<DamagedObject>, SharedArchiveError>;
 
     /// Returns what has the files of a partition's published archive.
     fn source(&self, partition: u16) -> Arc<dyn FileSource>;

@@ -35,7 +35,7 @@ export interface paths {
         put?: never;
         /**
          * Recomputes the figures of every project from its recorded events, compares them, and checks all files.
-         * @description It takes as long as replaying all events, at the lowest priority. The answer begins with a space every few seconds until it is there. One
+         * @description It takes as long as replaying all events, at the lowest priority. In a cluster, each node does so with the partitions that it has. The answer begins with a space every few seconds until it is there. One
          *     that fails later than at once is an error object with the status 200. It ends when the client closes the connection.
          */
         post: operations["verify"];
@@ -1879,8 +1879,10 @@ export interface components {
         ContributionReason: "first_of_user" | "first_of_session" | "order" | "refund" | "touch" | "direct";
         /** @description A file that is not what was written. */
         DamagedFileAnswer: {
-            /** @description Its path in the data directory. */
+            /** @description Its path in the data directory, or its address if it is an object that the nodes of a cluster share. */
             file: string;
+            /** @description Where the node of a cluster answers that found it. */
+            node?: string | null;
             /** @description What is wrong with it. */
             reason: string;
         };
@@ -1928,6 +1930,8 @@ export interface components {
         DifferingCellAnswer: {
             /** @description The key. Its day comes first, if it has one. */
             key: string;
+            /** @description Where the node of a cluster answers that has it. */
+            node?: string | null;
             /** @description The project. */
             project_id: string;
             /** @description The recomputed value; null if there should be none. */
@@ -3923,6 +3927,18 @@ export interface components {
             /** @description The first day: `YYYY-MM-DD`, or an RFC 3339 instant of it. Default: 30 days before today. */
             start_date?: string | null;
         };
+        /** @description A partition of a cluster of which not everything was verified. */
+        UnverifiedPartitionAnswer: {
+            /** @description Where the node answers that should have done it; absent if no node had the partition. */
+            node?: string | null;
+            /**
+             * Format: int32
+             * @description The number of the partition.
+             */
+            partition: number;
+            /** @description Why it was not. */
+            reason: string;
+        };
         /** @description One of a company's most active users. */
         UserRow: {
             /**
@@ -3983,9 +3999,11 @@ export interface components {
              * @description The number of differing cells.
              */
             differing: number;
+            /** @description The partitions of a cluster of which not everything was verified. */
+            not_verified?: components["schemas"]["UnverifiedPartitionAnswer"][];
             /** @description The projects that were recomputed. */
             projects: components["schemas"]["VerifiedProjectAnswer"][];
-            /** @description `clean`; `differs`: figures differ; `damaged`: files are damaged. */
+            /** @description `clean`; `incomplete`: nothing wrong was found, but partitions of a cluster are not verified; `differs`: figures differ; `damaged`: files are damaged. */
             status: string;
         };
         /** @description Which version runs. */

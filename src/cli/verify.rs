@@ -1,5 +1,6 @@
 //! `headcount verify`: recomputes every figure from the recorded events.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::failure::Failure;
 use super::output::print;
 use super::runtime::{runtime, stop_signal};
 use crate::config::Settings;
-use crate::http::resources::verifications::VerifyAnswer;
+use crate::http::resources::verifications::{UnverifiedPartitionAnswer, VerifyAnswer};
 
 /// The exit code of a verification that could not be made.
 const NOT_VERIFIED: u8 = 3;
@@ -52,7 +53,7 @@ struct Reason {
     message: String,
 }
 
-/// Runs the command. The exit code is 0 if everything is as it should be, 1 if it is not, and 3 if that could not be found out.
+/// Runs the command. The exit code is 0 if everything is as it should be, 1 if it is not, and 3 if that could not be found out, also of a part of a cluster.
 pub(crate) fn run(settings: &Settings, args: &VerifyArgs) -> ExitCode {
     if args.erased.is_given() {
         return args.erased.run(settings, args.json).unwrap_or_else(|failure| not_verified(&failure));
@@ -63,6 +64,7 @@ pub(crate) fn run(settings: &Settings, args: &VerifyArgs) -> ExitCode {
     };
     match verified.and_then(|answer| print(args.json, &answer, || describe(&answer)).map(|()| answer)) {
         Ok(answer) if answer.is_clean() => ExitCode::SUCCESS,
+        Ok(answer) if answer.is_incomplete() => ExitCode::from(NOT_VERIFIED),
         Ok(_) => ExitCode::FAILURE,
         Err(failure) => not_verified(&failure),
     }
@@ -139,20 +141,51 @@ fn verify_backup(settings: &Settings, dir: &Path, quick: bool) -> Result<VerifyA
 }
 
 fn describe(answer: &VerifyAnswer) -> String {
-    let mut lines: Vec<String> =
-        answer.damaged.iter().take(SHOWN).map(|damaged| format!("damaged: {}: {}", damaged.file, damaged.reason)).collect();
+    let mut lines: Vec<String> = answer
+        .damaged
+        .iter()
+        .take(SHOWN)
+        .map(|damaged| format!("damaged: {}{}: {}", at(&damaged.node), damaged.file, damaged.reason))
+        .collect();
     for cell in answer.cells.iter().take(SHOWN) {
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
         let (stored, recomputed) = (text(&cell.stored), text(&cell.recomputed));
-        lines
-            .push(format!("differs: {} {} {}: stored {stored}, recomputed {recomputed}", cell.project_id, cell.rollup, cell.key));
+        lines.push(format!(
+            "differs: {}{} {} {}: stored {stored}, recomputed {recomputed}",
+            at(&cell.node),
+            cell.project_id,
+            cell.rollup,
+            cell.key
+        ));
     }
+    lines.extend(describe_unverified(answer));
     let (events, cells) =
         answer.projects.iter().fold((0, 0), |(events, cells), project| (events + project.events, cells + project.cells));
     let (projects, damaged, differing) = (answer.projects.len(), answer.damaged.len(), answer.differing);
+    let unverified = match answer.not_verified.len() {
+        0 => String::new(),
+        partitions => format!("; {partitions} partitions are not verified"),
+    };
     lines.push(match answer.is_clean() {
         true => format!("clean: {cells} cells of {projects} projects, recomputed from {events} events"),
-        false => format!("{}: {differing} of {cells} cells of {projects} projects, {damaged} files", answer.status),
+        false => format!("{}: {differing} of {cells} cells of {projects} projects, {damaged} files", answer.status) + &unverified,
     });
     lines.join("\n")
+}
+
+/// The partitions that are not verified, in a line for each reason.
+fn describe_unverified(answer: &VerifyAnswer) -> Vec<String> {
+    let mut reasons: BTreeMap<(&Option<String>, &str), Vec<String>> = BTreeMap::new();
+    for UnverifiedPartitionAnswer { partition, node, reason } in &answer.not_verified {
+        reasons.entry((node, reason)).or_default().push(format!("{partition:03}"));
+    }
+    let line = |((node, reason), partitions): ((&Option<String>, &str), Vec<String>)| {
+        format!("not verified: {}partitions {}: {reason}", at(node), partitions.join(", "))
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// Names the node of a cluster, if there is one.
+fn at(node: &Option<String>) -> String {
+    node.as_ref().map(|node| format!("{node} ")).unwrap_or_default()
 }

@@ -20,7 +20,7 @@ const DAY: &str = "2024-03-01";
 pub(crate) struct Node {
     child: Child,
     pub(crate) url: String,
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
 }
 
 impl Node {
@@ -105,12 +105,12 @@ pub(crate) fn make(broker: &Broker, dir: &Path) -> Value {
 }
 
 /// A cluster with three nodes, and what opens its organization.
-struct Cluster {
-    nodes: Vec<Node>,
-    broker: Broker,
-    public_key: String,
-    token: String,
-    project: String,
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) broker: Broker,
+    pub(crate) public_key: String,
+    pub(crate) token: String,
+    pub(crate) project: String,
 }
 
 impl Cluster {
@@ -120,7 +120,7 @@ impl Cluster {
     }
 
     /// The same, with more settings of nodes.
-    fn start_with(dir: &Path, settings: &[&str]) -> Option<Self> {
+    pub(crate) fn start_with(dir: &Path, settings: &[&str]) -> Option<Self> {
         let broker = Broker::start(dir)?;
         let made = make(&broker, dir);
         let nodes = NAMES.map(|name| Node::start_with(&broker, &dir.join(name), settings, Stdio::inherit())).into();
@@ -128,7 +128,7 @@ impl Cluster {
         Some(Self { nodes, broker, public_key: text("public_key"), token: text("api_token"), project: text("project_id") })
     }
 
-    fn ask(&self, node: usize, method: &str, path: &str, token: &str, body: Option<&Value>) -> Option<(u16, Value)> {
+    pub(crate) fn ask(&self, node: usize, method: &str, path: &str, token: &str, body: Option<&Value>) -> Option<(u16, Value)> {
         self.nodes[node].send(method, path, ("authorization", &format!("Bearer {token}")), body)
     }
 
@@ -144,7 +144,7 @@ impl Cluster {
     }
 
     /// Sends an event of a user to a node, again until it is recorded.
-    fn record(&self, node: usize, public_key: &str, user: &str) {
+    pub(crate) fn record(&self, node: usize, public_key: &str, user: &str) {
         let event = json!({"name": "order", "user_id": user, "external_id": user, "timestamp": format!("{DAY}T10:00:00Z")});
         let began = Instant::now();
         loop {
@@ -193,7 +193,7 @@ impl Cluster {
         self.wait_for_users_of(node, &self.project)
     }
 
-    fn wait_for_users_of(&self, node: usize, project: &str) -> u64 {
+    pub(crate) fn wait_for_users_of(&self, node: usize, project: &str) -> u64 {
         let began = Instant::now();
         loop {
             if let Some(users) = self.users(node, project) {
@@ -205,7 +205,7 @@ impl Cluster {
     }
 
     /// The node that has most partitions.
-    fn owner(&self) -> usize {
+    pub(crate) fn owner(&self) -> usize {
         let shown = self.broker.run("status", &self.nodes[0].dir, &["--json"]);
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
         let partitions = shown["partitions"].as_array().unwrap();

@@ -52,6 +52,8 @@ mod cluster;
 mod cluster_demo;
 mod cluster_histories;
 mod cluster_nodes;
+mod cluster_restore;
+mod cluster_verify;
 mod command_line;
 mod company_profiles;
 mod erased_histories;

@@ -35,6 +35,7 @@ BUGS = [
     ("the log loses a message whose chain is needed", "position::sequence_of(until).saturating_sub(1)", "position::sequence_of(until) + 1"),
     ("a list names files that are not there", "self.bucket.put_file(&object_of(project, file), &dir.join(&file.name)).await?;", ""),
     ("nodes keep files in several places", "if theirs != bucket.address() {", "if theirs.is_empty() {"),
+    ("an object that is gone is not missed", "Err(BucketError::Missing(_)) => \"the object is missing\",", "Err(BucketError::Missing(_)) => continue,"),
     # Published states.
     ("a new owner replays what is published", "if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {", "if sequence_of(list.position) > 0 {"),
     ("a published state of what the brokers lost is used", "Some(link) => reader.confirm_link(link).await,", "Some(_) => Ok(()),"),

@@ -16,6 +16,8 @@ HANDOVER_BUGS = [
     ("an owner answers although its time is over", "until == ALWAYS || (until != NEVER && millis(boot_time()) < until)", "until != NEVER"),
     ("what is left of an earlier time is served", "        self.give_up(number);\n        self.pipeline.adopt(number, until, copied);", "        if !self.pipeline.partitions.contains_key(&number) {\n            self.pipeline.adopt(number, until, copied);\n        }"),
     ("a log that lost its end is served", "if partition.applied() > self.until {", "if false {"),
+    ("what is found in a partition that moved counts", "if !is_held(number) {", "if false {"),
+    ("a partition that no report has is verified", "report.not_verified.entry(*partition).or_insert_with(|| UnverifiedPartition { node, reason: reason.to_owned() });", "let _ = (node, reason);"),
     ("a machine of several makes salts of its own", "if !self.makes_salts {", "if false {"),
 ]
 

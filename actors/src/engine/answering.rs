@@ -10,6 +10,7 @@ use super::queries::in_order;
 use super::scan::{ACTIVE, ActiveQuestion};
 use super::sealing::SEAL;
 use super::shard_client::AskError;
+use super::verifying_nodes::VERIFY;
 use crate::nodes::{AskNodeError, NodeAnswer, NodeRequest, encode_answer, tag_of};
 use crate::owners::Owner;
 
@@ -45,6 +46,7 @@ impl Engine {
             VERSIONS => self.answer_versions(self.checked::<()>(request)?).await,
             // Of all organizations.
             SEAL => self.answer_seal().await,
+            VERIFY => self.answer_verify(request).await,
             ACTIVE => {
                 let NodeRequest { organization, projects, question } = self.checked::<ActiveQuestion>(request)?;
                 encode_answer(ACTIVE, &self.active_here(organization, projects, question).await.map_err(refused)?)

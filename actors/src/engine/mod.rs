@@ -16,6 +16,7 @@ mod erasing;
 mod exporting;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;
+mod foreign_verification;
 mod handle;
 mod handover;
 mod idle_views;
@@ -45,6 +46,7 @@ mod threads;
 mod tracking;
 mod verifications;
 mod verifying;
+mod verifying_nodes;
 mod vitals;
 mod webhook_sender;
 mod webhooks;

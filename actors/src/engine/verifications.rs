@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::foreign_verification::ForeignVerification;
 use crate::verify::VerifyError;
 
 /// The one verification of an engine that may run at a time.
@@ -15,11 +16,18 @@ pub(super) struct Verifications {
     /// Ends the one that is under way.
     stop: Mutex<Arc<AtomicBool>>,
     is_closed: AtomicBool,
+    /// The one that another node wants.
+    pub(super) foreign: Mutex<Option<ForeignVerification>>,
 }
 
 impl Default for Verifications {
     fn default() -> Self {
-        Self { permits: Arc::new(Semaphore::new(1)), stop: Mutex::default(), is_closed: AtomicBool::new(false) }
+        Self {
+            permits: Arc::new(Semaphore::new(1)),
+            stop: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            foreign: Mutex::default(),
+        }
     }
 }
 
@@ -29,6 +37,11 @@ impl Verifications {
         let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| VerifyError::Running)?;
         *self.stop.lock() = Arc::clone(stop);
         if self.is_closed() { Err(VerifyError::Stopped) } else { Ok(permit) }
+    }
+
+    /// Whether what another node wants is this.
+    pub(super) fn is_foreign(&self, run: u64) -> bool {
+        self.foreign.lock().as_ref().is_some_and(|foreign| foreign.run == run)
     }
 
     /// Whether no more can begin.

@@ -1,5 +1,6 @@
 //! Verifications, of a running engine and of a data directory that no process has open.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalIdsView};
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
@@ -23,11 +25,12 @@ use crate::erasures::Erasures;
 use crate::fault;
 use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvents};
 use crate::memory_budget::{MemoryShares, recomputation_bytes};
+use crate::partitions::PARTITIONS;
 use crate::recompute::remove_scratch;
 use crate::registry::{Registry, RegistryError};
 use crate::secrets::{KEYS_DIR, Secrets};
 use crate::shard::Shard;
-use crate::verify::{StoredPlaces, VerifyError, VerifyReport, VerifySources, verify};
+use crate::verify::{HeldCheck, StoredPlaces, VerifiedEvents, VerifyError, VerifyReport, VerifySources, verify};
 
 /// How long a verification waits for checkpoints.
 const CHECKPOINTS_TIMEOUT: Duration = Duration::from_secs(60);
@@ -39,30 +42,46 @@ impl Engine {
     /// Recomputes the state of each project from its recorded events and compares it with the stored one, after saving what was
     /// recorded before the call. Events are recorded meanwhile. `quick`: only checks files. It ends early when `stop` is set.
     ///
+    /// A node of a cluster verifies the partitions that it has. [`Engine::verify_everywhere`] has all of them do so.
+    ///
     /// Blocking; takes as long as replaying all events, on threads of the lowest priority.
     ///
     /// # Errors
     /// [`VerifyError::Running`] while another one is under way; others if it could not be found out whether everything is as it should
     /// be.
     pub fn verify(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<VerifyReport, VerifyError> {
+        Ok(self.verify_held(quick, stop)?.1)
+    }
+
+    /// As [`Engine::verify`]. Returns the partitions that were verified, too.
+    pub(super) fn verify_held(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<(BTreeSet<u16>, VerifyReport), VerifyError> {
         let _permit = self.inner.verifications.begin(stop)?;
-        let log = self.inner.log_reader.clone().ok_or(VerifyError::SharedLog)?;
+        let partitions: Vec<u16> = (0..PARTITIONS).filter(|number| self.owners().is_here(*number)).collect();
+        let events = match self.inner.log_reader.clone() {
+            Some(log) => VerifiedEvents::Together { log, sealed: Arc::clone(&self.inner.sealed) },
+            None => VerifiedEvents::Apart {
+                archives: Arc::clone(&self.inner.archives),
+                shared: self.inner.archiver.shared(),
+                is_held: self.held_check(&partitions),
+            },
+        };
         let sources = VerifySources {
             data_dir: self.data_dir().to_owned(),
             history: Arc::clone(&self.inner.history),
-            log: Some(log),
-            sealed: Arc::clone(&self.inner.sealed),
+            events,
+            partitions,
             dead: Arc::clone(&self.inner.dead),
             deleted: Arc::clone(&self.inner.deleted),
             hasher: self.hasher().clone(),
-            store: self.inner.damage.store(),
+            // Without it, the engine is closing.
+            store: Some(self.inner.damage.store().ok_or(VerifyError::Stopped)?),
             places: self,
             projects: projects(self.registry())?,
             record_bytes: recomputation_bytes(self.inner.config.memory_bytes),
             min_free_bytes: self.inner.config.min_free_bytes,
             stop: Arc::clone(stop),
         };
-        std::thread::scope(|scope| {
+        let report = std::thread::scope(|scope| {
             let work = || {
                 // On Linux this is the priority of the thread, and of those that it starts.
                 if let Err(error) = rustix::process::setpriority_process(None, LOWEST_PRIORITY) {
@@ -73,31 +92,46 @@ impl Engine {
             let thread = std::thread::Builder::new().name("verify".into()).spawn_scoped(scope, work);
             let thread = thread.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?;
             thread.join().unwrap_or_else(|_| Err(Fault::defect("the verification panicked").into()))
+        })?;
+        let is_verified = |number: &u16| !report.not_verified.contains_key(number);
+        let verified = sources.partitions.iter().copied().filter(is_verified).collect();
+        Ok((verified, report))
+    }
+
+    /// Says whether partitions are here that were at this moment, and have been all the time.
+    fn held_check(&self, partitions: &[u16]) -> HeldCheck {
+        let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.inner.config.owners));
+        let given_up: BTreeMap<u16, u64> = partitions.iter().map(|number| (*number, archives.times_given_up(*number))).collect();
+        Arc::new(move |number| {
+            owners.is_here(number) && given_up.get(&number).is_some_and(|times| *times == archives.times_given_up(number))
         })
     }
 
-    fn is_rebuilding(&self, partition: u16) -> bool {
-        self.inner.admission.health.check(partition).is_err()
-    }
-}
-
-const LOWEST_PRIORITY: i32 = 19;
-
-impl StoredPlaces for Engine {
-    fn save(&self) -> Result<(), VerifyError> {
+    /// Waits until what is applied now of partitions of a node is saved, unless they are given up or rebuilt.
+    fn save_partitions(&self, partitions: &[u16]) -> Result<(), VerifyError> {
         let shards = &self.inner.shards;
-        let target = self.inner.delivered.load(Ordering::Acquire);
+        let applied = |number: &u16| Some((*number, shards.applied_until_of(*number)?));
+        let mut waiting: BTreeMap<u16, Position> = partitions.iter().filter_map(applied).collect();
+        self.save_until(&mut || {
+            waiting.retain(|number, until| {
+                let is_saved = shards.durable_until_of(*number).is_some_and(|durable| durable >= *until);
+                !is_saved && !self.is_rebuilding(*number)
+            });
+            waiting.is_empty()
+        })
+    }
+
+    /// Has checkpoints written until `is_saved`.
+    fn save_until(&self, is_saved: &mut dyn FnMut() -> bool) -> Result<(), VerifyError> {
         let began = Stopwatch::now();
         let mut asked: Option<Stopwatch> = None;
         loop {
             // Once is not enough: a round saves nothing of what is still queued when it begins.
             if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
-                shards.want_checkpoints();
+                self.inner.shards.want_checkpoints();
                 asked = Some(Stopwatch::now());
             }
-            let until = shards.durable_until(self.inner.delivered.load(Ordering::Acquire));
-            // A partition that is being rebuilt saves nothing. The others did before, or are compared as they were saved last.
-            if until.is_some_and(|until| until >= target) || (0..crate::PARTITIONS).any(|number| self.is_rebuilding(number)) {
+            if is_saved() {
                 return Ok(());
             }
             if self.inner.verifications.is_closed() {
@@ -108,6 +142,26 @@ impl StoredPlaces for Engine {
             }
             std::thread::sleep(POLL);
         }
+    }
+
+    fn is_rebuilding(&self, partition: u16) -> bool {
+        self.inner.admission.health.check(partition).is_err()
+    }
+}
+
+const LOWEST_PRIORITY: i32 = 19;
+
+impl StoredPlaces for Engine {
+    fn save(&self, partitions: &[u16]) -> Result<(), VerifyError> {
+        if !self.owners().is_alone() {
+            return self.save_partitions(partitions);
+        }
+        let target = self.inner.delivered.load(Ordering::Acquire);
+        self.save_until(&mut || {
+            let until = self.inner.shards.durable_until(self.inner.delivered.load(Ordering::Acquire));
+            // A partition that is being rebuilt saves nothing. The others did before, or are compared as they were saved last.
+            until.is_some_and(|until| until >= target) || partitions.iter().any(|number| self.is_rebuilding(*number))
+        })
     }
 
     fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError> {
@@ -128,7 +182,11 @@ impl StoredPlaces for Engine {
         if self.is_rebuilding(partition) || !dir.exists() {
             return Ok(None);
         }
-        Ok(self.inner.shards.known_ids(partition))
+        match self.inner.shards.known_ids(partition) {
+            // The whole verification does not fail because of one partition of a node.
+            None if !self.owners().is_alone() => Err(Fault::io("the external ids can't be read now")),
+            known => Ok(known),
+        }
     }
 
     fn exists(&self, project: ProjectId) -> bool {
@@ -187,8 +245,8 @@ pub fn verify_directory(config: &EngineConfig, quick: bool, stop: &Arc<AtomicBoo
     let sources = VerifySources {
         data_dir: dir.clone(),
         history,
-        log: Some(log.reader()),
-        sealed,
+        events: VerifiedEvents::Together { log: log.reader(), sealed },
+        partitions: (0..PARTITIONS).collect(),
         dead: Arc::new(dead),
         deleted,
         hasher: secrets.hasher().clone(),
@@ -222,7 +280,7 @@ struct StoppedDirectory<'d> {
 }
 
 impl StoredPlaces for StoppedDirectory<'_> {
-    fn save(&self) -> Result<(), VerifyError> {
+    fn save(&self, _: &[u16]) -> Result<(), VerifyError> {
         Ok(())
     }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
 use super::Wanted;
 use super::sealed::SealedEvents;
+use crate::partitions::PARTITIONS;
 
 /// See the module.
 #[derive(Debug)]
@@ -14,12 +16,14 @@ pub(crate) struct PartitionArchives {
     /// That of the partitions that have none of their own.
     common: Arc<SealedEvents>,
     own: RwLock<BTreeMap<u16, Arc<SealedEvents>>>,
+    /// How often each partition was given up.
+    given_up: Vec<AtomicU64>,
 }
 
 impl PartitionArchives {
     /// Begins with one archive for all partitions.
     pub(crate) fn new(common: Arc<SealedEvents>) -> Self {
-        Self { common, own: RwLock::default() }
+        Self { common, own: RwLock::default(), given_up: (0..PARTITIONS).map(|_| AtomicU64::new(0)).collect() }
     }
 
     /// Uses an archive for one partition from now on.
@@ -30,6 +34,14 @@ impl PartitionArchives {
     /// Forgets the archive of one partition.
     pub(crate) fn release(&self, partition: u16) {
         self.own.write().remove(&partition);
+        if let Some(times) = self.given_up.get(usize::from(partition)) {
+            times.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// How often a partition was given up: it has not been here all the time if that changes.
+    pub(crate) fn times_given_up(&self, partition: u16) -> u64 {
+        self.given_up.get(usize::from(partition)).map_or(0, |times| times.load(Ordering::Acquire))
     }
 
     /// The archive that has the sealed events of a partition.

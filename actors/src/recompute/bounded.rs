@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -31,16 +30,19 @@ impl Bound {
     }
 }
 
-/// The recorded events up to a bound for each partition. Reading ends early when `stop` is set.
+/// Asks whether to end early.
+pub(crate) type StopCheck = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// The recorded events up to a bound for each partition. Reading ends early when `is_stopped`.
 pub(crate) struct BoundedHistory {
     whole: Arc<dyn History>,
     bounds: RwLock<BTreeMap<u16, Bound>>,
-    stop: Arc<AtomicBool>,
+    is_stopped: StopCheck,
 }
 
 impl BoundedHistory {
-    pub(crate) fn new(whole: Arc<dyn History>, bounds: BTreeMap<u16, Bound>, stop: Arc<AtomicBool>) -> Self {
-        Self { whole, bounds: RwLock::new(bounds), stop }
+    pub(crate) fn new(whole: Arc<dyn History>, bounds: BTreeMap<u16, Bound>, is_stopped: StopCheck) -> Self {
+        Self { whole, bounds: RwLock::new(bounds), is_stopped }
     }
 
     fn bound(&self, partition: u16) -> Bound {
@@ -65,7 +67,7 @@ impl History for BoundedHistory {
         };
         let bounded: Vec<Wanted> = wanted.iter().map(bounded).filter(|one| one.after < one.until).collect();
         let visit = &mut |mut piece: HistoryPiece| {
-            if self.stop.load(Ordering::Relaxed) {
+            if (self.is_stopped)() {
                 return ControlFlow::Break(());
             }
             if let Some(bound) = bounds.get(&piece.partition) {

@@ -4,6 +4,6 @@ mod bounded;
 mod recomputation;
 mod scratch;
 
-pub(crate) use bounded::{Bound, BoundedHistory};
+pub(crate) use bounded::{Bound, BoundedHistory, StopCheck};
 pub(crate) use recomputation::{Recomputation, Replay};
 pub(crate) use scratch::{Scratch, remove_scratch};

@@ -139,7 +139,7 @@ impl Comparison<'_> {
         let compared = one.compare_cells(&other, &mut |describe| {
             report.differs(|| {
                 let CellDifference { rollup, key, stored, recomputed } = describe();
-                DifferingCell { project, rollup: rollup.to_owned(), key, stored, recomputed }
+                DifferingCell { node: None, project, rollup: rollup.to_owned(), key, stored, recomputed }
             });
         });
         self.count(project, compared);
@@ -165,7 +165,7 @@ fn differing_meta(project: ProjectId, one: Option<&[u8]>, other: Option<&[u8]>) 
         value.map(|value| decode_project(value).map_or_else(|fault| fault.to_string(), |meta| format!("{meta:?}")))
     };
     let (stored, recomputed) = (text(one), text(other));
-    DifferingCell { project, rollup: "project".to_owned(), key: project.to_string(), stored, recomputed }
+    DifferingCell { node: None, project, rollup: "project".to_owned(), key: project.to_string(), stored, recomputed }
 }
 
 fn differing_record(project: ProjectId, key: &Key, id: u128, one: Option<&[u8]>, other: Option<&[u8]>) -> DifferingCell {
@@ -175,7 +175,7 @@ fn differing_record(project: ProjectId, key: &Key, id: u128, one: Option<&[u8]>,
     };
     let text = |value: Option<&[u8]>| value.map(|value| describe(value, from));
     let rollup = key.space_name().unwrap_or("record").to_owned();
-    DifferingCell { project, rollup, key: format!("{id:032x}"), stored: text(one), recomputed: text(other) }
+    DifferingCell { node: None, project, rollup, key: format!("{id:032x}"), stored: text(one), recomputed: text(other) }
 }
 
 /// Describes an encoded record by its length and its first bytes from the one that differs.

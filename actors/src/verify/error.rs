@@ -8,9 +8,6 @@ pub enum VerifyError {
     /// Another verification is under way.
     #[error("another verification is under way")]
     Running,
-    /// The engine is one of several, and has no log of its own.
-    #[error("one of several machines can't be verified alone: its events are on the brokers")]
-    SharedLog,
     /// Nobody waits for the result, or the engine is closing.
     #[error("the verification was stopped")]
     Stopped,

@@ -18,8 +18,13 @@ use crate::history::SealedEvents;
 /// Asks whether to stop.
 pub(super) type IsStopped<'s> = dyn Fn() -> bool + 's;
 
-/// Checks the SHA-256 of every file of the archive.
-pub(super) fn check_archive(sealed: &SealedEvents, report: &mut VerifyReport, is_stopped: &IsStopped<'_>) -> Result<(), Fault> {
+/// Checks the SHA-256 of every file of an archive, which is in the directory `folder` of the data directory.
+pub(super) fn check_archive(
+    sealed: &SealedEvents,
+    folder: &str,
+    report: &mut VerifyReport,
+    is_stopped: &IsStopped<'_>,
+) -> Result<(), Fault> {
     let catalog = sealed.catalog();
     for (project, _) in catalog.projects() {
         if is_stopped() {
@@ -34,7 +39,7 @@ pub(super) fn check_archive(sealed: &SealedEvents, report: &mut VerifyReport, is
         }
         let mut names = Vec::new();
         for (file, reason) in damaged {
-            report.is_damaged(format!("archive/project={project}/{file}"), reason);
+            report.is_damaged(format!("{folder}/project={project}/{file}"), reason);
             names.push(file.rsplit('/').next().unwrap_or(&file).to_owned());
         }
         sealed.set_damaged(project, names.into_iter().collect());
@@ -44,7 +49,7 @@ pub(super) fn check_archive(sealed: &SealedEvents, report: &mut VerifyReport, is
 
 /// The damaged files of a project, with their paths in its folder.
 fn damaged_files(sealed: &SealedEvents, project: ProjectId) -> Result<Vec<(String, Damage)>, Fault> {
-    let open = || Archive::existing(sealed.root(), project);
+    let open = || Archive::existing(sealed.root(), project).map(|archive| archive.with_source(sealed.source()));
     loop {
         let archive = match open() {
             Ok(archive) => archive,

@@ -86,7 +86,14 @@ impl IndexComparison<'_> {
         if stored != recomputed {
             let (stored, recomputed) = (stored.map(|at| at.to_string()), recomputed.map(|at| at.to_string()));
             let (project, key) = (*project, format!("{fingerprint:032x}"));
-            self.report.differs(|| DifferingCell { project, rollup: "external_ids".to_owned(), key, stored, recomputed });
+            self.report.differs(|| DifferingCell {
+                node: None,
+                project,
+                rollup: "external_ids".to_owned(),
+                key,
+                stored,
+                recomputed,
+            });
         }
     }
 }

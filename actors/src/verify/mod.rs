@@ -2,7 +2,10 @@
 //!
 //! The recomputation is a shard of its own, which replays history into a temporary store, with memory of its own and at the lowest
 //! priority. It stops at the position that the stored state reflects, so that events may be recorded meanwhile.
+//!
+//! A node of a cluster verifies the partitions that it has, one after the other: each has an archive and a log of its own, and may move to another node meanwhile.
 
+mod apart;
 mod comparison;
 mod error;
 mod file_checks;
@@ -11,5 +14,5 @@ mod report;
 mod run;
 
 pub use error::VerifyError;
-pub use report::{DamagedFile, DifferingCell, VerifiedProject, VerifyReport, VerifyStatus};
-pub(crate) use run::{StoredPlaces, VerifySources, verify};
+pub use report::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyReport, VerifyStatus};
+pub(crate) use run::{HeldCheck, StoredPlaces, VerifiedEvents, VerifySources, verify};

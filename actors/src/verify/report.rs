@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use serde::{Deserialize, Serialize};
+
+use crate::partitions::partition_of;
 
 /// The number of differing cells that are described; all of them are counted.
 const MAX_CELLS: usize = 1_000;
@@ -11,7 +14,7 @@ const MAX_CELLS: usize = 1_000;
 const MAX_DAMAGED: usize = 1_000;
 
 /// A project whose state was recomputed and compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedProject {
     /// The position of the last event that the stored state reflects.
     pub position: Position,
@@ -24,8 +27,10 @@ pub struct VerifiedProject {
 }
 
 /// A cell, or a record, whose stored value differs from the recomputed one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DifferingCell {
+    /// Where the node answers that has it. `None`: there is one machine.
+    pub node: Option<String>,
     /// The project.
     pub project: ProjectId,
     /// The rollup, index or kind of record.
@@ -39,9 +44,11 @@ pub struct DifferingCell {
 }
 
 /// A file that is not what was written.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DamagedFile {
-    /// Its path in the data directory.
+    /// Where the node answers that found it. `None`: there is one machine.
+    pub node: Option<String>,
+    /// Its path in the data directory, or the address of an object that all nodes share.
     pub file: String,
     /// What was found.
     pub reason: String,
@@ -52,14 +59,33 @@ pub struct DamagedFile {
 pub enum VerifyStatus {
     /// Everything is as it was recomputed.
     Clean,
+    /// Nothing wrong was found, and not everything was looked at.
+    Incomplete,
     /// Cells differ.
     Differs,
     /// Files are damaged. What depends on them was not recomputed.
     Damaged,
 }
 
+/// A partition of a cluster of which not everything was verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnverifiedPartition {
+    /// Where the node answers that should have done it. `None`: no node had the partition.
+    pub node: Option<String>,
+    /// Why it was not.
+    pub reason: String,
+}
+
+/// How much a report has, so that what is added later can be taken out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReportMark {
+    differing: u64,
+    cells: usize,
+    damaged: usize,
+}
+
 /// The result of a verification.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifyReport {
     /// The projects that were recomputed.
     pub projects: BTreeMap<ProjectId, VerifiedProject>,
@@ -69,6 +95,8 @@ pub struct VerifyReport {
     pub cells: Vec<DifferingCell>,
     /// The damaged files.
     pub damaged: Vec<DamagedFile>,
+    /// The partitions of which not everything was verified. One machine alone has none: it verifies all, or reports nothing.
+    pub not_verified: BTreeMap<u16, UnverifiedPartition>,
 }
 
 impl VerifyReport {
@@ -77,6 +105,7 @@ impl VerifyReport {
     pub fn status(&self) -> VerifyStatus {
         match (self.damaged.is_empty(), self.differing) {
             (false, _) => VerifyStatus::Damaged,
+            (true, 0) if !self.not_verified.is_empty() => VerifyStatus::Incomplete,
             (true, 0) => VerifyStatus::Clean,
             (true, _) => VerifyStatus::Differs,
         }
@@ -94,8 +123,55 @@ impl VerifyReport {
     pub fn is_damaged(&mut self, file: impl Into<String>, reason: impl ToString) {
         let file = file.into();
         if self.damaged.len() < MAX_DAMAGED && self.damaged.iter().all(|known| known.file != file) {
-            self.damaged.push(DamagedFile { file, reason: reason.to_string() });
+            self.damaged.push(DamagedFile { node: None, file, reason: reason.to_string() });
         }
+    }
+
+    /// Adds a partition of which not everything was verified. The first reason counts.
+    pub(crate) fn is_not_verified(&mut self, partition: u16, reason: impl ToString) {
+        let because = || UnverifiedPartition { node: None, reason: reason.to_string() };
+        self.not_verified.entry(partition).or_insert_with(because);
+    }
+
+    /// Says which node found all of this.
+    pub(crate) fn found_by(mut self, node: &str) -> Self {
+        let node = || Some(node.to_owned());
+        self.cells.iter_mut().for_each(|cell| cell.node = node());
+        self.damaged.iter_mut().for_each(|damaged| damaged.node = node());
+        self.not_verified.values_mut().for_each(|partition| partition.node = node());
+        self
+    }
+
+    /// Adds what another node found.
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self { projects, differing, cells, damaged, not_verified } = other;
+        self.projects.extend(projects);
+        self.differing += differing;
+        self.cells.extend(cells);
+        self.cells.truncate(MAX_CELLS);
+        self.damaged.extend(damaged);
+        self.damaged.truncate(MAX_DAMAGED);
+        for (partition, why) in not_verified {
+            self.not_verified.entry(partition).or_insert(why);
+        }
+    }
+
+    /// How much there is now.
+    pub(super) fn mark(&self) -> ReportMark {
+        ReportMark { differing: self.differing, cells: self.cells.len(), damaged: self.damaged.len() }
+    }
+
+    /// Whether files were found damaged since.
+    pub(super) fn has_damaged_since(&self, mark: ReportMark) -> bool {
+        self.damaged.len() > mark.damaged
+    }
+
+    /// Takes out what was found since in a partition.
+    pub(super) fn take_back(&mut self, mark: ReportMark, partition: u16) {
+        self.differing = mark.differing;
+        self.cells.truncate(mark.cells);
+        self.damaged.truncate(mark.damaged);
+        self.projects.retain(|project, _| partition_of(*project) != partition);
     }
 }
 
@@ -105,6 +181,7 @@ impl VerifyStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clean => "clean",
+            Self::Incomplete => "incomplete",
             Self::Differs => "differs",
             Self::Damaged => "damaged",
         }

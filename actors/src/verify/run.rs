@@ -16,22 +16,23 @@ use super::comparison::{Comparison, ComparisonError};
 use super::error::VerifyError;
 use super::file_checks::{check_archive, check_log, check_store, check_tables};
 use super::index_comparison::{ComparedProject, IndexComparison};
-use super::report::VerifyReport;
+use super::report::{ReportMark, VerifyReport};
 use crate::checkpoint_writer::{saved_position, saved_projects};
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::free_space::free_bytes;
-use crate::history::{History, SealedEvents};
-use crate::partitions::{PARTITIONS, partition_of};
-use crate::recompute::{Bound, BoundedHistory, Recomputation, Replay, Scratch};
+use crate::history::{History, PartitionArchives, SealedEvents};
+use crate::partitions::partition_of;
+use crate::recompute::{Bound, BoundedHistory, Recomputation, Replay, Scratch, StopCheck};
+use crate::shared_archive::SharedArchive;
 
 /// Partitions are recomputed together, in one pass over the log, while their stored states take at most this.
 const GROUP_BYTES: u64 = 64 << 20;
 
 /// Where the state of an engine or of a data directory lies. Calls block.
 pub(crate) trait StoredPlaces: Sync {
-    /// Saves everything that was recorded before the call, as far as partitions are not being rebuilt.
-    fn save(&self) -> Result<(), VerifyError>;
+    /// Saves everything of some partitions that was recorded before the call, as far as they are here and not being rebuilt.
+    fn save(&self, partitions: &[u16]) -> Result<(), VerifyError>;
 
     /// Returns the part of the store that holds a partition. `None`: it is being rebuilt.
     fn stored_as(&self, partition: u16) -> Result<Option<u16>, VerifyError>;
@@ -49,13 +50,29 @@ pub(crate) trait StoredPlaces: Sync {
     fn note_damage(&self, fault: Fault);
 }
 
+/// Says whether a partition is still here, as it was when the verification began.
+pub(crate) type HeldCheck = Arc<dyn Fn(u16) -> bool + Send + Sync>;
+
+/// Where the events lie that are verified.
+pub(crate) enum VerifiedEvents {
+    /// Those of all partitions together, on this machine's disk.
+    Together { log: LogReader, sealed: Arc<SealedEvents> },
+    /// Those of each partition by itself, where all nodes of a cluster reach them.
+    Apart {
+        archives: Arc<PartitionArchives>,
+        /// `None`: nothing is sealed.
+        shared: Option<Arc<dyn SharedArchive>>,
+        is_held: HeldCheck,
+    },
+}
+
 /// What is verified.
 pub(crate) struct VerifySources<'s> {
     pub(crate) data_dir: PathBuf,
     pub(crate) history: Arc<dyn History>,
-    /// `None`: there is no log.
-    pub(crate) log: Option<LogReader>,
-    pub(crate) sealed: Arc<SealedEvents>,
+    pub(crate) events: VerifiedEvents,
+    /// The partitions that are verified.
+    pub(crate) partitions: Vec<u16>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) deleted: Arc<DeletedProjects>,
     pub(crate) hasher: KeyHasher,
@@ -76,10 +93,21 @@ pub(crate) struct VerifySources<'s> {
 /// # Errors
 /// [`VerifyError`]: it could not be found out whether everything is as it should be.
 pub(crate) fn verify(sources: &VerifySources<'_>, quick: bool) -> Result<VerifyReport, VerifyError> {
-    let mut run = VerifyRun { sources, report: VerifyReport::default(), unreadable: BTreeSet::new() };
-    run.check_files()?;
-    if !quick {
-        run.recompute_all()?;
+    let mut run = VerifyRun { sources, report: VerifyReport::default(), unreadable: BTreeSet::new(), since: None };
+    match &sources.events {
+        VerifiedEvents::Together { log, sealed } => {
+            check_archive(sealed, "archive", &mut run.report, &|| run.sources.is_stopped())?;
+            check_log(log, &mut run.report)?;
+            run.check_own_files()?;
+            run.check_all_index_files()?;
+            if !quick {
+                run.recompute_all(sealed)?;
+            }
+        }
+        VerifiedEvents::Apart { archives, shared, is_held } => {
+            run.check_own_files()?;
+            run.verify_apart(archives, shared.as_deref(), is_held, quick)?;
+        }
     }
     run.check_stop()?;
     match run.unreadable.first() {
@@ -90,7 +118,7 @@ pub(crate) fn verify(sources: &VerifySources<'_>, quick: bool) -> Result<VerifyR
 }
 
 /// A partition whose stored state is held.
-struct Held {
+pub(super) struct Held {
     number: u16,
     /// `None`: nothing is stored.
     stored: Option<PartitionSnapshot>,
@@ -102,64 +130,96 @@ struct Held {
 }
 
 impl Held {
+    /// Whether nothing is stored.
+    pub(super) fn is_empty(&self) -> bool {
+        self.stored.as_ref().is_none_or(PartitionSnapshot::is_empty)
+    }
+
     fn bytes(&self) -> u64 {
         self.stored.as_ref().map_or(0, |stored| stored.memory_bytes() as u64 + stored.file_bytes())
     }
 }
 
-struct VerifyRun<'r, 's> {
-    sources: &'r VerifySources<'s>,
-    report: VerifyReport,
-    /// The partitions that can't be compared, since files of theirs are damaged.
-    unreadable: BTreeSet<u16>,
+impl VerifySources<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Says whether what is done for some partitions is to end early.
+    pub(super) fn stop_check(&self, numbers: &[u16]) -> StopCheck {
+        let (stop, numbers) = (Arc::clone(&self.stop), numbers.to_vec());
+        match &self.events {
+            VerifiedEvents::Together { .. } => Arc::new(move || stop.load(Ordering::Relaxed)),
+            VerifiedEvents::Apart { is_held, .. } => {
+                let is_held = Arc::clone(is_held);
+                Arc::new(move || stop.load(Ordering::Relaxed) || !numbers.iter().all(|number| is_held(*number)))
+            }
+        }
+    }
+}
+
+pub(super) struct VerifyRun<'r, 's> {
+    pub(super) sources: &'r VerifySources<'s>,
+    pub(super) report: VerifyReport,
+    /// The partitions that can't be compared, since files of theirs are damaged, or since they are being rebuilt.
+    pub(super) unreadable: BTreeSet<u16>,
+    /// What the report had when the present partition began, where they are verified one after the other.
+    pub(super) since: Option<ReportMark>,
 }
 
 impl VerifyRun<'_, '_> {
-    fn check_stop(&self) -> Result<(), VerifyError> {
-        if self.sources.stop.load(Ordering::Relaxed) { Err(VerifyError::Stopped) } else { Ok(()) }
+    pub(super) fn check_stop(&self) -> Result<(), VerifyError> {
+        if self.sources.is_stopped() { Err(VerifyError::Stopped) } else { Ok(()) }
     }
 
-    fn check_files(&mut self) -> Result<(), VerifyError> {
+    /// Checks the files of the store.
+    fn check_own_files(&mut self) -> Result<(), VerifyError> {
         let sources = self.sources;
-        let is_stopped = || sources.stop.load(Ordering::Relaxed);
-        check_archive(&sources.sealed, &mut self.report, &is_stopped)?;
-        if let Some(log) = &sources.log {
-            check_log(log, &mut self.report)?;
-        }
+        let is_stopped = || sources.is_stopped();
         self.check_stop()?;
         if let Some(store) = &sources.store
             && !check_store(store, &mut self.report, &is_stopped)?
         {
             sources.places.note_damage(Fault::damaged_store("a verification found damage"));
         }
-        for number in 0..PARTITIONS {
-            self.check_stop()?;
-            let dir = format!("fingerprints/{number}");
-            match sources.places.external_ids(number) {
-                Ok(Some(ids)) => {
-                    if !check_tables(&ids.unchecked_tables(), &dir, &mut self.report, &is_stopped)? {
-                        sources.places.note_damage(Fault::damaged_index("a verification found damage"));
-                    }
+        Ok(())
+    }
+
+    /// Checks the files with the external ids of all partitions.
+    fn check_all_index_files(&mut self) -> Result<(), VerifyError> {
+        let sources = self.sources;
+        sources.partitions.iter().try_for_each(|number| self.check_index_files(*number))
+    }
+
+    /// Checks the files with the external ids of a partition.
+    pub(super) fn check_index_files(&mut self, number: u16) -> Result<(), VerifyError> {
+        self.check_stop()?;
+        let sources = self.sources;
+        let (dir, is_stopped) = (format!("fingerprints/{number}"), sources.stop_check(&[number]));
+        match sources.places.external_ids(number) {
+            Ok(Some(ids)) => {
+                if !check_tables(&ids.unchecked_tables(), &dir, &mut self.report, &*is_stopped)? {
+                    sources.places.note_damage(Fault::damaged_index("a verification found damage"));
                 }
-                Ok(None) => {}
-                Err(Fault { kind: FaultKind::DamagedIndex, message }) => self.report.is_damaged(dir, message),
-                Err(fault) => return Err(fault.into()),
             }
+            Ok(None) => {}
+            Err(Fault { kind: FaultKind::DamagedIndex, message }) => self.report.is_damaged(dir, message),
+            Err(fault) => return Err(fault.into()),
         }
         Ok(())
     }
 
-    fn recompute_all(&mut self) -> Result<(), VerifyError> {
+    fn recompute_all(&mut self, sealed: &SealedEvents) -> Result<(), VerifyError> {
         // What is recomputed starts from the bases that are there now, which the stored state is not behind.
         let _bases = self.sources.history.bases();
-        self.sources.places.save()?;
+        self.sources.places.save(&self.sources.partitions)?;
         let scratch = Scratch::for_verification(&self.sources.data_dir)?;
-        let known = self.known_partitions();
+        let known = self.known_partitions(sealed);
         let (mut group, mut bytes) = (Vec::new(), 0);
-        for number in 0..PARTITIONS {
+        for number in self.sources.partitions.clone() {
             self.check_stop()?;
             let Some(held) = self.hold(number)? else { continue };
-            if held.stored.as_ref().is_none_or(PartitionSnapshot::is_empty) && !known.contains(&number) {
+            if held.is_empty() && !known.contains(&number) {
                 continue;
             }
             if bytes + held.bytes() > GROUP_BYTES && !group.is_empty() {
@@ -173,14 +233,14 @@ impl VerifyRun<'_, '_> {
     }
 
     /// The partitions that have projects.
-    fn known_partitions(&self) -> BTreeSet<u16> {
-        let catalog = self.sources.sealed.catalog();
+    pub(super) fn known_partitions(&self, sealed: &SealedEvents) -> BTreeSet<u16> {
+        let catalog = sealed.catalog();
         let sealed = catalog.projects().map(|(project, _)| project);
         self.sources.projects.iter().copied().chain(sealed).map(partition_of).collect()
     }
 
     /// Holds the stored state of a partition. `None`: it can't be read.
-    fn hold(&mut self, number: u16) -> Result<Option<Held>, VerifyError> {
+    pub(super) fn hold(&mut self, number: u16) -> Result<Option<Held>, VerifyError> {
         let Some(store) = &self.sources.store else {
             let bound = Bound { all: self.sources.history.last_position(number), projects: BTreeMap::new() };
             return Ok(Some(Held { number, stored: None, external_ids: None, bound, begun_erasures: 0 }));
@@ -221,14 +281,14 @@ impl VerifyRun<'_, '_> {
     }
 
     /// Recomputes the states of some partitions together, and compares them.
-    fn recompute(&mut self, group: Vec<Held>, scratch: &Scratch) -> Result<(), VerifyError> {
+    pub(super) fn recompute(&mut self, group: Vec<Held>, scratch: &Scratch) -> Result<(), VerifyError> {
         let sources = self.sources;
         if free_bytes(&sources.data_dir) < sources.min_free_bytes.saturating_add(group.iter().map(Held::bytes).sum()) {
             return Err(VerifyError::DiskFull);
         }
         let numbers: Vec<u16> = group.iter().map(|held| held.number).collect();
         let bounds = group.iter().map(|held| (held.number, held.bound.clone())).collect();
-        let history = Arc::new(BoundedHistory::new(Arc::clone(&sources.history), bounds, Arc::clone(&sources.stop)));
+        let history = Arc::new(BoundedHistory::new(Arc::clone(&sources.history), bounds, sources.stop_check(&numbers)));
         let deleted = &sources.deleted;
         let replay =
             Replay { history, hasher: &sources.hasher, dead: &sources.dead, deleted, record_bytes: sources.record_bytes };
@@ -254,15 +314,19 @@ impl VerifyRun<'_, '_> {
     }
 
     /// Reports damage of the log or the archive, which a check of the files may have found before.
-    fn unreadable_history(&mut self, numbers: &[u16], fault: Fault) -> Result<(), VerifyError> {
+    pub(super) fn unreadable_history(&mut self, numbers: &[u16], fault: Fault) -> Result<(), VerifyError> {
         let folder = match fault.kind {
             FaultKind::DamagedLog => "log/",
             FaultKind::DamagedArchive => "archive/",
             FaultKind::Io | FaultKind::DamagedStore | FaultKind::DamagedIndex | FaultKind::Defect => return Err(fault.into()),
         };
         self.unreadable.extend(numbers);
-        if !self.report.damaged.iter().any(|known| known.file.starts_with(folder)) {
-            self.report.is_damaged(folder, fault.message);
+        match (self.since, numbers) {
+            // The check of its files names the one.
+            (Some(since), _) if self.report.has_damaged_since(since) => {}
+            (Some(_), [number]) => self.report.is_damaged(format!("{folder}partition={number:02}"), fault.message),
+            _ if self.report.damaged.iter().any(|known| known.file.starts_with(folder)) => {}
+            _ => self.report.is_damaged(folder, fault.message),
         }
         Ok(())
     }

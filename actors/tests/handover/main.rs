@@ -18,6 +18,7 @@ mod letters;
 mod member;
 #[path = "../support/mod.rs"]
 mod support;
+mod verify;
 
 use member::{BASE_MS, CommonLetters, NoDocuments, Node, SharedCommit, SharedLog, origin};
 

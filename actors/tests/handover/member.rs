@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use headcount_actors::domain::ids::ProjectId;
@@ -20,7 +21,9 @@ use headcount_actors::{
 use headcount_storage::TableFile;
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;
-use headcount_storage::log::{Commit, Committed, LogError, Outcome, Position, ReadLog, Record, RecordVisitor, WantedAfter};
+use headcount_storage::log::{
+    Commit, Committed, LogError, Outcome, Position, ReadLog, Record, RecordVisitor, RemoteFailure, WantedAfter,
+};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
@@ -37,6 +40,10 @@ pub(crate) type Recorded = (Position, u32, Vec<u8>);
 #[derive(Debug, Default)]
 pub(crate) struct SharedLog {
     pub(crate) partitions: Mutex<BTreeMap<u16, Vec<Recorded>>>,
+    /// The next read says that it begins, and waits.
+    pub(crate) halt: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+    /// Reads fail in this way.
+    pub(crate) failure: Mutex<Option<RemoteFailure>>,
 }
 
 impl SharedLog {
@@ -63,6 +70,14 @@ impl ReadLog for SharedLog {
     }
 
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError> {
+        let halt = self.halt.lock().take();
+        if let Some((begins, goes_on)) = halt {
+            begins.send(()).unwrap();
+            goes_on.recv().unwrap();
+        }
+        if let Some(kind) = *self.failure.lock() {
+            return Err(LogError::Remote { kind, source: "planted".into() });
+        }
         let partitions = self.partitions.lock().clone();
         for (partition, records) in &partitions {
             let Some(after) = wanted(*partition) else { continue };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_actors::{SharedArchive, SharedArchiveError};
+use headcount_actors::{DamagedObject, SharedArchive, SharedArchiveError};
 use headcount_archive::catalog::{CATALOG_NAME, Catalog};
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::source::{FileSource, ListedFile};
@@ -55,8 +55,8 @@ pub struct SharedFiles {
 
 /// What is known of the archive of one partition.
 #[derive(Debug)]
-struct PartitionFiles {
-    bucket: Bucket,
+pub(super) struct PartitionFiles {
+    pub(super) bucket: Bucket,
     pointer: OwnPointer,
     published: Published,
     /// Objects that the published list no longer names.
@@ -170,7 +170,11 @@ impl SharedFiles {
         &self.states
     }
 
-    fn of(&self, partition: u16) -> Option<Arc<Mutex<PartitionFiles>>> {
+    pub(super) fn pointers(&self) -> &Pointers {
+        &self.pointers
+    }
+
+    pub(super) fn of(&self, partition: u16) -> Option<Arc<Mutex<PartitionFiles>>> {
         self.partitions.lock().get(&partition).cloned()
     }
 }
@@ -228,12 +232,28 @@ impl SharedArchive for SharedFiles {
         Ok(())
     }
 
+    fn damaged_objects(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<Vec<DamagedObject>, SharedArchiveError> {
+        Ok(self.runtime.block_on(self.check(partition, is_stopping))?)
+    }
+
     fn source(&self, partition: u16) -> Arc<dyn FileSource> {
         Arc::new(BucketFiles { runtime: self.runtime.clone(), bucket: self.bucket.below(&format!("{partition:02}")) })
     }
 }
 
 impl PartitionFiles {
+    /// What is published.
+    pub(super) fn list(&self) -> Option<&ListName> {
+        self.pointer.value.list.as_ref()
+    }
+
+    /// All objects that are published, each with its SHA-256.
+    pub(super) fn objects_with_hashes(&self) -> BTreeMap<String, String> {
+        let lists = self.list().map(|list| (list.name.clone(), list.sha256.clone()));
+        let of_projects = self.published.projects.iter().flat_map(|(project, list)| list.objects_with_hashes(*project));
+        of_projects.chain(lists).collect()
+    }
+
     async fn publish(
         &mut self,
         pointers: &Pointers,

@@ -66,6 +66,8 @@ pub struct Bucket {
     store: Arc<dyn ObjectStore>,
     prefix: ObjectPath,
     address: String,
+    /// The folders of [`Self::below`], each with a slash at its end.
+    folders: String,
 }
 
 impl Bucket {
@@ -92,7 +94,7 @@ impl Bucket {
             _ => return Err(refused("its scheme is neither s3 nor file".to_owned())),
         };
         let prefix = ObjectPath::parse(prefix.trim_end_matches('/')).map_err(|error| refused(error.to_string()))?;
-        Ok(Self { store, prefix, address: address.to_owned() })
+        Ok(Self { store, prefix, address: address.to_owned(), folders: String::new() })
     }
 
     /// The address.
@@ -104,7 +106,12 @@ impl Bucket {
     /// Returns the part of it below a folder.
     #[must_use]
     pub(crate) fn below(&self, folder: &str) -> Self {
-        Self { prefix: self.path(folder), ..self.clone() }
+        Self { prefix: self.path(folder), folders: format!("{}{folder}/", self.folders), ..self.clone() }
+    }
+
+    /// Returns the address of an object.
+    pub(super) fn address_of(&self, name: &str) -> String {
+        format!("{}/{}{name}", self.address.trim_end_matches('/'), self.folders)
     }
 
     fn path(&self, name: &str) -> ObjectPath {
@@ -195,6 +202,29 @@ impl Bucket {
             files::remove_file(&unfinished)?;
         }
         fetched
+    }
+
+    /// Reads an object, and returns whether it has this SHA-256. `is_stopping` ends that between two parts, with an object that seems to be another.
+    ///
+    /// # Errors
+    /// [`BucketError::Missing`] and [`BucketError::Unavailable`].
+    pub(super) async fn has_contents(
+        &self,
+        name: &str,
+        sha256: &str,
+        is_stopping: &dyn Fn() -> bool,
+    ) -> Result<bool, BucketError> {
+        let path = self.path(name);
+        let size = self.store.head(&path).await.map_err(BucketError::of(&path))?.size;
+        let (mut hash, mut done) = (Sha256::new(), 0);
+        while let Some(part) = self.part(&path, done, size).await? {
+            if is_stopping() {
+                return Ok(false);
+            }
+            hash.update(&part);
+            done += part.len() as u64;
+        }
+        Ok(hex(&hash.finalize()) == sha256)
     }
 
     async fn fetch(&self, path: &ObjectPath, (bytes, sha256): (u64, &str), to: &Path) -> Result<(), BucketError> {

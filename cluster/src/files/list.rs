@@ -96,8 +96,13 @@ impl ProjectList {
 
     /// The names of its objects: the list, and the files.
     pub(super) fn objects(&self, project: ProjectId) -> impl Iterator<Item = String> {
-        let files = self.files.iter().map(move |file| object_of(project, file));
-        files.chain([list_object(project, &self.sha256)])
+        self.objects_with_hashes(project).map(|(object, _)| object)
+    }
+
+    /// The names of its objects, each with its SHA-256.
+    pub(super) fn objects_with_hashes(&self, project: ProjectId) -> impl Iterator<Item = (String, String)> {
+        let files = self.files.iter().map(move |file| (object_of(project, file), file.sha256.clone()));
+        files.chain([(list_object(project, &self.sha256), self.sha256.clone())])
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod archive;
 mod bucket;
+mod check;
 mod http;
 mod list;
 mod pointer;

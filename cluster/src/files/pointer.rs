@@ -58,6 +58,11 @@ impl Pointers {
         Ok(Self { store, kind })
     }
 
+    /// Returns where the pointer of a partition is.
+    pub(super) fn address_of(&self, partition: u16) -> String {
+        format!("{BUCKET}/{}", self.key_of(partition))
+    }
+
     fn key_of(&self, partition: u16) -> String {
         format!("{}.{partition:03}", self.kind)
     }
@@ -115,6 +120,14 @@ impl Pointers {
     /// Returns where the nodes of this cluster keep files; `None`: nowhere.
     pub(super) async fn place(&self) -> Result<Option<String>, FilesError> {
         Ok(self.get(PLACE).await?.map(|(value, _)| String::from_utf8_lossy(&value).into_owned()))
+    }
+
+    /// Returns the list that the pointer of a partition names.
+    ///
+    /// # Errors
+    /// [`FilesError::Brokers`].
+    pub(super) async fn named(&self, partition: u16) -> Result<Option<ListName>, FilesError> {
+        Ok(self.read(partition).await?.and_then(|(pointer, _)| pointer.list))
     }
 
     async fn read(&self, partition: u16) -> Result<Option<(Pointer, u64)>, FilesError> {

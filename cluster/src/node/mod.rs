@@ -93,6 +93,7 @@ impl Node {
     pub async fn start(runtime: &Handle, parts: NodeParts, timing: NodeTiming) -> Result<Self, NodeError> {
         let NodeParts { connection, engine, member, holder, levels, replicas, address } = parts;
         let MemberLog { log, commit, owners, files, letters, .. } = member;
+        owners.note_own(address.as_str().into());
         let commit = commit.get().cloned().ok_or(NodeError::NotAMember)?;
         let letters = letters.get().cloned().ok_or(NodeError::NotAMember)?;
         remove_copies(engine.data_dir());

@@ -20,4 +20,5 @@ mod node;
 mod profiles;
 mod salts;
 mod states;
+mod verify;
 mod webhooks;

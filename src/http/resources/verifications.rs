@@ -9,7 +9,7 @@ use actix_web::http::header;
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
 use futures_util::stream;
-use headcount_actors::verify::{DamagedFile, DifferingCell, VerifiedProject, VerifyError, VerifyReport};
+use headcount_actors::verify::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyError, VerifyReport};
 use headcount_domain::ids::ProjectId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot::{self, Receiver};
@@ -47,6 +47,9 @@ pub(crate) struct VerifiedProjectAnswer {
 /// A cell whose stored value differs from the recomputed one.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DifferingCellAnswer {
+    /// Where the node of a cluster answers that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
     /// The project.
     pub(crate) project_id: String,
     /// The rollup, index or kind of record.
@@ -62,16 +65,31 @@ pub(crate) struct DifferingCellAnswer {
 /// A file that is not what was written.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DamagedFileAnswer {
-    /// Its path in the data directory.
+    /// Where the node of a cluster answers that found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
+    /// Its path in the data directory, or its address if it is an object that the nodes of a cluster share.
     pub(crate) file: String,
     /// What is wrong with it.
+    pub(crate) reason: String,
+}
+
+/// A partition of a cluster of which not everything was verified.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct UnverifiedPartitionAnswer {
+    /// The number of the partition.
+    pub(crate) partition: u16,
+    /// Where the node answers that should have done it; absent if no node had the partition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
+    /// Why it was not.
     pub(crate) reason: String,
 }
 
 /// The result of a verification.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct VerifyAnswer {
-    /// `clean`; `differs`: figures differ; `damaged`: files are damaged.
+    /// `clean`; `incomplete`: nothing wrong was found, but partitions of a cluster are not verified; `differs`: figures differ; `damaged`: files are damaged.
     pub(crate) status: String,
     /// The projects that were recomputed.
     pub(crate) projects: Vec<VerifiedProjectAnswer>,
@@ -81,6 +99,9 @@ pub(crate) struct VerifyAnswer {
     pub(crate) cells: Vec<DifferingCellAnswer>,
     /// The damaged files.
     pub(crate) damaged: Vec<DamagedFileAnswer>,
+    /// The partitions of a cluster of which not everything was verified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_verified: Vec<UnverifiedPartitionAnswer>,
 }
 
 impl VerifyAnswer {
@@ -91,12 +112,16 @@ impl VerifyAnswer {
             VerifiedProjectAnswer { project_id: id.to_string(), position, events, cells, frozen }
         };
         let cell = |cell: &DifferingCell| {
-            let DifferingCell { project, rollup, key, stored, recomputed } = cell.clone();
-            DifferingCellAnswer { project_id: project.to_string(), rollup, key, stored, recomputed }
+            let DifferingCell { node, project, rollup, key, stored, recomputed } = cell.clone();
+            DifferingCellAnswer { node, project_id: project.to_string(), rollup, key, stored, recomputed }
         };
         let damaged = |damaged: &DamagedFile| {
-            let DamagedFile { file, reason } = damaged.clone();
-            DamagedFileAnswer { file, reason }
+            let DamagedFile { node, file, reason } = damaged.clone();
+            DamagedFileAnswer { node, file, reason }
+        };
+        let not_verified = |(partition, why): (&u16, &UnverifiedPartition)| {
+            let UnverifiedPartition { node, reason } = why.clone();
+            UnverifiedPartitionAnswer { partition: *partition, node, reason }
         };
         Self {
             status: report.status().as_str().to_owned(),
@@ -104,12 +129,18 @@ impl VerifyAnswer {
             differing: report.differing,
             cells: report.cells.iter().map(cell).collect(),
             damaged: report.damaged.iter().map(damaged).collect(),
+            not_verified: report.not_verified.iter().map(not_verified).collect(),
         }
     }
 
     /// Whether everything is as it should be.
     pub(crate) fn is_clean(&self) -> bool {
         self.status == "clean"
+    }
+
+    /// Whether nothing wrong was found, and not everything was looked at.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.status == "incomplete"
     }
 }
 
@@ -125,7 +156,7 @@ type Outcome = Result<VerifyReport, VerifyError>;
 
 /// Recomputes the figures of every project from its recorded events, compares them, and checks all files.
 ///
-/// It takes as long as replaying all events, at the lowest priority. The answer begins with a space every few seconds until it is there. One
+/// It takes as long as replaying all events, at the lowest priority. In a cluster, each node does so with the partitions that it has. The answer begins with a space every few seconds until it is there. One
 /// that fails later than at once is an error object with the status 200. It ends when the client closes the connection.
 #[utoipa::path(
     post, path = "/admin/verify", tag = "operations", operation_id = "verify", params(VerifyParameters),
@@ -139,11 +170,7 @@ pub(crate) async fn verify(state: Data<AppState>, request: HttpRequest) -> Resul
     let (engine, stop) = (state.engine.clone(), Arc::<AtomicBool>::default());
     let (done, mut outcome) = oneshot::channel();
     let running = Running(Arc::clone(&stop));
-    let work = move || drop(done.send(engine.verify(quick, &stop)));
-    std::thread::Builder::new().name("verify".into()).spawn(work).map_err(|error| {
-        tracing::error!(%error, "the thread of a verification could not be started");
-        ApiError::internal()
-    })?;
+    tokio::spawn(async move { drop(done.send(engine.verify_everywhere(quick, &stop).await)) });
     if let Ok(ended) = tokio::time::timeout(FIRST_LOOK, &mut outcome).await {
         let report = ended.unwrap_or(Err(VerifyError::Stopped)).map_err(|error| refused(&error))?;
         return Ok(HttpResponse::Ok().json(VerifyAnswer::of(&report)));
@@ -183,7 +210,6 @@ fn parts(outcome: Receiver<Outcome>, running: Running, id: String) -> impl strea
 fn refused(error: &VerifyError) -> ApiError {
     let code = match error {
         VerifyError::Running => ErrorCode::VerifyRunning,
-        VerifyError::SharedLog => ErrorCode::UnsupportedInCluster,
         VerifyError::Stopped | VerifyError::DiskFull | VerifyError::NotSaved | VerifyError::Rebuilding(_) => {
             ErrorCode::Overloaded
         }

@@ -212,6 +212,7 @@ from .unconverted_money import UnconvertedMoney
 from .uncounted_event import UncountedEvent
 from .unique_users_answer import UniqueUsersAnswer
 from .unique_users_question import UniqueUsersQuestion
+from .unverified_partition_answer import UnverifiedPartitionAnswer
 from .user_row import UserRow
 from .users_day import UsersDay
 from .verified_project_answer import VerifiedProjectAnswer
@@ -430,6 +431,7 @@ __all__ = (
     "UncountedEvent",
     "UniqueUsersAnswer",
     "UniqueUsersQuestion",
+    "UnverifiedPartitionAnswer",
     "UserRow",
     "UsersDay",
     "VerifiedProjectAnswer",

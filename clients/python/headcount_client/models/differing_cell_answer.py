@@ -18,6 +18,7 @@ class DifferingCellAnswer:
         key (str): The key. Its day comes first, if it has one.
         project_id (str): The project.
         rollup (str): The rollup, index or kind of record.
+        node (None | str | Unset): Where the node of a cluster answers that has it.
         recomputed (None | str | Unset): The recomputed value; null if there should be none.
         stored (None | str | Unset): The stored value; null if there is none.
     """
@@ -25,6 +26,7 @@ class DifferingCellAnswer:
     key: str
     project_id: str
     rollup: str
+    node: None | str | Unset = UNSET
     recomputed: None | str | Unset = UNSET
     stored: None | str | Unset = UNSET
 
@@ -34,6 +36,12 @@ class DifferingCellAnswer:
         project_id = self.project_id
 
         rollup = self.rollup
+
+        node: None | str | Unset
+        if isinstance(self.node, Unset):
+            node = UNSET
+        else:
+            node = self.node
 
         recomputed: None | str | Unset
         if isinstance(self.recomputed, Unset):
@@ -56,6 +64,8 @@ class DifferingCellAnswer:
                 "rollup": rollup,
             }
         )
+        if node is not UNSET:
+            field_dict["node"] = node
         if recomputed is not UNSET:
             field_dict["recomputed"] = recomputed
         if stored is not UNSET:
@@ -71,6 +81,15 @@ class DifferingCellAnswer:
         project_id = d.pop("project_id")
 
         rollup = d.pop("rollup")
+
+        def _parse_node(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        node = _parse_node(d.pop("node", UNSET))
 
         def _parse_recomputed(data: object) -> None | str | Unset:
             if data is None:
@@ -94,6 +113,7 @@ class DifferingCellAnswer:
             key=key,
             project_id=project_id,
             rollup=rollup,
+            node=node,
             recomputed=recomputed,
             stored=stored,
         )

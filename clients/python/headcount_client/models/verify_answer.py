@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from attrs import define as _attrs_define
 
+from ..types import UNSET, Unset
+
 if TYPE_CHECKING:
     from ..models.damaged_file_answer import DamagedFileAnswer
     from ..models.differing_cell_answer import DifferingCellAnswer
+    from ..models.unverified_partition_answer import UnverifiedPartitionAnswer
     from ..models.verified_project_answer import VerifiedProjectAnswer
 
 
@@ -23,7 +26,10 @@ class VerifyAnswer:
         damaged (list[DamagedFileAnswer]): The damaged files.
         differing (int): The number of differing cells.
         projects (list[VerifiedProjectAnswer]): The projects that were recomputed.
-        status (str): `clean`; `differs`: figures differ; `damaged`: files are damaged.
+        status (str): `clean`; `incomplete`: nothing wrong was found, but partitions of a cluster are not verified;
+            `differs`: figures differ; `damaged`: files are damaged.
+        not_verified (list[UnverifiedPartitionAnswer] | Unset): The partitions of a cluster of which not everything was
+            verified.
     """
 
     cells: list[DifferingCellAnswer]
@@ -31,6 +37,7 @@ class VerifyAnswer:
     differing: int
     projects: list[VerifiedProjectAnswer]
     status: str
+    not_verified: list[UnverifiedPartitionAnswer] | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         cells = []
@@ -52,6 +59,13 @@ class VerifyAnswer:
 
         status = self.status
 
+        not_verified: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.not_verified, Unset):
+            not_verified = []
+            for not_verified_item_data in self.not_verified:
+                not_verified_item = not_verified_item_data.to_dict()
+                not_verified.append(not_verified_item)
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -63,6 +77,8 @@ class VerifyAnswer:
                 "status": status,
             }
         )
+        if not_verified is not UNSET:
+            field_dict["not_verified"] = not_verified
 
         return field_dict
 
@@ -70,6 +86,7 @@ class VerifyAnswer:
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         from ..models.damaged_file_answer import DamagedFileAnswer
         from ..models.differing_cell_answer import DifferingCellAnswer
+        from ..models.unverified_partition_answer import UnverifiedPartitionAnswer
         from ..models.verified_project_answer import VerifiedProjectAnswer
 
         d = dict(src_dict)
@@ -98,12 +115,24 @@ class VerifyAnswer:
 
         status = d.pop("status")
 
+        _not_verified = d.pop("not_verified", UNSET)
+        not_verified: list[UnverifiedPartitionAnswer] | Unset = UNSET
+        if _not_verified is not UNSET:
+            not_verified = []
+            for not_verified_item_data in _not_verified:
+                not_verified_item = UnverifiedPartitionAnswer.from_dict(
+                    not_verified_item_data
+                )
+
+                not_verified.append(not_verified_item)
+
         verify_answer = cls(
             cells=cells,
             damaged=damaged,
             differing=differing,
             projects=projects,
             status=status,
+            not_verified=not_verified,
         )
 
         return verify_answer

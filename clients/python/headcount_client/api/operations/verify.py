@@ -98,8 +98,9 @@ def sync_detailed(
     """Recomputes the figures of every project from its recorded events, compares them, and checks all
     files.
 
-     It takes as long as replaying all events, at the lowest priority. The answer begins with a space
-    every few seconds until it is there. One
+     It takes as long as replaying all events, at the lowest priority. In a cluster, each node does so
+    with the partitions that it has. The answer begins with a space every few seconds until it is there.
+    One
     that fails later than at once is an error object with the status 200. It ends when the client closes
     the connection.
 
@@ -133,8 +134,9 @@ def sync(
     """Recomputes the figures of every project from its recorded events, compares them, and checks all
     files.
 
-     It takes as long as replaying all events, at the lowest priority. The answer begins with a space
-    every few seconds until it is there. One
+     It takes as long as replaying all events, at the lowest priority. In a cluster, each node does so
+    with the partitions that it has. The answer begins with a space every few seconds until it is there.
+    One
     that fails later than at once is an error object with the status 200. It ends when the client closes
     the connection.
 
@@ -163,8 +165,9 @@ async def asyncio_detailed(
     """Recomputes the figures of every project from its recorded events, compares them, and checks all
     files.
 
-     It takes as long as replaying all events, at the lowest priority. The answer begins with a space
-    every few seconds until it is there. One
+     It takes as long as replaying all events, at the lowest priority. In a cluster, each node does so
+    with the partitions that it has. The answer begins with a space every few seconds until it is there.
+    One
     that fails later than at once is an error object with the status 200. It ends when the client closes
     the connection.
 
@@ -196,8 +199,9 @@ async def asyncio(
     """Recomputes the figures of every project from its recorded events, compares them, and checks all
     files.
 
-     It takes as long as replaying all events, at the lowest priority. The answer begins with a space
-    every few seconds until it is there. One
+     It takes as long as replaying all events, at the lowest priority. In a cluster, each node does so
+    with the partitions that it has. The answer begins with a space every few seconds until it is there.
+    One
     that fails later than at once is an error object with the status 200. It ends when the client closes
     the connection.
 
