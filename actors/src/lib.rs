@@ -73,7 +73,7 @@ pub use nodes::{AskNode, AskNodeError, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, Node
 pub use opening_progress::Progress;
 pub use owners::{NOT_HERE, Owner, Owners};
 pub use saved_state::{CopiedState, SavedState, state_version};
-pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
+pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, home_of, partition_of};
 pub use shared_archive::{SharedArchive, SharedArchiveError};
 pub use shared_cursors::SharedCursors;
 pub use shared_documents::{DocumentChange, DocumentVisitor, MAX_DOCUMENT_BYTES, SharedDocuments, SharedDocumentsError};

@@ -30,6 +30,7 @@
 //! | [`webhooks`] | notifications, to a receiver on this machine |
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
 //! | [`cluster`], [`cluster_nodes`] | making a cluster; servers that are its nodes |
+//! | [`cluster_privacy`] | privacy requests through nodes that come and go |
 //! | [`cluster_histories`], [`moving_nodes`] | random histories through nodes that come and go |
 //! | [`matrix`] | every operation with every kind of credential |
 //! | [`management`], [`ops`], [`secrets`], [`canaries`] | the rest of the interface, and what must never be logged |
@@ -51,6 +52,7 @@ mod cluster;
 mod cluster_demo;
 mod cluster_histories;
 mod cluster_nodes;
+mod cluster_privacy;
 mod command_line;
 mod company_profiles;
 mod erased_histories;

@@ -15,6 +15,7 @@ mod letters;
 mod log;
 mod moving;
 mod node;
+mod privacy;
 mod profiles;
 mod salts;
 mod states;
