@@ -258,3 +258,202 @@ fn not_here() -> RegistryError {
 fn unusable(source: io::Error) -> RegistryError {
     ControlError::Io { doing: "remove or make anew", path: super::EXPORTS_DIR.into(), source }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use headcount_domain::ids::{ProjectId, RecordKey};
+    use headcount_domain::time::Instant;
+    use parking_lot::Mutex;
+
+    use super::super::export_state::Artifact;
+    use super::super::request::tests::request;
+    use super::super::request::{PrivacyRequestKind, PrivacyStatus};
+    use super::*;
+    use crate::owners::Owners;
+    use crate::registry::Erasure;
+    use crate::shared_documents::{DocumentChange, DocumentVisitor, SharedDocuments, SharedDocumentsError};
+
+    const ORGANIZATION: OrganizationId = OrganizationId(1);
+
+    type Change = (String, Vec<u8>);
+
+    /// The changes of all members, as one of them has seen them.
+    #[derive(Debug, Default)]
+    struct SeenChanges {
+        all: Arc<Mutex<Vec<Change>>>,
+        seen: Mutex<usize>,
+        /// Whether brokers do not answer.
+        is_silent: Mutex<bool>,
+    }
+
+    impl SharedDocuments for SeenChanges {
+        fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
+            let (all, mut seen) = (self.all.lock(), self.seen.lock());
+            for (key, content) in &all[*seen..] {
+                visit(DocumentChange { key, content: Some(content) })?;
+                *seen += 1;
+            }
+            Ok(*seen as u64)
+        }
+
+        fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+            if *self.is_silent.lock() {
+                return Err(SharedDocumentsError::Unavailable("no answer".to_owned()));
+            }
+            let mut all = self.all.lock();
+            if all.len() as u64 != expected {
+                return Err(SharedDocumentsError::Conflict);
+            }
+            all.push((change.key.to_owned(), change.content.unwrap_or_default().to_owned()));
+            Ok(())
+        }
+    }
+
+    struct Member {
+        dir: tempfile::TempDir,
+        owners: Arc<Owners>,
+        changes: Arc<SeenChanges>,
+        requests: PrivacyRequests,
+    }
+
+    impl Member {
+        fn new(all: &Arc<Mutex<Vec<Change>>>) -> Self {
+            let (dir, owners) = (tempfile::tempdir().unwrap(), Arc::new(Owners::unknown()));
+            let changes = Arc::new(SeenChanges { all: Arc::clone(all), ..SeenChanges::default() });
+            let shared = SharedPrivacy::new(Arc::clone(&changes) as Arc<dyn SharedDocuments>, Arc::clone(&owners));
+            let requests = PrivacyRequests::open_shared(shared, dir.path()).unwrap();
+            Self { dir, owners, changes, requests }
+        }
+
+        fn owns(&self, owns: bool) {
+            let until = Duration::MAX;
+            if owns { self.owners.hold(home_of(ORGANIZATION), until) } else { self.owners.give_up(home_of(ORGANIZATION)) }
+        }
+
+        /// Begins with what is new, at the time 100, when `erasures` are known.
+        fn looks(&self, erasures: &[Erasure]) -> Vec<u16> {
+            let (is_of, has_project) = (|organization| organization == ORGANIZATION, |_: ProjectId| true);
+            let known = AtStart { now: Instant(100), erasures, is_of: &is_of, has_project: &has_project };
+            self.requests.remove_strays().unwrap();
+            let mut new = self.requests.new_homes();
+            new.retain(|partition| self.requests.take_up(*partition, Some(&known)).unwrap());
+            new
+        }
+
+        /// Completes an export, whose file is here then.
+        fn completes(&self, id: &PrivacyRequestId, expires_at: i64) {
+            let (bytes, sha256) = self.requests.artifacts.create(id).unwrap().finish().unwrap();
+            let artifact = Artifact { bytes, sha256, ..Artifact::default() };
+            let complete =
+                |request: &mut PrivacyRequest| request.complete_export(Instant(50), artifact.clone(), Instant(expires_at));
+            self.requests.change(id, complete).unwrap();
+        }
+
+        fn files(&self) -> usize {
+            std::fs::read_dir(self.dir.path()).unwrap().count()
+        }
+
+        fn shown(&self, id: &PrivacyRequestId) -> Arc<PrivacyRequest> {
+            self.requests.get(ORGANIZATION, id).unwrap()
+        }
+    }
+
+    fn export() -> PrivacyRequest {
+        PrivacyRequest { kind: PrivacyRequestKind::Export, erasures: Vec::new(), ..request(1, 1, 7) }
+    }
+
+    fn home() -> Vec<u16> {
+        vec![home_of(ORGANIZATION)]
+    }
+
+    #[test]
+    fn a_home_that_was_halted_changes_nothing_and_keeps_nothing() {
+        let all = Arc::default();
+        let (a, b) = (Member::new(&all), Member::new(&all));
+        a.owns(true);
+        assert!(!a.requests.is_home(ORGANIZATION), "it does not know yet what others have done");
+        assert_eq!((a.looks(&[]), a.looks(&[])), (home(), vec![]));
+        assert!(a.requests.is_home(ORGANIZATION));
+        let id = a.requests.add(export()).unwrap().id.clone();
+        a.completes(&id, 200);
+        assert_eq!((a.looks(&[]), a.files()), (vec![], 1));
+        // Its lease is over, and it has not noticed.
+        a.owns(false);
+        b.owns(true);
+        assert_eq!(b.looks(&[]), home());
+        assert!(b.shown(&id).is_made_again() && b.shown(&id).expires_at().is_none());
+        let refused = a.requests.record(&id, |request| request.complete(Instant(60)));
+        assert!(matches!(refused, Err(RegistryError::Storage(ControlError::Documents(_)))), "{refused:?}");
+        assert!(a.requests.add(export()).is_err() && a.requests.check_home(ORGANIZATION).is_err());
+        b.completes(&id, 900);
+        let expires_at = b.shown(&id).expires_at();
+        assert_eq!((expires_at, b.files()), (Some(Instant(200)), 1), "it is kept for no longer");
+        // It comes back to the first one, whose file is of a former time.
+        b.owns(false);
+        b.requests.give_up(home_of(ORGANIZATION));
+        a.requests.give_up(home_of(ORGANIZATION));
+        a.owns(true);
+        assert_eq!((a.looks(&[]), a.files()), (home(), 0));
+        assert!(a.shown(&id).is_made_again());
+        b.looks(&[]);
+        assert_eq!(b.files(), 0);
+    }
+
+    #[test]
+    fn changes_of_two_homes_at_once_are_made_to_what_the_other_left() {
+        let all = Arc::default();
+        let (a, b) = (Member::new(&all), Member::new(&all));
+        // As no two members do.
+        [&a, &b].iter().for_each(|member| member.owns(true));
+        [&a, &b].iter().for_each(|member| assert_eq!(member.looks(&[]), home()));
+        let id = a.requests.add(export()).unwrap().id.clone();
+        b.requests.change(&id, |request| request.fail(Instant(9), super::super::PrivacyFailure::SubjectErased)).unwrap();
+        let complete = |request: &mut PrivacyRequest| {
+            if request.is_open() {
+                request.complete(Instant(10));
+            }
+        };
+        a.requests.change(&id, complete).unwrap();
+        assert_eq!((a.shown(&id).status, a.shown(&id)), (PrivacyStatus::Failed, b.shown(&id)));
+    }
+
+    #[test]
+    fn an_erasure_whose_request_is_missing_is_looked_for() {
+        let all = Arc::default();
+        let (a, b) = (Member::new(&all), Member::new(&all));
+        a.owns(true);
+        a.looks(&[]);
+        let id = a.requests.add(export()).unwrap().id.clone();
+        *a.changes.is_silent.lock() = true;
+        assert!(a.requests.add(request(1, 5, 7)).is_err());
+        assert!(a.requests.is_unsure() && a.requests.take_unsure() && !a.requests.is_unsure());
+        a.owns(false);
+        b.owns(true);
+        let erasure = Erasure {
+            number: 1,
+            organization: ORGANIZATION,
+            users: vec![RecordKey(7)],
+            others: Vec::new(),
+            projects: vec![ProjectId(1)],
+            until: 9,
+            is_done: true,
+            is_lifted: false,
+        };
+        assert_eq!(b.looks(&[erasure]), home());
+        assert_eq!((b.shown(&id).status, b.shown(&id).subject.is_erased()), (PrivacyStatus::Failed, true));
+    }
+
+    #[test]
+    fn a_document_has_some_of_very_many_ids() {
+        let all = Arc::default();
+        let member = Member::new(&all);
+        member.owns(true);
+        member.looks(&[]);
+        let mut many = request(1, 5, 7);
+        many.keys.others = (0..100_000).map(|id| (ProjectId(1), RecordKey(id))).collect();
+        let kept = member.requests.add(many).unwrap();
+        assert_eq!((kept.keys.users.len(), kept.keys.others.len()), (1, MAX_SHARED_OTHERS));
+    }
+}
