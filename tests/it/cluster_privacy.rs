@@ -244,6 +244,36 @@ fn refused(cluster: &Cluster, request: &Value) {
 }
 
 #[test]
+#[ignore = "nodes refuse erasures until they remove what other nodes have"]
+fn an_erasure_withdraws_exports_wherever_they_are() {
+    let (dir, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let place = format!("file://{}", files.path().display());
+    let settings = ["--log", "warn", "--files", &place, "--log-kept", "1s"];
+    let Some(cluster) = Cluster::start_with(dir.path(), &settings) else { return };
+    with_ada(&cluster);
+    let home = home(&cluster);
+    let export = made(&cluster, home, &json!({"type": "export", "user_id": "ada"}));
+    completed(&cluster, home, &export);
+    let erasure = made(&cluster, (home + 1) % 3, &json!({"type": "erasure", "email": "ada@acme.com"}));
+    let path = format!("{}/download", path_of(&export));
+    for node in 0..3 {
+        let began = Instant::now();
+        while answered(&cluster, node, "GET", &path, None).0 != 410 {
+            assert!(began.elapsed() < PATIENCE, "node {node} still gives it out");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let again = answered(&cluster, node, "POST", PATH, Some(&json!({"type": "export", "user_id": "ada"})));
+        assert_eq!(again.0, 404, "{again:?}");
+    }
+    cluster.nodes.iter().for_each(wait_until_clean);
+    let shown = completed(&cluster, (home + 2) % 3, &erasure);
+    assert_eq!(shown["subject"], json!({"email": "[erased]"}));
+    let shown = answered(&cluster, home, "GET", &path_of(&export), None).1;
+    assert_eq!(shown["subject"], json!({"user_id": "[erased]"}));
+    made(&cluster, (home + 2) % 3, &json!({"type": "opt_in", "user_id": "ada"}));
+}
+
+#[test]
 fn another_node_goes_on_when_the_home_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let Some(mut cluster) = Cluster::start(dir.path()) else { return };
