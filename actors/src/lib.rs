@@ -75,7 +75,7 @@ pub use opening_progress::Progress;
 pub use owners::{NOT_HERE, Owner, Owners};
 pub use program_version::{answers_version, fold_version, is_next};
 pub use saved_state::{CopiedState, SavedState, state_version};
-pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, partition_of};
+pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, home_of, partition_of};
 pub use shared_archive::{DamagedObject, SharedArchive, SharedArchiveError};
 pub use shared_cursors::SharedCursors;
 pub use shared_documents::{DocumentChange, DocumentVisitor, MAX_DOCUMENT_BYTES, SharedDocuments, SharedDocumentsError};

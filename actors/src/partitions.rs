@@ -1,6 +1,6 @@
 //! The fixed partitions of all projects.
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 
 /// Number of partitions. Fixed: the partition of a project must never change.
 pub const PARTITIONS: u16 = 64;
@@ -10,6 +10,12 @@ pub const PARTITIONS: u16 = 64;
 pub fn partition_of(project: ProjectId) -> u16 {
     let hash = xxhash_rust::xxh3::xxh3_64(&project.0.to_be_bytes());
     u16::try_from(hash % u64::from(PARTITIONS)).unwrap_or(0)
+}
+
+/// Returns the partition whose owner does for an organization what only one machine may do: its privacy requests.
+#[must_use]
+pub fn home_of(organization: OrganizationId) -> u16 {
+    u16::try_from(organization.0 % u64::from(PARTITIONS)).unwrap_or(0)
 }
 
 #[cfg(test)]

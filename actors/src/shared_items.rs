@@ -1,4 +1,4 @@
-//! Items that several engines share as documents: company profiles, webhooks.
+//! Items that several engines share as documents: company profiles, webhooks, privacy requests.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
@@ -52,7 +52,15 @@ impl<T: Filed> SharedItems<T> {
     pub(crate) fn put(&self, expected: u64, id: &T::Id, item: Option<&T>) -> Result<bool, ControlError> {
         let encoded = item.map(|item| checked_json::encode(T::VERSION, item)).transpose();
         let encoded = encoded.map_err(|error| ControlError::Documents(error.to_string()))?;
-        let change = DocumentChange { key: &id.to_string(), content: encoded.as_deref() };
+        self.write(expected, DocumentChange { key: &id.to_string(), content: encoded.as_deref() })
+    }
+
+    /// Writes a document that is no item. That it succeeds shows that no other change came after `expected`, whatever a broker says.
+    pub(crate) fn mark(&self, expected: u64, key: &str) -> Result<bool, ControlError> {
+        self.write(expected, DocumentChange { key, content: Some(b"mark") })
+    }
+
+    fn write(&self, expected: u64, change: DocumentChange<'_>) -> Result<bool, ControlError> {
         match self.documents.put(expected, change) {
             Ok(()) => Ok(true),
             Err(SharedDocumentsError::Conflict) => Ok(false),

@@ -1,7 +1,8 @@
 //! Documents that all nodes share: a stream with a subject for each, in which each change is a message (ADR 58).
 //!
 //! A change names the last message of the stream, so that changes have a total order, and each is made to documents as its node knows them. A node follows by asking the leader for the
-//! message after the last one it has seen; no consumer has a part in that. When a document has changed, its former message is erased: overwritten, and removed.
+//! message after the last one it has seen; no consumer has a part in that. When a document has changed, its former message is erased: overwritten, and removed; if whoever
+//! changed it has died, the next one that makes a change, or starts, does that.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,6 +24,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a change is tried whose outcome is not known, and the pause before.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(200);
+/// How many former messages are noted that others have replaced.
+const MAX_FORMER: usize = 4_096;
 /// Tells a change from any other one.
 const CHANGE: &str = "Headcount-Change";
 
@@ -33,10 +36,20 @@ struct Seen {
     last: u64,
     /// The message of each document, of removed ones too.
     messages: BTreeMap<String, u64>,
-    /// Former messages of documents, which somebody did not come to erase.
+    /// Former messages of documents, which whoever replaced them may not have come to erase.
     former: Vec<u64>,
     /// Whether all that was there at first is read.
     has_begun: bool,
+}
+
+impl Seen {
+    /// Notes a message that is to be erased. Of very many, the oldest were erased long ago.
+    fn add_former(&mut self, message: Option<u64>) {
+        if self.has_begun && self.former.len() >= MAX_FORMER {
+            self.former.drain(..MAX_FORMER / 2);
+        }
+        self.former.extend(message);
+    }
 }
 
 /// The documents of a kind.
@@ -150,7 +163,9 @@ impl DocumentStream {
 
     /// Erases what documents were before. What can't be erased is tried again with the next change, and by nodes that start.
     fn erase_former(&self) {
-        let former = std::mem::take(&mut self.seen.lock().former);
+        let mut former = std::mem::take(&mut self.seen.lock().former);
+        former.sort_unstable();
+        former.dedup();
         if former.is_empty() {
             return;
         }
@@ -182,10 +197,8 @@ impl SharedDocuments for DocumentStream {
             visit(DocumentChange { key: &key, content: Some(&message.payload[..]).filter(|content| !content.is_empty()) })?;
             seen.last = message.sequence;
             let former = seen.messages.insert(key, message.sequence);
-            // Later, whoever makes a change also erases.
-            if !seen.has_begun {
-                seen.former.extend(former);
-            }
+            // Whoever made the change erases it, unless it has died since.
+            seen.add_former(former);
         }
     }
 
@@ -196,7 +209,13 @@ impl SharedDocuments for DocumentStream {
         }
         let former = self.seen.lock().messages.get(key).copied();
         self.runtime.block_on(self.publish(expected, key, content))?;
-        self.seen.lock().former.extend(former);
+        let mut seen = self.seen.lock();
+        // What is followed next is this change.
+        if former.is_some_and(|former| seen.messages.get(key) == Some(&former)) {
+            seen.messages.remove(key);
+        }
+        seen.add_former(former);
+        drop(seen);
         self.erase_former();
         Ok(())
     }

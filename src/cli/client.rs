@@ -201,11 +201,26 @@ impl Client {
 
     /// Posts JSON. Repeats the request for two minutes while the server can't take it, so it must be safe to repeat.
     pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
+        self.repeat(path, || {
+            let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
+            request.content_type("application/json").send(json)
+        })
+    }
+
+    /// Sends a GET request, again for two minutes while the server has no answer.
+    pub(crate) fn get_again<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.repeat(path, || self.agent.get(format!("{}{path}", self.url)).header("authorization", &self.authorization).call())
+    }
+
+    fn repeat<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        send: impl Fn() -> Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<T, Failure> {
         let began = Instant::now();
         let mut pause = Duration::from_millis(100);
         loop {
-            let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
-            let (retry_after, failure) = match read_response(request.content_type("application/json").send(json)) {
+            let (retry_after, failure) = match read_response(send()) {
                 Ok(response) => match self.parse(path, &response) {
                     Err(failure) if matches!(response.status, 429 | 500 | 503) => (response.retry_after, failure),
                     parsed => return parsed,

@@ -31,6 +31,7 @@
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
 //! | [`cluster`], [`cluster_nodes`] | making a cluster; servers that are its nodes |
 //! | [`two_versions`] | nodes of two versions, and an upgrade |
+//! | [`cluster_privacy`] | privacy requests through nodes that come and go |
 //! | [`cluster_histories`], [`moving_nodes`] | random histories through nodes that come and go |
 //! | [`matrix`] | every operation with every kind of credential |
 //! | [`management`], [`ops`], [`secrets`], [`canaries`] | the rest of the interface, and what must never be logged |
@@ -52,6 +53,7 @@ mod cluster;
 mod cluster_demo;
 mod cluster_histories;
 mod cluster_nodes;
+mod cluster_privacy;
 mod cluster_restore;
 mod cluster_verify;
 mod command_line;

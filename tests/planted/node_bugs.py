@@ -21,6 +21,14 @@ HANDOVER_BUGS = [
     ("a machine of several makes salts of its own", "if !self.makes_salts {", "if false {"),
 ]
 
+# In privacy requests of several nodes; `cluster/tests/it/privacy.rs` catches them.
+PRIVACY_BUGS = [
+    ("an export leaves out ids whose links are not saved yet", "engine.save_partition(partition_of(project), cancelled)?;", "let _unsaved = Self::save_partition;"),
+    ("a new home relies on the artifacts of the former one", "None if self.is_shared() => self.change(&request.id, PrivacyRequest::make_again)?,", "None if self.is_shared() => {}"),
+    ("a home begins without what others have done", "self.prove(shared, partition)?;", "let _unproved = Self::prove;"),
+    ("an export that is made again is kept for longer", "self.export.expires_at = expires_at;\n    }", "let _former = expires_at;\n    }"),
+]
+
 # In nodes of a cluster; `tests/it/cluster_histories.rs` catches them.
 MOVING_BUGS = [
     ("a replay leaves out messages after the checkpoint", "Wanted::partition(*number, partition.applied())", "Wanted::partition(*number, partition.applied() + 3 * 8192)"),

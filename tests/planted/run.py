@@ -4,7 +4,7 @@
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words; those of the cluster need HEADCOUNT_NATS_SERVER
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
 The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py, version_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
-random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other or take partitions over; one of the cluster when
+random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other take partitions over or look after privacy requests; one of the cluster when
 one of its tests does, or when random histories through three nodes differ from the model; one of requests that travel when a test with two nodes does. It survives when all pass.
 The tree itself is never touched: what is needed is copied to target/planted, and built there, or in CARGO_TARGET_DIR.
 """
@@ -119,6 +119,12 @@ def try_versions(tree, name=""):
     return run_tests(tree, "-p", "headcount", "--test", "it", "--", "two_versions")
 
 
+def try_privacy(tree, name=""):
+    """Runs the tests of privacy requests of nodes, with a real broker."""
+    os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
+    return run_tests(tree, "-p", "headcount-cluster", "--test", "it", "--", "privacy")
+
+
 def try_forward(tree, name=""):
     """Runs the tests of requests that travel, with two nodes."""
     return run_tests(tree, "-p", "headcount", "--lib", "--", "http::tests::forwarding")
@@ -156,6 +162,7 @@ SUITES = [
     Suite("domain", explain_bugs.DOMAIN_BUGS, "actors", try_explain),
     Suite("actors", node_bugs.BUGS, "actors", try_nodes),
     Suite("actors", node_bugs.HANDOVER_BUGS, "actors", try_handover),
+    Suite("actors", node_bugs.PRIVACY_BUGS, "cluster", try_privacy),
     Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
     Suite("actors", node_bugs.MOVING_BUGS, PROGRAM, try_moving),
     Suite("cluster", node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),

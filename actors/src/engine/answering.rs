@@ -52,6 +52,9 @@ impl Engine {
                 encode_answer(ACTIVE, &self.active_here(organization, projects, question).await.map_err(refused)?)
             }
             tag => {
+                if let Some(answer) = self.answer_about_subject(tag, request).await {
+                    return answer;
+                }
                 let answer = with_query(tag, AnswerQuery { engine: self.clone(), request });
                 answer.ok_or_else(|| AskNodeError::OtherVersion(format!("the tag {tag} is of no question")))??.await
             }
@@ -67,7 +70,7 @@ impl Engine {
     }
 
     /// Decodes a request, and checks that it is about projects of its organization that are here.
-    fn checked<Q: DeserializeOwned>(&self, request: &[u8]) -> Result<NodeRequest<Q>, AskNodeError> {
+    pub(super) fn checked<Q: DeserializeOwned>(&self, request: &[u8]) -> Result<NodeRequest<Q>, AskNodeError> {
         let request = NodeRequest::decode(request)?;
         for project in &request.projects {
             self.check_asked(request.organization, *project)?;
@@ -84,13 +87,19 @@ impl Engine {
     }
 }
 
-/// Why a node has no answer, for the node that asked it.
-fn refused(error: AskError) -> AskNodeError {
-    match error {
-        AskError::Busy => AskNodeError::Busy,
-        AskError::Node(error) => error,
-        AskError::Lost(_) | AskError::NoAnswer | AskError::TimedOut(_) | AskError::NoOwner => {
-            AskNodeError::NoAnswer(error.to_string())
+impl From<AskError> for AskNodeError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Busy => Self::Busy,
+            AskError::Node(error) => error,
+            AskError::Lost(_) | AskError::NoAnswer | AskError::TimedOut(_) | AskError::NoOwner => {
+                Self::NoAnswer(error.to_string())
+            }
         }
     }
+}
+
+/// Why a node has no answer, for the node that asked it.
+fn refused(error: AskError) -> AskNodeError {
+    error.into()
 }

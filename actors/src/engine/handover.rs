@@ -59,6 +59,7 @@ impl Engine {
         let engine = self.clone();
         let adopted = tokio::task::spawn_blocking(move || {
             engine.inner.webhooks.give_up(partition);
+            engine.inner.privacy.give_up(partition);
             engine.adopt_archive(partition)
         });
         let adopted = adopted.await;
@@ -66,9 +67,10 @@ impl Engine {
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 
-    /// Has what is done beside events go on for a partition that was taken over: webhooks.
+    /// Has what is done beside events go on for a partition that was taken over: webhooks, privacy requests.
     pub fn resume(&self, partition: u16) {
         self.inner.webhooks.wake_partition(partition);
+        self.inner.privacy.made.notify_one();
     }
 
     /// Learns which events of a partition were set aside, before [`Engine::adopt`].
@@ -118,6 +120,7 @@ impl Engine {
         let engine = self.clone();
         let ended = tokio::task::spawn_blocking(move || {
             engine.inner.webhooks.give_up(partition);
+            engine.inner.privacy.give_up(partition);
             engine.inner.archiver.release(partition);
         });
         let ended = ended.await;

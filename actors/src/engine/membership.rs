@@ -40,6 +40,8 @@ pub struct Membership {
     pub profiles: Arc<dyn SharedDocuments>,
     /// Keeps the webhooks that all have, and how far each has come.
     pub webhooks: (Arc<dyn SharedDocuments>, Arc<dyn SharedCursors>),
+    /// Keeps the privacy requests that all have.
+    pub privacy: Arc<dyn SharedDocuments>,
     /// Says which partitions this engine has, and where the others are. It begins without any.
     pub owners: Arc<Owners>,
 }

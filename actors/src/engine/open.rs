@@ -26,7 +26,7 @@ use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::live::Feeds;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
-use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests};
+use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests, SharedPrivacy};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
 use crate::recompute::remove_scratch;
 use crate::registry::Registry;
@@ -51,13 +51,15 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     remove_left_over(&dir).map_err(directory)?;
     remove_scratch(&dir).map_err(directory)?;
     let shared_archive = membership.as_ref().and_then(|membership| membership.archive.clone());
+    let shared_privacy =
+        membership.as_ref().map(|membership| SharedPrivacy::new(Arc::clone(&membership.privacy), Arc::clone(&membership.owners)));
     let shared_letters = membership.as_ref().map(|membership| Arc::clone(&membership.letters));
     let (registry, log, logged) = open_log(config, membership)?;
     let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
     let secrets = open_keys(&dir.join(KEYS_DIR))?;
     let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let privacy = open_privacy_requests(config, &registry)?;
+    let privacy = open_privacy_requests(config, &registry, shared_privacy)?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
     let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
@@ -137,13 +139,21 @@ fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<Dele
     }
 }
 
-fn open_privacy_requests(config: &EngineConfig, registry: &Registry) -> Result<PrivacyRequests, OpenError> {
+fn open_privacy_requests(
+    config: &EngineConfig,
+    registry: &Registry,
+    shared: Option<SharedPrivacy>,
+) -> Result<PrivacyRequests, OpenError> {
+    let unopened = |error| OpenError::Directory(format!("the privacy requests can't be opened: {error}"));
+    if let Some(shared) = shared {
+        return PrivacyRequests::open_shared(shared, &config.data_dir.join(EXPORTS_DIR)).map_err(unopened);
+    }
     let erasures: Vec<_> = registry.erasures().into_iter().filter(|erasure| !erasure.is_done).collect();
     let has_project = |project| registry.policy(project).is_some();
-    let known = AtStart { now: config.clock.now(), erasures: &erasures, has_project: &has_project };
+    let known = AtStart { now: config.clock.now(), erasures: &erasures, is_of: &|_| true, has_project: &has_project };
     PrivacyRequests::open(&config.data_dir.join(PRIVACY_DIR), &config.data_dir.join(EXPORTS_DIR))
         .and_then(|requests| requests.recover(&known).map(|()| requests))
-        .map_err(|error| OpenError::Directory(format!("the privacy requests can't be opened: {error}")))
+        .map_err(unopened)
 }
 
 fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<DeadLetters, OpenError> {

@@ -10,16 +10,19 @@ use headcount_domain::queries::SubjectFigures;
 
 use super::erasing::{BegunErasure, ErasureError, ErasureState, ErasureSubject};
 use super::handle::Engine;
+use crate::partitions::home_of;
 use crate::privacy::{
-    ErasedProject, ExportState, PrivacyAudit, PrivacyAuditEvent, PrivacyKeys, PrivacyOutcome, PrivacyPage, PrivacyQuery,
+    AtStart, ErasedProject, ExportState, PrivacyAudit, PrivacyAuditEvent, PrivacyKeys, PrivacyOutcome, PrivacyPage, PrivacyQuery,
     PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject,
 };
-use crate::registry::{Author, Erasure, MadeFor, PrivacyRequestId, RegistryError};
+use crate::registry::{Author, ControlError, Erasure, MadeFor, PrivacyRequestId, RegistryError};
 
 /// The pause between two looks at requests that are being done.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The same while there is none.
 const IDLE: Duration = Duration::from_secs(60);
+/// The same on one of several machines, which may have become the home of an organization.
+const IDLE_MEMBER: Duration = Duration::from_secs(5);
 /// The same after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -66,6 +69,7 @@ impl Engine {
         by: impl Into<Author>,
     ) -> Result<Arc<PrivacyRequest>, ErasureError> {
         let author = by.into();
+        self.inner.privacy.check_home(organization)?;
         self.inner.privacy.check_room(organization)?;
         let id = PrivacyRequestId::random().map_err(RegistryError::from)?;
         let made_for = MadeFor { id: id.clone(), kind: kind.as_str(), author: author.clone() };
@@ -106,23 +110,31 @@ impl Engine {
         Ok(self.inner.privacy.add(request)?)
     }
 
+    /// Whether this machine looks after the privacy requests of an organization. Another one does, or takes that over, if not.
+    #[must_use]
+    pub fn is_privacy_home(&self, organization: OrganizationId) -> bool {
+        self.inner.privacy.is_home(organization)
+    }
+
     /// A privacy request.
     ///
     /// # Errors
-    /// [`RegistryError::NotFound`], also if it is another organization's.
+    /// [`RegistryError::NotFound`], also if it is another organization's; [`RegistryError::Storage`] if another machine looks after it.
     pub fn privacy_request(
         &self,
         organization: OrganizationId,
         id: &PrivacyRequestId,
     ) -> Result<Arc<PrivacyRequest>, RegistryError> {
+        self.inner.privacy.check_home(organization)?;
         self.inner.privacy.get(organization, id).ok_or(RegistryError::NotFound { what: "privacy request" })
     }
 
     /// Returns privacy requests of an organization, newest first.
     ///
     /// # Errors
-    /// [`RegistryError::Invalid`] `starting_after` for a request that is not there.
+    /// [`RegistryError::Invalid`] `starting_after` for a request that is not there; [`RegistryError::Storage`] if another machine looks after them.
     pub fn privacy_requests(&self, organization: OrganizationId, query: &PrivacyQuery) -> Result<PrivacyPage, RegistryError> {
+        self.inner.privacy.check_home(organization)?;
         let (param, message) = ("starting_after".to_owned(), "must be the id of a privacy request".to_owned());
         self.inner.privacy.page(organization, query).ok_or(RegistryError::Invalid { param, message })
     }
@@ -157,11 +169,24 @@ impl Engine {
         }
     }
 
-    /// Goes on with the requests that are not done, and returns the pause until the next look. `is_restart`: for the first time since the start.
-    fn advance_privacy_requests(&self, is_restart: bool) -> Duration {
-        let open = self.inner.privacy.open_ones();
-        let mut pause = if open.is_empty() { IDLE } else { LOOK_EVERY };
+    /// Goes on with the requests that are not done, and returns the pause until the next look. `is_first`: for the first time since the start.
+    fn advance_privacy_requests(&self, is_first: bool) -> Duration {
+        let taken_up = match self.take_up_privacy_requests() {
+            Ok(taken_up) => taken_up,
+            Err(error) => {
+                tracing::warn!(%error, "privacy requests that another machine looked after can't be taken over yet");
+                return AFTER_FAILURE;
+            }
+        };
+        let mut open = self.inner.privacy.open_ones();
+        open.retain(|request| self.inner.privacy.is_home(request.organization));
+        let mut pause = match open.is_empty() {
+            true if self.inner.privacy.is_shared() => IDLE_MEMBER,
+            true => IDLE,
+            false => LOOK_EVERY,
+        };
         for request in open {
+            let is_restart = is_first || taken_up.contains(&home_of(request.organization));
             let advanced = match request.kind {
                 PrivacyRequestKind::Export => self.advance_export(&request),
                 PrivacyRequestKind::Erasure | PrivacyRequestKind::OptIn => self.advance_privacy_request(&request, is_restart),
@@ -180,10 +205,49 @@ impl Engine {
         }
     }
 
+    /// Begins to look after the requests of organizations whose home is this machine now, on one of several. Returns the partitions of those.
+    fn take_up_privacy_requests(&self) -> Result<BTreeSet<u16>, RegistryError> {
+        let privacy = &self.inner.privacy;
+        let mut taken_up = BTreeSet::new();
+        if !privacy.is_shared() {
+            return Ok(taken_up);
+        }
+        if let Err(error) = privacy.remove_strays() {
+            tracing::warn!(%error, "exports that another machine looks after could not be removed yet");
+        }
+        let new = privacy.new_homes();
+        if new.is_empty() && !privacy.is_unsure() {
+            return Ok(taken_up);
+        }
+        // Read after it was found out what is owned: whatever an organization has done before it is known here, it has done with this home.
+        let homes: BTreeSet<u16> = self.registry().organizations().iter().map(|known| home_of(known.id)).collect();
+        // Also those that are done: their requests may be missing. What was lifted is recorded again.
+        let mut erasures = self.registry().erasures();
+        erasures.retain(|erasure| !erasure.is_done || !erasure.is_lifted);
+        let has_project = |project| self.registry().policy(project).is_some();
+        for partition in new {
+            let is_of = |organization| home_of(organization) == partition;
+            let known = AtStart { now: self.clock().now(), erasures: &erasures, is_of: &is_of, has_project: &has_project };
+            if privacy.take_up(partition, homes.contains(&partition).then_some(&known))? {
+                taken_up.insert(partition);
+            }
+        }
+        if privacy.take_unsure() {
+            let is_of = |organization| privacy.is_home(organization);
+            let known = AtStart { now: self.clock().now(), erasures: &erasures, is_of: &is_of, has_project: &has_project };
+            privacy.recover(&known).map_err(|error| {
+                privacy.note_unsure();
+                ControlError::Documents(error.to_string())
+            })?;
+        }
+        Ok(taken_up)
+    }
+
     fn advance_privacy_request(&self, request: &PrivacyRequest, is_restart: bool) -> io::Result<()> {
         let (privacy, now) = (&self.inner.privacy, self.clock().now());
+        let keys = self.erased_keys(request);
         if request.status == PrivacyStatus::Pending || is_restart {
-            self.withdraw_exports(request.organization, &request.keys)?;
+            self.withdraw_exports(request.organization, &keys)?;
         }
         privacy.change(&request.id, |request| request.begin(now, is_restart))?;
         let is_running = |number: &u64| self.erasure(request.organization, *number) != Some(ErasureState::Done);
@@ -191,11 +255,27 @@ impl Engine {
             return Ok(());
         }
         // Before it is done, so that a restart repeats it.
-        self.withdraw_exports(request.organization, &request.keys)?;
-        for id in privacy.naming(request.organization, &request.keys) {
+        self.withdraw_exports(request.organization, &keys)?;
+        for id in privacy.naming(request.organization, &keys) {
             privacy.change(&id, |naming| naming.subject = naming.subject.erased())?;
         }
-        privacy.change(&request.id, |request| request.complete(now))
+        privacy.change(&request.id, |request| {
+            if request.is_open() {
+                request.complete(now);
+            }
+        })
+    }
+
+    /// The keys of those whom a request is about. On one of several machines, it may have only some of those that its erasures have.
+    fn erased_keys(&self, request: &PrivacyRequest) -> PrivacyKeys {
+        let mut keys = request.keys.clone();
+        if self.inner.privacy.is_shared() {
+            for erasure in self.registry().erasures_of(request.organization, |of| request.erasures.contains(&of.number)) {
+                keys.users.extend(erasure.users);
+                keys.others.extend(erasure.others);
+            }
+        }
+        keys
     }
 
     /// Begins to do what was requested, for as long as the engine is there.
@@ -204,15 +284,15 @@ impl Engine {
         let threads = self.inner.threads.lock();
         let Some(threads) = threads.as_ref() else { return };
         threads.arbiter().spawn(async move {
-            let mut is_restart = true;
+            let mut is_first = true;
             loop {
                 let Some(inner) = engine.upgrade() else { return };
                 if inner.admission.is_closing() {
                     return;
                 }
-                let advance = move || Self { inner }.advance_privacy_requests(is_restart);
+                let advance = move || Self { inner }.advance_privacy_requests(is_first);
                 let Ok(pause) = tokio::task::spawn_blocking(advance).await else { return };
-                is_restart = false;
+                is_first = false;
                 let _made_or_not = tokio::time::timeout(pause, made.notified()).await;
             }
         });

@@ -21,7 +21,7 @@ use crate::partitions::PARTITIONS;
 use crate::verify::{UnverifiedPartition, VerifyError, VerifyReport};
 
 /// The tag of requests about a verification of what a node has.
-pub(super) const VERIFY: u16 = 1020;
+pub(super) const VERIFY: u16 = 1030;
 /// How long a node may take to answer one.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a node waits for the end before it says that the verification is under way.

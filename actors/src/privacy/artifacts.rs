@@ -38,6 +38,15 @@ impl Artifacts {
         Ok(Self { dir: dir.to_owned() })
     }
 
+    /// The requests that have an artifact here.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub(crate) fn ids(&self) -> io::Result<Vec<PrivacyRequestId>> {
+        let names = list(&self.dir)?;
+        Ok(names.iter().filter_map(|path| id_of(path.file_name()?.to_str()?)).collect())
+    }
+
     fn path(&self, id: &PrivacyRequestId) -> PathBuf {
         self.dir.join(format!("{id}.json"))
     }

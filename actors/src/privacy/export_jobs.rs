@@ -68,6 +68,19 @@ impl ExportJobs {
         }
     }
 
+    /// Ends the exports of these organizations that are being made.
+    pub(crate) fn stop_of(&self, is_of: impl Fn(OrganizationId) -> bool) {
+        let state = self.state.lock();
+        for (_, is_over) in state.running.values().filter(|(organization, _)| is_of(*organization)) {
+            is_over.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether an export is being made.
+    pub(crate) fn is_running(&self, id: &PrivacyRequestId) -> bool {
+        self.state.lock().running.contains_key(id)
+    }
+
     /// Has nothing completed or withdrawn while the result exists.
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         self.publishing.lock()

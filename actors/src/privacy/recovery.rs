@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 
 use super::export_state::{ArtifactGone, PrivacyFailure};
@@ -10,11 +10,13 @@ use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
 use crate::registry::Erasure;
 
-/// What is known when requests are opened.
+/// What is known when requests are opened, or looked after from now on.
 pub(crate) struct AtStart<'s> {
     pub(crate) now: Instant,
-    /// The erasures that are not done.
+    /// The erasures that are not done, at least.
     pub(crate) erasures: &'s [Erasure],
+    /// Whether an organization's requests are meant.
+    pub(crate) is_of: &'s dyn Fn(OrganizationId) -> bool,
     /// Whether a project is there.
     pub(crate) has_project: &'s dyn Fn(ProjectId) -> bool,
 }
@@ -26,17 +28,19 @@ impl PrivacyRequests {
     /// # Errors
     /// A file can't be read, written or removed.
     pub(crate) fn recover(&self, known: &AtStart<'_>) -> io::Result<()> {
-        for request in self.artifacts() {
-            match reason_to_lose(&request, known) {
+        for request in self.artifacts().iter().filter(|request| (known.is_of)(request.organization)) {
+            match reason_to_lose(request, known) {
                 Some(gone) => {
                     self.artifacts.remove(&request.id)?;
                     self.change(&request.id, |request| request.lose_artifact(known.now, gone))?;
                 }
-                None if self.artifacts.has(&request)? => {}
+                None if self.artifacts.has(request)? => {}
+                None if self.is_shared() => self.change(&request.id, PrivacyRequest::make_again)?,
                 None => self.change(&request.id, PrivacyRequest::reopen)?,
             }
         }
-        for erasure in known.erasures.iter().filter(|erasure| !self.has_request_of(erasure.organization, erasure.number)) {
+        let meant = known.erasures.iter().filter(|erasure| (known.is_of)(erasure.organization));
+        for erasure in meant.filter(|erasure| !self.has_request_of(erasure.organization, erasure.number)) {
             for id in self.naming(erasure.organization, &keys_of(erasure)) {
                 self.change(&id, |request| forget(request, known.now))?;
             }
@@ -70,7 +74,7 @@ fn forget(request: &mut PrivacyRequest, now: Instant) {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::{OrganizationId, RecordKey};
+    use headcount_domain::ids::RecordKey;
 
     use super::super::export_state::Artifact;
     use super::super::request::tests::request;
@@ -95,7 +99,8 @@ mod tests {
         };
         let erasures: Vec<Erasure> = (1..).zip(users).map(erasure).collect();
         let has_project = |project: ProjectId| project.0 <= 2;
-        requests.recover(&AtStart { now: Instant(100), erasures: &erasures, has_project: &has_project }).unwrap();
+        let known = AtStart { now: Instant(100), erasures: &erasures, is_of: &|_| true, has_project: &has_project };
+        requests.recover(&known).unwrap();
         requests
     }
 

@@ -248,7 +248,7 @@ impl PrivacyRequest {
     /// Until when its artifact is kept; `None` if it was not completed.
     #[must_use]
     pub fn expires_at(&self) -> Option<Instant> {
-        self.export.expires_at
+        self.export.expires_at.filter(|_| self.export.artifact.is_some())
     }
 
     /// Why it failed, if it did.
@@ -327,8 +327,9 @@ impl PrivacyRequest {
         (self.status, self.export.failure) = (PrivacyStatus::Failed, Some(failure));
     }
 
-    /// Ends an export, whose artifact is a file now.
+    /// Ends an export, whose artifact is a file now. One that was made before is kept for no longer.
     pub(crate) fn complete_export(&mut self, at: Instant, artifact: Artifact, expires_at: Instant) {
+        let expires_at = self.export.expires_at.unwrap_or(expires_at);
         (self.export.artifact, self.export.expires_at) = (Some(artifact), Some(expires_at));
         self.complete(at);
     }
@@ -336,6 +337,19 @@ impl PrivacyRequest {
     /// Has an export made again, whose artifact is not there.
     pub(crate) fn reopen(&mut self) {
         (self.status, self.completed_at, self.export) = (PrivacyStatus::Processing, None, ExportState::default());
+    }
+
+    /// As [`Self::reopen`], where another machine makes it: its artifact is kept until the same time.
+    pub(crate) fn make_again(&mut self) {
+        let expires_at = self.export.expires_at;
+        self.reopen();
+        self.export.expires_at = expires_at;
+    }
+
+    /// Whether its artifact is being made once more, for the machine that looks after the request now.
+    #[must_use]
+    pub fn is_made_again(&self) -> bool {
+        self.is_open() && self.export.expires_at.is_some()
     }
 
     /// Notes that the artifact is gone.

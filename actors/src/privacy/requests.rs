@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::artifacts::Artifacts;
 use super::export_jobs::ExportJobs;
 use super::files::PrivacyFiles;
+use super::place::PrivacyPlace;
 use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind, PrivacyStatus};
 use crate::registry::{ControlError, PrivacyRequestId, RegistryError};
 
@@ -43,10 +44,10 @@ pub struct PrivacyPage {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct PrivacyRequests {
-    files: PrivacyFiles,
-    all: RwLock<BTreeMap<PrivacyRequestId, Arc<PrivacyRequest>>>,
+    pub(super) place: PrivacyPlace,
+    pub(super) all: RwLock<BTreeMap<PrivacyRequestId, Arc<PrivacyRequest>>>,
     /// Held while a request changes.
-    changes: Mutex<()>,
+    pub(super) changes: Mutex<()>,
     /// Notified when a request was made.
     pub(crate) made: Arc<Notify>,
     /// What exports made.
@@ -64,8 +65,12 @@ impl PrivacyRequests {
         let files = PrivacyFiles::open(dir, |id, request| drop(all.insert(id, Arc::new(request))))?;
         let keeps = |id: &PrivacyRequestId| all.get(id).is_some_and(|request| request.keeps_artifact());
         let artifacts = Artifacts::open(exports, keeps)?;
+        Ok(Self::with(PrivacyPlace::Files(files), all, artifacts))
+    }
+
+    pub(super) fn with(place: PrivacyPlace, all: BTreeMap<PrivacyRequestId, Arc<PrivacyRequest>>, artifacts: Artifacts) -> Self {
         let (changes, made, jobs) = (Mutex::default(), Arc::default(), ExportJobs::default());
-        Ok(Self { files, all: RwLock::new(all), changes, made, artifacts, jobs })
+        Self { place, all: RwLock::new(all), changes, made, artifacts, jobs }
     }
 
     /// Checks that an organization may make another request.
@@ -87,28 +92,43 @@ impl PrivacyRequests {
     /// [`RegistryError::Storage`]: it could not be written, or the file is there all the same. The request goes on and is written again, so that no file keeps a
     /// subject that is erased.
     pub(crate) fn add(&self, request: PrivacyRequest) -> Result<Arc<PrivacyRequest>, RegistryError> {
+        let files = match &self.place {
+            PrivacyPlace::Files(files) => files,
+            PrivacyPlace::Shared(shared) => return self.add_shared(shared, request),
+        };
         let _one = self.changes.lock();
-        let written = self.files.write(&request.id, &request);
+        let written = files.write(&request.id, &request);
         let request = self.keep(request);
         self.made.notify_one();
         written.map(|()| request).map_err(unwritten)
     }
 
-    /// Changes a request, durably. Does nothing if `change` leaves it as it is.
+    /// Changes a request, durably. Does nothing if `change` leaves it as it is. It may be called more than once, each time for the request as it is then.
     ///
     /// # Errors
-    /// It could not be written, and is unchanged.
-    pub(crate) fn change(&self, id: &PrivacyRequestId, change: impl FnOnce(&mut PrivacyRequest)) -> io::Result<()> {
+    /// It could not be written, and is unchanged; on a member, it may be changed all the same.
+    pub(crate) fn change(&self, id: &PrivacyRequestId, mut change: impl FnMut(&mut PrivacyRequest)) -> io::Result<()> {
+        match &self.place {
+            PrivacyPlace::Files(files) => self.change_file(files, id, change),
+            PrivacyPlace::Shared(shared) => self.change_shared(shared, id, &mut change).map_err(io::Error::other),
+        }
+    }
+
+    fn change_file(
+        &self,
+        files: &PrivacyFiles,
+        id: &PrivacyRequestId,
+        change: impl FnOnce(&mut PrivacyRequest),
+    ) -> io::Result<()> {
         let _one = self.changes.lock();
         let Some(current) = self.all.read().get(id).cloned() else { return Ok(()) };
         let mut changed = PrivacyRequest::clone(&current);
         change(&mut changed);
-        if changed == *current { Ok(()) } else { self.put(changed).map(drop) }
-    }
-
-    fn put(&self, request: PrivacyRequest) -> io::Result<Arc<PrivacyRequest>> {
-        self.files.write(&request.id, &request)?;
-        Ok(self.keep(request))
+        if changed != *current {
+            files.write(id, &changed)?;
+            self.keep(changed);
+        }
+        Ok(())
     }
 
     fn keep(&self, request: PrivacyRequest) -> Arc<PrivacyRequest> {
@@ -130,9 +150,12 @@ impl PrivacyRequests {
     /// As [`PrivacyRequests::change`], for a change that is asked for.
     ///
     /// # Errors
-    /// [`RegistryError::Storage`]: it could not be written, and is unchanged.
-    pub(crate) fn record(&self, id: &PrivacyRequestId, change: impl FnOnce(&mut PrivacyRequest)) -> Result<(), RegistryError> {
-        self.change(id, change).map_err(unwritten)
+    /// [`RegistryError::Storage`]: it could not be written, and is unchanged; on a member, it may be changed all the same.
+    pub(crate) fn record(&self, id: &PrivacyRequestId, mut change: impl FnMut(&mut PrivacyRequest)) -> Result<(), RegistryError> {
+        match &self.place {
+            PrivacyPlace::Files(files) => self.change_file(files, id, change).map_err(unwritten),
+            PrivacyPlace::Shared(shared) => self.change_shared(shared, id, &mut change),
+        }
     }
 
     /// Whether there is something to be done for a request.

@@ -154,6 +154,7 @@ async fn a_directory_of_other_events_is_refused() {
         letters: Arc::<CommonLetters>::default(),
         profiles: Arc::new(NoDocuments),
         webhooks: (Arc::new(NoDocuments), Arc::new(NoDocuments)),
+        privacy: Arc::new(NoDocuments),
         owners: Arc::new(Owners::unknown()),
     };
     let error = Engine::open_member(EngineConfig::new(origin.path()), membership).unwrap_err();

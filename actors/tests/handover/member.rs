@@ -202,6 +202,7 @@ impl Node {
             letters: Arc::<CommonLetters>::clone(letters),
             profiles: Arc::new(NoDocuments),
             webhooks: (Arc::new(NoDocuments), Arc::new(NoDocuments)),
+            privacy: Arc::new(NoDocuments),
             owners: Arc::clone(&owners),
         };
         let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };

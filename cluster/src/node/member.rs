@@ -53,6 +53,7 @@ impl MemberLog {
         let incarnation = record.incarnation;
         let documents = |kind| Arc::new(DocumentStream::new(runtime, &connection, kind, record.replicas));
         let profiles = documents("profiles");
+        let privacy = documents("privacy");
         let cursors = Arc::new(Cursors::new(runtime, &connection, record.replicas));
         let webhooks = (documents("webhooks") as Arc<dyn SharedDocuments>, cursors as Arc<dyn SharedCursors>);
         let registry: OpenRegistry = Box::new(move |dir| {
@@ -72,6 +73,6 @@ impl MemberLog {
         };
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
         let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);
-        Membership { incarnation, registry, log, commit: Box::new(start), archive, letters, profiles, webhooks, owners }
+        Membership { incarnation, registry, log, commit: Box::new(start), archive, letters, profiles, webhooks, privacy, owners }
     }
 }

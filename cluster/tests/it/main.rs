@@ -17,6 +17,7 @@ mod log;
 mod lost;
 mod moving;
 mod node;
+mod privacy;
 mod profiles;
 mod salts;
 mod states;

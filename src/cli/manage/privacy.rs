@@ -114,7 +114,8 @@ impl PrivacyRequestFlags {
         let mut answer: Box<RawValue> = server.client.post_once(PATH, &body.json()?)?;
         while (self.wait || server.is_own()) && !is_over(&answer)? {
             std::thread::sleep(LOOK_EVERY);
-            answer = server.client.get(&format!("{PATH}/{}", field(&answer, "id")?))?;
+            // Nodes of a cluster have none while another one takes the request over.
+            answer = server.client.get_again(&format!("{PATH}/{}", field(&answer, "id")?))?;
         }
         Ok(Reply::Object(answer))
     }

@@ -239,15 +239,19 @@ pub(crate) fn on_project(
 
 /// Whether a project exists for the sender of a request: one with a valid credential of its organization. Takes nothing from a limit.
 pub(crate) fn is_visible(state: &AppState, request: &HttpRequest, project: ProjectId) -> bool {
+    let Some(organization) = organization_of(state, request) else { return false };
+    state.engine.registry().policy(project).is_some_and(|config| config.policy.organization == organization)
+}
+
+/// Returns the organization of the sender of a request: of one with a valid credential. Takes nothing from a limit.
+pub(crate) fn organization_of(state: &AppState, request: &HttpRequest) -> Option<OrganizationId> {
     let (registry, now) = (state.engine.registry(), state.engine.clock().now());
-    let principal = Credential::of(state, request).ok().and_then(|credential| credential.principal(registry, now).ok());
-    let organization = match principal {
-        Some(Principal::Token(TokenHolder { token, .. }) | Principal::Share(ShareHolder { rights: token, .. })) => {
-            token.organization
+    match Credential::of(state, request).ok()?.principal(registry, now).ok()? {
+        Principal::Token(TokenHolder { token, .. }) | Principal::Share(ShareHolder { rights: token, .. }) => {
+            Some(token.organization)
         }
-        Some(Principal::Root(_)) | None => return false,
-    };
-    registry.policy(project).is_some_and(|config| config.policy.organization == organization)
+        Principal::Root(_) => None,
+    }
 }
 
 /// Whether a caller that has begun to read a project's stream, with or without money, may go on.

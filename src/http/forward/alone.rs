@@ -9,7 +9,7 @@ use actix_web::middleware::Next;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-const OPERATIONS: [(Method, &str); 2] = [(Method::POST, "/admin/backup"), (Method::POST, "/privacy-requests")];
+const OPERATIONS: [(Method, &str); 1] = [(Method::POST, "/admin/backup")];
 
 /// Whether a node of a cluster refuses an operation.
 pub(crate) fn is_refused(method: &Method, path: &str) -> bool {

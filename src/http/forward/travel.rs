@@ -1,7 +1,9 @@
-//! Which operations travel to the owner of their project.
+//! Which operations travel to the owner of their project, or to the home of their organization.
 //!
 //! Below `/projects/{project_id}/` all do that are not listed here. Those with a public key do in `resources/events/ingest.rs`, where the key names the
 //! project. `tests/forwarding_table.rs` has a line for every operation.
+
+use actix_web::http::Method;
 
 /// The operations of a project that every node answers from the control data.
 const OF_CONTROL_DATA: [&str; 5] = ["", "/keys", "/keys/{public_key}", "/shares", "/shares/{share_id}"];
@@ -13,10 +15,13 @@ const LONG: [&str; 2] = ["/live", "/export"];
 /// What the paths of a webhook begin with.
 const WEBHOOK: &str = "/webhooks/{webhook_id}";
 
+/// What the paths of privacy requests begin with.
+const PRIVACY_REQUESTS: &str = "/privacy-requests";
+
 /// What an operation that travels does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Travel {
-    /// It records events: what was sent and not answered may be recorded.
+    /// It records something: what was sent and not answered may be recorded.
     Records,
     /// It reads.
     Reads,
@@ -46,6 +51,16 @@ pub(crate) fn of_webhook(path: &str) -> Option<Travel> {
     match path.strip_prefix(WEBHOOK)? {
         "/deliveries" => Some(Travel::Reads),
         "/replay" => Some(Travel::Records),
+        _ => None,
+    }
+}
+
+/// Returns what an operation does that travels to the home of its organization. `None`: it does not travel.
+pub(crate) fn of_organization(method: &Method, path: &str) -> Option<Travel> {
+    match path.strip_prefix(PRIVACY_REQUESTS)? {
+        "" if method == Method::POST => Some(Travel::Records),
+        "" | "/{request_id}" => Some(Travel::Reads),
+        "/{request_id}/download" => Some(Travel::ReadsForLong),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpRequest, HttpResponse};
-use headcount_actors::{NOT_HERE, Owner};
+use headcount_actors::{NOT_HERE, Owner, home_of, partition_of};
 use headcount_domain::ids::ProjectId;
 
 use super::send::forward;
@@ -23,11 +23,16 @@ use crate::http::respond::error::ApiError;
 ///
 /// A request that came from another node goes no further: the two may each take the other for the owner.
 pub(crate) fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<Arc<str>>, ApiError> {
+    way_to(state, request, partition_of(project))
+}
+
+/// The same for whatever goes to the owner of a partition.
+fn way_to(state: &AppState, request: &HttpRequest, partition: u16) -> Result<Option<Arc<str>>, ApiError> {
     let owners = state.engine.owners();
     if owners.is_alone() {
         return Ok(None);
     }
-    match owners.of_project(project) {
+    match owners.of(partition) {
         Owner::Here => Ok(None),
         Owner::There(address) if state.first_node(request).is_none() => Ok(Some(address)),
         Owner::There(_) | Owner::Nowhere => {
@@ -51,6 +56,25 @@ pub(crate) async fn by_webhook(
         return next.call(request).await;
     }
     let to = match way(&state, request.request(), project) {
+        Ok(None) => return next.call(request).await,
+        Ok(Some(to)) => to,
+        Err(error) => return Ok(request.error_response(error)),
+    };
+    let (request, payload) = request.into_parts();
+    let answer = forward(&state, &request, Upload::from(payload), to, travel).await;
+    Ok(ServiceResponse::new(request, answer.unwrap_or_else(HttpResponse::from_error)))
+}
+
+/// The middleware of the operations of an organization that its home does.
+pub(crate) async fn by_home(
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+    travel: Travel,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let Some(state) = request.app_data::<Data<AppState>>().cloned() else { return next.call(request).await };
+    // To whom is nobody, this node says so.
+    let Some(organization) = auth::organization_of(&state, request.request()) else { return next.call(request).await };
+    let to = match way_to(&state, request.request(), home_of(organization)) {
         Ok(None) => return next.call(request).await,
         Ok(Some(to)) => to,
         Err(error) => return Ok(request.error_response(error)),

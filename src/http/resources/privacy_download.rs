@@ -19,6 +19,7 @@ use crate::http::extract::path::PrivacyRequestPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{DownloadErrors, NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::resources::privacy_artifact::PrivacyArtifactShape;
+use crate::http::resources::privacy_requests::check_home;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -54,6 +55,7 @@ impl From<DownloadError> for ApiError {
     fn from(error: DownloadError) -> Self {
         let code = match error {
             DownloadError::Unknown => return Self::not_found("artifact"),
+            DownloadError::Elsewhere | DownloadError::MadeAgain => return Self::overloaded(error.to_string()),
             DownloadError::NotReady => ErrorCode::ExportNotReady,
             DownloadError::Failed(_) => ErrorCode::ExportFailed,
             DownloadError::Gone(ArtifactGone::Expired) => ErrorCode::ArtifactExpired,
@@ -82,6 +84,7 @@ pub(crate) async fn download(state: web::Data<AppState>, request: HttpRequest) -
     NoParameters::check(&request)?;
     let unknown = || ApiError::not_found("privacy request");
     let id: PrivacyRequestId = request.match_info().query("request_id").parse().map_err(|_| unknown())?;
+    check_home(&state, &caller)?;
     state.engine.privacy_request(caller.organization(), &id)?;
     let (engine, organization, wanted) = (state.engine.clone(), caller.organization(), id.clone());
     let opened = web::block(move || engine.open_export(organization, &wanted)).await;

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
-use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::auth::{self, Caller, MinRole};
 use crate::http::extract::json::{self, BodyArguments, Fields, JsonBody};
 use crate::http::extract::parameters::{Choice, ListLimit, Text, TypeFilter};
 use crate::http::extract::path::PrivacyRequestPath;
@@ -319,6 +319,14 @@ impl PrivacyParameters {
     }
 }
 
+/// Checks that this node looks after the requests of the caller's organization, and knows them all.
+pub(crate) fn check_home(state: &AppState, caller: &Caller) -> Result<(), ApiError> {
+    match state.engine.is_privacy_home(caller.organization()) {
+        true => Ok(()),
+        false => Err(ApiError::overloaded("another machine has the privacy requests, or takes them over; nothing was changed")),
+    }
+}
+
 /// The privacy requests of the organization.
 #[utoipa::path(
     get, path = "/privacy-requests", tag = "privacy", operation_id = "list_privacy_requests",
@@ -331,6 +339,7 @@ impl PrivacyParameters {
 pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
     let query = PrivacyParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
+    check_home(&state, &caller)?;
     let page = state.engine.privacy_requests(caller.organization(), &query)?;
     let now = state.engine.clock().now();
     let privacy_requests = page.requests.iter().map(|request| PrivacyRequestAnswer::of(request, now)).collect();
@@ -353,6 +362,11 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     NoParameters::check(&request)?;
     let body: NewPrivacyRequestShape = json::read(&request, payload).await?;
     let (kind, subject) = (body.kind, body.subject()?);
+    if kind != PrivacyRequestKind::Export && !state.engine.owners().is_alone() {
+        let message = "a node of a cluster can't do this yet; only a server that is alone does";
+        return Err(ApiError::new(ErrorCode::UnsupportedInCluster, message));
+    }
+    check_home(&state, &caller)?;
     let (organization, author, engine) = (caller.organization(), caller.author(&state, &request), state.engine.clone());
     let made = web::block(move || engine.make_privacy_request(organization, kind, subject, author)).await;
     let made = made.map_err(|error| {
@@ -379,6 +393,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
         .query("request_id")
         .parse::<PrivacyRequestId>()
         .map_err(|_| ApiError::not_found("privacy request"))?;
+    check_home(&state, &caller)?;
     let found = state.engine.privacy_request(caller.organization(), &id)?;
     etag::json(&request, &PrivacyRequestAnswer::of(&found, state.engine.clock().now()))
 }

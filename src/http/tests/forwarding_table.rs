@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use headcount_actors::home_of;
 use headcount_actors::registry::{NewToken, Role, Scope};
 use serde_json::Value;
 use ureq::http::Request;
@@ -11,9 +12,12 @@ use ureq::http::Request;
 use super::nodes::{FakeOwner, Nodes, bytes};
 use crate::http::endpoints;
 
-/// The operations that go to the owner.
+/// The operations that go to the owner of the project, or to the home of the organization.
 const TRAVEL: &[&str] = &[
     "get /i",
+    "get /privacy-requests",
+    "get /privacy-requests/{request_id}",
+    "get /privacy-requests/{request_id}/download",
     "get /projects/{project_id}/analytics/fields",
     "get /projects/{project_id}/analytics/retention",
     "get /projects/{project_id}/analytics/traffic",
@@ -27,6 +31,7 @@ const TRAVEL: &[&str] = &[
     "get /projects/{project_id}/revenue/timeseries",
     "post /i",
     "post /i/batch",
+    "post /privacy-requests",
     "post /projects/{project_id}/analytics/aggregate",
     "post /projects/{project_id}/analytics/breakdown",
     "post /projects/{project_id}/analytics/count-unique-users-per-day",
@@ -81,9 +86,6 @@ const STAY: &[&str] = &[
     "get /openapi.json",
     "get /organization",
     "get /organization/actions",
-    "get /privacy-requests",
-    "get /privacy-requests/{request_id}",
-    "get /privacy-requests/{request_id}/download",
     "get /projects",
     "get /projects/{project_id}",
     "get /projects/{project_id}/keys",
@@ -110,7 +112,6 @@ const STAY: &[&str] = &[
     "post /company-profiles/build",
     "post /members",
     "post /organizations",
-    "post /privacy-requests",
     "post /projects",
     "post /projects/{project_id}/keys",
     "post /projects/{project_id}/shares",
@@ -138,6 +139,8 @@ async fn every_operation_travels_or_stays_as_the_table_says() {
         member: None,
     };
     let (organization, now) = (registry.organizations()[0].id, nodes.first.engine.clock().now());
+    nodes.first.owners.give_up(home_of(organization));
+    nodes.first.owners.note_elsewhere(home_of(organization), Some(fake.url.as_str().into()));
     let token = registry.create_token(organization, new, now).unwrap().1.expose().to_owned();
     let document: Value = serde_json::from_str(endpoints::json()).unwrap();
     let paths: BTreeMap<String, BTreeMap<String, Value>> = serde_json::from_value(document["paths"].clone()).unwrap();

@@ -18,6 +18,12 @@ pub enum DownloadError {
     /// It is not completed.
     #[error("the export is not completed")]
     NotReady,
+    /// Another machine looks after it, or takes that over.
+    #[error("another machine looks after the export, or takes that over")]
+    Elsewhere,
+    /// It is made once more, since another machine looks after it now.
+    #[error("the export is being made again, on another machine than before; ask again in a moment")]
+    MadeAgain,
     /// It failed.
     #[error("the export failed: {0}")]
     Failed(PrivacyFailure),
@@ -46,9 +52,13 @@ impl Engine {
     /// # Errors
     /// See [`DownloadError`].
     pub fn open_export(&self, organization: OrganizationId, id: &PrivacyRequestId) -> Result<Download, DownloadError> {
+        if !self.inner.privacy.is_home(organization) {
+            return Err(DownloadError::Elsewhere);
+        }
         let request = self.inner.privacy.get(organization, id);
         let request = request.filter(|request| request.kind == PrivacyRequestKind::Export).ok_or(DownloadError::Unknown)?;
         match request.status {
+            _ if request.is_made_again() => return Err(DownloadError::MadeAgain),
             PrivacyStatus::Pending | PrivacyStatus::Processing => return Err(DownloadError::NotReady),
             PrivacyStatus::Failed => {
                 return Err(DownloadError::Failed(request.failure().unwrap_or(PrivacyFailure::Internal)));
@@ -82,6 +92,6 @@ impl Engine {
     /// [`RegistryError::Storage`].
     pub fn note_download(&self, id: &PrivacyRequestId, token_id: Option<TokenId>) -> Result<(), RegistryError> {
         let now = self.clock().now();
-        self.inner.privacy.record(id, |request| request.note(now, PrivacyAuditEvent::Downloaded { token_id }))
+        self.inner.privacy.record(id, |request| request.note(now, PrivacyAuditEvent::Downloaded { token_id: token_id.clone() }))
     }
 }

@@ -8,11 +8,11 @@ use headcount_domain::identity::IdentityId;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::queries::{KnownIdentitiesQuery, KnownIdentity};
 use headcount_domain::time::Instant;
-use tokio::runtime::Handle;
 
 use super::attempt::{AttemptError, Course};
 use super::collector::cut;
 use super::parts::{List, Numbered, SpilledText};
+use super::questions::ask_patiently;
 use super::rows::{AnonymousIdRow, Shown};
 use super::subject_ids::{SubjectIds, SubjectOwner};
 use crate::engine::handle::Engine;
@@ -61,7 +61,7 @@ impl KnownOwner {
 
 /// Asks the projects what they know of identities.
 pub(super) fn known_owners(
-    engine: &Engine,
+    (engine, organization): (&Engine, OrganizationId),
     ids: &SubjectIds,
     owners: &[SubjectOwner],
     course: &Course,
@@ -74,7 +74,9 @@ pub(super) fn known_owners(
         for asked in asked.chunks(IDENTITIES_A_QUESTION) {
             course.check()?;
             let keys = asked.iter().map(|(_, (_, key))| *key).collect();
-            let answers = Handle::current().block_on(engine.ask(*project, KnownIdentitiesQuery { keys }))?;
+            let query = KnownIdentitiesQuery { keys };
+            let ask = || engine.ask_about_subject((organization, *project), query.clone());
+            let answers = ask_patiently(&|| course.is_over(), ask)?;
             for ((number, (_, key)), answer) in asked.iter().zip(answers) {
                 if let Some(answer) = answer.filter(|answer| answer.key == *key) {
                     known[*number].add(*project, answer);

@@ -4,15 +4,22 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::{EVENT_VERSION, Position};
 use headcount_domain::time::Instant;
+use headcount_storage::codec;
 use tokio::runtime::Handle;
 
 use super::attempt::{AttemptError, Course};
 use super::collector::SubjectCollector;
 use super::identities::known_owners;
+use super::questions::{SubjectEventsQuestion, ask_patiently};
+use super::subject_ids::SubjectIds;
 use super::writer::Making;
 use crate::engine::erasing::ErasureSubject;
 use crate::engine::handle::Engine;
+use crate::engine::scan::SubjectSink as _;
+use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{Artifact, PrivacyFailure, PrivacyOutcome, PrivacyRequest};
 use crate::registry::PrivacyRequestId;
@@ -34,6 +41,30 @@ impl Drop for Place {
 }
 
 impl Engine {
+    /// Passes the events of a subject in a project to `collector`, from whichever nodes have it meanwhile.
+    fn collect_pages(
+        &self,
+        place: (OrganizationId, ProjectId),
+        until: Position,
+        ids: &SubjectIds,
+        (collector, course): (&mut SubjectCollector, &Course),
+    ) -> Result<(), AttemptError> {
+        let (users, others) = (ids.users(), ids.others_of(place.1));
+        let mut question = SubjectEventsQuestion { users, others, after: 0, until };
+        while question.after < until {
+            course.check()?;
+            let page = ask_patiently(&|| course.is_over(), || self.ask_about_subject(place, question.clone()))?;
+            if page.reached <= question.after {
+                return Err(AskError::NoAnswer.into());
+            }
+            for (position, event) in page.events {
+                collector.take(position, Box::new(codec::decode(EVENT_VERSION, &event)?))?;
+            }
+            question.after = page.reached;
+        }
+        Ok(())
+    }
+
     /// Begins to make an export, if it is its turn. Call it on a thread of a runtime that may block.
     pub(in crate::engine) fn advance_export(&self, listed: &PrivacyRequest) -> io::Result<()> {
         let Some((is_over, is_first)) = self.inner.privacy.jobs.begin(listed) else { return Ok(()) };
@@ -95,7 +126,7 @@ impl Engine {
         if self.erasures_of(request.organization, &keys).iter().any(|erasure| !erasure.is_done) {
             return Err(AttemptError::Failed(PrivacyFailure::SubjectErased, "the subject is being erased".to_owned()));
         }
-        let owners = known_owners(self, &ids, &ids.owners(), course)?;
+        let owners = known_owners((self, request.organization), &ids, &ids.owners(), course)?;
         let sort_bytes = MemoryShares::of(self.inner.config.memory_bytes).scan_sort;
         let mut collector = SubjectCollector::new(Arc::clone(&ids), course.clone(), self.hasher(), self.scratch(), sort_bytes);
         for (number, owner) in (0..).zip(&owners) {
@@ -103,7 +134,11 @@ impl Engine {
         }
         for (project, until) in &ids.projects {
             course.check()?;
-            collector = Handle::current().block_on(self.collect_subject(*project, *until, collector))?;
+            if self.owners().is_alone() {
+                collector = Handle::current().block_on(self.collect_subject(*project, *until, collector))?;
+            } else {
+                self.collect_pages((request.organization, *project), *until, &ids, (&mut collector, course))?;
+            }
         }
         let collected = collector.finish()?;
         let (events, at) = (collected.count, self.clock().now());
@@ -135,6 +170,9 @@ impl Engine {
         outcome: &PrivacyOutcome,
     ) -> Result<(), AttemptError> {
         let _alone = self.inner.privacy.jobs.alone();
+        if !self.inner.privacy.is_home(request.organization) {
+            return Err(AttemptError::Stopped);
+        }
         let is_named = |erasure: &crate::registry::Erasure| !erasure.is_lifted && artifact.has_any_of(&erasure.others);
         if !self.registry().erasures_of(request.organization, is_named).is_empty() {
             let message = "it has ids of somebody who was erased meanwhile".to_owned();

@@ -1,22 +1,23 @@
 //! The ids of a subject: its users, and the anonymous ids and visitors that are its own or linked to it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ops::ControlFlow;
 
-use headcount_domain::identity::IdentitySlot;
 use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::Position;
-use headcount_domain::queries::KnownIdentitiesQuery;
+use headcount_domain::queries::{EmailKeysQuery, KnownIdentitiesQuery, Query};
 use tokio::runtime::Handle;
 
-use crate::checkpoint_writer::for_each_identity;
+use super::questions::{AboutSubject, SubjectLinks, SubjectLinksQuestion, ask_patiently};
 use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
-use crate::partitions::partition_of;
+use crate::engine::shard_client::AskError;
+use crate::owners::Owner;
 use crate::privacy::PrivacyKeys;
 
 /// The most ids of a subject. Anybody can link any number of anonymous ids to a user.
-const MAX_IDS: usize = 250_000;
+pub(super) const MAX_IDS: usize = 250_000;
+/// The most identities with an e-mail address that are exported together, as of those that are erased.
+const MAX_OWNERS: usize = 10_000;
 /// How many ids a shard is asked about at a time.
 const IDS_A_QUESTION: usize = 256;
 
@@ -66,6 +67,33 @@ impl SubjectIds {
     fn count(&self) -> usize {
         self.users.len() + self.others.len()
     }
+
+    /// The keys of anonymous ids and visitors of a project.
+    pub(super) fn others_of(&self, project: ProjectId) -> Vec<RecordKey> {
+        self.others.keys().filter(|(of, _)| *of == project).map(|(_, key)| *key).collect()
+    }
+
+    /// The keys of users.
+    pub(super) fn users(&self) -> Vec<RecordKey> {
+        self.users.iter().copied().collect()
+    }
+
+    fn links_question(&self, project: ProjectId) -> SubjectLinksQuestion {
+        SubjectLinksQuestion { users: self.users(), others: self.others_of(project) }
+    }
+
+    /// Adds what a project knows. Returns its identities.
+    fn add(&mut self, project: ProjectId, found: SubjectLinks) -> Result<Vec<SubjectOwner>, ErasureError> {
+        let SubjectLinks::Found { links, known } = found else { return Err(ErasureError::TooMany) };
+        for (key, user) in links {
+            self.users.insert(user);
+            self.others.insert((project, key), Some(user));
+        }
+        if self.count() > MAX_IDS {
+            return Err(ErasureError::TooMany);
+        }
+        Ok(known.into_iter().map(|key| ((!key.is_user()).then_some(project), key)).collect())
+    }
 }
 
 impl Engine {
@@ -86,7 +114,7 @@ impl Engine {
             let keys: Vec<RecordKey> = sent.users.iter().copied().chain(others).collect();
             for keys in keys.chunks(IDS_A_QUESTION) {
                 let query = KnownIdentitiesQuery { keys: keys.to_vec() };
-                for identity in self.ask_to_erase(*project, query)?.into_iter().flatten() {
+                for identity in self.ask_for_subject((organization, *project), query)?.into_iter().flatten() {
                     match identity.key.is_user() {
                         true => known.users.push(identity.key),
                         false => known.others.push((*project, identity.key)),
@@ -103,6 +131,23 @@ impl Engine {
         Ok(known)
     }
 
+    /// Asks a project, wherever it is. Blocks.
+    fn ask_for_subject<Q>(
+        &self,
+        (organization, project): (OrganizationId, ProjectId),
+        query: Q,
+    ) -> Result<Q::Answer, ErasureError>
+    where
+        Q: AboutSubject<Answer = <Q as Query>::Partial> + Query,
+    {
+        // On a thread without a runtime, too.
+        if self.owners().of_project(project) == Owner::Here {
+            return self.ask_to_erase(project, query);
+        }
+        let answer = Handle::try_current().map(|handle| handle.block_on(self.ask_about_subject((organization, project), query)));
+        answer.ok().and_then(Result::ok).ok_or(ErasureError::Unavailable("a project's figures are not available now"))
+    }
+
     /// The keys of the ids of a subject. Of those that an erasure once had with an address, none.
     fn sent_keys(
         &self,
@@ -113,11 +158,21 @@ impl Engine {
         let ErasureSubject::Email(email) = subject else { return self.keys_of(organization, subject, projects) };
         let mut keys = PrivacyKeys::default();
         let email = headcount_domain::company::normalise_email(email).ok_or(ErasureError::Unknown)?;
-        self.add_owners(self.hasher().email(&email), projects, &mut keys)?;
+        let email = self.hasher().email(&email);
+        for project in projects {
+            let query = EmailKeysQuery { email, most: MAX_OWNERS + 1 };
+            let owners = self.ask_for_subject((organization, *project), query)?;
+            if owners.len() + keys.users.len() + keys.others.len() > MAX_OWNERS {
+                return Err(ErasureError::TooMany);
+            }
+            for owner in owners {
+                if owner.is_user() { keys.users.push(owner) } else { keys.others.push((*project, owner)) }
+            }
+        }
         Ok(keys)
     }
 
-    /// All ids of a subject. Reads the ids of all identities, until `is_over`.
+    /// All ids of a subject. Reads the ids of all identities, until `is_over`. Call it where a runtime is.
     pub(super) fn subject_ids(
         &self,
         organization: OrganizationId,
@@ -125,22 +180,22 @@ impl Engine {
         is_over: &dyn Fn() -> bool,
     ) -> Result<SubjectIds, ErasureError> {
         let projects = self.projects_to_erase_from(organization)?;
-        let last = |project: &ProjectId| {
-            let last = Handle::current().block_on(self.last(*project));
-            Ok((*project, last.map_err(|_| ErasureError::Unavailable("a project's data is not available now"))?))
-        };
         // Before the links are read, so that every event of a linked id is found.
-        let with_last = projects.iter().map(last).collect::<Result<_, ErasureError>>()?;
+        let with_last = self.last_positions(organization, &projects, is_over)?;
         let sent = self.sent_keys(organization, subject, &projects)?;
         let others = sent.others.iter().map(|id| (*id, None)).collect();
         let mut ids = SubjectIds { projects: with_last, users: sent.users.into_iter().collect(), others };
-        self.save_state()?;
+        if self.owners().is_alone() {
+            self.save_state()?;
+        }
         // An id of one project may be linked to a user who has other ids elsewhere.
         loop {
             let users = ids.users.len();
-            let known = projects
-                .iter()
-                .try_fold(BTreeSet::new(), |known, project| self.find_links(*project, &mut ids, known, is_over))?;
+            let mut known = BTreeSet::new();
+            for project in &projects {
+                let question = ids.links_question(*project);
+                known.extend(ids.add(*project, self.find_links((organization, *project), &question, is_over)?)?);
+            }
             if users == ids.users.len() {
                 ids.users.retain(|user| known.contains(&(None, *user)));
                 ids.others.retain(|(project, key), link| link.is_some() || known.contains(&(Some(*project), *key)));
@@ -150,37 +205,41 @@ impl Engine {
         if ids.count() == 0 { Err(ErasureError::Unknown) } else { Ok(ids) }
     }
 
-    /// Adds what a project knows of a subject to `ids`, and its identities to `known`.
+    /// The last position of each project.
+    fn last_positions(
+        &self,
+        organization: OrganizationId,
+        projects: &[ProjectId],
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Vec<(ProjectId, Position)>, ErasureError> {
+        let unavailable = |_| ErasureError::Unavailable("a project's data is not available now");
+        if self.owners().is_alone() {
+            let last = |project: &ProjectId| {
+                let last = Handle::current().block_on(self.last(*project));
+                Ok((*project, last.map_err(unavailable)?))
+            };
+            return projects.iter().map(last).collect();
+        }
+        let versions = ask_patiently(is_over, || self.versions_everywhere(organization, projects)).map_err(unavailable)?;
+        Ok(projects.iter().copied().zip(versions.iter().map(|version| version.position)).collect())
+    }
+
+    /// Finds out what a project knows of a subject.
     fn find_links(
         &self,
-        project: ProjectId,
-        ids: &mut SubjectIds,
-        mut known: BTreeSet<SubjectOwner>,
+        (organization, project): (OrganizationId, ProjectId),
+        question: &SubjectLinksQuestion,
         is_over: &dyn Fn() -> bool,
-    ) -> Result<BTreeSet<SubjectOwner>, ErasureError> {
-        let partition = partition_of(project);
-        let place = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)));
-        let (store, stored_as) = place.ok().flatten().ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;
-        for_each_identity(&*store, stored_as, project, &mut |key, slot| {
-            match slot {
-                IdentitySlot::Alias { user, .. } => {
-                    let is_sent = ids.others.contains_key(&(project, key));
-                    if is_sent || ids.users.contains(&user) {
-                        ids.users.insert(user);
-                        ids.others.insert((project, key), Some(user));
-                    }
-                }
-                IdentitySlot::Canonical(_) if key.is_user() => drop(ids.users.contains(&key) && known.insert((None, key))),
-                IdentitySlot::Canonical(_) => {
-                    let _is_new = ids.others.contains_key(&(project, key)) && known.insert((Some(project), key));
-                }
-            }
-            if ids.count() > MAX_IDS || is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        match ids.count() {
-            0..=MAX_IDS if is_over() => Err(ErasureError::Unavailable("the export is over")),
-            0..=MAX_IDS => Ok(known),
-            _ => Err(ErasureError::TooMany),
+    ) -> Result<SubjectLinks, ErasureError> {
+        let found = match self.owners().is_alone() {
+            true => self.links_of(project, question, is_over),
+            false => ask_patiently(is_over, || self.ask_about_subject((organization, project), question.clone())),
+        };
+        match found {
+            _ if is_over() => Err(ErasureError::Unavailable("the export is over")),
+            Ok(found) => Ok(found),
+            Err(AskError::Lost(fault)) => Err(fault.into()),
+            Err(_) => Err(ErasureError::Unavailable("a partition is being rebuilt, or moves")),
         }
     }
 }

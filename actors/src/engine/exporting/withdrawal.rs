@@ -32,7 +32,9 @@ impl Engine {
     pub(in crate::engine) fn expire_exports(&self) -> io::Result<Option<Duration>> {
         let now = self.clock().now();
         let mut next: Option<i64> = None;
-        for request in self.inner.privacy.artifacts() {
+        let mut kept = self.inner.privacy.artifacts();
+        kept.retain(|request| self.inner.privacy.is_home(request.organization));
+        for request in kept {
             let Some(expires_at) = request.expires_at() else { continue };
             if expires_at <= now {
                 self.remove_artifact(&request, ArtifactGone::Expired)?;

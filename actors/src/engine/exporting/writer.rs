@@ -32,8 +32,9 @@ const BYTES_TOGETHER: usize = 1 << 20;
 const MAX_KNOWN_COMPANIES: usize = 4_096;
 /// How many groups are asked about at a time.
 const GROUPS_A_QUESTION: usize = 256;
-/// How often it is said how far the export is.
+/// How often it is said how far the export is, and how often to all members of a cluster.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+const SHARED_PROGRESS_EVERY: Duration = Duration::from_secs(15);
 
 /// What an artifact is made of and for.
 pub(super) struct Making<'m> {
@@ -129,6 +130,7 @@ impl Making<'_> {
     ) -> Result<(), AttemptError> {
         (self.progress)(0, total);
         let (mut done, mut noted) = (0, Stopwatch::now());
+        let every = if self.engine.owners().is_alone() { PROGRESS_EVERY } else { SHARED_PROGRESS_EVERY };
         let mut list = List::new(out);
         loop {
             self.course.check()?;
@@ -143,7 +145,7 @@ impl Making<'_> {
             }
             self.write_together(&together, owners, parts, &mut list)?;
             done += together.len() as u64;
-            if noted.elapsed() >= PROGRESS_EVERY {
+            if noted.elapsed() >= every {
                 (self.progress)(done, total);
                 noted = Stopwatch::now();
             }

@@ -1,0 +1,459 @@
+//! Privacy requests of members of a cluster (ADR 62): documents that only the home of their organization changes. What exports made are files of the home alone.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use headcount_domain::ids::OrganizationId;
+
+use super::artifacts::Artifacts;
+use super::place::{PrivacyPlace, SharedPrivacy};
+use super::recovery::AtStart;
+use super::request::PrivacyRequest;
+use super::requests::PrivacyRequests;
+use crate::owners::NOT_HERE;
+use crate::partitions::{PARTITIONS, home_of};
+use crate::registry::{ControlError, PrivacyRequestId, RegistryError};
+
+/// How many linked anonymous ids a document has at most: those of an erasure are in its own record, too.
+const MAX_SHARED_OTHERS: usize = 5_000;
+
+/// A change of a request, made to it as it is.
+type PrivacyChange<'c> = dyn FnMut(&mut PrivacyRequest) + 'c;
+
+impl PrivacyRequests {
+    /// Opens those of a member, which knows of none yet. Removes all artifacts: another machine may have withdrawn them meanwhile.
+    ///
+    /// # Errors
+    /// The directory of artifacts can't be read or written, or a file can't be removed.
+    pub(crate) fn open_shared(shared: SharedPrivacy, exports: &Path) -> io::Result<Self> {
+        let artifacts = Artifacts::open(exports, |_| false)?;
+        Ok(Self::with(PrivacyPlace::Shared(shared), BTreeMap::new(), artifacts))
+    }
+
+    fn shared(&self) -> Option<&SharedPrivacy> {
+        match &self.place {
+            PrivacyPlace::Files(_) => None,
+            PrivacyPlace::Shared(shared) => Some(shared),
+        }
+    }
+
+    /// Whether other machines may look after requests, too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared().is_some()
+    }
+
+    /// Whether this machine looks after the requests of an organization, and knows them all.
+    pub(crate) fn is_home(&self, organization: OrganizationId) -> bool {
+        self.shared().is_none_or(|shared| shared.is_home(organization))
+    }
+
+    /// Checks that this machine looks after the requests of an organization.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`]: another one does, or takes that over.
+    pub(crate) fn check_home(&self, organization: OrganizationId) -> Result<(), RegistryError> {
+        if self.is_home(organization) { Ok(()) } else { Err(not_here()) }
+    }
+
+    /// Reads what others have changed.
+    fn follow(&self, shared: &SharedPrivacy) -> Result<u64, ControlError> {
+        shared.items.follow(|id, request| {
+            let mut all = self.all.write();
+            match request {
+                Some(request) => drop(all.insert(id.clone(), Arc::new(request))),
+                None => drop(all.remove(id)),
+            }
+            Ok(())
+        })
+    }
+
+    /// As [`PrivacyRequests::add`]. After an error, the request may be there all the same.
+    pub(super) fn add_shared(
+        &self,
+        shared: &SharedPrivacy,
+        request: PrivacyRequest,
+    ) -> Result<Arc<PrivacyRequest>, RegistryError> {
+        let _one = self.changes.lock();
+        let added = self.write(shared, &mut || {
+            self.check_room(request.organization)?;
+            Ok(Some(request.clone()))
+        });
+        if added.is_err() {
+            // Its erasure, if it has one, goes on without it.
+            self.note_unsure();
+        }
+        self.made.notify_one();
+        added?;
+        Ok(self.get(request.organization, &request.id).unwrap_or_else(|| Arc::new(request)))
+    }
+
+    /// As [`PrivacyRequests::record`].
+    pub(super) fn change_shared(
+        &self,
+        shared: &SharedPrivacy,
+        id: &PrivacyRequestId,
+        change: &mut PrivacyChange<'_>,
+    ) -> Result<(), RegistryError> {
+        let _one = self.changes.lock();
+        self.write(shared, &mut || {
+            let Some(current) = self.all.read().get(id).cloned() else { return Ok(None) };
+            let mut changed = PrivacyRequest::clone(&current);
+            change(&mut changed);
+            Ok((changed != *current).then_some(changed))
+        })
+    }
+
+    /// Writes a request that `plan` returns for the requests as they are; `None`: nothing is to be changed. If another change comes first, `plan` is asked again.
+    fn write(
+        &self,
+        shared: &SharedPrivacy,
+        plan: &mut dyn FnMut() -> Result<Option<PrivacyRequest>, RegistryError>,
+    ) -> Result<(), RegistryError> {
+        let mut last = None;
+        loop {
+            let expected = self.follow(shared)?;
+            check_progress(&mut last, expected)?;
+            let Some(request) = plan()? else { return Ok(()) };
+            // A machine that was halted may have lost the home meanwhile.
+            if !shared.owns(request.organization) {
+                return Err(not_here());
+            }
+            if shared.items.put(expected, &request.id, Some(&shortened(&request)))? {
+                self.follow(shared)?;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Begins to look after the organizations of a partition that this machine owns: learns what others have done, removes what it has of a former time, and ends what was
+    /// begun. `None`: there are none yet. Does nothing if it has begun before. Returns whether it begins.
+    ///
+    /// # Errors
+    /// The brokers do not answer, or a file can't be removed.
+    pub(crate) fn take_up(&self, partition: u16, known: Option<&AtStart<'_>>) -> Result<bool, RegistryError> {
+        let Some(shared) = self.shared() else { return Ok(false) };
+        let given_up = {
+            let homes = shared.homes.lock();
+            if homes.begun.contains(&partition) {
+                return Ok(false);
+            }
+            homes.given_up
+        };
+        if let Some(known) = known {
+            self.prove(shared, partition)?;
+            let removed = self.remove_files_of(&|organization| home_of(organization) == partition);
+            removed.and_then(|()| self.recover(known)).map_err(unusable)?;
+        }
+        let mut homes = shared.homes.lock();
+        let is_still = homes.given_up == given_up && shared.owners.is_here(partition);
+        Ok(is_still && homes.begun.insert(partition))
+    }
+
+    /// Reads everything that was written before. A broker that is behind may say that there is nothing more: only a change of one's own shows it.
+    fn prove(&self, shared: &SharedPrivacy, partition: u16) -> Result<(), RegistryError> {
+        let _one = self.changes.lock();
+        let mut last = None;
+        loop {
+            let expected = self.follow(shared)?;
+            check_progress(&mut last, expected)?;
+            if shared.items.mark(expected, &format!("home.{partition:03}"))? {
+                self.follow(shared)?;
+                return Ok(());
+            }
+        }
+    }
+
+    fn remove_files_of(&self, is_of: &dyn Fn(OrganizationId) -> bool) -> io::Result<()> {
+        let _alone = self.jobs.alone();
+        for id in self.artifacts.ids()? {
+            let organization = self.all.read().get(&id).map(|request| request.organization);
+            if organization.is_some_and(is_of) {
+                self.artifacts.remove(&id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the artifacts that are not, or no longer, given out by this machine.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub(crate) fn remove_strays(&self) -> io::Result<()> {
+        let Some(shared) = self.shared() else { return Ok(()) };
+        let _alone = self.jobs.alone();
+        for id in self.artifacts.ids()? {
+            let request = self.all.read().get(&id).cloned();
+            let is_kept = request.is_some_and(|request| {
+                shared.owns(request.organization) && (request.keeps_artifact() || self.jobs.is_running(&id))
+            });
+            if !is_kept {
+                self.artifacts.remove(&id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what this machine does for the organizations of a partition, which another one may own from now on. What exports made is removed soon.
+    pub(crate) fn give_up(&self, partition: u16) {
+        let Some(shared) = self.shared() else { return };
+        {
+            let mut homes = shared.homes.lock();
+            homes.begun.remove(&partition);
+            homes.given_up += 1;
+        }
+        self.jobs.stop_of(|organization| home_of(organization) == partition);
+        self.made.notify_one();
+    }
+
+    /// The partitions that this machine owns, and whose organizations it does not look after yet. Forgets those that it has lost.
+    pub(crate) fn new_homes(&self) -> Vec<u16> {
+        let Some(shared) = self.shared() else { return Vec::new() };
+        let mut homes = shared.homes.lock();
+        homes.begun.retain(|partition| shared.owners.is_here(*partition));
+        let owned = (0..PARTITIONS).filter(|partition| shared.owners.is_here(*partition));
+        owned.filter(|partition| !homes.begun.contains(partition)).collect()
+    }
+
+    /// Has [`Self::recover`] called again.
+    pub(crate) fn note_unsure(&self) {
+        if let Some(shared) = self.shared() {
+            shared.is_unsure.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether [`Self::recover`] is to be called again: a request could not be written, and its erasure may be recorded.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.shared().is_some_and(|shared| shared.is_unsure.load(Ordering::Acquire))
+    }
+
+    /// As [`Self::is_unsure`], once.
+    pub(crate) fn take_unsure(&self) -> bool {
+        self.shared().is_some_and(|shared| shared.is_unsure.swap(false, Ordering::AcqRel))
+    }
+}
+
+/// The request as a document, whose size is bounded.
+fn shortened(request: &PrivacyRequest) -> PrivacyRequest {
+    let mut shortened = request.clone();
+    shortened.keys.others.truncate(MAX_SHARED_OTHERS);
+    shortened
+}
+
+/// Checks that another change is there when one was refused.
+fn check_progress(last: &mut Option<u64>, expected: u64) -> Result<(), ControlError> {
+    if last.replace(expected) == Some(expected) {
+        let message = "a change of a privacy request is refused, and no other is there";
+        return Err(ControlError::Documents(message.to_owned()));
+    }
+    Ok(())
+}
+
+fn not_here() -> RegistryError {
+    ControlError::Documents(NOT_HERE.to_owned()).into()
+}
+
+fn unusable(source: io::Error) -> RegistryError {
+    ControlError::Io { doing: "remove or make anew", path: super::EXPORTS_DIR.into(), source }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use headcount_domain::ids::{ProjectId, RecordKey};
+    use headcount_domain::time::Instant;
+    use parking_lot::Mutex;
+
+    use super::super::export_state::Artifact;
+    use super::super::request::tests::request;
+    use super::super::request::{PrivacyRequestKind, PrivacyStatus};
+    use super::*;
+    use crate::owners::Owners;
+    use crate::registry::Erasure;
+    use crate::shared_documents::{DocumentChange, DocumentVisitor, SharedDocuments, SharedDocumentsError};
+
+    const ORGANIZATION: OrganizationId = OrganizationId(1);
+
+    type Change = (String, Vec<u8>);
+
+    /// The changes of all members, as one of them has seen them.
+    #[derive(Debug, Default)]
+    struct SeenChanges {
+        all: Arc<Mutex<Vec<Change>>>,
+        seen: Mutex<usize>,
+        /// Whether brokers do not answer.
+        is_silent: Mutex<bool>,
+    }
+
+    impl SharedDocuments for SeenChanges {
+        fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
+            let (all, mut seen) = (self.all.lock(), self.seen.lock());
+            for (key, content) in &all[*seen..] {
+                visit(DocumentChange { key, content: Some(content) })?;
+                *seen += 1;
+            }
+            Ok(*seen as u64)
+        }
+
+        fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+            if *self.is_silent.lock() {
+                return Err(SharedDocumentsError::Unavailable("no answer".to_owned()));
+            }
+            let mut all = self.all.lock();
+            if all.len() as u64 != expected {
+                return Err(SharedDocumentsError::Conflict);
+            }
+            all.push((change.key.to_owned(), change.content.unwrap_or_default().to_owned()));
+            Ok(())
+        }
+    }
+
+    struct Member {
+        dir: tempfile::TempDir,
+        owners: Arc<Owners>,
+        changes: Arc<SeenChanges>,
+        requests: PrivacyRequests,
+    }
+
+    impl Member {
+        fn new(all: &Arc<Mutex<Vec<Change>>>) -> Self {
+            let (dir, owners) = (tempfile::tempdir().unwrap(), Arc::new(Owners::unknown()));
+            let changes = Arc::new(SeenChanges { all: Arc::clone(all), ..SeenChanges::default() });
+            let shared = SharedPrivacy::new(Arc::clone(&changes) as Arc<dyn SharedDocuments>, Arc::clone(&owners));
+            let requests = PrivacyRequests::open_shared(shared, dir.path()).unwrap();
+            Self { dir, owners, changes, requests }
+        }
+
+        fn owns(&self, owns: bool) {
+            let until = Duration::MAX;
+            if owns { self.owners.hold(home_of(ORGANIZATION), until) } else { self.owners.give_up(home_of(ORGANIZATION)) }
+        }
+
+        /// Begins with what is new, at the time 100, when `erasures` are known.
+        fn looks(&self, erasures: &[Erasure]) -> Vec<u16> {
+            let (is_of, has_project) = (|organization| organization == ORGANIZATION, |_: ProjectId| true);
+            let known = AtStart { now: Instant(100), erasures, is_of: &is_of, has_project: &has_project };
+            self.requests.remove_strays().unwrap();
+            let mut new = self.requests.new_homes();
+            new.retain(|partition| self.requests.take_up(*partition, Some(&known)).unwrap());
+            new
+        }
+
+        /// Completes an export, whose file is here then.
+        fn completes(&self, id: &PrivacyRequestId, expires_at: i64) {
+            let (bytes, sha256) = self.requests.artifacts.create(id).unwrap().finish().unwrap();
+            let artifact = Artifact { bytes, sha256, ..Artifact::default() };
+            let complete =
+                |request: &mut PrivacyRequest| request.complete_export(Instant(50), artifact.clone(), Instant(expires_at));
+            self.requests.change(id, complete).unwrap();
+        }
+
+        fn files(&self) -> usize {
+            std::fs::read_dir(self.dir.path()).unwrap().count()
+        }
+
+        fn shown(&self, id: &PrivacyRequestId) -> Arc<PrivacyRequest> {
+            self.requests.get(ORGANIZATION, id).unwrap()
+        }
+    }
+
+    fn export() -> PrivacyRequest {
+        PrivacyRequest { kind: PrivacyRequestKind::Export, erasures: Vec::new(), ..request(1, 1, 7) }
+    }
+
+    fn home() -> Vec<u16> {
+        vec![home_of(ORGANIZATION)]
+    }
+
+    #[test]
+    fn a_home_that_was_halted_changes_nothing_and_keeps_nothing() {
+        let all = Arc::default();
+        let (a, b) = (Member::new(&all), Member::new(&all));
+        a.owns(true);
+        assert!(!a.requests.is_home(ORGANIZATION), "it does not know yet what others have done");
+        assert_eq!((a.looks(&[]), a.looks(&[])), (home(), vec![]));
+        assert!(a.requests.is_home(ORGANIZATION));
+        let id = a.requests.add(export()).unwrap().id.clone();
+        a.completes(&id, 200);
+        assert_eq!((a.looks(&[]), a.files()), (vec![], 1));
+        // Its lease is over, and it has not noticed.
+        a.owns(false);
+        b.owns(true);
+        assert_eq!(b.looks(&[]), home());
+        assert!(b.shown(&id).is_made_again() && b.shown(&id).expires_at().is_none());
+        let refused = a.requests.record(&id, |request| request.complete(Instant(60)));
+        assert!(matches!(refused, Err(RegistryError::Storage(ControlError::Documents(_)))), "{refused:?}");
+        assert!(a.requests.add(export()).is_err() && a.requests.check_home(ORGANIZATION).is_err());
+        b.completes(&id, 900);
+        let expires_at = b.shown(&id).expires_at();
+        assert_eq!((expires_at, b.files()), (Some(Instant(200)), 1), "it is kept for no longer");
+        // It comes back to the first one, whose file is of a former time.
+        b.owns(false);
+        b.requests.give_up(home_of(ORGANIZATION));
+        a.requests.give_up(home_of(ORGANIZATION));
+        a.owns(true);
+        assert_eq!((a.looks(&[]), a.files()), (home(), 0));
+        assert!(a.shown(&id).is_made_again());
+        b.looks(&[]);
+        assert_eq!(b.files(), 0);
+    }
+
+    #[test]
+    fn changes_of_two_homes_at_once_are_made_to_what_the_other_left() {
+        let all = Arc::default();
+        let (a, b) = (Member::new(&all), Member::new(&all));
+        // As no two members do.
+        [&a, &b].iter().for_each(|member| member.owns(true));
+        [&a, &b].iter().for_each(|member| assert_eq!(member.looks(&[]), home()));
+        let id = a.requests.add(export()).unwrap().id.clone();
+        b.requests.change(&id, |request| request.fail(Instant(9), super::super::PrivacyFailure::SubjectErased)).unwrap();
+        let complete = |request: &mut PrivacyRequest| {
+            if request.is_open() {
+                request.complete(Instant(10));
+            }
+        };
+        a.requests.change(&id, complete).unwrap();
+        assert_eq!((a.shown(&id).status, a.shown(&id)), (PrivacyStatus::Failed, b.shown(&id)));
+    }
+
+    #[test]
+    fn an_erasure_whose_request_is_missing_is_looked_for() {
+        let all = Arc::default();
+        let (a, b) = (Member::new(&all), Member::new(&all));
+        a.owns(true);
+        a.looks(&[]);
+        let id = a.requests.add(export()).unwrap().id.clone();
+        *a.changes.is_silent.lock() = true;
+        assert!(a.requests.add(request(1, 5, 7)).is_err());
+        assert!(a.requests.is_unsure() && a.requests.take_unsure() && !a.requests.is_unsure());
+        a.owns(false);
+        b.owns(true);
+        let erasure = Erasure {
+            number: 1,
+            organization: ORGANIZATION,
+            users: vec![RecordKey(7)],
+            others: Vec::new(),
+            projects: vec![ProjectId(1)],
+            until: 9,
+            is_done: true,
+            is_lifted: false,
+        };
+        assert_eq!(b.looks(&[erasure]), home());
+        assert_eq!((b.shown(&id).status, b.shown(&id).subject.is_erased()), (PrivacyStatus::Failed, true));
+    }
+
+    #[test]
+    fn a_document_has_some_of_very_many_ids() {
+        let all = Arc::default();
+        let member = Member::new(&all);
+        member.owns(true);
+        member.looks(&[]);
+        let mut many = request(1, 5, 7);
+        many.keys.others = (0..100_000).map(|id| (ProjectId(1), RecordKey(id))).collect();
+        let kept = member.requests.add(many).unwrap();
+        assert_eq!((kept.keys.users.len(), kept.keys.others.len()), (1, MAX_SHARED_OTHERS));
+    }
+}
