@@ -1,6 +1,6 @@
 //! The erased identities, as everything that reads or records events needs them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
@@ -13,7 +13,7 @@ use headcount_domain::intake::event::{Event, Position};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::partitions::partition_of;
-use crate::registry::Erasure;
+use crate::registry::{Erasure, ErasureStage, Registry};
 
 /// How long events that were admitted before an identity was suppressed may take.
 const CHECKED_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,6 +31,14 @@ pub(crate) fn erase_row(mut row: Row, keys: &ErasedKeys, hasher: &KeyHasher) -> 
     }
 }
 
+/// Adds the keys of an erasure that a project can have.
+fn add_keys(erasure: &Erasure, project: ProjectId, keys: &mut ErasedKeys) {
+    let until = erasure.until_in(project);
+    erasure.users.iter().for_each(|user| keys.add(*user, until));
+    let others = erasure.others.iter().filter(|(of, _)| *of == project);
+    others.for_each(|(_, other)| keys.add(*other, until));
+}
+
 /// Kept by events under way, so that one can wait for those that were checked against an earlier list.
 pub(crate) type Epoch = Arc<()>;
 
@@ -40,6 +48,8 @@ struct Suppressed {
     users: HashSet<(OrganizationId, RecordKey)>,
     others: HashSet<(ProjectId, RecordKey)>,
     epoch: Epoch,
+    /// Earlier epochs of events that were waited for too long.
+    unsettled: Vec<Epoch>,
 }
 
 impl Suppressed {
@@ -50,6 +60,17 @@ impl Suppressed {
         self.users.extend(erasure.users.iter().map(|user| (erasure.organization, *user)));
         self.others.extend(erasure.others.iter().copied());
     }
+}
+
+/// Waits until nobody else has an epoch, for some time. Returns whether that is so.
+fn wait_for(former: &Epoch, began: Stopwatch) -> bool {
+    while Arc::strong_count(former) > 1 {
+        if began.elapsed() > CHECKED_TIMEOUT {
+            return false;
+        }
+        std::thread::sleep(POLL);
+    }
+    true
 }
 
 /// The erasures of which something may be left.
@@ -63,36 +84,70 @@ struct Unfinished {
     begun: u64,
     /// How many erasures of each project were begun.
     begins: HashMap<ProjectId, u64>,
-    /// How many changes of each project by erasures its answers reflect.
-    reflected: HashMap<ProjectId, u64>,
-    /// How many there were: one when an erasure began, since the state is folded anew, and one when it ended, since scans read files that were written anew.
+    /// The organizations with erasures that only suppress ids so far.
+    beginning: HashSet<OrganizationId>,
+    /// How many changes of each project by erasures there were: one when an erasure began, since the state is folded anew, and one when it ended, or nothing but the log
+    /// of brokers had the identity, since scans read files that were written anew.
     counted: HashMap<ProjectId, u64>,
+    /// How many of them its answers do not reflect yet.
+    pending: HashMap<ProjectId, u64>,
 }
 
 impl Unfinished {
+    /// The erasures that are at a stage in a project.
+    fn numbers(&self, project: ProjectId, stage: ErasureStage) -> impl Iterator<Item = &Erasure> {
+        let erasures = self.erasures.iter();
+        erasures.filter(move |erasure| erasure.projects.contains(&project) && erasure.stage_in(project) == stage)
+    }
+
     fn index(&mut self) {
-        let mut keys: HashMap<ProjectId, ErasedKeys> = HashMap::new();
-        for erasure in &self.erasures {
-            for project in &erasure.projects {
-                let of_project = keys.entry(*project).or_default();
-                erasure.users.iter().for_each(|user| of_project.add(*user, erasure.until));
-                let others = erasure.others.iter().filter(|(of, _)| of == project);
-                others.for_each(|(_, other)| of_project.add(*other, erasure.until));
-            }
-        }
+        let keys = Erasures::keys_of(&self.erasures, |_| true);
         self.keys = keys.into_iter().map(|(project, keys)| (project, Arc::new(keys))).collect();
     }
 
     fn add(&mut self, erasure: Erasure) {
+        self.note_begun(&erasure);
+        erasure.projects.iter().for_each(|project| *self.counted.entry(*project).or_default() += 1);
+        self.erasures.push(erasure);
+        self.index();
+    }
+
+    /// Notes that the states of the projects of an erasure may have the identity.
+    fn note_begun(&mut self, erasure: &Erasure) {
         self.begun += 1;
         for project in &erasure.projects {
             self.stale.insert(*project, self.begun);
             *self.begins.entry(*project).or_default() += 1;
-            *self.counted.entry(*project).or_default() += 1;
+            *self.pending.entry(*project).or_default() += 1;
         }
-        self.erasures.push(erasure);
+    }
+
+    /// Makes the list that of one of several machines.
+    fn replace(&mut self, all: &[Erasure], has_project: impl Fn(ProjectId) -> bool) {
+        let is_unfinished = |erasure: &&Erasure| erasure.has_begun() && !erasure.is_done;
+        let is_beginning = |erasure: &&Erasure| !erasure.has_begun() && !erasure.is_done;
+        self.erasures = all.iter().filter(is_unfinished).cloned().collect();
+        self.beginning = all.iter().filter(is_beginning).map(|erasure| erasure.organization).collect();
+        self.counted = HashMap::new();
+        for erasure in all {
+            for project in erasure.projects.iter().filter(|project| has_project(**project)) {
+                let changes = if erasure.stage_in(*project) > ErasureStage::Begun { 2 } else { 1 };
+                *self.counted.entry(*project).or_default() += changes;
+            }
+        }
+        self.pending.retain(|project, _| has_project(*project));
         self.index();
     }
+}
+
+/// The erasures that are at one stage in a project.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ErasuresAtStage {
+    /// Whose they are, if the project has any.
+    pub(crate) organization: Option<OrganizationId>,
+    pub(crate) numbers: Vec<u64>,
+    /// The last position that one of their events can have.
+    pub(crate) until: Position,
 }
 
 /// See the module.
@@ -106,6 +161,10 @@ pub(crate) struct Erasures {
     unfinished_count: AtomicUsize,
     /// Held while the lists change.
     changes: Mutex<()>,
+    /// Held while they are made of what other machines changed.
+    followed: Mutex<()>,
+    /// Held while somebody waits for events that were admitted before.
+    settling: Mutex<()>,
 }
 
 impl Erasures {
@@ -120,11 +179,50 @@ impl Erasures {
                 unfinished.add(erasure);
             }
         }
-        unfinished.reflected.clone_from(&unfinished.counted);
+        unfinished.pending.clear();
         let suppressed_count = AtomicUsize::new(suppressed.users.len() + suppressed.others.len());
         let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
         let (suppressed, unfinished) = (RwLock::new(suppressed), RwLock::new(unfinished));
-        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, changes: Mutex::default() }
+        let (changes, followed, settling) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, changes, followed, settling }
+    }
+
+    /// Creates the list of one of several machines, which may have erased identities of some projects on its disk.
+    pub(crate) fn shared(hasher: KeyHasher, registry: &Registry, with_erased: &BTreeSet<ProjectId>) -> Self {
+        let erasures = Self::none(hasher);
+        erasures.follow(registry);
+        let mut unfinished = erasures.unfinished.write();
+        unfinished.stale.retain(|project, _| with_erased.contains(project));
+        unfinished.pending.clear();
+        drop(unfinished);
+        erasures
+    }
+
+    /// The keys that erasures have in the projects that are wanted.
+    pub(crate) fn keys_of(erasures: &[Erasure], is_wanted: impl Fn(ProjectId) -> bool) -> HashMap<ProjectId, ErasedKeys> {
+        let mut keys: HashMap<ProjectId, ErasedKeys> = HashMap::new();
+        for erasure in erasures {
+            for project in erasure.projects.iter().filter(|project| is_wanted(**project)) {
+                add_keys(erasure, *project, keys.entry(*project).or_default());
+            }
+        }
+        keys
+    }
+
+    /// Follows the control data, which other machines change.
+    pub(crate) fn follow(&self, registry: &Registry) {
+        let _one_after_the_other = self.followed.lock();
+        let all = registry.erasures();
+        self.suppress_only(&all);
+        let mut unfinished = self.unfinished.write();
+        let known: HashSet<_> = unfinished.erasures.iter().map(|erasure| (erasure.organization, erasure.number)).collect();
+        for erasure in &all {
+            if erasure.has_begun() && !erasure.is_done && !known.contains(&(erasure.organization, erasure.number)) {
+                unfinished.note_begun(erasure);
+            }
+        }
+        unfinished.replace(&all, |project| registry.policy(project).is_some());
+        self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
     }
 
     /// The list of nobody.
@@ -172,21 +270,32 @@ impl Erasures {
             self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
             std::mem::take(&mut suppressed.epoch)
         };
+        wait_for(&former, Stopwatch::now())
+    }
+
+    /// Waits until events that were admitted by now are in the state. Returns `false` if that takes too long.
+    pub(crate) fn settle(&self) -> bool {
+        let _one_after_the_other = self.settling.lock();
+        let mut epochs = {
+            let mut suppressed = self.suppressed.write();
+            let former = std::mem::take(&mut suppressed.epoch);
+            let mut epochs = std::mem::take(&mut suppressed.unsettled);
+            epochs.push(former);
+            epochs
+        };
         let began = Stopwatch::now();
-        while Arc::strong_count(&former) > 1 {
-            if began.elapsed() > CHECKED_TIMEOUT {
-                return false;
-            }
-            std::thread::sleep(POLL);
-        }
-        true
+        epochs.retain(|epoch| !wait_for(epoch, began));
+        let is_settled = epochs.is_empty();
+        // The next one waits for these, too.
+        self.suppressed.write().unsettled.append(&mut epochs);
+        is_settled
     }
 
     /// Suppresses exactly what these erasures say, after one was given up or lifted.
     pub(crate) fn suppress_only(&self, erasures: &[Erasure]) {
         let mut suppressed = self.suppressed.write();
-        let epoch = Arc::clone(&suppressed.epoch);
-        *suppressed = Suppressed { epoch, ..Suppressed::default() };
+        let (epoch, unsettled) = (Arc::clone(&suppressed.epoch), std::mem::take(&mut suppressed.unsettled));
+        *suppressed = Suppressed { epoch, unsettled, ..Suppressed::default() };
         erasures.iter().for_each(|erasure| suppressed.add(erasure));
         self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
     }
@@ -207,7 +316,6 @@ impl Erasures {
             // A project that was deleted meanwhile is forgotten.
             if let Some(counted) = unfinished.counted.get_mut(project) {
                 *counted += 1;
-                *unfinished.reflected.entry(*project).or_default() += 1;
             }
         }
         self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
@@ -219,7 +327,7 @@ impl Erasures {
         unfinished.stale.remove(&project);
         unfinished.begins.remove(&project);
         unfinished.counted.remove(&project);
-        unfinished.reflected.remove(&project);
+        unfinished.pending.remove(&project);
     }
 
     /// The erasures of which something may be left.
@@ -295,13 +403,12 @@ impl Erasures {
         let mut unfinished = self.unfinished.write();
         for (project, begun) in projects {
             let has_later = unfinished.stale.get(project).is_some_and(|last| last != begun);
-            let counted = unfinished.counted.get(project).copied().unwrap_or(0);
-            let reflected = unfinished.reflected.entry(*project).or_default();
             if has_later {
                 // The last place is for the state without the later ones.
-                *reflected = (*reflected + 1).min(counted.saturating_sub(1));
+                let pending = unfinished.pending.entry(*project).or_default();
+                *pending = pending.saturating_sub(1).max(1);
             } else {
-                *reflected = counted;
+                unfinished.pending.remove(project);
                 unfinished.stale.remove(project);
             }
         }
@@ -310,13 +417,78 @@ impl Erasures {
     /// A number that changes when the state of a project loses an identity, and when its files have: versions alone may return to former values, and
     /// scans answer from files.
     pub(crate) fn reflected(&self, project: ProjectId) -> u64 {
-        self.unfinished.read().reflected.get(&project).copied().unwrap_or(0)
+        let unfinished = self.unfinished.read();
+        let of = |changes: &HashMap<ProjectId, u64>| changes.get(&project).copied().unwrap_or(0);
+        of(&unfinished.counted).saturating_sub(of(&unfinished.pending))
+    }
+
+    /// Whether more ids of an organization may be erased soon: what is recorded by now has some.
+    pub(crate) fn is_beginning(&self, organization: OrganizationId) -> bool {
+        self.unfinished.read().beginning.contains(&organization)
+    }
+
+    /// Notes that the states of these projects may have an erased identity again, if an erasure of them is unfinished.
+    pub(crate) fn spoil(&self, projects: impl IntoIterator<Item = ProjectId>) {
+        let mut unfinished = self.unfinished.write();
+        unfinished.begun += 1;
+        let begun = unfinished.begun;
+        for project in projects {
+            if unfinished.keys.contains_key(&project) {
+                unfinished.stale.insert(project, begun);
+            }
+        }
+    }
+
+    /// Notes that there are no states of these projects on this machine.
+    pub(crate) fn cleaned(&self, projects: &[ProjectId]) {
+        let mut unfinished = self.unfinished.write();
+        for project in projects {
+            unfinished.stale.remove(project);
+            unfinished.pending.remove(project);
+        }
+    }
+
+    /// The projects of a partition of which what other machines publish may have an erased identity.
+    pub(crate) fn published_with(&self, partition: u16) -> Vec<ProjectId> {
+        let unfinished = self.unfinished.read();
+        let erased = unfinished.keys.keys().copied().filter(|project| partition_of(*project) == partition);
+        erased.filter(|project| unfinished.numbers(*project, ErasureStage::Begun).next().is_some()).collect()
+    }
+
+    /// The projects of a partition with unfinished erasures.
+    pub(crate) fn unfinished_in(&self, partition: u16) -> Vec<ProjectId> {
+        let unfinished = self.unfinished.read();
+        unfinished.keys.keys().copied().filter(|project| partition_of(*project) == partition).collect()
+    }
+
+    /// The erasures that are at a stage in a project.
+    pub(crate) fn at_stage(&self, project: ProjectId, stage: ErasureStage) -> ErasuresAtStage {
+        let unfinished = self.unfinished.read();
+        let mut at_stage = ErasuresAtStage::default();
+        // Also of a project that is deleted, so that it is known whose it was.
+        let theirs = unfinished.erasures.iter().filter(|erasure| erasure.projects.contains(&project));
+        for erasure in theirs {
+            at_stage.organization = Some(erasure.organization);
+            if erasure.stage_in(project) == stage {
+                at_stage.until = at_stage.until.max(erasure.until_in(project));
+                at_stage.numbers.push(erasure.number);
+            }
+        }
+        at_stage
+    }
+
+    /// Whether what other machines reach may have an erased identity of any project.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let is_begun =
+            |erasure: &Erasure| erasure.projects.iter().any(|project| erasure.stage_in(*project) == ErasureStage::Begun);
+        self.has_unfinished() && self.unfinished.read().erasures.iter().any(is_begun)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::ErasedUntil;
 
     #[test]
     fn a_project_is_another_when_its_state_and_when_its_files_lose_an_identity() {
@@ -327,7 +499,7 @@ mod tests {
             users: vec![hasher.user("ada")],
             others: Vec::new(),
             projects: vec![project],
-            until: 9,
+            until: ErasedUntil::Everywhere(9),
             is_done: false,
             is_lifted: false,
         };
@@ -372,7 +544,7 @@ mod tests {
             users: Vec::new(),
             others: [gone, other].map(|project| (project, hasher.anonymous("a"))).to_vec(),
             projects: vec![gone, other],
-            until: 9,
+            until: ErasedUntil::Everywhere(9),
             is_done: false,
             is_lifted: false,
         };
@@ -381,7 +553,7 @@ mod tests {
         assert_eq!((erasures.is_stale(gone), erasures.is_stale(other)), (false, true));
         erasures.finish(&erasure);
         let unfinished = erasures.unfinished.read();
-        for kept in [&unfinished.counted, &unfinished.reflected] {
+        for kept in [&unfinished.counted, &unfinished.pending] {
             assert_eq!(kept.keys().collect::<Vec<_>>(), [&other]);
         }
     }

@@ -4,6 +4,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::queries::{Travels, WithQuery, with_query};
 use serde::de::DeserializeOwned;
 
+use super::erasing_everywhere::{LINKED_IDS, OWNERS_OF_EMAIL, SUBJECT_FIGURES};
 use super::handle::Engine;
 use super::project_versions::VERSIONS;
 use super::queries::in_order;
@@ -45,6 +46,7 @@ impl Engine {
             VERSIONS => self.answer_versions(self.checked::<()>(request)?).await,
             // Of all organizations.
             SEAL => self.answer_seal().await,
+            tag @ (OWNERS_OF_EMAIL | LINKED_IDS | SUBJECT_FIGURES) => self.answer_about_erasure(tag, request).await,
             ACTIVE => {
                 let NodeRequest { organization, projects, question } = self.checked::<ActiveQuestion>(request)?;
                 encode_answer(ACTIVE, &self.active_here(organization, projects, question).await.map_err(refused)?)
@@ -65,7 +67,7 @@ impl Engine {
     }
 
     /// Decodes a request, and checks that it is about projects of its organization that are here.
-    fn checked<Q: DeserializeOwned>(&self, request: &[u8]) -> Result<NodeRequest<Q>, AskNodeError> {
+    pub(super) fn checked<Q: DeserializeOwned>(&self, request: &[u8]) -> Result<NodeRequest<Q>, AskNodeError> {
         let request = NodeRequest::decode(request)?;
         for project in &request.projects {
             self.check_asked(request.organization, *project)?;

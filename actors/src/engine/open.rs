@@ -60,7 +60,10 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let privacy = open_privacy_requests(config, &registry)?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
-    let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
+    let erasures = Arc::new(match shared {
+        Some(_) => Erasures::shared(secrets.hasher().clone(), &registry, &deleted.with_erased()),
+        None => Erasures::new(secrets.hasher().clone(), registry.erasures()),
+    });
     let archive = OpenedArchive::open(&dir, (&log, &deleted), shared_archive)?;
     let past = Past::new(Arc::clone(&archive.archives), logged.clone(), Arc::clone(&erasures));
     let history: Arc<dyn History> = Arc::new(past);

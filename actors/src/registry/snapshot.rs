@@ -18,8 +18,9 @@ use super::state::State;
 
 /// The version of new snapshots. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
 /// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger
-/// and runs that build company profiles, version 8 shares and sessions of the page.
-pub(super) const SNAPSHOT_VERSION: u32 = 8;
+/// and runs that build company profiles, version 8 shares and sessions of the page, version 9 erasures on
+/// several machines.
+pub(super) const SNAPSHOT_VERSION: u32 = 9;
 
 #[derive(Serialize, Deserialize)]
 struct SnapshotEnvelope {

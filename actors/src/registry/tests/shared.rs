@@ -167,7 +167,7 @@ fn what_another_writer_did_first_is_checked_again() {
         users: Vec::new(),
         others: Vec::new(),
         projects: Vec::new(),
-        until: 5,
+        until: ErasedUntil::Everywhere(5),
         is_done: false,
         is_lifted: false,
     };
