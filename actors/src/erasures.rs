@@ -1,6 +1,6 @@
 //! The erased identities, as everything that reads or records events needs them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
@@ -14,6 +14,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::partitions::partition_of;
 use crate::registry::{Erasure, ErasureStage, Registry};
+use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
 
 /// How long events that were admitted before an identity was suppressed may take.
 const CHECKED_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,14 +32,6 @@ pub(crate) fn erase_row(mut row: Row, keys: &ErasedKeys, hasher: &KeyHasher) -> 
     }
 }
 
-/// Adds the keys of an erasure that a project can have.
-fn add_keys(erasure: &Erasure, project: ProjectId, keys: &mut ErasedKeys) {
-    let until = erasure.until_in(project);
-    erasure.users.iter().for_each(|user| keys.add(*user, until));
-    let others = erasure.others.iter().filter(|(of, _)| *of == project);
-    others.for_each(|(_, other)| keys.add(*other, until));
-}
-
 /// Kept by events under way, so that one can wait for those that were checked against an earlier list.
 pub(crate) type Epoch = Arc<()>;
 
@@ -49,7 +42,7 @@ struct Suppressed {
     others: HashSet<(ProjectId, RecordKey)>,
     epoch: Epoch,
     /// Earlier epochs of events that were waited for too long.
-    unsettled: Vec<Epoch>,
+    overdue: Vec<Epoch>,
 }
 
 impl Suppressed {
@@ -73,83 +66,6 @@ fn wait_for(former: &Epoch, began: Stopwatch) -> bool {
     true
 }
 
-/// The erasures of which something may be left.
-#[derive(Debug, Default)]
-struct Unfinished {
-    erasures: Vec<Erasure>,
-    /// The keys that are erased from the history of each project.
-    keys: HashMap<ProjectId, Arc<ErasedKeys>>,
-    /// The projects whose state may still have an erased identity, each with the number of erasures that were begun when the last of them was.
-    stale: BTreeMap<ProjectId, u64>,
-    begun: u64,
-    /// How many erasures of each project were begun.
-    begins: HashMap<ProjectId, u64>,
-    /// The organizations with erasures that only suppress ids so far.
-    beginning: HashSet<OrganizationId>,
-    /// How many changes of each project by erasures there were: one when an erasure began, since the state is folded anew, and one when it ended, or nothing but the log
-    /// of brokers had the identity, since scans read files that were written anew.
-    counted: HashMap<ProjectId, u64>,
-    /// How many of them its answers do not reflect yet.
-    pending: HashMap<ProjectId, u64>,
-}
-
-impl Unfinished {
-    /// The erasures that are at a stage in a project.
-    fn numbers(&self, project: ProjectId, stage: ErasureStage) -> impl Iterator<Item = &Erasure> {
-        let erasures = self.erasures.iter();
-        erasures.filter(move |erasure| erasure.projects.contains(&project) && erasure.stage_in(project) == stage)
-    }
-
-    fn index(&mut self) {
-        let keys = Erasures::keys_of(&self.erasures, |_| true);
-        self.keys = keys.into_iter().map(|(project, keys)| (project, Arc::new(keys))).collect();
-    }
-
-    fn add(&mut self, erasure: Erasure) {
-        self.note_begun(&erasure);
-        erasure.projects.iter().for_each(|project| *self.counted.entry(*project).or_default() += 1);
-        self.erasures.push(erasure);
-        self.index();
-    }
-
-    /// Notes that the states of the projects of an erasure may have the identity.
-    fn note_begun(&mut self, erasure: &Erasure) {
-        self.begun += 1;
-        for project in &erasure.projects {
-            self.stale.insert(*project, self.begun);
-            *self.begins.entry(*project).or_default() += 1;
-            *self.pending.entry(*project).or_default() += 1;
-        }
-    }
-
-    /// Makes the list that of one of several machines.
-    fn replace(&mut self, all: &[Erasure], has_project: impl Fn(ProjectId) -> bool) {
-        let is_unfinished = |erasure: &&Erasure| erasure.has_begun() && !erasure.is_done;
-        let is_beginning = |erasure: &&Erasure| !erasure.has_begun() && !erasure.is_done;
-        self.erasures = all.iter().filter(is_unfinished).cloned().collect();
-        self.beginning = all.iter().filter(is_beginning).map(|erasure| erasure.organization).collect();
-        self.counted = HashMap::new();
-        for erasure in all {
-            for project in erasure.projects.iter().filter(|project| has_project(**project)) {
-                let changes = if erasure.stage_in(*project) > ErasureStage::Begun { 2 } else { 1 };
-                *self.counted.entry(*project).or_default() += changes;
-            }
-        }
-        self.pending.retain(|project, _| has_project(*project));
-        self.index();
-    }
-}
-
-/// The erasures that are at one stage in a project.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ErasuresAtStage {
-    /// Whose they are, if the project has any.
-    pub(crate) organization: Option<OrganizationId>,
-    pub(crate) numbers: Vec<u64>,
-    /// The last position that one of their events can have.
-    pub(crate) until: Position,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Erasures {
@@ -161,10 +77,10 @@ pub(crate) struct Erasures {
     unfinished_count: AtomicUsize,
     /// Held while the lists change.
     changes: Mutex<()>,
-    /// Held while they are made of what other machines changed.
-    followed: Mutex<()>,
+    /// Held while they are made of what other machines changed: how many changes the registry had applied then.
+    followed: Mutex<Option<u64>>,
     /// Held while somebody waits for events that were admitted before.
-    settling: Mutex<()>,
+    waiting: Mutex<()>,
 }
 
 impl Erasures {
@@ -183,8 +99,8 @@ impl Erasures {
         let suppressed_count = AtomicUsize::new(suppressed.users.len() + suppressed.others.len());
         let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
         let (suppressed, unfinished) = (RwLock::new(suppressed), RwLock::new(unfinished));
-        let (changes, followed, settling) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, changes, followed, settling }
+        let (changes, followed, waiting) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, changes, followed, waiting }
     }
 
     /// Creates the list of one of several machines, which may have erased identities of some projects on its disk.
@@ -198,20 +114,13 @@ impl Erasures {
         erasures
     }
 
-    /// The keys that erasures have in the projects that are wanted.
-    pub(crate) fn keys_of(erasures: &[Erasure], is_wanted: impl Fn(ProjectId) -> bool) -> HashMap<ProjectId, ErasedKeys> {
-        let mut keys: HashMap<ProjectId, ErasedKeys> = HashMap::new();
-        for erasure in erasures {
-            for project in erasure.projects.iter().filter(|project| is_wanted(**project)) {
-                add_keys(erasure, *project, keys.entry(*project).or_default());
-            }
-        }
-        keys
-    }
-
     /// Follows the control data, which other machines change.
     pub(crate) fn follow(&self, registry: &Registry) {
-        let _one_after_the_other = self.followed.lock();
+        let mut followed = self.followed.lock();
+        let applied = registry.erasures_applied();
+        if *followed == Some(applied) {
+            return;
+        }
         let all = registry.erasures();
         self.suppress_only(&all);
         let mut unfinished = self.unfinished.write();
@@ -223,6 +132,7 @@ impl Erasures {
         }
         unfinished.replace(&all, |project| registry.policy(project).is_some());
         self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
+        *followed = Some(applied);
     }
 
     /// The list of nobody.
@@ -274,28 +184,28 @@ impl Erasures {
     }
 
     /// Waits until events that were admitted by now are in the state. Returns `false` if that takes too long.
-    pub(crate) fn settle(&self) -> bool {
-        let _one_after_the_other = self.settling.lock();
+    pub(crate) fn wait_for_admitted(&self) -> bool {
+        let _one_after_the_other = self.waiting.lock();
         let mut epochs = {
             let mut suppressed = self.suppressed.write();
             let former = std::mem::take(&mut suppressed.epoch);
-            let mut epochs = std::mem::take(&mut suppressed.unsettled);
+            let mut epochs = std::mem::take(&mut suppressed.overdue);
             epochs.push(former);
             epochs
         };
         let began = Stopwatch::now();
         epochs.retain(|epoch| !wait_for(epoch, began));
-        let is_settled = epochs.is_empty();
+        let are_over = epochs.is_empty();
         // The next one waits for these, too.
-        self.suppressed.write().unsettled.append(&mut epochs);
-        is_settled
+        self.suppressed.write().overdue.append(&mut epochs);
+        are_over
     }
 
     /// Suppresses exactly what these erasures say, after one was given up or lifted.
     pub(crate) fn suppress_only(&self, erasures: &[Erasure]) {
         let mut suppressed = self.suppressed.write();
-        let (epoch, unsettled) = (Arc::clone(&suppressed.epoch), std::mem::take(&mut suppressed.unsettled));
-        *suppressed = Suppressed { epoch, unsettled, ..Suppressed::default() };
+        let (epoch, overdue) = (Arc::clone(&suppressed.epoch), std::mem::take(&mut suppressed.overdue));
+        *suppressed = Suppressed { epoch, overdue, ..Suppressed::default() };
         erasures.iter().for_each(|erasure| suppressed.add(erasure));
         self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
     }
@@ -424,7 +334,13 @@ impl Erasures {
 
     /// Whether more ids of an organization may be erased soon: what is recorded by now has some.
     pub(crate) fn is_beginning(&self, organization: OrganizationId) -> bool {
-        self.unfinished.read().beginning.contains(&organization)
+        self.unfinished.read().beginning.keys().any(|(of, _)| *of == organization)
+    }
+
+    /// The erasures that have only suppressed ids for some time, as whoever was at them ended.
+    pub(crate) fn beginning_for(&self, time: Duration) -> Vec<(OrganizationId, u64)> {
+        let unfinished = self.unfinished.read();
+        unfinished.beginning.iter().filter(|(_, since)| since.elapsed() >= time).map(|(erasure, _)| *erasure).collect()
     }
 
     /// Notes that the states of these projects may have an erased identity again, if an erasure of them is unfinished.

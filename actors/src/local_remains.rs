@@ -187,7 +187,7 @@ mod tests {
     use headcount_domain::time::Instant;
 
     use super::*;
-    use crate::registry::NewProject;
+    use crate::registry::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, NewProject};
 
     const NOW: Instant = Instant(1_700_000_000_000);
 
@@ -227,5 +227,43 @@ mod tests {
         // Without the file, all that ever were are.
         std::fs::write(dir.path().join(FILE_NAME), "{").unwrap();
         assert_eq!(remaining(&open()).len(), 3);
+    }
+
+    #[test]
+    fn an_erasure_is_noted_by_project_and_stays_noted_if_another_one_follows() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let organization = registry.initialize(NOW).unwrap().organization_id;
+        let project = registry.projects(organization).unwrap()[0].id;
+        let partition = partition_of(project);
+        let end = ErasureEnd { project, until: 9, stage: ErasureStage::Begun };
+        let erase = || {
+            let (users, others, projects) = (Vec::new(), Vec::new(), vec![project]);
+            let until = ErasedUntil::ByProject(vec![end.clone()]);
+            let erasure = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+            registry.add_erasure(erasure, None).unwrap()
+        };
+        let mut remains = LocalRemains::open(dir.path(), &registry).unwrap();
+        let first = erase();
+        assert!(!note(&mut remains, &registry), "nothing is deleted");
+        let noted = remains.erased_of(partition);
+        assert_eq!(noted.keys().collect::<Vec<_>>(), [&project]);
+        erase();
+        note(&mut remains, &registry);
+        assert_eq!(remains.remove_erased(&noted).unwrap(), [], "a later one was noted since");
+        let noted = remains.erased_of(partition);
+        assert_eq!(remains.remove_erased(&noted).unwrap(), [project]);
+        // Neither its progress nor an opt-in brings anything back.
+        registry.progress_erasures(organization, project, &[first.number], ErasureStage::Logged).unwrap();
+        registry.lift_erasure(&first, None).unwrap();
+        note(&mut remains, &registry);
+        assert_eq!(remains.erased().count(), 0);
+        assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased().count(), 0, "it is durable");
+        remains.add_erased(&[project]).unwrap();
+        assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased().collect::<Vec<_>>(), [project]);
+        // The file of a version without erasures has the deletions all the same.
+        let former = checked_json::encode(1, &serde_json::json!({ "until": 1, "projects": [project] })).unwrap();
+        std::fs::write(dir.path().join(FILE_NAME), former).unwrap();
+        assert_eq!(remaining(&LocalRemains::open(dir.path(), &registry).unwrap()), [project]);
     }
 }

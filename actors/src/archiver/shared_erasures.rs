@@ -13,15 +13,18 @@ use headcount_domain::ids::ProjectId;
 use super::erasures::{FIRST_PAUSE, MAX_PAUSE, WAIT, merge_tables, remove_small_parts, rewrite_base, rewrite_files};
 use super::marks::{Marks, is_out_of_log};
 use super::sources::{Sources, Trimming};
-use crate::erasures::ErasuresAtStage;
 use crate::fault;
 use crate::partitions::partition_of;
 use crate::refolding::Folding;
 use crate::registry::{ErasureStage, RegistryError};
 use crate::shared_archive::SharedArchiveError;
+use crate::unfinished_erasures::ErasuresAtStage;
 
 /// How often what is in the log is sealed for erasures: clients choose how many there are.
 const SEAL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long ids may be suppressed by an erasure that does not begin: its node has ended, and nobody asked for it again. No attempt takes as long, unless the ids are linked ever anew.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(15 * 60);
 
 /// The project that loses identities now.
 #[derive(Debug)]
@@ -51,6 +54,7 @@ impl SharedErasures {
     /// Removes what can be removed now.
     pub(super) fn step(&mut self, sources: &Sources) {
         let erasures = &sources.removal.erasures;
+        give_up_interrupted(sources);
         if !erasures.has_unfinished() || self.not_before.is_some_and(|at| Stopwatch::now() < at) {
             return;
         }
@@ -182,6 +186,23 @@ impl SharedErasures {
         tracing::info!(%project, "nothing of an erased identity is left");
         sources.done("erasure finished");
         Ok(())
+    }
+}
+
+/// Gives up erasures that somebody began and did not go on with, on the owner of the organization's first project: their ids are recorded again.
+fn give_up_interrupted(sources: &Sources) {
+    for (organization, number) in sources.removal.erasures.beginning_for(GIVEN_UP_AFTER) {
+        let projects = sources.registry.projects(organization).unwrap_or_default();
+        if !projects.first().is_some_and(|project| sources.has(project.id)) {
+            continue;
+        }
+        for erasure in sources.registry.erasures_of(organization, |erasure| erasure.number == number) {
+            match sources.registry.give_erasure_up(&erasure) {
+                Ok(()) => tracing::warn!(%organization, "an erasure that was cut off before it began is given up"),
+                Err(error) => tracing::warn!(%organization, %error, "an erasure that was cut off can't be given up yet"),
+            }
+        }
+        sources.removal.erasures.follow(&sources.registry);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::archiver::ShardBarrier;
 use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
 use crate::owners::Owner;
 use crate::partitions::partition_of;
-use crate::registry::{ErasedProject, ErasedUntil, Erasure, ErasureStage, MadeFor, RegistryError};
+use crate::registry::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, MadeFor, RegistryError};
 
 /// The tag of the question for the identities with an e-mail address.
 pub(super) const OWNERS_OF_EMAIL: u16 = 1060;
@@ -48,7 +48,7 @@ pub(super) struct LinkedIdsQuestion {
 
 /// What a project knows of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LinkedIds {
+pub(super) struct FoundIds {
     is_known: bool,
     users: Vec<RecordKey>,
     /// The keys of anonymous ids.
@@ -84,14 +84,9 @@ impl Engine {
         if self.owners().is_alone() {
             return Ok(());
         }
-        let mut followed = self.inner.followed_erasures.lock();
-        let applied = self.registry().erasures_applied();
-        if *followed != Some(applied) {
-            // First, so that it is durable that this machine may have something of them.
-            self.follow_deletions()?;
-            self.inner.erasures.follow(self.registry());
-            *followed = Some(applied);
-        }
+        // First, so that it is durable that this machine may have something of them.
+        self.follow_deletions()?;
+        self.inner.erasures.follow(self.registry());
         Ok(())
     }
 
@@ -176,12 +171,12 @@ impl Engine {
     }
 
     /// Adds the ids that are linked to those of an erasure. Returns the last position of each project that knows one.
-    fn look(&self, looking: &mut Looking<'_>, applied: u64, erasure: &mut Erasure) -> Result<Vec<ErasedProject>, ErasureError> {
+    fn look(&self, looking: &mut Looking<'_>, applied: u64, erasure: &mut Erasure) -> Result<Vec<ErasureEnd>, ErasureError> {
         let question =
             LinkedIdsQuestion { applied, users: erasure.users.clone(), others: erasure.others.clone(), email: looking.email };
         let here = |projects: &[ProjectId]| self.linked_ids_here(&question, projects);
         let place = (looking.organization, looking.projects);
-        let found: Vec<LinkedIds> = self.ask_owners((LINKED_IDS, question.clone()), place, here)?;
+        let found: Vec<FoundIds> = self.ask_owners((LINKED_IDS, question.clone()), place, here)?;
         let mut users: BTreeSet<RecordKey> = erasure.users.iter().copied().collect();
         let mut others: BTreeSet<(ProjectId, RecordKey)> = erasure.others.iter().copied().collect();
         let mut ends = Vec::new();
@@ -190,7 +185,7 @@ impl Engine {
             others.extend(found.others.into_iter().map(|other| (*project, other)));
             looking.emails.extend(found.emails);
             if found.is_known {
-                ends.push(ErasedProject { project: *project, until: found.last, stage: ErasureStage::Begun });
+                ends.push(ErasureEnd { project: *project, until: found.last, stage: ErasureStage::Begun });
             }
         }
         (erasure.users, erasure.others) = (users.into_iter().collect(), others.into_iter().collect());
@@ -286,7 +281,7 @@ impl Engine {
     }
 
     /// Returns what projects of this machine know of ids, once all that it has admitted is in their states. It has no base written meanwhile that has more than that.
-    fn linked_ids_here(&self, question: &LinkedIdsQuestion, projects: &[ProjectId]) -> Result<Vec<LinkedIds>, ErasureError> {
+    fn linked_ids_here(&self, question: &LinkedIdsQuestion, projects: &[ProjectId]) -> Result<Vec<FoundIds>, ErasureError> {
         if self.registry().applied()? < question.applied {
             self.follow()?;
         }
@@ -294,7 +289,7 @@ impl Engine {
         if self.registry().applied()? < question.applied {
             return Err(ErasureError::Unavailable("a node does not know yet what is erased"));
         }
-        if !self.inner.erasures.settle() {
+        if !self.inner.erasures.wait_for_admitted() {
             return Err(ErasureError::Unavailable("events under way take too long"));
         }
         // What is being listed as a base has no later event than these.
@@ -308,7 +303,7 @@ impl Engine {
         }
     }
 
-    fn linked_ids_in(&self, question: &LinkedIdsQuestion, project: ProjectId, last: u64) -> Result<LinkedIds, ErasureError> {
+    fn linked_ids_in(&self, question: &LinkedIdsQuestion, project: ProjectId, last: u64) -> Result<FoundIds, ErasureError> {
         let mut users: BTreeSet<RecordKey> = question.users.iter().copied().collect();
         let mut others: BTreeSet<(ProjectId, RecordKey)> =
             question.others.iter().filter(|(of, _)| *of == project).copied().collect();
@@ -324,7 +319,7 @@ impl Engine {
         others.retain(|other| question.others.binary_search(other).is_err());
         let others = others.into_iter().map(|(_, other)| other).collect();
         let (users, emails) = (users.into_iter().collect(), emails.into_iter().collect());
-        Ok(LinkedIds { is_known: !known.is_empty(), users, others, emails, last })
+        Ok(FoundIds { is_known: !known.is_empty(), users, others, emails, last })
     }
 
     /// Has the partitions of projects saved as they are now. Returns the last position of each.
@@ -392,10 +387,10 @@ mod tests {
         let request = NodeRequest { organization: OrganizationId(1), projects: vec![ProjectId(2)], question: keys };
         assert_eq!(request.encode(SUBJECT_FIGURES).unwrap(), GOLDEN_KEYS);
         let ids = |key| vec![RecordKey(key)];
-        let found = vec![LinkedIds { is_known: true, users: ids(1), others: ids(4), emails: ids(5), last: 300 }];
+        let found = vec![FoundIds { is_known: true, users: ids(1), others: ids(4), emails: ids(5), last: 300 }];
         let bytes = encode_answer(LINKED_IDS, &found).unwrap();
         assert_eq!(bytes, GOLDEN_ANSWER);
-        assert_eq!(decode_answer::<Vec<LinkedIds>>(LINKED_IDS, &bytes), Ok(found));
+        assert_eq!(decode_answer::<Vec<FoundIds>>(LINKED_IDS, &bytes), Ok(found));
     }
 
     const GOLDEN_QUESTION: &[u8] = &[37, 4, 1, 1, 1, 2, 3, 1, 1, 1, 2, 4, 1, 5];

@@ -108,8 +108,6 @@ pub(super) struct Inner {
     pub(super) draining: AtomicBool,
     /// The last record of the control log whose consequences were applied, of those that others may have made.
     pub(super) followed: AtomicU64,
-    /// How many changes of erasures the registry had applied when they were followed last.
-    pub(super) followed_erasures: Mutex<Option<u64>>,
     pub(super) threads: Mutex<Option<Threads>>,
     registry: Arc<Registry>,
     secrets: Secrets,
@@ -275,7 +273,6 @@ impl Engine {
             delivered,
             draining: AtomicBool::new(false),
             followed: AtomicU64::new(0),
-            followed_erasures: Mutex::default(),
             threads: Mutex::new(Some(threads)),
             archiver,
             sealed: archive.sealed,

@@ -13,8 +13,8 @@ use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::admission_gate::Holder;
 use crate::archiver::remove_small_files;
-use crate::erasures::Erasures;
 use crate::fault;
+use crate::unfinished_erasures::erased_keys_of;
 
 /// Why what is left of deleted projects is not removed yet.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +112,7 @@ impl Engine {
         if erased.is_empty() {
             return Ok(());
         }
-        let all = Erasures::keys_of(&self.registry().erasures(), |project| erased.contains_key(&project));
+        let all = erased_keys_of(&self.registry().erasures(), |project| erased.contains_key(&project));
         for (project, keys) in all {
             let is_erased = |position, event: &mut _| keys.erase(position, event, self.hasher());
             self.inner.dead.erase(project, &is_erased).map_err(failed)?;

@@ -108,7 +108,12 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Storage`].
     pub(crate) fn lift_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
-        self.change_erasure(erasure, made_for, |erasure| erasure.is_lifted = true).map(drop)
+        let lift = |erasure: &mut Erasure| {
+            erasure.is_lifted = true;
+            // Nobody goes on with one that only suppresses ids.
+            erasure.is_done |= !erasure.has_begun();
+        };
+        self.change_erasure(erasure, made_for, lift).map(drop)
     }
 
     /// Suppresses more ids by an erasure that has not begun. Returns it as it is then, whatever others made of it meanwhile.

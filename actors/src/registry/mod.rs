@@ -84,7 +84,7 @@ pub use model::{
     ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
     OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch, TokenPatch,
 };
-pub(crate) use model::{ErasedProject, ErasedUntil, Erasure, ErasureStage};
+pub(crate) use model::{ErasedUntil, Erasure, ErasureEnd, ErasureStage};
 pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
 pub use operator::{OPERATOR_FILE, OperatorToken};
 pub(crate) use projects::RemovedAfter;

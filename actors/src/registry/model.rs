@@ -389,13 +389,13 @@ pub(crate) enum ErasedUntil {
     /// That of a log with one order for all projects.
     Everywhere(Position),
     /// Those of the partitions of several machines, by project. Without any, the ids are suppressed, and the erasure has not begun. Since version 9.
-    ByProject(Vec<ErasedProject>),
+    ByProject(Vec<ErasureEnd>),
 }
 
 /// How far a project of several machines is without an erased identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ErasedProject {
+pub(crate) struct ErasureEnd {
     pub(crate) project: ProjectId,
     /// The last position that an event of the identity can have in it.
     pub(crate) until: Position,

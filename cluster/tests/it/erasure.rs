@@ -108,8 +108,25 @@ fn wait_until_counted(cluster: &Cluster, nodes: &[ClusterNode], users: usize) {
     }
 }
 
+/// What entity tags of the first two projects are made of, from their owners.
+fn versions(cluster: &Cluster, nodes: &[ClusterNode]) -> Vec<Option<(u128, u64)>> {
+    let version = |node: &ClusterNode, project| node.block_on(node.engine.version(project, &Depends::Everything)).ok();
+    let owner = |project: &ProjectId| nodes.iter().find(|node| node.has(*project)).and_then(|node| version(node, *project));
+    cluster.projects[..2].iter().map(owner).collect()
+}
+
 fn has_all(nodes: &[ClusterNode]) -> bool {
     nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS)
+}
+
+/// Has events of the identity recorded again, through the second node.
+fn opt_in(cluster: &Cluster, nodes: &[ClusterNode]) {
+    let organization = organization(&nodes[1]);
+    nodes[1].blocking(move |engine: &Engine| engine.opt_in(organization, &subject())).unwrap();
+    for project in &cluster.projects[..2] {
+        assert_eq!(track(nodes, *project, &marked(100)), Status::Recorded);
+    }
+    wait_until_counted(cluster, nodes, 17);
 }
 
 #[test]
@@ -132,9 +149,7 @@ fn an_erased_identity_leaves_every_disk_the_bucket_and_the_log() {
         .map(|project| (*project, nodes[0].block_on(last_message(&cluster, partition_of(*project)))))
         .collect();
     // Through a node that has at most one of the two projects.
-    let began = std::time::Instant::now();
     let number = erase(&nodes[1]);
-    println!("erased after {:?}", began.elapsed());
     assert_eq!(nodes.iter().map(|node| state(node, number)).collect::<Vec<_>>(), [Some(ErasureState::Running); 2]);
     for project in &cluster.projects[..2] {
         assert_eq!(
@@ -154,16 +169,7 @@ fn an_erased_identity_leaves_every_disk_the_bucket_and_the_log() {
     for node in &nodes {
         wait_until("no disk has it", || with_mark(node.dir()).is_empty());
     }
-    let versions = |nodes: &[ClusterNode]| {
-        let version = |project: &ProjectId| {
-            nodes
-                .iter()
-                .find(|node| node.has(*project))
-                .and_then(|node| node.block_on(node.engine.version(*project, &Depends::Everything)).ok())
-        };
-        cluster.projects[..2].iter().map(version).collect::<Vec<_>>()
-    };
-    let before = versions(&nodes);
+    let before = versions(&cluster, &nodes);
     // One comes back that was away, while others have the partitions; then it has all of them.
     assert!(!with_mark(away.path()).is_empty());
     nodes.push(cluster.rejoin("a", away, |_| {}));
@@ -171,17 +177,11 @@ fn an_erased_identity_leaves_every_disk_the_bucket_and_the_log() {
     nodes.drain(..2).for_each(ClusterNode::stop);
     wait_until("it has all", || has_all(&nodes));
     wait_until_counted(&cluster, &nodes, 16);
-    assert_eq!(versions(&nodes), before, "tags are the same for all nodes");
+    assert_eq!(versions(&cluster, &nodes), before, "tags are the same for all nodes");
     assert_eq!(with_mark(nodes[0].dir()), Vec::<String>::new());
-    // Its events are recorded again, once it is opted in through another node.
     nodes.push(cluster.join("d"));
     wait_until("the partitions are shared again", || has_all(&nodes) && nodes.iter().all(|node| node.serves() > 10));
-    let organization = organization(&nodes[1]);
-    nodes[1].blocking(move |engine: &Engine| engine.opt_in(organization, &subject())).unwrap();
-    for project in &cluster.projects[..2] {
-        assert_eq!(track(&nodes, *project, &marked(100)), Status::Recorded);
-    }
-    wait_until_counted(&cluster, &nodes, 17);
+    opt_in(&cluster, &nodes);
     nodes.into_iter().for_each(ClusterNode::stop);
 }
 
@@ -252,14 +252,28 @@ fn without_a_place_for_files_an_erased_identity_counts_nowhere_and_its_erasure_g
 }
 
 #[test]
-fn nobody_is_suppressed_by_an_erasure_that_failed_and_nobody_erases_who_is_not_known() {
+fn an_erasure_that_is_cut_off_suppresses_nobody_and_an_unknown_id_records_nothing() {
     let Some(cluster) = Cluster::start_with(None) else { return };
-    let nodes = vec![cluster.join("a")];
+    let nodes: Vec<ClusterNode> = ["a", "b"].map(|name| cluster.join(name)).into();
+    wait_until("the partitions are shared", || has_all(&nodes) && nodes.iter().all(|node| node.serves() > 10));
     record(&cluster, &nodes, 0..2);
-    wait_until("it has all", || has_all(&nodes));
     let organization = organization(&nodes[0]);
-    let unknown = nodes[0].blocking(move |engine| engine.erase(organization, &ErasureSubject::User("nobody".to_owned())));
-    assert!(matches!(unknown, Err(ErasureError::Unknown)), "{unknown:?}");
+    let erase_once = |subject: ErasureSubject| nodes[1].blocking(move |engine| engine.erase(organization, &subject));
+    wait_until("an id that nobody has is unknown", || {
+        matches!(erase_once(ErasureSubject::User("nobody".to_owned())), Err(ErasureError::Unknown))
+    });
     assert_eq!(state(&nodes[0], 1), None, "nothing is recorded of it");
+    // The owners are asked once before the ids are suppressed, and do not answer afterwards.
+    cluster.cut_wire_after(Some(1));
+    let cut_off = erase_once(subject());
+    assert!(matches!(cut_off, Err(ErasureError::Unavailable(_))), "{cut_off:?}");
+    assert_eq!(state(&nodes[0], 1), Some(ErasureState::Done), "it was recorded, and given up");
+    cluster.cut_wire_after(None);
+    for project in &cluster.projects[..2] {
+        assert_eq!(track(&nodes, *project, &marked(2)), Status::Recorded);
+    }
+    assert_eq!(erase(&nodes[1]), 2);
+    wait_until_counted(&cluster, &nodes, 2);
+    assert_eq!(track(&nodes, cluster.projects[0], &marked(4)), Status::Dropped(DropReason::OptedOut));
     nodes.into_iter().for_each(ClusterNode::stop);
 }

@@ -72,11 +72,21 @@ pub(crate) struct Cluster {
 #[derive(Default)]
 struct Wire {
     nodes: Mutex<BTreeMap<String, Engine>>,
+    /// How many questions are delivered before it is cut; `None`: it is whole.
+    left: Mutex<Option<u64>>,
 }
 
 impl AskNode for Wire {
     fn ask(&self, call: NodeCall) -> NodeAnswer {
-        let node = self.nodes.lock().get(&*call.address).cloned();
+        let is_cut = match &mut *self.left.lock() {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        };
+        let node = self.nodes.lock().get(&*call.address).cloned().filter(|_| !is_cut);
         Box::pin(async move {
             let node = node.ok_or_else(|| AskNodeError::Unreachable("no such node".to_owned()))?;
             node.answer_remote(&call.request).await
@@ -121,6 +131,11 @@ impl Cluster {
 
     pub(crate) async fn connect(&self) -> Connection {
         self.brokers.connect().await
+    }
+
+    /// Cuts the wire between the nodes after some more questions; `None` mends it.
+    pub(crate) fn cut_wire_after(&self, left: Option<u64>) {
+        *self.wire.left.lock() = left;
     }
 
     /// Where the brokers keep what they have.
