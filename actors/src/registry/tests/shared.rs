@@ -199,6 +199,7 @@ fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
         let end = ErasureEnd { project, until, stage: ErasureStage::Begun };
         Erasure { projects: vec![project], until: ErasedUntil::ByProject(vec![end]), ..attempt.clone() }
     };
+    other.registry.catch_up().unwrap();
     // Another attempt found an id that this one did not look for.
     other.registry.suppress_more(&Erasure { users: vec![RecordKey(5)], ..attempt.clone() }).unwrap();
     let grown = one.registry.begin_erasure(&begun(&attempt, 9), None).unwrap().unwrap();
