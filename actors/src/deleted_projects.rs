@@ -1,6 +1,6 @@
 //! The projects that are being deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,12 +22,15 @@ pub(crate) struct DeletedProjects {
     count: AtomicUsize,
     /// What this machine may have, if it is one of several. Locked while `projects` are made of it.
     remains: Option<Mutex<LocalRemains>>,
+    /// Held while the control data is followed.
+    following: Mutex<()>,
 }
 
 impl DeletedProjects {
     /// Creates the set of `projects`.
     pub(crate) fn new(projects: Vec<ProjectId>) -> Self {
-        Self { count: AtomicUsize::new(projects.len()), projects: RwLock::new(projects.into_iter().collect()), remains: None }
+        let count = AtomicUsize::new(projects.len());
+        Self { count, projects: RwLock::new(projects.into_iter().collect()), remains: None, following: Mutex::default() }
     }
 
     /// Creates the set of one of several machines.
@@ -74,7 +77,16 @@ impl DeletedProjects {
     /// [`RegistryError`].
     pub(crate) fn follow(&self, registry: &Registry) -> Result<bool, RegistryError> {
         let Some(remains) = &self.remains else { return Ok(false) };
-        let has_new = remains.lock().note(registry)?;
+        let _one_after_the_other = self.following.lock();
+        let behind = remains.lock().behind(registry);
+        let has_new = match behind {
+            None => false,
+            Some((after, applied)) => {
+                // It is read from the brokers, for which nobody who asks what remains may wait: tasks do.
+                let removed = registry.removed_after(after)?;
+                remains.lock().note(applied, removed)?
+            }
+        };
         if has_new || self.count() > 0 {
             self.replace(registry);
         }
@@ -109,5 +121,25 @@ impl DeletedProjects {
     /// Records that this machine has nothing of some projects, durably, and can't get anything of them again.
     pub(crate) fn removed_here(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
         self.remains.as_ref().map_or(Ok(()), |remains| remains.lock().remove(projects))
+    }
+
+    /// All projects of which this machine may have an erased identity, if it is one of several.
+    pub(crate) fn with_erased(&self) -> BTreeSet<ProjectId> {
+        self.remains.as_ref().map(|remains| remains.lock().erased().collect()).unwrap_or_default()
+    }
+
+    /// Those of a partition, each with the number that [`Self::erased_here`] takes.
+    pub(crate) fn with_erased_of(&self, partition: u16) -> BTreeMap<ProjectId, u64> {
+        self.remains.as_ref().map(|remains| remains.lock().erased_of(partition)).unwrap_or_default()
+    }
+
+    /// Records that this machine may have an erased identity of some projects again, durably.
+    pub(crate) fn note_erased_again(&self, projects: &[ProjectId]) -> io::Result<()> {
+        self.remains.as_ref().map_or(Ok(()), |remains| remains.lock().add_erased(projects))
+    }
+
+    /// Records that this machine has no erased identity of some projects, durably, but for those with a later erasure. Returns the others.
+    pub(crate) fn erased_here(&self, projects: &BTreeMap<ProjectId, u64>) -> io::Result<Vec<ProjectId>> {
+        self.remains.as_ref().map_or(Ok(Vec::new()), |remains| remains.lock().remove_erased(projects))
     }
 }

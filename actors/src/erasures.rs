@@ -1,6 +1,6 @@
 //! The erased identities, as everything that reads or records events needs them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
@@ -13,7 +13,8 @@ use headcount_domain::intake::event::{Event, Position};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::partitions::partition_of;
-use crate::registry::Erasure;
+use crate::registry::{Erasure, ErasureStage, Registry};
+use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
 
 /// How long events that were admitted before an identity was suppressed may take.
 const CHECKED_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,6 +41,8 @@ struct Suppressed {
     users: HashSet<(OrganizationId, RecordKey)>,
     others: HashSet<(ProjectId, RecordKey)>,
     epoch: Epoch,
+    /// Earlier epochs of events that were waited for too long.
+    overdue: Vec<Epoch>,
 }
 
 impl Suppressed {
@@ -52,47 +55,15 @@ impl Suppressed {
     }
 }
 
-/// The erasures of which something may be left.
-#[derive(Debug, Default)]
-struct Unfinished {
-    erasures: Vec<Erasure>,
-    /// The keys that are erased from the history of each project.
-    keys: HashMap<ProjectId, Arc<ErasedKeys>>,
-    /// The projects whose state may still have an erased identity, each with the number of erasures that were begun when the last of them was.
-    stale: BTreeMap<ProjectId, u64>,
-    begun: u64,
-    /// How many erasures of each project were begun.
-    begins: HashMap<ProjectId, u64>,
-    /// How many changes of each project by erasures its answers reflect.
-    reflected: HashMap<ProjectId, u64>,
-    /// How many there were: one when an erasure began, since the state is folded anew, and one when it ended, since scans read files that were written anew.
-    counted: HashMap<ProjectId, u64>,
-}
-
-impl Unfinished {
-    fn index(&mut self) {
-        let mut keys: HashMap<ProjectId, ErasedKeys> = HashMap::new();
-        for erasure in &self.erasures {
-            for project in &erasure.projects {
-                let of_project = keys.entry(*project).or_default();
-                erasure.users.iter().for_each(|user| of_project.add(*user, erasure.until));
-                let others = erasure.others.iter().filter(|(of, _)| of == project);
-                others.for_each(|(_, other)| of_project.add(*other, erasure.until));
-            }
+/// Waits until nobody else has an epoch, for some time. Returns whether that is so.
+fn wait_for(former: &Epoch, began: Stopwatch) -> bool {
+    while Arc::strong_count(former) > 1 {
+        if began.elapsed() > CHECKED_TIMEOUT {
+            return false;
         }
-        self.keys = keys.into_iter().map(|(project, keys)| (project, Arc::new(keys))).collect();
+        std::thread::sleep(POLL);
     }
-
-    fn add(&mut self, erasure: Erasure) {
-        self.begun += 1;
-        for project in &erasure.projects {
-            self.stale.insert(*project, self.begun);
-            *self.begins.entry(*project).or_default() += 1;
-            *self.counted.entry(*project).or_default() += 1;
-        }
-        self.erasures.push(erasure);
-        self.index();
-    }
+    true
 }
 
 /// See the module.
@@ -106,6 +77,10 @@ pub(crate) struct Erasures {
     unfinished_count: AtomicUsize,
     /// Held while the lists change.
     changes: Mutex<()>,
+    /// Held while they are made of what other machines changed: how many changes the registry had applied then.
+    followed: Mutex<Option<u64>>,
+    /// Held while somebody waits for events that were admitted before.
+    waiting: Mutex<()>,
 }
 
 impl Erasures {
@@ -120,11 +95,44 @@ impl Erasures {
                 unfinished.add(erasure);
             }
         }
-        unfinished.reflected.clone_from(&unfinished.counted);
+        unfinished.pending.clear();
         let suppressed_count = AtomicUsize::new(suppressed.users.len() + suppressed.others.len());
         let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
         let (suppressed, unfinished) = (RwLock::new(suppressed), RwLock::new(unfinished));
-        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, changes: Mutex::default() }
+        let (changes, followed, waiting) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, changes, followed, waiting }
+    }
+
+    /// Creates the list of one of several machines, which may have erased identities of some projects on its disk.
+    pub(crate) fn shared(hasher: KeyHasher, registry: &Registry, with_erased: &BTreeSet<ProjectId>) -> Self {
+        let erasures = Self::none(hasher);
+        erasures.follow(registry);
+        let mut unfinished = erasures.unfinished.write();
+        unfinished.stale.retain(|project, _| with_erased.contains(project));
+        unfinished.pending.clear();
+        drop(unfinished);
+        erasures
+    }
+
+    /// Follows the control data, which other machines change.
+    pub(crate) fn follow(&self, registry: &Registry) {
+        let mut followed = self.followed.lock();
+        let applied = registry.erasures_applied();
+        if *followed == Some(applied) {
+            return;
+        }
+        let all = registry.erasures();
+        self.suppress_only(&all);
+        let mut unfinished = self.unfinished.write();
+        let known: HashSet<_> = unfinished.erasures.iter().map(|erasure| (erasure.organization, erasure.number)).collect();
+        for erasure in &all {
+            if erasure.has_begun() && !erasure.is_done && !known.contains(&(erasure.organization, erasure.number)) {
+                unfinished.note_begun(erasure);
+            }
+        }
+        unfinished.replace(&all, |project| registry.policy(project).is_some());
+        self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
+        *followed = Some(applied);
     }
 
     /// The list of nobody.
@@ -172,21 +180,32 @@ impl Erasures {
             self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
             std::mem::take(&mut suppressed.epoch)
         };
+        wait_for(&former, Stopwatch::now())
+    }
+
+    /// Waits until events that were admitted by now are in the state. Returns `false` if that takes too long.
+    pub(crate) fn wait_for_admitted(&self) -> bool {
+        let _one_after_the_other = self.waiting.lock();
+        let mut epochs = {
+            let mut suppressed = self.suppressed.write();
+            let former = std::mem::take(&mut suppressed.epoch);
+            let mut epochs = std::mem::take(&mut suppressed.overdue);
+            epochs.push(former);
+            epochs
+        };
         let began = Stopwatch::now();
-        while Arc::strong_count(&former) > 1 {
-            if began.elapsed() > CHECKED_TIMEOUT {
-                return false;
-            }
-            std::thread::sleep(POLL);
-        }
-        true
+        epochs.retain(|epoch| !wait_for(epoch, began));
+        let are_over = epochs.is_empty();
+        // The next one waits for these, too.
+        self.suppressed.write().overdue.append(&mut epochs);
+        are_over
     }
 
     /// Suppresses exactly what these erasures say, after one was given up or lifted.
     pub(crate) fn suppress_only(&self, erasures: &[Erasure]) {
         let mut suppressed = self.suppressed.write();
-        let epoch = Arc::clone(&suppressed.epoch);
-        *suppressed = Suppressed { epoch, ..Suppressed::default() };
+        let (epoch, overdue) = (Arc::clone(&suppressed.epoch), std::mem::take(&mut suppressed.overdue));
+        *suppressed = Suppressed { epoch, overdue, ..Suppressed::default() };
         erasures.iter().for_each(|erasure| suppressed.add(erasure));
         self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
     }
@@ -207,7 +226,6 @@ impl Erasures {
             // A project that was deleted meanwhile is forgotten.
             if let Some(counted) = unfinished.counted.get_mut(project) {
                 *counted += 1;
-                *unfinished.reflected.entry(*project).or_default() += 1;
             }
         }
         self.unfinished_count.store(unfinished.erasures.len(), Ordering::Release);
@@ -219,7 +237,7 @@ impl Erasures {
         unfinished.stale.remove(&project);
         unfinished.begins.remove(&project);
         unfinished.counted.remove(&project);
-        unfinished.reflected.remove(&project);
+        unfinished.pending.remove(&project);
     }
 
     /// The erasures of which something may be left.
@@ -295,13 +313,12 @@ impl Erasures {
         let mut unfinished = self.unfinished.write();
         for (project, begun) in projects {
             let has_later = unfinished.stale.get(project).is_some_and(|last| last != begun);
-            let counted = unfinished.counted.get(project).copied().unwrap_or(0);
-            let reflected = unfinished.reflected.entry(*project).or_default();
             if has_later {
                 // The last place is for the state without the later ones.
-                *reflected = (*reflected + 1).min(counted.saturating_sub(1));
+                let pending = unfinished.pending.entry(*project).or_default();
+                *pending = pending.saturating_sub(1).max(1);
             } else {
-                *reflected = counted;
+                unfinished.pending.remove(project);
                 unfinished.stale.remove(project);
             }
         }
@@ -310,13 +327,84 @@ impl Erasures {
     /// A number that changes when the state of a project loses an identity, and when its files have: versions alone may return to former values, and
     /// scans answer from files.
     pub(crate) fn reflected(&self, project: ProjectId) -> u64 {
-        self.unfinished.read().reflected.get(&project).copied().unwrap_or(0)
+        let unfinished = self.unfinished.read();
+        let of = |changes: &HashMap<ProjectId, u64>| changes.get(&project).copied().unwrap_or(0);
+        of(&unfinished.counted).saturating_sub(of(&unfinished.pending))
+    }
+
+    /// Whether more ids of an organization may be erased soon: what is recorded by now has some.
+    pub(crate) fn is_beginning(&self, organization: OrganizationId) -> bool {
+        self.unfinished.read().beginning.keys().any(|(of, _)| *of == organization)
+    }
+
+    /// The erasures that have only suppressed ids for some time, as whoever was at them ended.
+    pub(crate) fn beginning_for(&self, time: Duration) -> Vec<(OrganizationId, u64)> {
+        let unfinished = self.unfinished.read();
+        unfinished.beginning.iter().filter(|(_, since)| since.elapsed() >= time).map(|(erasure, _)| *erasure).collect()
+    }
+
+    /// Notes that the states of these projects may have an erased identity again, if an erasure of them is unfinished.
+    pub(crate) fn spoil(&self, projects: impl IntoIterator<Item = ProjectId>) {
+        let mut unfinished = self.unfinished.write();
+        unfinished.begun += 1;
+        let begun = unfinished.begun;
+        for project in projects {
+            if unfinished.keys.contains_key(&project) {
+                unfinished.stale.insert(project, begun);
+            }
+        }
+    }
+
+    /// Notes that there are no states of these projects on this machine.
+    pub(crate) fn cleaned(&self, projects: &[ProjectId]) {
+        let mut unfinished = self.unfinished.write();
+        for project in projects {
+            unfinished.stale.remove(project);
+            unfinished.pending.remove(project);
+        }
+    }
+
+    /// The projects of a partition of which what other machines publish may have an erased identity.
+    pub(crate) fn published_with(&self, partition: u16) -> Vec<ProjectId> {
+        let unfinished = self.unfinished.read();
+        let erased = unfinished.keys.keys().copied().filter(|project| partition_of(*project) == partition);
+        erased.filter(|project| unfinished.numbers(*project, ErasureStage::Begun).next().is_some()).collect()
+    }
+
+    /// The projects of a partition with unfinished erasures.
+    pub(crate) fn unfinished_in(&self, partition: u16) -> Vec<ProjectId> {
+        let unfinished = self.unfinished.read();
+        unfinished.keys.keys().copied().filter(|project| partition_of(*project) == partition).collect()
+    }
+
+    /// The erasures that are at a stage in a project.
+    pub(crate) fn at_stage(&self, project: ProjectId, stage: ErasureStage) -> ErasuresAtStage {
+        let unfinished = self.unfinished.read();
+        let mut at_stage = ErasuresAtStage::default();
+        // Also of a project that is deleted, so that it is known whose it was.
+        let theirs = unfinished.erasures.iter().filter(|erasure| erasure.projects.contains(&project));
+        for erasure in theirs {
+            at_stage.organization = Some(erasure.organization);
+            if erasure.stage_in(project) == stage {
+                at_stage.until = at_stage.until.max(erasure.until_in(project));
+                at_stage.numbers.push(erasure.number);
+            }
+        }
+        at_stage
+    }
+
+    /// Whether what other machines reach may have an erased identity of any project.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let is_begun =
+            |erasure: &Erasure| erasure.projects.iter().any(|project| erasure.stage_in(*project) == ErasureStage::Begun);
+        self.has_unfinished() && self.unfinished.read().erasures.iter().any(is_begun)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::ErasedUntil;
 
     #[test]
     fn a_project_is_another_when_its_state_and_when_its_files_lose_an_identity() {
@@ -327,7 +415,7 @@ mod tests {
             users: vec![hasher.user("ada")],
             others: Vec::new(),
             projects: vec![project],
-            until: 9,
+            until: ErasedUntil::Everywhere(9),
             is_done: false,
             is_lifted: false,
         };
@@ -372,7 +460,7 @@ mod tests {
             users: Vec::new(),
             others: [gone, other].map(|project| (project, hasher.anonymous("a"))).to_vec(),
             projects: vec![gone, other],
-            until: 9,
+            until: ErasedUntil::Everywhere(9),
             is_done: false,
             is_lifted: false,
         };
@@ -381,7 +469,7 @@ mod tests {
         assert_eq!((erasures.is_stale(gone), erasures.is_stale(other)), (false, true));
         erasures.finish(&erasure);
         let unfinished = erasures.unfinished.read();
-        for kept in [&unfinished.counted, &unfinished.reflected] {
+        for kept in [&unfinished.counted, &unfinished.pending] {
             assert_eq!(kept.keys().collect::<Vec<_>>(), [&other]);
         }
     }

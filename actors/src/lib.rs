@@ -50,6 +50,7 @@ mod shared_documents;
 mod shared_items;
 mod shared_letters;
 pub mod thread_name;
+mod unfinished_erasures;
 mod verifier;
 pub mod verify;
 pub mod webhooks;

@@ -1,10 +1,10 @@
-//! Which deleted projects one of several machines may still have something of.
+//! Which deleted projects one of several machines may still have something of, and which projects may still have an erased identity there.
 //!
 //! The control log says which projects are deleted, and when nothing of them is left where all machines reach it. What one machine has on its own disk, nobody else
 //! knows: a checkpoint, tables, and fetched files of a partition that another one owns now. So each machine keeps a small file: up to which record of the control log it
-//! has taken notice of deletions, and of which of those projects it may have something. A machine that was away goes on where it stopped.
+//! has taken notice of deletions and erasures, and of which of those projects it may have something. A machine that was away goes on where it stopped.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,26 +14,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::checked_json;
 use crate::partitions::partition_of;
-use crate::registry::{ControlError, Registry, RegistryError};
+use crate::registry::{ControlError, Registry, RegistryError, RemovedAfter};
 
 const FILE_NAME: &str = "deletions.json";
-const VERSION: u8 = 1;
+/// The version of the file. Version 2 adds erasures; before, there were none on several machines.
+const VERSION: u8 = 2;
+const READABLE: [u8; 2] = [VERSION, 1];
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct LocalRemains {
     path: PathBuf,
-    noted: NotedDeletions,
-    /// How many deletions the registry had applied since the start when it was looked at last.
-    seen: u64,
+    noted: NotedRemovals,
+    /// How many deletions, and changes of erasures, the registry had applied since the start when it was looked at last.
+    seen: AppliedRemovals,
+}
+
+/// How many deletions, and changes of erasures, a registry has applied since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AppliedRemovals {
+    deletions: u64,
+    erasures: u64,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct NotedDeletions {
+struct NotedRemovals {
     /// The record of the control log up to which deletions are noted.
     until: u64,
     /// Projects of which something may be here.
     projects: BTreeSet<ProjectId>,
+    /// Projects of which an erased identity may be here, each with the last record of the control log that has one erased.
+    #[serde(default, with = "pairs")]
+    erased: BTreeMap<ProjectId, u64>,
 }
 
 impl LocalRemains {
@@ -44,35 +56,41 @@ impl LocalRemains {
     pub(crate) fn open(dir: &Path, registry: &Registry) -> Result<Self, RegistryError> {
         let path = dir.join(FILE_NAME);
         let bytes = files::read_if_there(&path).map_err(|error| failed("read", &path, error))?;
-        let noted = bytes.and_then(|bytes| checked_json::decode(VERSION, &bytes)).unwrap_or_default();
-        let mut remains = Self { path, noted, seen: registry.deletions_applied() };
-        remains.read(registry)?;
+        let noted = bytes
+            .and_then(|bytes| READABLE.into_iter().find_map(|version| checked_json::decode(version, &bytes)))
+            .unwrap_or_default();
+        let mut remains = Self { path, noted, seen: applied(registry) };
+        let removed = registry.removed_after(remains.noted.until)?;
+        remains.add_removed(removed)?;
         Ok(remains)
     }
 
-    /// Notes deletions that were applied since the last time, durably. Returns whether there are any.
+    /// Returns after which record deletions and erasures are to be read, to be noted by [`Self::note`], and what the registry had applied before. `None`: all are noted.
+    pub(crate) fn behind(&self, registry: &Registry) -> Option<(u64, AppliedRemovals)> {
+        let applied = applied(registry);
+        (applied != self.seen).then_some((self.noted.until, applied))
+    }
+
+    /// Notes deletions and erasures that were read, durably. Returns whether there are deletions.
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub(crate) fn note(&mut self, registry: &Registry) -> Result<bool, RegistryError> {
-        let seen = registry.deletions_applied();
-        if seen == self.seen {
-            return Ok(false);
-        }
-        self.read(registry)?;
-        self.seen = seen;
-        Ok(true)
+    pub(crate) fn note(&mut self, applied: AppliedRemovals, removed: RemovedAfter) -> Result<bool, RegistryError> {
+        self.add_removed(removed)?;
+        let before = std::mem::replace(&mut self.seen, applied);
+        Ok(before.deletions != applied.deletions)
     }
 
-    fn read(&mut self, registry: &Registry) -> Result<(), RegistryError> {
-        let (deleted, until) = registry.deleted_after(self.noted.until)?;
-        let mut noted = NotedDeletions { until, ..self.noted.clone() };
+    fn add_removed(&mut self, removed: RemovedAfter) -> Result<(), RegistryError> {
+        let RemovedAfter { deleted, erased, until } = removed;
+        let mut noted = NotedRemovals { until, ..self.noted.clone() };
         noted.projects.extend(deleted);
+        noted.erased.extend(erased);
         self.write(noted).map_err(|error| failed("write", &self.path, error))
     }
 
     /// Replaces the file first: what is noted in memory is on disk.
-    fn write(&mut self, noted: NotedDeletions) -> io::Result<()> {
+    fn write(&mut self, noted: NotedRemovals) -> io::Result<()> {
         files::write_atomically(&self.path, &checked_json::encode(VERSION, &noted)?, PRIVATE_FILE)?;
         self.noted = noted;
         Ok(())
@@ -94,7 +112,7 @@ impl LocalRemains {
             return Ok(());
         }
         let all = self.noted.projects.union(projects).copied().collect();
-        self.write(NotedDeletions { projects: all, ..self.noted.clone() })
+        self.write(NotedRemovals { projects: all, ..self.noted.clone() })
     }
 
     /// Records that nothing of some projects is here.
@@ -103,7 +121,60 @@ impl LocalRemains {
             return Ok(());
         }
         let left = self.noted.projects.difference(projects).copied().collect();
-        self.write(NotedDeletions { projects: left, ..self.noted.clone() })
+        self.write(NotedRemovals { projects: left, ..self.noted.clone() })
+    }
+
+    /// The projects of a partition of which an erased identity may be here, each with the number that [`Self::remove_erased`] takes.
+    pub(crate) fn erased_of(&self, partition: u16) -> BTreeMap<ProjectId, u64> {
+        let theirs = self.noted.erased.iter().filter(|(project, _)| partition_of(**project) == partition);
+        theirs.map(|(project, at)| (*project, *at)).collect()
+    }
+
+    /// All projects of which an erased identity may be here.
+    pub(crate) fn erased(&self) -> impl Iterator<Item = ProjectId> {
+        self.noted.erased.keys().copied()
+    }
+
+    /// Records that an erased identity of some projects may be here.
+    pub(crate) fn add_erased(&mut self, projects: &[ProjectId]) -> io::Result<()> {
+        if projects.iter().all(|project| self.noted.erased.contains_key(project)) {
+            return Ok(());
+        }
+        let mut erased = self.noted.erased.clone();
+        for project in projects {
+            erased.entry(*project).or_insert(self.noted.until);
+        }
+        self.write(NotedRemovals { erased, ..self.noted.clone() })
+    }
+
+    /// Records that no erased identity of some projects is here, but for those whose erasure was noted since [`Self::erased_of`] returned this. Returns the others.
+    pub(crate) fn remove_erased(&mut self, projects: &BTreeMap<ProjectId, u64>) -> io::Result<Vec<ProjectId>> {
+        let (gone, left): (BTreeMap<_, _>, _) =
+            self.noted.erased.iter().partition(|(project, at)| projects.get(project) == Some(at));
+        if !gone.is_empty() {
+            self.write(NotedRemovals { erased: left, ..self.noted.clone() })?;
+        }
+        Ok(gone.into_keys().collect())
+    }
+}
+
+fn applied(registry: &Registry) -> AppliedRemovals {
+    AppliedRemovals { deletions: registry.deletions_applied(), erasures: registry.erasures_applied() }
+}
+
+/// A map as a list of pairs: JSON has only texts as keys.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use headcount_domain::ids::ProjectId;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(map: &BTreeMap<ProjectId, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<ProjectId, u64>, D::Error> {
+        Ok(Vec::<(ProjectId, u64)>::deserialize(deserializer)?.into_iter().collect())
     }
 }
 
@@ -116,9 +187,14 @@ mod tests {
     use headcount_domain::time::Instant;
 
     use super::*;
-    use crate::registry::NewProject;
+    use crate::registry::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, NewProject};
 
     const NOW: Instant = Instant(1_700_000_000_000);
+
+    fn note(remains: &mut LocalRemains, registry: &Registry) -> bool {
+        let Some((after, applied)) = remains.behind(registry) else { return false };
+        remains.note(applied, registry.removed_after(after).unwrap()).unwrap()
+    }
 
     fn remaining(remains: &LocalRemains) -> Vec<ProjectId> {
         remains.projects().collect()
@@ -136,13 +212,13 @@ mod tests {
         registry.delete_project(organization, first, NOW).unwrap();
         let mut remains = open();
         assert_eq!(remaining(&remains), [first]);
-        assert!(!remains.note(&registry).unwrap());
+        assert!(!note(&mut remains, &registry));
         remains.remove(&BTreeSet::from([first])).unwrap();
         assert_eq!(remaining(&open()), []);
         // One whose deletion has ended is noted all the same.
         registry.delete_project(organization, second, NOW).unwrap();
         registry.finish_deletion(second).unwrap();
-        assert!(remains.note(&registry).unwrap());
+        assert!(note(&mut remains, &registry));
         assert_eq!(remaining(&remains), [second]);
         registry.delete_project(organization, third, NOW).unwrap();
         let both = BTreeSet::from([second, third]).into_iter().collect::<Vec<_>>();
@@ -151,5 +227,43 @@ mod tests {
         // Without the file, all that ever were are.
         std::fs::write(dir.path().join(FILE_NAME), "{").unwrap();
         assert_eq!(remaining(&open()).len(), 3);
+    }
+
+    #[test]
+    fn an_erasure_is_noted_by_project_and_stays_noted_if_another_one_follows() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let organization = registry.initialize(NOW).unwrap().organization_id;
+        let project = registry.projects(organization).unwrap()[0].id;
+        let partition = partition_of(project);
+        let end = ErasureEnd { project, until: 9, stage: ErasureStage::Begun };
+        let erase = || {
+            let (users, others, projects) = (Vec::new(), Vec::new(), vec![project]);
+            let until = ErasedUntil::ByProject(vec![end.clone()]);
+            let erasure = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+            registry.add_erasure(erasure, None).unwrap()
+        };
+        let mut remains = LocalRemains::open(dir.path(), &registry).unwrap();
+        let first = erase();
+        assert!(!note(&mut remains, &registry), "nothing is deleted");
+        let noted = remains.erased_of(partition);
+        assert_eq!(noted.keys().collect::<Vec<_>>(), [&project]);
+        erase();
+        note(&mut remains, &registry);
+        assert_eq!(remains.remove_erased(&noted).unwrap(), [], "a later one was noted since");
+        let noted = remains.erased_of(partition);
+        assert_eq!(remains.remove_erased(&noted).unwrap(), [project]);
+        // Neither its progress nor an opt-in brings anything back.
+        registry.progress_erasures(organization, project, &[first.number], ErasureStage::Logged).unwrap();
+        registry.lift_erasure(&first, None).unwrap();
+        note(&mut remains, &registry);
+        assert_eq!(remains.erased().count(), 0);
+        assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased().count(), 0, "it is durable");
+        remains.add_erased(&[project]).unwrap();
+        assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased().collect::<Vec<_>>(), [project]);
+        // The file of a version without erasures has the deletions all the same.
+        let former = checked_json::encode(1, &serde_json::json!({ "until": 1, "projects": [project] })).unwrap();
+        std::fs::write(dir.path().join(FILE_NAME), former).unwrap();
+        assert_eq!(remaining(&LocalRemains::open(dir.path(), &registry).unwrap()), [project]);
     }
 }

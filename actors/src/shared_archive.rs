@@ -56,6 +56,12 @@ pub trait SharedArchive: Debug + Send + Sync {
     /// [`SharedArchiveError`]. Some may be left; it may be repeated.
     fn remove(&self, partition: u16, project: ProjectId) -> Result<(), SharedArchiveError>;
 
+    /// Removes every object of a project that its published archive does not name: as its files were before, and what attempts to publish have left.
+    ///
+    /// # Errors
+    /// [`SharedArchiveError`]. Some may be left; it may be repeated.
+    fn keep_listed(&self, partition: u16, project: ProjectId) -> Result<(), SharedArchiveError>;
+
     /// Whether the log of a partition is so full that what is in it is to be sealed before its time. Asks the brokers.
     fn needs_room(&self, partition: u16) -> bool;
 

@@ -23,6 +23,20 @@ pub struct FloorMove {
     pub day: Day,
 }
 
+impl FloorMove {
+    /// Returns a record of a project that changes nothing: the floor of no event.
+    #[must_use]
+    pub fn mark(project: ProjectId) -> Self {
+        Self { project, day: Day(i32::MIN) }
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_mark(&self) -> bool {
+        self.day == Day(i32::MIN)
+    }
+}
+
 /// A floor on its way up, which takes steps where there are many orders: see [`Project::raise_floor`].
 #[derive(Debug, Clone)]
 pub struct RisingFloor {

@@ -53,3 +53,11 @@ BUGS = [
     ("a lost lease is renewed", "record.nonce == self.record.nonce && !record.released", "!record.released"),
     ("another start of a machine is the same", "record.node == self.holder.node && record.boot == self.holder.boot", "record.node == self.holder.node"),
 ]
+
+# Of the engine: erasures while partitions move.
+ERASURE_BUGS = [
+    ("a node does not note what it may have of the erased", "noted.erased.extend(erased);", ""),
+    ("an erasure ends while brokers have its events", "if !is_out_of_log(sources, project, logged.until) {", "if false {"),
+    ("a published state keeps the erased", "shared.withdraw_state(partition_of(project)).map_err(unpublished)?;", ""),
+    ("ids that are erased elsewhere are recorded", "self.suppress_only(&all);", ""),
+]

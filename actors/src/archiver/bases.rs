@@ -21,7 +21,9 @@ pub(super) fn replace_base(
 ) -> Result<bool, Fault> {
     let (erasures, begins) = (&sources.removal.erasures, sources.removal.erasures.begins(project));
     // Whether the state has an erased identity. If one is erased while the base is written, the base has it, and perhaps goes further than its events do.
-    let has_erased = || erasures.is_stale(project) || erasures.begins(project) != begins;
+    let organization = sources.registry.policy(project).map(|config| config.policy.organization);
+    let is_beginning = || organization.is_some_and(|organization| erasures.is_beginning(organization));
+    let has_erased = || is_beginning() || erasures.is_stale(project) || erasures.begins(project) != begins;
     // First, since what is written could not be listed.
     if !sources.may_have_bases() || has_erased() || sources.sealed.change_bases().is_none() {
         return Ok(false);

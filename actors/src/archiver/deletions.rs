@@ -20,6 +20,7 @@ use headcount_storage::store::Store;
 use headcount_storage::{aside, files};
 
 use super::error::SealingError;
+use super::marks::{Marks, is_out_of_log};
 use super::merges::Merges;
 use super::sealing::seal_all;
 use super::sources::{Sources, Trimming};
@@ -69,10 +70,7 @@ pub(super) struct Deletions {
     known: BTreeMap<ProjectId, Deletion>,
     /// When the log was last emptied for a deletion.
     sealed_at: Option<Stopwatch>,
-    /// The position up to which everything can leave the log of brokers: there are messages behind that have nothing of deleted projects.
-    marked: Position,
-    /// As far as that is sealed.
-    marks_sealed: Position,
+    marks: Marks,
     not_before: Option<Stopwatch>,
     failures: u32,
 }
@@ -161,31 +159,13 @@ impl Deletions {
         Ok(deletion.removed.len() == PARTS.len())
     }
 
-    /// Seals what is in the log of brokers, without the project, and whether that has left it. A message with its events goes only with what lies behind it: if there is
-    /// nothing, two more are written.
+    /// Seals what is in the log of brokers, without the project. Returns whether that has left it.
     fn remove_from_brokers(&mut self, sources: &Sources, project: ProjectId, until: Position) -> Result<bool, Fault> {
         if is_out_of_log(sources, project, until) {
             return Ok(true);
         }
         self.sealed_at = Some(Stopwatch::now());
-        if self.marked < until {
-            let last = sources.logged.last_position(partition_of(project));
-            // The last message that is sealed stays, and so may the one before.
-            if !(sources.removal.mark)(project) || !(sources.removal.mark)(project) {
-                return Ok(false);
-            }
-            self.marked = last;
-        }
-        if self.marks_sealed < self.marked {
-            match seal_all(sources) {
-                Ok(_) => self.marks_sealed = self.marked,
-                // Checkpoints are on their way.
-                Err(SealingError::NoAnswer) => return Ok(false),
-                Err(_) if sources.is_stopping() => return Ok(false),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(is_out_of_log(sources, project, until))
+        self.marks.push_out(sources, project, until)
     }
 }
 
@@ -280,10 +260,6 @@ fn remove_external_ids(sources: &Sources, project: ProjectId, asked: &mut Option
     };
     sources.shards.adopt_ids(project, written);
     Ok(true)
-}
-
-fn is_out_of_log(sources: &Sources, project: ProjectId, until: Position) -> bool {
-    sources.logged.first_position(partition_of(project)) > until
 }
 
 /// Seals what is in the log, without the project, until the log has no event of it.

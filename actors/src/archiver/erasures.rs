@@ -16,6 +16,7 @@ use headcount_archive::row::Row;
 use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::intake::event::Position;
 use headcount_storage::aside;
 use headcount_storage::store::Store;
 
@@ -30,10 +31,10 @@ use crate::refolding::Folding;
 use crate::registry::Erasure;
 
 /// The pause before the next attempt, if something must be waited for.
-const WAIT: Duration = Duration::from_millis(50);
+pub(super) const WAIT: Duration = Duration::from_millis(50);
 /// The pause after a failure, which doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const MAX_PAUSE: Duration = Duration::from_secs(60);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -111,7 +112,7 @@ impl ErasureSteps {
             }
             (sources.removal.forget_answers)(*project);
         }
-        remove_small_files(sources, &projects)?;
+        remove_small_parts(sources, &projects)?;
         finish(sources, erasure)
     }
 
@@ -134,12 +135,13 @@ impl ErasureSteps {
 
 /// Seals what is in the log, without the identity, until the log has no event of it. What is sealed is in durable checkpoints.
 fn remove_from_log(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
-    let partitions: BTreeSet<u16> = erasure.projects.iter().map(|project| partition_of(*project)).collect();
-    let is_out = || partitions.iter().all(|partition| sources.logged.first_position(*partition) > erasure.until);
+    let ends: BTreeSet<(u16, Position)> =
+        erasure.projects.iter().map(|project| (partition_of(*project), erasure.until_in(*project))).collect();
+    let is_out = || ends.iter().all(|(partition, until)| sources.logged.first_position(*partition) > *until);
     if is_out() {
         return Ok(true);
     }
-    (sources.removal.end_segment)(erasure.until);
+    (sources.removal.end_segment)(ends.iter().map(|(_, until)| *until).max().unwrap_or(0));
     match seal_all(sources) {
         Ok(_) => {
             sources.done("log without an erased identity");
@@ -153,7 +155,7 @@ fn remove_from_log(sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> 
 }
 
 /// Writes the base of a project anew if it may have an erased identity: the saved state has not. Returns whether none has.
-fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+pub(super) fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
     let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
         None => return Ok(true),
@@ -171,7 +173,7 @@ fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
 }
 
 /// Writes the files of a project that have events of an erased identity anew. Returns whether none is left.
-fn rewrite_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+pub(super) fn rewrite_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
     let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
         None => return Ok(true),
@@ -236,7 +238,7 @@ fn rewrite_file(
 }
 
 /// Merges the tables of a project's partition, so that former values of its records are gone.
-fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+pub(super) fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
     if !sources.removal.store.merge_all(stored_as, &sources.stop).map_err(fault::of_store)? {
         return Ok(false);
@@ -249,7 +251,7 @@ fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     Ok(true)
 }
 
-fn remove_small_files(sources: &Sources, projects: &[ProjectId]) -> Result<(), Fault> {
+pub(super) fn remove_small_parts(sources: &Sources, projects: &[ProjectId]) -> Result<(), Fault> {
     let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
     for project in projects {
         if let Some(keys) = sources.removal.erasures.keys(*project) {

@@ -170,7 +170,7 @@ impl<'s> SealingPass<'s> {
                 self.wait(project, WaitingRow::Event(Box::new(row)), event_bytes);
             }
         }
-        if let Some((position, FloorMove { project, day })) = piece.floor
+        if let Some((position, FloorMove { project, day })) = piece.floor.filter(|(_, floor)| !floor.is_mark())
             && self.is_wanted(position, project)
             && let Some(floor) = self.floor(position, project)
             && floor < Some(day)

@@ -29,7 +29,7 @@ use crate::erasures::Erasures;
 use crate::history::{LoggedEvents, SealedEvents};
 use crate::memory_budget::recomputation_bytes;
 use crate::partitions::partition_of;
-use crate::refolding::{FoldSources, FoldedShards};
+use crate::refolding::{FoldSources, FoldedShards, StopFlags};
 use crate::registry::Registry;
 use crate::shared_archive::SharedArchive;
 
@@ -207,6 +207,7 @@ impl Sources {
     pub(super) fn unsealed(&self) -> u64 {
         let sealed_until = self.sealed.catalog().sealed_until();
         match self.is_member() {
+            true if matches!(self.trimming, Trimming::Never) => 0,
             true => self.partitions.clone().map(|partition| self.logged.events_after(partition, sealed_until)).sum(),
             false => self.delivered.load(Ordering::Acquire).saturating_sub(sealed_until),
         }
@@ -268,7 +269,7 @@ impl Sources {
             shards: Arc::clone(&self.removal.folded),
             record_bytes: recomputation_bytes(self.settings.memory_bytes),
             min_free_bytes: self.settings.min_free_bytes,
-            stop: Arc::clone(&self.stop),
+            stop: StopFlags(vec![Arc::clone(&self.stop), Arc::clone(&self.is_given_up)]),
             probe: self.settings.probe.clone(),
         }
     }

@@ -174,7 +174,7 @@ impl ArchiveThread {
         let mut has_more = true;
         while !self.engine.stop.load(Ordering::Acquire) {
             unsealed.set(self.unsealed());
-            let tick = if self.engine.removal.erasures.has_unfinished() { ERASURE_TICK } else { TICK };
+            let tick = if self.engine.removal.erasures.is_awaited() { ERASURE_TICK } else { TICK };
             let next = match self.postponed.pop_front() {
                 Some(request) => Ok(request),
                 None => requests.recv_timeout(if has_more { Duration::ZERO } else { tick }),
@@ -269,9 +269,8 @@ impl ArchiveThread {
     fn tempo(&self, unsealed: &Rc<Cell<Unsealed>>) -> impl Fn() -> Tempo + 'static {
         let (engine, asked, unsealed) = (Arc::clone(&self.engine), Arc::clone(&self.asked), Rc::clone(unsealed));
         move || {
-            let is_awaited = asked.load(Ordering::Relaxed) > 0
-                || engine.removal.erasures.has_unfinished()
-                || engine.stop.load(Ordering::Relaxed);
+            let is_awaited =
+                asked.load(Ordering::Relaxed) > 0 || engine.removal.erasures.is_awaited() || engine.stop.load(Ordering::Relaxed);
             let waiting = match unsealed.get() {
                 Unsealed::After(position) => engine.delivered.load(Ordering::Relaxed).saturating_sub(position),
                 Unsealed::Events(events) => events,

@@ -13,7 +13,8 @@ use super::figures::ArchiveFigures;
 use super::merges::Merges;
 use super::retention::Retention;
 use super::sealing::{Sealed, seal, seal_all, trim};
-use super::sources::Sources;
+use super::shared_erasures::SharedErasures;
+use super::sources::{Sources, Trimming};
 
 /// The pause after a failure, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -42,6 +43,7 @@ pub(super) struct ArchiveWork {
     damage: DamageCheck,
     deletions: Deletions,
     erasures: ErasureSteps,
+    shared_erasures: SharedErasures,
     retention: Retention,
     checked_damage: Stopwatch,
     checked_merges: Option<Stopwatch>,
@@ -67,6 +69,7 @@ impl ArchiveWork {
             damage: DamageCheck::new(&sources),
             deletions: Deletions::default(),
             erasures: ErasureSteps::default(),
+            shared_erasures: SharedErasures::default(),
             retention: Retention::new(&sources),
             checked_damage: Stopwatch::now(),
             checked_merges: None,
@@ -84,10 +87,20 @@ impl ArchiveWork {
 
     /// Does the next piece of work. Returns whether there is more.
     pub(super) fn tick(&mut self) -> bool {
+        if matches!(self.sources.trimming, Trimming::Never) {
+            // Nothing is sealed, and nothing leaves the log. Its states lose identities all the same.
+            self.shared_erasures.step(&self.sources);
+            return false;
+        }
         // Also on a full disk, and while sealing fails.
         self.deletions.step(&self.sources, &mut self.merges);
-        // What members erase is refused so far.
-        let has_erased = !self.sources.is_member() && self.erasures.step(&self.sources);
+        let has_erased = match self.sources.is_member() {
+            true => {
+                self.shared_erasures.step(&self.sources);
+                false
+            }
+            false => self.erasures.step(&self.sources),
+        };
         let has_old = self.retention.step(&self.sources, &mut self.merges);
         self.is_unpublished |= has_old;
         self.note_retention();

@@ -14,7 +14,7 @@ use headcount_storage::lock::DirLock;
 
 use super::error::RestoreFailure;
 use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
-use crate::registry::{Erasure, Registry};
+use crate::registry::{ErasedUntil, Erasure, Registry};
 
 const KEY_NAME: &str = "keys/hash.key";
 
@@ -133,5 +133,10 @@ fn fitted(registry: &Registry, later: Erasure, last: Position) -> Result<Erasure
     let theirs: BTreeSet<ProjectId> = registry.projects(later.organization)?.iter().map(|project| project.id).collect();
     let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();
     let projects: Vec<ProjectId> = theirs.into_iter().collect();
-    Ok(Erasure { is_done: projects.is_empty(), others, projects, until: later.until.min(last), ..later })
+    let until = match later.until {
+        ErasedUntil::Everywhere(until) => until.min(last),
+        // Of several machines, which make no backups.
+        ErasedUntil::ByProject(_) => last,
+    };
+    Ok(Erasure { is_done: projects.is_empty(), others, projects, until: ErasedUntil::Everywhere(until), ..later })
 }

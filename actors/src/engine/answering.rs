@@ -4,6 +4,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::queries::{Travels, WithQuery, with_query};
 use serde::de::DeserializeOwned;
 
+use super::erasing_everywhere::{LINKED_IDS, OWNERS_OF_EMAIL, SUBJECT_FIGURES};
 use super::handle::Engine;
 use super::project_versions::VERSIONS;
 use super::queries::in_order;
@@ -47,6 +48,7 @@ impl Engine {
             // Of all organizations.
             SEAL => self.answer_seal().await,
             VERIFY => self.answer_verify(request).await,
+            tag @ (OWNERS_OF_EMAIL | LINKED_IDS | SUBJECT_FIGURES) => self.answer_about_erasure(tag, request).await,
             ACTIVE => {
                 let NodeRequest { organization, projects, question } = self.checked::<ActiveQuestion>(request)?;
                 encode_answer(ACTIVE, &self.active_here(organization, projects, question).await.map_err(refused)?)

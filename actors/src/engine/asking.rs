@@ -71,12 +71,13 @@ impl Node {
         tag: u16,
         projects: SomeProjects,
         question: Arc<Q>,
+        within: Duration,
     ) -> Result<Placed<P>, AskNodeError> {
         let mut placed = Vec::with_capacity(projects.len());
         let mut waiting = vec![projects];
         while let Some(mut some) = waiting.pop() {
             let ids = some.iter().map(|(_, project)| *project).collect();
-            match self.ask::<Q, Vec<P>>(tag, ids, &question, ANSWER_TIMEOUT).await {
+            match self.ask::<Q, Vec<P>>(tag, ids, &question, within).await {
                 Ok(parts) if parts.len() == some.len() => placed.extend(some.into_iter().map(|(place, _)| place).zip(parts)),
                 Ok(_) => return Err(AskNodeError::OtherVersion("it answers about another number of projects".to_owned())),
                 Err(AskNodeError::TooLarge) if some.len() > 1 => {
@@ -113,9 +114,24 @@ impl Engine {
     /// Asks for a part of the answer from each project on other nodes, and these all at once. The parts come in any order.
     pub(super) async fn ask_elsewhere<Q, P>(
         &self,
-        (tag, question): (u16, Q),
+        question: (u16, Q),
         organization: OrganizationId,
         projects: &[ProjectId],
+        there: &ByNode,
+    ) -> Result<Placed<P>, AskError>
+    where
+        Q: Serialize + Send + Sync + 'static,
+        P: DeserializeOwned + Send + 'static,
+    {
+        self.ask_elsewhere_within(ANSWER_TIMEOUT, question, (organization, projects), there).await
+    }
+
+    /// As [`Engine::ask_elsewhere`], of nodes that may take longer.
+    pub(super) async fn ask_elsewhere_within<Q, P>(
+        &self,
+        within: Duration,
+        (tag, question): (u16, Q),
+        (organization, projects): (OrganizationId, &[ProjectId]),
         there: &ByNode,
     ) -> Result<Placed<P>, AskError>
     where
@@ -127,7 +143,7 @@ impl Engine {
             let node = self.node(address, organization)?;
             for places in places.chunks(MAX_PROJECTS) {
                 let some = places.iter().map(|place| (*place, projects[*place])).collect();
-                asked.spawn(node.clone().ask_each(tag, some, Arc::clone(&question)));
+                asked.spawn(node.clone().ask_each(tag, some, Arc::clone(&question), within));
             }
         }
         let mut placed = Vec::with_capacity(projects.len());

@@ -16,14 +16,14 @@ use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::for_each_identity;
 use crate::partitions::partition_of;
 use crate::privacy::PrivacyKeys;
-use crate::registry::{Erasure, MadeFor, RegistryError};
+use crate::registry::{ErasedUntil, Erasure, MadeFor, RegistryError};
 use headcount_domain::identity::IdentitySlot;
 
 /// How long the state may take to be saved, so that all links are known.
-const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(20);
+pub(super) const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const POLL: Duration = Duration::from_millis(20);
 /// The most identities with an e-mail address that are erased together: anybody can send events with any address.
-const MAX_OWNERS: usize = 10_000;
+pub(super) const MAX_OWNERS: usize = 10_000;
 
 /// Whom to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +106,9 @@ impl Engine {
     ) -> Result<BegunErasure, ErasureError> {
         // One at a time: what is suppressed while an erasure is given up must be that of the others.
         let _alone = self.inner.erasures.alone();
+        if !self.owners().is_alone() {
+            return self.begin_everywhere(organization, subject, made_for);
+        }
         let erased = self.begin_erasure(organization, subject, made_for);
         if erased.is_err() {
             self.inner.erasures.suppress_only(&self.registry().erasures());
@@ -146,7 +149,10 @@ impl Engine {
                 _ => self.registry().lift_erasure(erasure, None)?,
             }
         }
-        self.inner.erasures.suppress_only(&self.registry().erasures());
+        match self.owners().is_alone() {
+            true => self.inner.erasures.suppress_only(&self.registry().erasures()),
+            false => self.follow_erasures()?,
+        }
         Ok(theirs)
     }
 
@@ -171,7 +177,7 @@ impl Engine {
             users: keys.users.clone(),
             others: keys.others.clone(),
             projects: Vec::new(),
-            until: 0,
+            until: ErasedUntil::Everywhere(0),
             is_done: false,
             is_lifted: false,
         };
@@ -201,7 +207,7 @@ impl Engine {
         // No base is listed until the project is known to have an erased identity. So one that has it ends at `until`, if not earlier.
         let _bases = self.inner.history.bases();
         let figures = self.figures_of(&erasure)?;
-        erasure.until = last_position(&*self.inner.history);
+        erasure.until = ErasedUntil::Everywhere(last_position(&*self.inner.history));
         // Nothing was recorded since it was erased.
         erasure.is_done = erasure.projects.is_empty();
         let erasure = self.registry().add_erasure(erasure, made_for)?;
@@ -216,9 +222,10 @@ impl Engine {
     }
 
     /// Checks that the ids of an erasure can be kept.
-    fn check_room(&self, erasure: &Erasure) -> Result<(), ErasureError> {
+    pub(super) fn check_room(&self, erasure: &Erasure) -> Result<(), ErasureError> {
         let (most, ids) = (self.inner.config.max_erased_ids, |erasure: &Erasure| erasure.users.len() + erasure.others.len());
-        let former = self.registry().count_erased(erasure.organization, ids);
+        let of_others = |other: &Erasure| if other.number == erasure.number { 0 } else { ids(other) };
+        let former = self.registry().count_erased(erasure.organization, of_others);
         if former + ids(erasure) > most { Err(ErasureError::Full(most)) } else { Ok(()) }
     }
 
@@ -274,8 +281,7 @@ impl Engine {
         projects: &[ProjectId],
         keys: &mut PrivacyKeys,
     ) -> Result<(), ErasureError> {
-        for project in projects {
-            let owners = self.ask_to_erase(*project, EmailKeysQuery { email, most: MAX_OWNERS + 1 })?;
+        for (project, owners) in projects.iter().zip(self.owners_of(email, projects)?) {
             if owners.len() + keys.users.len() + keys.others.len() > MAX_OWNERS {
                 return Err(ErasureError::TooMany);
             }
@@ -284,6 +290,15 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// The keys of the identities of each project that have an e-mail address.
+    fn owners_of(&self, email: RecordKey, projects: &[ProjectId]) -> Result<Vec<Vec<RecordKey>>, ErasureError> {
+        let question = EmailKeysQuery { email, most: MAX_OWNERS + 1 };
+        match self.owners().is_alone() {
+            true => projects.iter().map(|project| self.ask_to_erase(*project, question.clone())).collect(),
+            false => self.owners_everywhere(question, projects),
+        }
     }
 
     /// The figures of the projects of an erasure, with the subject, and those of the subject: both of one moment, so that they differ by nothing else.
@@ -320,29 +335,40 @@ impl Engine {
         let mut others: BTreeSet<(ProjectId, RecordKey)> = erasure.others.iter().copied().collect();
         let mut known: BTreeSet<ProjectId> = BTreeSet::new();
         for project in projects {
-            let partition = partition_of(*project);
-            let place = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)));
-            let (store, stored_as) = place.ok().flatten().ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;
-            for_each_identity(&*store, stored_as, *project, &mut |key, slot| {
-                let owner = match &slot {
-                    IdentitySlot::Alias { user, .. } => *user,
-                    IdentitySlot::Canonical(_) => key,
-                };
-                let is_theirs = users.contains(&key) || users.contains(&owner) || others.contains(&(*project, key));
-                if is_theirs {
-                    known.insert(*project);
-                    if let IdentitySlot::Canonical(identity) = &slot {
-                        emails.extend(identity.emails.iter().map(|(email, _)| self.hasher().email(email)));
-                    }
-                    for one in [key, owner] {
-                        let _known = if one.is_user() { users.insert(one) } else { others.insert((*project, one)) };
-                    }
-                }
-                ControlFlow::Continue(())
-            })?;
+            self.find_ids_in(*project, (&mut users, &mut others), &mut known, emails)?;
         }
         (erasure.users, erasure.others) = (users.into_iter().collect(), others.into_iter().collect());
         erasure.projects = known.into_iter().collect();
+        Ok(())
+    }
+
+    /// As [`Engine::find_ids`], in one project, of what is saved.
+    pub(super) fn find_ids_in(
+        &self,
+        project: ProjectId,
+        (users, others): (&mut BTreeSet<RecordKey>, &mut BTreeSet<(ProjectId, RecordKey)>),
+        known: &mut BTreeSet<ProjectId>,
+        emails: &mut BTreeSet<RecordKey>,
+    ) -> Result<(), ErasureError> {
+        let partition = partition_of(project);
+        let place = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)));
+        let (store, stored_as) = place.ok().flatten().ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;
+        for_each_identity(&*store, stored_as, project, &mut |key, slot| {
+            let owner = match &slot {
+                IdentitySlot::Alias { user, .. } => *user,
+                IdentitySlot::Canonical(_) => key,
+            };
+            if users.contains(&key) || users.contains(&owner) || others.contains(&(project, key)) {
+                known.insert(project);
+                if let IdentitySlot::Canonical(identity) = &slot {
+                    emails.extend(identity.emails.iter().map(|(email, _)| self.hasher().email(email)));
+                }
+                for one in [key, owner] {
+                    let _known = if one.is_user() { users.insert(one) } else { others.insert((project, one)) };
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
         Ok(())
     }
 

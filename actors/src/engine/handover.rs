@@ -85,9 +85,14 @@ impl Engine {
     }
 
     fn adopt_archive(&self, partition: u16) -> Result<(), AdoptError> {
-        let Some(shared) = self.inner.archiver.shared() else { return Ok(()) };
         let opened = SealedEvents::open(&self.archive_dir(partition), Arc::clone(&self.inner.deleted));
         let archive = opened.map_err(fault::of_archive).map_err(AdoptError::Archive)?;
+        let Some(shared) = self.inner.archiver.shared() else {
+            // An empty one: states lose erased identities all the same.
+            self.inner.archiver.release(partition);
+            self.inner.archiver.adopt(partition, Arc::new(archive));
+            return Ok(());
+        };
         let source = LivingFiles::new(shared.source(partition), &self.inner.deleted);
         let archive = Arc::new(archive.with_source(Some(Arc::new(source))));
         self.inner.archives.adopt(partition, Arc::clone(&archive));
@@ -156,6 +161,7 @@ impl Engine {
     pub fn follow(&self) -> Result<u64, RegistryError> {
         self.registry().catch_up()?;
         self.follow_deletions()?;
+        self.follow_erasures()?;
         let applied = self.registry().applied()?;
         // A change of this machine's own may have applied others before.
         if self.inner.followed.swap(applied, Ordering::AcqRel) != applied {

@@ -1,5 +1,5 @@
-//! Marks: records of a deleted project, which therefore change nothing, each a message of its own in the log of brokers. They remove messages in their order, and keep the
-//! last one that is sealed, so that something must follow that with the project's last event (ADR 57).
+//! Marks: records that change nothing, each a message of its own in the log of brokers. They remove messages in their order, and keep the last one that is sealed, so that something must
+//! follow that with the last event of a deleted project, or of an erased identity (ADR 57, ADR 61).
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use actix::System;
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::time::Day;
 use headcount_storage::log::Commit;
 
 use super::config::OpenError;
@@ -38,8 +37,7 @@ pub(super) fn start_tracking(
         let (done, wait) = sync_channel(1);
         let tracker = tracking.clone();
         let is_sent = arbiter.spawn(async move {
-            // The floor of no event: also a machine that would apply it would drop nothing.
-            let recorded = tracker.raise_floor(FloorMove { project, day: Day(i32::MIN) }, permit).await;
+            let recorded = tracker.raise_floor(FloorMove::mark(project), permit).await;
             let _nobody_waits = done.send(recorded.is_ok());
         });
         is_sent && wait.recv_timeout(MARK_TIMEOUT).unwrap_or(false)

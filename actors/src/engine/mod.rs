@@ -13,6 +13,7 @@ mod deletion;
 mod derived;
 mod disk_guard;
 mod erasing;
+mod erasing_everywhere;
 mod exporting;
 #[cfg(feature = "fault-injection")]
 mod fault_injection;

@@ -62,7 +62,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let privacy = open_privacy_requests(config, &registry, shared_privacy)?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
-    let erasures = Arc::new(Erasures::new(secrets.hasher().clone(), registry.erasures()));
+    let erasures = Arc::new(open_erasures(&secrets, &registry, shared.is_some().then_some(&*deleted)));
     let archive = OpenedArchive::open(&dir, (&log, &deleted), shared_archive)?;
     let past = Past::new(Arc::clone(&archive.archives), logged.clone(), Arc::clone(&erasures));
     let history: Arc<dyn History> = Arc::new(past);
@@ -136,6 +136,14 @@ fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<Dele
     match is_shared {
         true => Ok(DeletedProjects::shared(LocalRemains::open(dir, registry)?, registry)),
         false => Ok(DeletedProjects::new(registry.deletions())),
+    }
+}
+
+/// Opens the list of erased identities; `shared` says what may be on the disk of one of several machines.
+fn open_erasures(secrets: &Secrets, registry: &Registry, shared: Option<&DeletedProjects>) -> Erasures {
+    match shared {
+        Some(deleted) => Erasures::shared(secrets.hasher().clone(), registry, &deleted.with_erased()),
+        None => Erasures::new(secrets.hasher().clone(), registry.erasures()),
     }
 }
 

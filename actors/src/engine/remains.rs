@@ -1,11 +1,12 @@
-//! Removes what this machine has of deleted projects whose partitions it does not have (ADR 57). The owner of a partition removes what all machines reach, and what it
-//! has itself: `archiver/deletions.rs`.
+//! Removes what this machine has of deleted projects, and of erased identities, whose partitions it does not have (ADR 57, ADR 61). The owner of a partition removes what all machines reach, and what it
+//! has itself: `archiver/deletions.rs`, `archiver/shared_erasures.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use headcount_archive::archive::Archive;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
+use headcount_storage::aside;
 
 use super::derived::derived_dirs;
 use super::handle::Engine;
@@ -13,6 +14,7 @@ use super::shard_client::AskError;
 use crate::admission_gate::Holder;
 use crate::archiver::remove_small_files;
 use crate::fault;
+use crate::unfinished_erasures::erased_keys_of;
 
 /// Why what is left of deleted projects is not removed yet.
 #[derive(Debug, thiserror::Error)]
@@ -28,38 +30,52 @@ pub enum RemainsError {
     Here,
 }
 
+/// What a machine may have that is removed, of one partition.
+#[derive(Debug, Default)]
+struct Remaining {
+    /// Deleted projects.
+    deleted: BTreeSet<ProjectId>,
+    /// Projects with an erased identity, as [`DeletedProjects::erased_here`](crate::deleted_projects::DeletedProjects::erased_here) takes them.
+    erased: BTreeMap<ProjectId, u64>,
+}
+
 impl Engine {
-    /// Removes what this machine's disk has of deleted projects of a partition that is not here, if there is something: a checkpoint of the whole partition, since that
-    /// would bring them back, and their own files. The partition must not be taken over meanwhile.
+    /// Removes what this machine's disk has of deleted projects and erased identities of a partition that is not here, if there is something: a checkpoint of the whole partition, since that
+    /// would bring them back, and the projects' own files. The partition must not be taken over meanwhile.
     ///
     /// # Errors
     /// [`RemainsError`]: some may be left.
     pub async fn remove_remains(&self, partition: u16) -> Result<(), RemainsError> {
-        self.remove_remains_of(partition, self.inner.deleted.remaining_of(partition)).await
+        let deleted = self.inner.deleted.remaining_of(partition);
+        let erased = self.inner.deleted.with_erased_of(partition);
+        self.remove_remains_of(partition, Remaining { deleted, erased }).await
     }
 
-    /// As [`Engine::remove_remains`], before the partition is taken over. What belongs to deletions that are under way stays: whoever has the partition goes on with them,
-    /// as with all that may be left here.
+    /// As [`Engine::remove_remains`], before the partition is taken over. What belongs to deletions and erasures that are under way stays: whoever has the partition goes on with them,
+    /// as with all that may be left here. States with an identity whose erasure is under way are folded anew when they are opened.
     ///
     /// # Errors
     /// [`RemainsError`]: the partition must not be taken over.
     pub async fn remove_ended_remains(&self, partition: u16) -> Result<(), RemainsError> {
-        let mut projects = self.inner.deleted.remaining_of(partition);
-        if !projects.is_empty() {
+        let mut deleted = self.inner.deleted.remaining_of(partition);
+        if !deleted.is_empty() {
             let under_way = self.registry().deletions();
-            projects.retain(|project| !under_way.contains(project));
+            deleted.retain(|project| !under_way.contains(project));
         }
-        self.remove_remains_of(partition, projects).await
+        let mut erased = self.inner.deleted.with_erased_of(partition);
+        self.inner.erasures.spoil(erased.keys().copied());
+        erased.retain(|project, _| self.inner.erasures.keys(*project).is_none());
+        self.remove_remains_of(partition, Remaining { deleted, erased }).await
     }
 
-    async fn remove_remains_of(&self, partition: u16, mut projects: BTreeSet<ProjectId>) -> Result<(), RemainsError> {
+    async fn remove_remains_of(&self, partition: u16, mut remaining: Remaining) -> Result<(), RemainsError> {
         // Its events that were admitted before the deletion must stay events of a deleted project, whoever gets the partition meanwhile.
-        projects.retain(|project| !self.inner.admission.gate.has(Holder::Project(*project)));
-        if projects.is_empty() {
+        remaining.deleted.retain(|project| !self.inner.admission.gate.has(Holder::Project(*project)));
+        if remaining.deleted.is_empty() && remaining.erased.is_empty() {
             return Ok(());
         }
         let engine = self.clone();
-        self.discard_and(partition, move || engine.remove_files_of(partition, &projects)).await
+        self.discard_and(partition, move || engine.remove_files_of(partition, &remaining)).await
     }
 
     /// Removes the state of a partition that is not here, and does something else before the partition can be taken over.
@@ -78,15 +94,38 @@ impl Engine {
         removed.map_err(RemainsError::Files)
     }
 
-    fn remove_files_of(&self, partition: u16, projects: &BTreeSet<ProjectId>) -> Result<(), Fault> {
+    fn remove_files_of(&self, partition: u16, Remaining { deleted, erased }: &Remaining) -> Result<(), Fault> {
         let derived = derived_dirs(self.data_dir());
-        for project in projects {
+        for project in deleted.iter().chain(erased.keys()) {
             Archive::remove(&self.archive_dir(partition), *project).map_err(fault::of_archive)?;
+        }
+        for project in deleted {
             remove_small_files(&self.inner.dead, self.data_dir(), &derived, *project)?;
         }
-        let noted = self.inner.deleted.removed_here(projects);
-        noted.map_err(|error| Fault::io(format!("that nothing of deleted projects is here could not be noted: {error}")))?;
-        tracing::info!(partition, projects = projects.len(), "what this machine had of deleted projects is removed");
+        self.remove_erased_letters(erased)?;
+        let noted = self.inner.deleted.removed_here(deleted).and_then(|()| self.inner.deleted.erased_here(erased));
+        let clean =
+            noted.map_err(|error| Fault::io(format!("that nothing of what is removed is here could not be noted: {error}")))?;
+        self.inner.erasures.cleaned(&clean);
+        let (deleted, erased) = (deleted.len(), erased.len());
+        tracing::info!(partition, deleted, erased, "what this machine had of deleted projects and erased identities is removed");
+        Ok(())
+    }
+
+    /// Removes what was set aside of erased identities, also of those whose erasure has ended.
+    fn remove_erased_letters(&self, erased: &BTreeMap<ProjectId, u64>) -> Result<(), Fault> {
+        let failed = |error: std::io::Error| Fault::io(format!("events that were set aside could not be removed: {error}"));
+        if erased.is_empty() {
+            return Ok(());
+        }
+        let all = erased_keys_of(&self.registry().erasures(), |project| erased.contains_key(&project));
+        for (project, keys) in all {
+            let is_erased = |position, event: &mut _| keys.erase(position, event, self.hasher());
+            self.inner.dead.erase(project, &is_erased).map_err(failed)?;
+        }
+        for derived in derived_dirs(self.data_dir()) {
+            aside::remove_old(&derived, 0).map_err(failed)?;
+        }
         Ok(())
     }
 }

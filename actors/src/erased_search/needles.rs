@@ -7,7 +7,7 @@ use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 
-use crate::registry::Erasure;
+use crate::registry::{ErasedUntil, Erasure};
 
 /// The keyed hashes of erased ids, and texts.
 pub(crate) struct Needles {
@@ -35,7 +35,11 @@ impl Needles {
     ) -> Result<Self, BuildError> {
         let (mut users, mut others, mut suppressed) = (HashMap::new(), HashMap::new(), Vec::new());
         for erasure in erasures {
-            let until = if erasure.is_lifted { erasure.until } else { Position::MAX };
+            // Of a directory of one machine, whose log has one order.
+            let until = match erasure.until {
+                ErasedUntil::Everywhere(until) if erasure.is_lifted => until,
+                ErasedUntil::Everywhere(_) | ErasedUntil::ByProject(_) => Position::MAX,
+            };
             let later = |known: &mut Position| *known = until.max(*known);
             erasure.users.iter().for_each(|user| later(users.entry((erasure.organization, *user)).or_default()));
             erasure.others.iter().for_each(|other| later(others.entry(*other).or_default()));

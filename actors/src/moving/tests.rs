@@ -2,7 +2,7 @@ use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 
 use super::*;
-use crate::registry::Erasure;
+use crate::registry::{ErasedUntil, Erasure};
 
 const NOW: Instant = Instant(1_700_000_000_000);
 
@@ -26,7 +26,8 @@ fn what_is_under_way_is_refused() {
     let project = registry.projects(organization).unwrap()[0].id;
     let (users, others) = (vec![KeyHasher::new([7; 16]).user("ada")], Vec::new());
     let (is_done, is_lifted) = (false, false);
-    let erasure = Erasure { number: 0, organization, users, others, projects: vec![project], until: 9, is_done, is_lifted };
+    let until = ErasedUntil::Everywhere(9);
+    let erasure = Erasure { number: 0, organization, users, others, projects: vec![project], until, is_done, is_lifted };
     let erasure = registry.add_erasure(erasure, None).unwrap();
     assert!(matches!(open(dir.path()), Err(MovingError::Erasing(1))));
     registry.finish_erasure(&erasure).unwrap();

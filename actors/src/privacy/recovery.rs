@@ -80,7 +80,7 @@ mod tests {
     use super::super::request::tests::request;
     use super::super::request::{PrivacyStatus, PrivacySubject};
     use super::*;
-    use crate::registry::PrivacyRequestId;
+    use crate::registry::{ErasedUntil, PrivacyRequestId};
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
 
@@ -93,7 +93,7 @@ mod tests {
             users: vec![RecordKey(*user)],
             others: Vec::new(),
             projects: vec![ProjectId(1)],
-            until: 9,
+            until: ErasedUntil::Everywhere(9),
             is_done: false,
             is_lifted: false,
         };

@@ -272,7 +272,7 @@ mod tests {
     use super::super::request::{PrivacyRequestKind, PrivacyStatus};
     use super::*;
     use crate::owners::Owners;
-    use crate::registry::Erasure;
+    use crate::registry::{ErasedUntil, Erasure};
     use crate::shared_documents::{DocumentChange, DocumentVisitor, SharedDocuments, SharedDocumentsError};
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
@@ -437,7 +437,7 @@ mod tests {
             users: vec![RecordKey(7)],
             others: Vec::new(),
             projects: vec![ProjectId(1)],
-            until: 9,
+            until: ErasedUntil::Everywhere(9),
             is_done: true,
             is_lifted: false,
         };

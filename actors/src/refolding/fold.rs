@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Stopwatch};
 
@@ -14,7 +13,7 @@ use headcount_storage::background::{self, Tempo};
 use headcount_storage::store::{DiskStore, PartitionSnapshot};
 
 use super::difference::replace;
-use super::project_history::ProjectHistory;
+use super::project_history::{ProjectHistory, StopFlags};
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
@@ -72,7 +71,7 @@ pub(crate) struct FoldSources {
     /// The budget for the records that are folded.
     pub(crate) record_bytes: usize,
     pub(crate) min_free_bytes: u64,
-    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) stop: StopFlags,
     /// Called with the name of each step.
     pub(crate) probe: Option<Arc<dyn Fn(&'static str) + Send + Sync>>,
 }
@@ -128,7 +127,7 @@ impl Fold {
         let until = self.last_counted()?;
         let past =
             Past::new(Arc::new(PartitionArchives::new(Arc::clone(&sources.sealed))), sources.logged.clone(), Arc::new(erasures));
-        let history = Arc::new(ProjectHistory::new(past, *project, until, Arc::clone(&sources.stop)));
+        let history = Arc::new(ProjectHistory::new(past, *project, until, sources.stop.clone()));
         let replay = Replay {
             history: Arc::<ProjectHistory>::clone(&history),
             hasher: &sources.hasher,
@@ -161,8 +160,8 @@ impl Fold {
     }
 
     fn check_wanted(&self) -> Result<(), Fault> {
-        if self.sources.stop.load(Ordering::Acquire) {
-            return Err(Fault::io("the engine is closing"));
+        if self.sources.stop.is_set() {
+            return Err(Fault::io("the engine is closing, or the partition is given up"));
         }
         if self.sources.deleted.contains(self.project) {
             return Err(Fault::io("the project is deleted"));

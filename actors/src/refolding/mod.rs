@@ -8,3 +8,4 @@ mod fold;
 mod project_history;
 
 pub(crate) use fold::{FoldSources, FoldedShards, Folding};
+pub(crate) use project_history::StopFlags;

@@ -12,16 +12,26 @@ use headcount_domain::intake::event::Position;
 
 use crate::history::{Bases, History, HistoryError, HistoryPiece, LatestVisitor, PartVisitor, Past, Wanted};
 
+/// What ends a fold early, if one of them is set.
+#[derive(Debug, Clone)]
+pub(crate) struct StopFlags(pub(crate) Vec<Arc<AtomicBool>>);
+
+impl StopFlags {
+    pub(super) fn is_set(&self) -> bool {
+        self.0.iter().any(|flag| flag.load(Ordering::Acquire))
+    }
+}
+
 /// The base and the recorded events of a project, up to a position. Reading ends early when `stop` is set.
 pub(super) struct ProjectHistory {
     whole: Past,
     project: ProjectId,
     until: AtomicU64,
-    stop: Arc<AtomicBool>,
+    stop: StopFlags,
 }
 
 impl ProjectHistory {
-    pub(super) fn new(whole: Past, project: ProjectId, until: Position, stop: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(whole: Past, project: ProjectId, until: Position, stop: StopFlags) -> Self {
         Self { whole, project, until: AtomicU64::new(until), stop }
     }
 
@@ -52,7 +62,7 @@ impl History for ProjectHistory {
         let bounded = wanted.iter().map(|wanted| self.bounded(wanted)).filter(|wanted| wanted.after < wanted.until);
         let bounded: Vec<Wanted> = bounded.collect();
         let visit = &mut |piece: HistoryPiece| {
-            if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { visit(piece) }
+            if self.stop.is_set() { ControlFlow::Break(()) } else { visit(piece) }
         };
         self.whole.read(&bounded, visit)
     }

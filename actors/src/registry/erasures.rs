@@ -1,14 +1,15 @@
 //! Operations on the erasures of identities.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
-use headcount_domain::ids::OrganizationId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 use serde_json::Value;
 
 use super::audit_entry::{AuditTarget, Audited, Author, FieldChange};
 use super::error::RegistryError;
 use super::ids::PrivacyRequestId;
-use super::model::{Erasure, Organization};
+use super::model::{Erasure, ErasureStage, Organization};
 use super::names::{AuditAction, TargetType};
 use super::record::ControlRecord;
 use super::{Change, ORGANIZATION_NOT_FOUND, Registry};
@@ -41,6 +42,13 @@ impl Change<'_> {
         let entry = made_for.map(|made_for| made_for.audited().by(&made_for.author)).transpose()?;
         self.record(record, entry.as_slice())
     }
+}
+
+/// Adds ids to others, in order.
+fn add<K: Ord + Copy>(ids: &mut Vec<K>, more: &[K]) {
+    ids.extend_from_slice(more);
+    ids.sort_unstable();
+    ids.dedup();
 }
 
 impl Registry {
@@ -92,7 +100,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Storage`].
     pub(crate) fn finish_erasure(&self, erasure: &Erasure) -> Result<(), RegistryError> {
-        self.change_erasure(erasure, None, |erasure| erasure.is_done = true)
+        self.change_erasure(erasure, None, |erasure| erasure.is_done = true).map(drop)
     }
 
     /// Records that events with the ids of an erased identity are recorded again.
@@ -100,25 +108,109 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Storage`].
     pub(crate) fn lift_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<(), RegistryError> {
-        self.change_erasure(erasure, made_for, |erasure| erasure.is_lifted = true)
+        let lift = |erasure: &mut Erasure| {
+            erasure.is_lifted = true;
+            // Nobody goes on with one that only suppresses ids.
+            erasure.is_done |= !erasure.has_begun();
+        };
+        self.change_erasure(erasure, made_for, lift).map(drop)
     }
 
-    /// Changes an erasure as it is now. Does nothing if its organization is gone.
+    /// Suppresses more ids by an erasure that has not begun. Returns it as it is then, whatever others made of it meanwhile.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub(crate) fn suppress_more(&self, erasure: &Erasure) -> Result<Option<Erasure>, RegistryError> {
+        self.change_erasure(erasure, None, |current| {
+            if !current.has_begun() && !current.is_done {
+                add(&mut current.users, &erasure.users);
+                add(&mut current.others, &erasure.others);
+            }
+        })
+    }
+
+    /// Has the events of an erasure erased that only suppresses its ids so far, if these are still the ids of `erasure`. Without a project that knows them, it is done. Returns it as it is then,
+    /// whatever others made of it meanwhile.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub(crate) fn begin_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<Option<Erasure>, RegistryError> {
+        self.change_erasure(erasure, made_for, |current| {
+            let is_same = current.users == erasure.users && current.others == erasure.others;
+            if !current.has_begun() && !current.is_done && !current.is_lifted && is_same {
+                current.until.clone_from(&erasure.until);
+                current.projects.clone_from(&erasure.projects);
+                current.is_done = erasure.projects.is_empty();
+            }
+        })
+    }
+
+    /// Gives up an erasure that has not begun: its ids are no longer suppressed, and it has none.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub(crate) fn give_erasure_up(&self, erasure: &Erasure) -> Result<(), RegistryError> {
+        let given_up = self.change_erasure(erasure, None, |current| {
+            if !current.has_begun() && !current.is_done {
+                (current.users, current.others) = (Vec::new(), Vec::new());
+                (current.is_done, current.is_lifted) = (true, true);
+            }
+        });
+        given_up.map(drop)
+    }
+
+    /// Records how far a project of several machines is without the identities of some erasures. Does nothing if it is so far.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`].
+    pub(crate) fn progress_erasures(
+        &self,
+        organization: OrganizationId,
+        project: ProjectId,
+        numbers: &[u64],
+        stage: ErasureStage,
+    ) -> Result<(), RegistryError> {
+        self.change(|change| {
+            let behind = {
+                let state = change.state();
+                let tenant = state.tenants.get(&organization);
+                let is_behind = |number: &&u64| {
+                    let erasure = tenant.and_then(|tenant| tenant.erasures.get(number));
+                    erasure.is_some_and(|erasure| erasure.stage_in(project) < stage)
+                };
+                numbers.iter().filter(is_behind).copied().collect::<Vec<_>>()
+            };
+            match behind.is_empty() {
+                true => Ok(()),
+                false => {
+                    change.commit_unaudited(ControlRecord::ErasureProgressed { organization, project, numbers: behind, stage })
+                }
+            }
+        })
+    }
+
+    /// How many changes of erasures were applied since the start.
+    pub(crate) fn erasures_applied(&self) -> u64 {
+        self.erasures_applied.load(Ordering::Acquire)
+    }
+
+    /// Changes an erasure as it is now, and returns it. `None`, and nothing is changed, if its organization is gone.
     fn change_erasure(
         &self,
         erasure: &Erasure,
         made_for: Option<&MadeFor>,
         change_it: impl Fn(&mut Erasure),
-    ) -> Result<(), RegistryError> {
+    ) -> Result<Option<Erasure>, RegistryError> {
         self.change(|change| {
             let current = {
                 let state = change.state();
                 let tenant = state.tenants.get(&erasure.organization);
                 tenant.and_then(|tenant| tenant.erasures.get(&erasure.number).cloned())
             };
-            let Some(mut current) = current else { return Ok(()) };
+            let Some(mut current) = current else { return Ok(None) };
             change_it(&mut current);
-            change.commit_for(ControlRecord::IdentityErased(current), made_for)
+            change.commit_for(ControlRecord::IdentityErased(current.clone()), made_for)?;
+            Ok(Some(current))
         })
     }
 

@@ -80,13 +80,14 @@ pub use ids::{
     ShareId, TokenId, WebhookId,
 };
 pub use limiter::{LimitUsedUp, Limiter, Standing};
-pub(crate) use model::Erasure;
 pub use model::{
     ApiToken, Initial, Member, MemberPatch, NewMember, NewOrganization, NewProject, NewToken, Organization, OrganizationKeys,
     OrganizationPatch, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch, TokenPatch,
 };
+pub(crate) use model::{ErasedUntil, Erasure, ErasureEnd, ErasureStage};
 pub use names::{ActionReason, ActorKind, AuditAction, Capability, Role, Scope, TargetType};
 pub use operator::{OPERATOR_FILE, OperatorToken};
+pub(crate) use projects::RemovedAfter;
 pub use secret::{
     KEY_CHARACTERS, PUBLIC_KEY_PREFIX, ROOT_TOKEN_PREFIX, SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret,
     TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
@@ -127,6 +128,8 @@ pub struct Registry {
     propagation: OnceLock<Propagation>,
     /// How many deletions of projects were applied since the start.
     deletions_applied: AtomicU64,
+    /// How many changes of erasures were applied since the start.
+    erasures_applied: AtomicU64,
 }
 
 /// Waits until all others that answer requests have applied what was recorded.
@@ -165,8 +168,9 @@ impl Registry {
         let cache = Cache::of(&state);
         let (journal, state) = (Mutex::new(journal), RwLock::new(state));
         let codes = parking_lot::Mutex::default();
-        let (shared_codes, propagation, deletions_applied) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-        Ok(Registry { journal, state, cache, codes, shared_codes, propagation, deletions_applied })
+        let (shared_codes, propagation) = (OnceLock::new(), OnceLock::new());
+        let (deletions_applied, erasures_applied) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Registry { journal, state, cache, codes, shared_codes, propagation, deletions_applied, erasures_applied })
     }
 
     /// Whether there is no organization yet.
@@ -304,12 +308,16 @@ impl Registry {
     /// Applies a record that is on disk, and publishes it.
     fn apply(&self, record: ControlRecord) {
         let is_deletion = matches!(record, ControlRecord::ProjectDeleted { .. });
+        let is_erasure = matches!(record, ControlRecord::IdentityErased(_) | ControlRecord::ErasureProgressed { .. });
         let touched = self.state.write().apply(record);
         if let Some(touched) = touched {
             self.cache.follow(&self.state(), touched);
         }
         if is_deletion {
             self.deletions_applied.fetch_add(1, Ordering::Release);
+        }
+        if is_erasure {
+            self.erasures_applied.fetch_add(1, Ordering::Release);
         }
     }
 }

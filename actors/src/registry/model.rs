@@ -374,10 +374,82 @@ pub(crate) struct Erasure {
     pub(crate) others: Vec<(ProjectId, RecordKey)>,
     /// The projects that know the identity.
     pub(crate) projects: Vec<ProjectId>,
-    /// The last position that an event of the identity can have.
-    pub(crate) until: Position,
+    /// The last positions that events of the identity can have.
+    pub(crate) until: ErasedUntil,
     /// Whether nothing of it is left.
     pub(crate) is_done: bool,
     /// Whether later events of its ids are recorded again.
     pub(crate) is_lifted: bool,
+}
+
+/// The last positions that events of an erased identity can have, and what is left of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum ErasedUntil {
+    /// That of a log with one order for all projects.
+    Everywhere(Position),
+    /// Those of the partitions of several machines, by project. Without any, the ids are suppressed, and the erasure has not begun. Since version 9.
+    ByProject(Vec<ErasureEnd>),
+}
+
+/// How far a project of several machines is without an erased identity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ErasureEnd {
+    pub(crate) project: ProjectId,
+    /// The last position that an event of the identity can have in it.
+    pub(crate) until: Position,
+    pub(crate) stage: ErasureStage,
+}
+
+/// What is left of an erased identity in one project of several machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ErasureStage {
+    /// All that there was, perhaps.
+    Begun,
+    /// Its events in the log of brokers alone. All that is published is without it.
+    Logged,
+    /// Nothing.
+    Gone,
+}
+
+impl Erasure {
+    /// Whether its events are erased. If not, its ids are suppressed so far.
+    pub(crate) fn has_begun(&self) -> bool {
+        match &self.until {
+            ErasedUntil::Everywhere(_) => true,
+            ErasedUntil::ByProject(projects) => !projects.is_empty(),
+        }
+    }
+
+    /// The last position that its events can have in a project.
+    pub(crate) fn until_in(&self, project: ProjectId) -> Position {
+        match &self.until {
+            ErasedUntil::Everywhere(until) => *until,
+            ErasedUntil::ByProject(projects) => {
+                projects.iter().find(|erased| erased.project == project).map_or(0, |erased| erased.until)
+            }
+        }
+    }
+
+    /// What is left of it in a project.
+    pub(crate) fn stage_in(&self, project: ProjectId) -> ErasureStage {
+        match &self.until {
+            _ if self.is_done => ErasureStage::Gone,
+            ErasedUntil::Everywhere(_) => ErasureStage::Begun,
+            ErasedUntil::ByProject(projects) => {
+                projects.iter().find(|erased| erased.project == project).map_or(ErasureStage::Gone, |erased| erased.stage)
+            }
+        }
+    }
+
+    /// Notes how far a project is. It never goes back. The erasure is done once nothing is left in any project.
+    pub(super) fn reach(&mut self, project: ProjectId, stage: ErasureStage) {
+        let ErasedUntil::ByProject(projects) = &mut self.until else { return };
+        for erased in projects.iter_mut().filter(|erased| erased.project == project) {
+            erased.stage = erased.stage.max(stage);
+        }
+        self.is_done |= !projects.is_empty() && projects.iter().all(|erased| erased.stage == ErasureStage::Gone);
+    }
 }

@@ -16,6 +16,17 @@ use super::record::ControlRecord;
 use super::secret::{KEY_CHARACTERS, PUBLIC_KEY_PREFIX, random_key};
 use super::{Change, ORGANIZATION_NOT_FOUND, PROJECT_NOT_FOUND, Registry, validate};
 
+/// What records of the control log remove.
+#[derive(Debug)]
+pub(crate) struct RemovedAfter {
+    /// The deleted projects.
+    pub(crate) deleted: Vec<ProjectId>,
+    /// The projects that lose an identity, each with the position of the record that says so.
+    pub(crate) erased: Vec<(ProjectId, u64)>,
+    /// The position of the last record that was read.
+    pub(crate) until: u64,
+}
+
 impl Registry {
     /// Creates a project with one public key.
     ///
@@ -125,19 +136,24 @@ impl Registry {
         self.deletions_applied.load(Ordering::Acquire)
     }
 
-    /// Returns the projects that the applied records after a position delete, with the position of the last applied one. Reads the control log, which must have
-    /// those records still.
+    /// Returns what the applied records after a position remove. Reads the control log, which must have those records still.
     ///
     /// # Errors [`RegistryError::Storage`].
-    pub(crate) fn deleted_after(&self, position: u64) -> Result<(Vec<ProjectId>, u64), RegistryError> {
+    pub(crate) fn removed_after(&self, position: u64) -> Result<RemovedAfter, RegistryError> {
         let change = self.begin_change()?;
-        let mut deleted = Vec::new();
+        let (mut deleted, mut erased, mut at) = (Vec::new(), Vec::new(), position);
         change.journal.read_again(position, &mut |record| {
-            if let ControlRecord::ProjectDeleted { project, .. } = record {
-                deleted.push(project);
+            at += 1;
+            match record {
+                ControlRecord::ProjectDeleted { project, .. } => deleted.push(project),
+                // One that is lifted had begun before.
+                ControlRecord::IdentityErased(erasure) if erasure.has_begun() && !erasure.is_done && !erasure.is_lifted => {
+                    erased.extend(erasure.projects.iter().map(|project| (*project, at)));
+                }
+                _ => {}
             }
         })?;
-        Ok((deleted, change.journal.next_position() - 1))
+        Ok(RemovedAfter { deleted, erased, until: change.journal.next_position() - 1 })
     }
 
     /// Records that nothing of a deleted project is left. Does nothing if that is recorded already.

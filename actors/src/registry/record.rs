@@ -15,15 +15,15 @@ use super::browser_session::BrowserSession;
 use super::build_run::BuildRun;
 use super::error::ControlError;
 use super::ids::{MemberId, SessionId, ShareId, TokenId};
-use super::model::{ApiToken, Erasure, Member, Organization, Project};
+use super::model::{ApiToken, Erasure, ErasureStage, Member, Organization, Project};
 use super::secret::SecretHash;
 use super::share::Share;
 use crate::program_version::is_next;
 
 /// The latest version of records, and of snapshots of what they lead to. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
 /// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger, runs that build company
-/// profiles, and changes of company profiles and webhooks, version 8 shares and sessions of the page.
-const RECORD_VERSION: u32 = 8;
+/// profiles, and changes of company profiles and webhooks, version 8 shares and sessions of the page, version 9 erasures on several machines.
+pub(super) const RECORD_VERSION: u32 = 9;
 
 /// Returns the latest version of records that this program reads and writes.
 #[must_use]
@@ -97,6 +97,17 @@ pub(super) enum ControlRecord {
     },
     /// A new erasure, or its new value. Since version 5.
     IdentityErased(Erasure),
+    /// How far a project of several machines is without the identities of some erasures. Since version 9.
+    ErasureProgressed {
+        /// The organization.
+        organization: OrganizationId,
+        /// The project.
+        project: ProjectId,
+        /// The numbers of the erasures.
+        numbers: Vec<u64>,
+        /// What is left of them in the project.
+        stage: ErasureStage,
+    },
     /// The new value of an organization whose balance of Actions changed, and the entry of the ledger about it. Since version 7.
     ActionsChanged {
         /// The organization.
@@ -234,6 +245,7 @@ impl ControlRecord {
             | Self::EventsRecorded { organization, .. }
             | Self::ProjectDeleted { organization, .. }
             | Self::DeletionFinished { organization, .. }
+            | Self::ErasureProgressed { organization, .. }
             | Self::CompanyProfileChanging { organization }
             | Self::WebhookChanging { organization }
             | Self::ShareRevoked { organization, .. }

@@ -130,6 +130,7 @@ impl State {
                 if self.tenant(*organization)?.deletions.contains(project) { Ok(()) } else { Err("no such deletion") }
             }
             ControlRecord::IdentityErased(erasure) => self.tenant(erasure.organization).map(drop),
+            ControlRecord::ErasureProgressed { organization, .. } => self.tenant(*organization).map(drop),
             ControlRecord::ActionsChanged { organization, entry } => self.check_payment(organization, entry),
             ControlRecord::BuildRunChanged { run, payment } => {
                 self.tenant(run.organization)?;
@@ -191,6 +192,13 @@ impl State {
             }
             ControlRecord::IdentityErased(erasure) => {
                 self.tenants.get_mut(&erasure.organization)?.erasures.insert(erasure.number, erasure);
+                Some(Touched::Erasures)
+            }
+            ControlRecord::ErasureProgressed { organization, project, numbers, stage } => {
+                let erasures = &mut self.tenants.get_mut(&organization)?.erasures;
+                for number in numbers {
+                    erasures.get_mut(&number)?.reach(project, stage);
+                }
                 Some(Touched::Erasures)
             }
             ControlRecord::ActionsChanged { organization, entry } => {

@@ -223,7 +223,7 @@ impl Partition {
 
     /// Takes a step in raising the floor of a project, by the record at `position`. Returns whether it is raised.
     pub(crate) fn step_floor(&mut self, floor: FloorMove, position: Position) -> Result<bool, Fault> {
-        if !self.context.deleted.contains(floor.project) {
+        if !floor.is_mark() && !self.context.deleted.contains(floor.project) {
             let Self { stored_as, context, projects, .. } = self;
             let state = projects.load(context, *stored_as, floor.project)?;
             if !state.step_floor(floor.day, position) {

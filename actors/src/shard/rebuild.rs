@@ -457,13 +457,21 @@ impl Reader {
             |reflected| reflected <= self.until && copied.letters == context.dead.within(self.number, 0..=reflected).len();
         // It may have something of projects whose deletion has not ended.
         let noted = context.deleted.note_again(self.number);
+        // Or an erased identity, if its owner published it before it recorded that nothing published has one.
+        let erased = context.erasures.published_with(self.number);
+        let noted = noted.and_then(|()| context.deleted.note_erased_again(&erased));
         noted.map_err(|error| Fault::io(format!("could not note what a copied state may have: {error}")))?;
         match copied.put_in(self.number, &*context.store, (&context.external_ids_dir, context.index), own, may_be_used) {
             Ok(Some(position)) => {
+                context.erasures.spoil(erased);
                 tracing::info!(partition = self.number, own, position, "the saved state of another machine is used")
             }
             Ok(None) => {}
-            Err(fault) => tracing::warn!(partition = self.number, %fault, "the saved state of another machine can't be used"),
+            Err(fault) => {
+                // It may have been put in before.
+                context.erasures.spoil(erased);
+                tracing::warn!(partition = self.number, %fault, "the saved state of another machine can't be used");
+            }
         }
         Ok(())
     }

@@ -221,6 +221,12 @@ impl SharedArchive for SharedFiles {
         Ok(self.runtime.block_on(files.remove(project))?)
     }
 
+    fn keep_listed(&self, partition: u16, project: ProjectId) -> Result<(), SharedArchiveError> {
+        let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
+        let mut files = files.lock();
+        Ok(self.runtime.block_on(files.keep_listed(&self.pointers, partition, project))?)
+    }
+
     fn needs_room(&self, partition: u16) -> bool {
         let log = self.of(partition).and_then(|files| files.lock().log.clone());
         // Whether brokers that do not answer have room, nobody knows.
@@ -344,6 +350,26 @@ impl PartitionFiles {
         let folder = self.bucket.below(&folder_of(project));
         for object in folder.all().await? {
             folder.delete(&object).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes all objects of a project that the published list does not name.
+    async fn keep_listed(&mut self, pointers: &Pointers, partition: u16, project: ProjectId) -> Result<(), FilesError> {
+        let Some(list) = self.pointer.value.list.clone() else { return Ok(()) };
+        let folder = folder_of(project);
+        let below = self.bucket.below(&folder);
+        let there = below.all().await?;
+        // If the pointer is still this owner's, nobody else had written any of them for a later list.
+        pointers.publish(partition, &mut self.pointer, Some(list)).await?;
+        let listed = self.published.projects.get(&project);
+        let named: BTreeSet<String> = listed.into_iter().flat_map(|list| list.objects(project)).collect();
+        for object in there {
+            let name = format!("{folder}/{object}");
+            if !named.contains(&name) {
+                below.delete(&object).await?;
+                self.unnamed.remove(&name);
+            }
         }
         Ok(())
     }

@@ -11,8 +11,9 @@ use headcount_actors::partition_of;
 use headcount_actors::registry::RegistryError;
 use headcount_cluster::StreamName;
 use headcount_cluster::log::LogReader;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
+use crate::barrier::Barrier;
 use crate::files::{below, files_in, first_message};
 use crate::node::{BASE_MS, Cluster, ClusterNode, NOW, check, record, wait_until};
 
@@ -63,7 +64,7 @@ fn wait_until_ended(nodes: &[ClusterNode]) {
     wait_until("the deletion ends at every node", || nodes.iter().all(|node| node.engine.vitals().deletions_pending == 0));
 }
 
-async fn last_message(cluster: &Cluster, partition: u16) -> u64 {
+pub(crate) async fn last_message(cluster: &Cluster, partition: u16) -> u64 {
     let connection = cluster.connect().await;
     LogReader::open(&connection, &StreamName::of_partition(partition).stream).await.unwrap().known_bounds().1
 }
@@ -119,36 +120,6 @@ fn a_deleted_project_leaves_every_disk_the_bucket_and_the_log() {
     wait_until_ended(&nodes);
     assert_eq!(with_mark(nodes[0].dir(), project), Vec::<String>::new());
     nodes.into_iter().for_each(ClusterNode::stop);
-}
-
-/// Holds whoever reaches a step of the archiver up until it is let go.
-#[derive(Default)]
-struct Barrier {
-    state: Mutex<BarrierState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct BarrierState {
-    is_reached: bool,
-    is_open: bool,
-}
-
-impl Barrier {
-    fn pass(&self) {
-        let mut state = self.state.lock();
-        state.is_reached = true;
-        self.changed.wait_while(&mut state, |state| !state.is_open);
-    }
-
-    fn is_reached(&self) -> bool {
-        self.state.lock().is_reached
-    }
-
-    fn open(&self) {
-        self.state.lock().is_open = true;
-        self.changed.notify_all();
-    }
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod barrier;
 mod brokers;
 mod check;
 mod commit;
 mod control;
 mod deletion;
+mod erasure;
 mod faults;
 mod files;
 mod init;

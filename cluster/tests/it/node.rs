@@ -1,6 +1,6 @@
 //! Nodes that share the partitions of some projects, come and go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,10 @@ use headcount_actors::domain::queries::UniqueUsersQuery;
 use headcount_actors::domain::time::{Day, Instant as Moment, Window};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::registry::{NewProject, Registry, RegistryError};
-use headcount_actors::{ArchivePolicy, Engine, EngineConfig, Owner, PARTITIONS, PageOrder, PageQuestion, partition_of};
+use headcount_actors::{
+    ArchivePolicy, AskNode, AskNodeError, Engine, EngineConfig, NodeAnswer, NodeCall, Owner, PARTITIONS, PageOrder, PageQuestion,
+    partition_of,
+};
 use headcount_cluster::drain::Drain;
 use headcount_cluster::files::{Bucket, SharedFiles};
 use headcount_cluster::init::{InitError, InitOptions, init};
@@ -20,6 +23,7 @@ use headcount_cluster::log::AuditTiming;
 use headcount_cluster::node::{MemberLog, Node, NodeError, NodeParts, NodeTiming};
 use headcount_cluster::status::{resume, status};
 use headcount_cluster::{ClusterRecord, Connection, Credentials, Levels};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
@@ -60,6 +64,34 @@ pub(crate) struct Cluster {
     origin: TempDir,
     pub(crate) projects: Vec<ProjectId>,
     files: Option<NodeFiles>,
+    /// Between the nodes.
+    wire: Arc<Wire>,
+}
+
+/// Delivers questions to nodes in this process, by their addresses.
+#[derive(Default)]
+struct Wire {
+    nodes: Mutex<BTreeMap<String, Engine>>,
+    /// How many questions are delivered before it is cut; `None`: it is whole.
+    left: Mutex<Option<u64>>,
+}
+
+impl AskNode for Wire {
+    fn ask(&self, call: NodeCall) -> NodeAnswer {
+        let is_cut = match &mut *self.left.lock() {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        };
+        let node = self.nodes.lock().get(&*call.address).cloned().filter(|_| !is_cut);
+        Box::pin(async move {
+            let node = node.ok_or_else(|| AskNodeError::Unreachable("no such node".to_owned()))?;
+            node.answer_remote(&call.request).await
+        })
+    }
 }
 
 /// A node with its own threads.
@@ -68,6 +100,8 @@ pub(crate) struct ClusterNode {
     pub(crate) engine: Engine,
     node: Node,
     dir: TempDir,
+    wire: Arc<Wire>,
+    address: String,
 }
 
 pub(crate) fn runtime() -> Runtime {
@@ -92,11 +126,16 @@ impl Cluster {
             data_dir: origin.path().to_owned(),
         };
         let (record, projects) = init(runtime.handle(), &options, |registry| Ok::<_, InitError>(projects(registry)?)).unwrap();
-        Some(Self { brokers, record, origin, projects, files })
+        Some(Self { brokers, record, origin, projects, files, wire: Arc::default() })
     }
 
     pub(crate) async fn connect(&self) -> Connection {
         self.brokers.connect().await
+    }
+
+    /// Cuts the wire between the nodes after some more questions; `None` mends it.
+    pub(crate) fn cut_wire_after(&self, left: Option<u64>) {
+        *self.wire.left.lock() = left;
     }
 
     /// Where the brokers keep what they have.
@@ -178,13 +217,16 @@ impl Cluster {
             config.archive = files.archive;
             config.checkpoints.interval = Duration::from_millis(500);
         }
+        config.ask_node = Some(Arc::<Wire>::clone(&self.wire));
         change(&mut config);
         let engine = Engine::open_member(config, membership).unwrap();
         let holder = Holder { node: name.to_owned(), boot: "boot".to_owned() };
         let address = format!("http://{name}");
-        let parts = NodeParts { connection, engine: engine.clone(), member, holder, levels, replicas: 1, address };
+        self.wire.nodes.lock().insert(address.clone(), engine.clone());
+        let parts =
+            NodeParts { connection, engine: engine.clone(), member, holder, levels, replicas: 1, address: address.clone() };
         let node = runtime.block_on(Node::start(runtime.handle(), parts, timing))?;
-        Ok(ClusterNode { runtime, engine, node, dir })
+        Ok(ClusterNode { runtime, engine, node, dir, wire: Arc::clone(&self.wire), address })
     }
 }
 
@@ -230,6 +272,12 @@ impl ClusterNode {
         self.engine.visitor_salt(day)
     }
 
+    /// Does something on a thread of the node that may block.
+    pub(crate) fn blocking<R: Send + 'static>(&self, act: impl FnOnce(&Engine) -> R + Send + 'static) -> R {
+        let engine = self.engine.clone();
+        self.block_on(async move { tokio::task::spawn_blocking(move || act(&engine)).await.unwrap() })
+    }
+
     pub(crate) fn block_on<R>(&self, future: impl Future<Output = R>) -> R {
         self.runtime.block_on(future)
     }
@@ -267,7 +315,8 @@ impl ClusterNode {
 
     /// Stops it in good order, and returns its directory.
     pub(crate) fn leave(self) -> TempDir {
-        let Self { runtime, engine, node, dir } = self;
+        let Self { runtime, engine, node, dir, wire, address } = self;
+        wire.nodes.lock().remove(&address);
         runtime.block_on(node.stop());
         assert!((0..PARTITIONS).all(|partition| !engine.owners().is_here(partition)));
         runtime.block_on(engine.close());
@@ -281,6 +330,7 @@ impl ClusterNode {
 
     /// Ends its threads, as a kill would.
     pub(crate) fn kill(self) {
+        self.wire.nodes.lock().remove(&self.address);
         self.runtime.shutdown_background();
     }
 }

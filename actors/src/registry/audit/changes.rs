@@ -68,6 +68,7 @@ pub(in crate::registry) fn changes_of(state: &State, record: &ControlRecord) -> 
             ControlRecord::EventsRecorded { .. }
             | ControlRecord::DeletionFinished { .. }
             | ControlRecord::IdentityErased(_)
+            | ControlRecord::ErasureProgressed { .. }
             | ControlRecord::BuildRunChanged { .. }
             | ControlRecord::SessionBegun(_)
             | ControlRecord::SessionEnded { .. }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
+use headcount_domain::ids::RecordKey;
 use tempfile::TempDir;
 
 use super::*;
@@ -167,7 +168,7 @@ fn what_another_writer_did_first_is_checked_again() {
         users: Vec::new(),
         others: Vec::new(),
         projects: Vec::new(),
-        until: 5,
+        until: ErasedUntil::Everywhere(5),
         is_done: false,
         is_lifted: false,
     };
@@ -182,6 +183,49 @@ fn what_another_writer_did_first_is_checked_again() {
     one.meanwhile(&other, move |registry| registry.revoke_token(organization, &id, NOW).unwrap());
     one.registry.create_organization("second", NOW).unwrap();
     assert_eq!(one.registry.authenticate(secret.expose(), NOW).unwrap_err(), AuthError::Unknown);
+}
+
+#[test]
+fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    let organization = one.registry.initialize(NOW).unwrap().organization_id;
+    let project = one.registry.projects(organization).unwrap()[0].id;
+    let (users, until) = (vec![RecordKey(7)], ErasedUntil::ByProject(Vec::new()));
+    let (others, projects) = (Vec::new(), Vec::new());
+    let new = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+    let attempt = one.registry.add_erasure(new.clone(), None).unwrap();
+    let begun = |attempt: &Erasure, until| {
+        let end = ErasureEnd { project, until, stage: ErasureStage::Begun };
+        Erasure { projects: vec![project], until: ErasedUntil::ByProject(vec![end]), ..attempt.clone() }
+    };
+    other.registry.catch_up().unwrap();
+    // Another attempt found an id that this one did not look for.
+    other.registry.suppress_more(&Erasure { users: vec![RecordKey(5)], ..attempt.clone() }).unwrap();
+    let grown = one.registry.begin_erasure(&begun(&attempt, 9), None).unwrap().unwrap();
+    assert_eq!((grown.users.clone(), grown.has_begun()), (vec![RecordKey(5), RecordKey(7)], false));
+    let first = one.registry.begin_erasure(&begun(&grown, 9), None).unwrap().unwrap();
+    let second = other.registry.begin_erasure(&begun(&grown, 11), None).unwrap().unwrap();
+    assert_eq!((first.until_in(project), &second), (9, &first), "the first one counts");
+    other.registry.give_erasure_up(&attempt).unwrap();
+    let progress = |stage| other.registry.progress_erasures(organization, project, &[first.number], stage).unwrap();
+    let shown = || {
+        one.registry.catch_up().unwrap();
+        let erasure = one.registry.erasures().remove(0);
+        (erasure.stage_in(project), erasure.is_done, erasure.is_lifted)
+    };
+    assert_eq!(shown(), (ErasureStage::Begun, false, false), "it can't be given up any more");
+    progress(ErasureStage::Logged);
+    assert_eq!(shown(), (ErasureStage::Logged, false, false));
+    progress(ErasureStage::Begun);
+    assert_eq!(shown(), (ErasureStage::Logged, false, false), "it never goes back");
+    progress(ErasureStage::Gone);
+    assert_eq!(shown(), (ErasureStage::Gone, true, false));
+    // One that was given up has no ids.
+    let attempt = one.registry.add_erasure(new, None).unwrap();
+    one.registry.give_erasure_up(&attempt).unwrap();
+    let given_up = one.registry.begin_erasure(&begun(&attempt, 9), None).unwrap().unwrap();
+    assert!(given_up.is_done && given_up.is_lifted && given_up.users.is_empty() && !given_up.has_begun());
 }
 
 #[test]

@@ -1,0 +1,269 @@
+//! Removes what is recorded of erased identities of one partition on its owner, one of several machines (ADR 61).
+//!
+//! What this machine has goes first, and what all machines reach: states, files and bases in the bucket, the published state. A record says so, project by project: from then on, only the log of
+//! brokers has the identity, and readers leave it out. When that has left, too, a second record ends the erasure in the project. A new owner begins again after the last record. What other
+//! machines have on their disks, they remove themselves (`engine/remains.rs`).
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+
+use super::erasures::{FIRST_PAUSE, MAX_PAUSE, WAIT, merge_tables, remove_small_parts, rewrite_base, rewrite_files};
+use super::marks::{Marks, is_out_of_log};
+use super::sources::{Sources, Trimming};
+use crate::fault;
+use crate::partitions::partition_of;
+use crate::refolding::Folding;
+use crate::registry::{ErasureStage, RegistryError};
+use crate::shared_archive::SharedArchiveError;
+use crate::unfinished_erasures::ErasuresAtStage;
+
+/// How often what is in the log is sealed for erasures: clients choose how many there are.
+const SEAL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long ids may be suppressed by an erasure that does not begin: its node has ended, and nobody asked for it again. No attempt takes as long, unless the ids are linked ever anew.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(15 * 60);
+
+/// The project that loses identities now.
+#[derive(Debug)]
+struct Cleaning {
+    project: ProjectId,
+    /// How many erasures of it had begun.
+    begins: u64,
+    /// The number of the erasures that this machine's disk may have something of.
+    remains: BTreeMap<ProjectId, u64>,
+    is_rebased: bool,
+    is_rewritten: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct SharedErasures {
+    cleaning: Option<Cleaning>,
+    /// The fold that is under way.
+    folding: Option<Folding>,
+    marks: Marks,
+    sealed_at: Option<Stopwatch>,
+    not_before: Option<Stopwatch>,
+    failures: u32,
+}
+
+impl SharedErasures {
+    /// Removes what can be removed now.
+    pub(super) fn step(&mut self, sources: &Sources) {
+        let erasures = &sources.removal.erasures;
+        give_up_interrupted(sources);
+        if !erasures.has_unfinished() || self.not_before.is_some_and(|at| Stopwatch::now() < at) {
+            return;
+        }
+        let is_over = |cleaning: &mut Cleaning| sources.registry.policy(cleaning.project).is_none();
+        if self.cleaning.take_if(is_over).is_some() {
+            self.folding = None;
+        }
+        let mut failed = None;
+        for partition in sources.partitions.clone() {
+            for project in erasures.unfinished_in(partition) {
+                if sources.is_stopping() {
+                    return;
+                }
+                if let Err(fault) = self.remove(sources, project) {
+                    failed = Some((project, fault));
+                }
+            }
+        }
+        let pause = match failed {
+            None => {
+                self.failures = 0;
+                WAIT
+            }
+            Some(_) if sources.is_stopping() => return,
+            Some((project, fault)) => {
+                if self.failures.is_power_of_two() || self.failures == 0 {
+                    tracing::warn!(%project, %fault, "not everything of an erased identity could be removed yet");
+                }
+                self.failures += 1;
+                FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16) - 1)).min(MAX_PAUSE)
+            }
+        };
+        self.not_before = Some(Stopwatch::now() + pause);
+    }
+
+    /// Removes what can be removed of the erased identities of a project.
+    fn remove(&mut self, sources: &Sources, project: ProjectId) -> Result<(), Fault> {
+        let erasures = &sources.removal.erasures;
+        let begun = erasures.at_stage(project, ErasureStage::Begun).numbers;
+        if sources.deleted.contains(project) {
+            // All of it is removed.
+            return Ok(());
+        }
+        if sources.registry.policy(project).is_none() {
+            let logged = erasures.at_stage(project, ErasureStage::Logged);
+            let numbers = [begun, logged.numbers.clone()].concat();
+            return progress(sources, project, &ErasuresAtStage { numbers, ..logged }, ErasureStage::Gone);
+        }
+        let is_here = || sources.deleted.with_erased_of(partition_of(project)).contains_key(&project);
+        if !begun.is_empty() || erasures.is_stale(project) || is_here() {
+            // One project at a time: each fold has a budget of memory.
+            if self.cleaning.as_ref().is_none_or(|cleaning| cleaning.project == project) && self.clean(sources, project)? {
+                self.cleaning = None;
+            }
+            return Ok(());
+        }
+        self.remove_from_brokers(sources, project)
+    }
+
+    /// Removes the erased identities of a project from where this machine and all others read, but for the log. Returns whether that is done and recorded.
+    fn clean(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+        let erasures = &sources.removal.erasures;
+        if self.cleaning.as_ref().is_none_or(|cleaning| cleaning.begins != erasures.begins(project)) {
+            // What is noted was recorded before, so that it is among what is erased then.
+            let mut remains = sources.deleted.with_erased_of(partition_of(project));
+            remains.retain(|of, _| *of == project);
+            erasures.follow(&sources.registry);
+            let begins = erasures.begins(project);
+            self.cleaning = Some(Cleaning { project, begins, remains, is_rebased: false, is_rewritten: false });
+        }
+        // Before the state is looked at: what begins after that is left to the next time.
+        let begun = erasures.at_stage(project, ErasureStage::Begun);
+        if !self.fold_anew(sources, project)? {
+            return Ok(false);
+        }
+        let Some(cleaning) = &mut self.cleaning else { return Ok(false) };
+        if let Trimming::Shared(_) = &sources.trimming
+            && !begun.numbers.is_empty()
+            && !cleaning.publish(sources)?
+        {
+            return Ok(false);
+        }
+        if !merge_tables(sources, project)? {
+            return Ok(false);
+        }
+        (sources.removal.forget_answers)(project);
+        remove_small_parts(sources, &[project])?;
+        remove_left_overs(sources, project)?;
+        if !begun.numbers.is_empty() && !record_logged(sources, project, &begun)? {
+            return Ok(false);
+        }
+        let noted = sources.deleted.erased_here(&cleaning.remains);
+        noted.map_err(|error| Fault::io(format!("that nothing of an erased identity is here could not be noted: {error}")))?;
+        Ok(true)
+    }
+
+    /// Has the state of a project folded anew. Returns whether it has no erased identity.
+    fn fold_anew(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+        if let Some(folding) = &mut self.folding {
+            let Some(end) = folding.end() else { return Ok(false) };
+            self.folding = None;
+            end?;
+        }
+        if !sources.removal.erasures.is_stale(project) {
+            sources.done("states without an erased identity");
+            return Ok(true);
+        }
+        let folding = Folding::start(&sources.fold_sources(), project);
+        self.folding = Some(folding.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?);
+        Ok(false)
+    }
+
+    /// Has the log lose what it has of the erased identities of a project, and records when it has.
+    fn remove_from_brokers(&mut self, sources: &Sources, project: ProjectId) -> Result<(), Fault> {
+        let logged = sources.removal.erasures.at_stage(project, ErasureStage::Logged);
+        if logged.numbers.is_empty() || matches!(sources.trimming, Trimming::Never) {
+            return Ok(());
+        }
+        if !is_out_of_log(sources, project, logged.until) {
+            if self.sealed_at.is_some_and(|at| at.elapsed() < SEAL_INTERVAL) {
+                return Ok(());
+            }
+            self.sealed_at = Some(Stopwatch::now());
+            if !self.marks.push_out(sources, project, logged.until)? {
+                return Ok(());
+            }
+        }
+        progress(sources, project, &logged, ErasureStage::Gone)?;
+        tracing::info!(%project, "nothing of an erased identity is left");
+        sources.done("erasure finished");
+        Ok(())
+    }
+}
+
+/// Gives up erasures that somebody began and did not go on with, on the owner of the organization's first project: their ids are recorded again.
+fn give_up_interrupted(sources: &Sources) {
+    for (organization, number) in sources.removal.erasures.beginning_for(GIVEN_UP_AFTER) {
+        let projects = sources.registry.projects(organization).unwrap_or_default();
+        if !projects.first().is_some_and(|project| sources.has(project.id)) {
+            continue;
+        }
+        for erasure in sources.registry.erasures_of(organization, |erasure| erasure.number == number) {
+            match sources.registry.give_erasure_up(&erasure) {
+                Ok(()) => tracing::warn!(%organization, "an erasure that was cut off before it began is given up"),
+                Err(error) => tracing::warn!(%organization, %error, "an erasure that was cut off can't be given up yet"),
+            }
+        }
+        sources.removal.erasures.follow(&sources.registry);
+    }
+}
+
+impl Cleaning {
+    /// Publishes the files of the project without the identities, and removes the former ones. Returns whether that is done.
+    fn publish(&mut self, sources: &Sources) -> Result<bool, Fault> {
+        let Trimming::Shared(shared) = &sources.trimming else { return Ok(true) };
+        if !self.is_rebased {
+            if !rewrite_base(sources, self.project)? {
+                return Ok(false);
+            }
+            self.is_rebased = true;
+        }
+        if !self.is_rewritten {
+            if !rewrite_files(sources, self.project)? {
+                return Ok(false);
+            }
+            self.is_rewritten = true;
+        }
+        let partition = partition_of(self.project);
+        shared.publish(partition, sources.sealed.root(), &|| sources.is_stopping()).map_err(unpublished)?;
+        sources.done("archive without an erased identity published");
+        shared.keep_listed(partition, self.project).map_err(unpublished)?;
+        sources.done("files with an erased identity deleted");
+        Ok(true)
+    }
+}
+
+fn unpublished(error: SharedArchiveError) -> Fault {
+    Fault::io(format!("an erased identity could not be removed where all nodes reach it: {error}"))
+}
+
+/// Removes the files of a project that its list does not name: as they were before.
+fn remove_left_overs(sources: &Sources, project: ProjectId) -> Result<(), Fault> {
+    match sources.existing_archive(&sources.sealed.catalog(), project) {
+        None => Ok(()),
+        Some(opened) => opened.and_then(|archive| archive.remove_left_overs()).map_err(fault::of_archive),
+    }
+}
+
+/// Withdraws the published state of the project's partition, which may have the identities, and records that only the log has them. Returns whether it did.
+fn record_logged(sources: &Sources, project: ProjectId, begun: &ErasuresAtStage) -> Result<bool, Fault> {
+    if sources.is_stopping() {
+        return Ok(false);
+    }
+    if let Trimming::Shared(shared) = &sources.trimming {
+        shared.withdraw_state(partition_of(project)).map_err(unpublished)?;
+        sources.done("state with an erased identity withdrawn");
+    }
+    progress(sources, project, begun, ErasureStage::Logged)?;
+    tracing::info!(%project, "an erased identity is nowhere but in the log of the brokers");
+    sources.done("erasure in the log alone");
+    Ok(true)
+}
+
+/// Records that erasures are further in a project.
+fn progress(sources: &Sources, project: ProjectId, erasures: &ErasuresAtStage, stage: ErasureStage) -> Result<(), Fault> {
+    let failed = |error: RegistryError| Fault::io(error.to_string());
+    if let Some(organization) = erasures.organization {
+        sources.registry.progress_erasures(organization, project, &erasures.numbers, stage).map_err(failed)?;
+    }
+    sources.removal.erasures.follow(&sources.registry);
+    Ok(())
+}

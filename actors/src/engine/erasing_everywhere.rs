@@ -1,0 +1,399 @@
+//! The erasure of an identity on several machines (ADR 61).
+//!
+//! The ids are suppressed first, by a record of the control log: when that is answered, all machines know it. Then the owners of the organization's projects are asked which ids are linked to
+//! them, of what they recorded up to now, until none is new. With their last positions, which no event of the identity follows, the erasure begins. Until then, an attempt that is cut off leaves
+//! nothing but suppressed ids, and a further one goes on with them.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
+use headcount_domain::queries::{EmailKeysQuery, SubjectFigures, SubjectFiguresQuery};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+
+use super::erasing::{BegunErasure, ErasureError, ErasureSubject, POLL, SAVE_TIMEOUT};
+use super::handle::Engine;
+use super::shard_client::AskError;
+use crate::archiver::ShardBarrier;
+use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
+use crate::owners::Owner;
+use crate::partitions::partition_of;
+use crate::registry::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, MadeFor, RegistryError};
+
+/// The tag of the question for the identities with an e-mail address.
+pub(super) const OWNERS_OF_EMAIL: u16 = 1060;
+/// The tag of the question for the ids that are linked to some.
+pub(super) const LINKED_IDS: u16 = 1061;
+/// The tag of the question for the figures of an identity.
+pub(super) const SUBJECT_FIGURES: u16 = 1062;
+/// How long a node may take: it waits for events under way, saves its state, and reads the ids of all identities.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(120);
+/// How often ids are looked for: each time some were new. Who links ids chooses how often that is.
+const MAX_ROUNDS: usize = 20;
+
+/// Asks for the ids that are linked to some, once all that a node has admitted by now is in its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LinkedIdsQuestion {
+    /// The record of the control log that the node must know.
+    applied: u64,
+    /// In order.
+    users: Vec<RecordKey>,
+    /// In order.
+    others: Vec<(ProjectId, RecordKey)>,
+    /// An e-mail address whose owners are looked for, too.
+    email: Option<RecordKey>,
+}
+
+/// What a project knows of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FoundIds {
+    is_known: bool,
+    users: Vec<RecordKey>,
+    /// The keys of anonymous ids.
+    others: Vec<RecordKey>,
+    /// The keys of their latest e-mail addresses.
+    emails: Vec<RecordKey>,
+    /// The last position in the project's partition.
+    last: u64,
+}
+
+/// Asks for the figures of a project and of an identity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SubjectKeysQuestion {
+    users: Vec<RecordKey>,
+    others: Vec<(ProjectId, RecordKey)>,
+}
+
+/// What is being erased, and where it is looked for.
+struct Looking<'a> {
+    organization: OrganizationId,
+    projects: &'a [ProjectId],
+    email: Option<RecordKey>,
+    /// The keys of the e-mail addresses that were found.
+    emails: BTreeSet<RecordKey>,
+}
+
+impl Engine {
+    /// Takes notice of what other machines changed about erasures, and of what this one changed.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub(super) fn follow_erasures(&self) -> Result<(), RegistryError> {
+        if self.owners().is_alone() {
+            return Ok(());
+        }
+        // First, so that it is durable that this machine may have something of them.
+        self.follow_deletions()?;
+        self.inner.erasures.follow(self.registry());
+        Ok(())
+    }
+
+    /// Begins an erasure on all machines.
+    pub(super) fn begin_everywhere(
+        &self,
+        organization: OrganizationId,
+        subject: &ErasureSubject,
+        made_for: Option<&MadeFor>,
+    ) -> Result<BegunErasure, ErasureError> {
+        let projects = self.projects_to_erase_from(organization)?;
+        let mut keys = self.keys_of(organization, subject, &projects)?;
+        if keys.users.is_empty() && keys.others.is_empty() {
+            return Err(ErasureError::Unknown);
+        }
+        let email = keys.emails.first().copied().filter(|_| matches!(subject, ErasureSubject::Email(_)));
+        let emails = keys.emails.iter().copied().collect();
+        let mut looking = Looking { organization, projects: &projects, email, emails };
+        let (users, others, until) = (keys.users.clone(), keys.others.clone(), ErasedUntil::ByProject(Vec::new()));
+        let mut erasure =
+            Erasure { number: 0, organization, users, others, projects: Vec::new(), until, is_done: false, is_lifted: false };
+        let of_attempt = |erasure: &Erasure| !erasure.has_begun() && !erasure.is_done;
+        let (attempts, former): (Vec<_>, Vec<_>) = self.erasures_of(organization, &keys).into_iter().partition(of_attempt);
+        // Before anything is suppressed: mostly, all is found at once, or nobody has the id.
+        let knows = !self.look(&mut looking, 0, &mut erasure)?.is_empty();
+        if !knows && former.is_empty() && attempts.is_empty() {
+            return Err(ErasureError::Unknown);
+        }
+        self.check_room(&erasure)?;
+        let is_own = attempts.is_empty();
+        let suppressed = match attempts.into_iter().next() {
+            None => Some(self.registry().add_erasure(erasure, None)?),
+            Some(attempt) => self.registry().suppress_more(&Erasure { number: attempt.number, ..erasure })?,
+        };
+        let suppressed = suppressed.ok_or(ErasureError::Unknown)?;
+        let begun = self.begin_suppressed(&mut looking, suppressed.clone(), made_for);
+        if begun.is_err() && is_own {
+            // If that fails, too, a further attempt goes on with it.
+            let given_up = self.registry().give_erasure_up(&suppressed).and_then(|()| self.follow_erasures());
+            if let Err(error) = given_up {
+                tracing::warn!(%error, "ids that were to be erased stay suppressed until their erasure is asked for again");
+            }
+        }
+        let (erasure, figures) = begun?;
+        (keys.users, keys.others) = (erasure.users.clone(), erasure.others.clone());
+        keys.emails = looking.emails.into_iter().collect();
+        let number = erasure.number;
+        let unfinished = former.into_iter().chain([erasure]).filter(|erasure| !erasure.is_done);
+        Ok(BegunErasure { number, unfinished: unfinished.map(|erasure| erasure.number).collect(), keys, figures })
+    }
+
+    /// Looks for ids until none is new, and begins an erasure whose ids are suppressed.
+    fn begin_suppressed(
+        &self,
+        looking: &mut Looking<'_>,
+        mut erasure: Erasure,
+        made_for: Option<&MadeFor>,
+    ) -> Result<(Erasure, Vec<(ProjectId, SubjectFigures)>), ErasureError> {
+        for _ in 0..MAX_ROUNDS {
+            self.follow_erasures()?;
+            let suppressed = (erasure.users.clone(), erasure.others.clone());
+            let ends = self.look(looking, self.registry().applied()?, &mut erasure)?;
+            if suppressed != (erasure.users.clone(), erasure.others.clone()) {
+                self.check_room(&erasure)?;
+                erasure = self.registry().suppress_more(&erasure)?.ok_or(ErasureError::Unknown)?;
+            } else {
+                erasure.projects = ends.iter().map(|end| end.project).collect();
+                erasure.until = ErasedUntil::ByProject(ends);
+                let figures = self.figures_everywhere(&erasure)?;
+                let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(ErasureError::Unknown)?;
+                self.follow_erasures()?;
+                if !begun.is_lifted && (begun.has_begun() || begun.is_done) {
+                    return Ok((begun, figures));
+                }
+                erasure = begun;
+            }
+            if erasure.is_done || erasure.is_lifted {
+                return Err(ErasureError::Unavailable("the identity was opted in, or its erasure given up, meanwhile"));
+            }
+        }
+        Err(ErasureError::Unavailable("ids are linked faster than they can be looked for"))
+    }
+
+    /// Adds the ids that are linked to those of an erasure. Returns the last position of each project that knows one.
+    fn look(&self, looking: &mut Looking<'_>, applied: u64, erasure: &mut Erasure) -> Result<Vec<ErasureEnd>, ErasureError> {
+        let question =
+            LinkedIdsQuestion { applied, users: erasure.users.clone(), others: erasure.others.clone(), email: looking.email };
+        let here = |projects: &[ProjectId]| self.linked_ids_here(&question, projects);
+        let place = (looking.organization, looking.projects);
+        let found: Vec<FoundIds> = self.ask_owners((LINKED_IDS, question.clone()), place, here)?;
+        let mut users: BTreeSet<RecordKey> = erasure.users.iter().copied().collect();
+        let mut others: BTreeSet<(ProjectId, RecordKey)> = erasure.others.iter().copied().collect();
+        let mut ends = Vec::new();
+        for (project, found) in looking.projects.iter().zip(found) {
+            users.extend(found.users);
+            others.extend(found.others.into_iter().map(|other| (*project, other)));
+            looking.emails.extend(found.emails);
+            if found.is_known {
+                ends.push(ErasureEnd { project: *project, until: found.last, stage: ErasureStage::Begun });
+            }
+        }
+        (erasure.users, erasure.others) = (users.into_iter().collect(), others.into_iter().collect());
+        Ok(ends)
+    }
+
+    /// The keys of the identities of each project that have an e-mail address, on whichever machines the projects are.
+    pub(super) fn owners_everywhere(
+        &self,
+        question: EmailKeysQuery,
+        projects: &[ProjectId],
+    ) -> Result<Vec<Vec<RecordKey>>, ErasureError> {
+        let Some(first) = projects.first() else { return Ok(Vec::new()) };
+        let organization = self.registry().policy(*first).ok_or(ErasureError::Unknown)?.policy.organization;
+        let here = |projects: &[ProjectId]| self.owners_of_email_here(&question, projects);
+        self.ask_owners((OWNERS_OF_EMAIL, question.clone()), (organization, projects), here)
+    }
+
+    fn figures_everywhere(&self, erasure: &Erasure) -> Result<Vec<(ProjectId, SubjectFigures)>, ErasureError> {
+        let question = SubjectKeysQuestion { users: erasure.users.clone(), others: erasure.others.clone() };
+        let here = |projects: &[ProjectId]| self.figures_here(&question, projects);
+        let place = (erasure.organization, erasure.projects.as_slice());
+        let figures = self.ask_owners((SUBJECT_FIGURES, question.clone()), place, here)?;
+        Ok(erasure.projects.iter().copied().zip(figures).collect())
+    }
+
+    /// Asks the owners of projects for one part of each, in the order of the projects. Blocks.
+    fn ask_owners<Q, P>(
+        &self,
+        question: (u16, Q),
+        (organization, projects): (OrganizationId, &[ProjectId]),
+        here: impl Fn(&[ProjectId]) -> Result<Vec<P>, ErasureError>,
+    ) -> Result<Vec<P>, ErasureError>
+    where
+        Q: Serialize + Send + Sync + 'static,
+        P: DeserializeOwned + Send + 'static,
+    {
+        let places = self.places(projects).known().map_err(|error| unavailable(&error))?;
+        let mut parts = Vec::with_capacity(projects.len());
+        if !places.there.is_empty() {
+            let runtime = Handle::try_current().map_err(|_| ErasureError::Unavailable("other nodes can't be asked from here"))?;
+            let asked = self.ask_elsewhere_within(ANSWERED_WITHIN, question, (organization, projects), &places.there);
+            parts.extend(runtime.block_on(asked).map_err(|error| unavailable(&error))?);
+        }
+        let own: Vec<ProjectId> = places.here.iter().filter_map(|place| projects.get(*place).copied()).collect();
+        if !own.is_empty() {
+            parts.extend(places.here.into_iter().zip(here(&own)?));
+        }
+        parts.sort_unstable_by_key(|(place, _)| *place);
+        Ok(parts.into_iter().map(|(_, part)| part).collect())
+    }
+
+    /// Answers a question of another node about an erasure.
+    pub(super) async fn answer_about_erasure(&self, tag: u16, request: &[u8]) -> Result<Vec<u8>, AskNodeError> {
+        let engine = self.clone();
+        let answer: Box<dyn FnOnce() -> Result<Vec<u8>, ErasureAnswerError> + Send> = match tag {
+            OWNERS_OF_EMAIL => {
+                let NodeRequest { projects, question, .. } = self.checked::<EmailKeysQuery>(request)?;
+                Box::new(move || Ok(encode_answer(tag, &engine.owners_of_email_here(&question, &projects)?)?))
+            }
+            LINKED_IDS => {
+                let NodeRequest { projects, question, .. } = self.checked::<LinkedIdsQuestion>(request)?;
+                Box::new(move || Ok(encode_answer(tag, &engine.linked_ids_here(&question, &projects)?)?))
+            }
+            _ => {
+                let NodeRequest { projects, question, .. } = self.checked::<SubjectKeysQuestion>(request)?;
+                Box::new(move || Ok(encode_answer(tag, &engine.figures_here(&question, &projects)?)?))
+            }
+        };
+        match tokio::task::spawn_blocking(answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(ErasureAnswerError::Node(error))) => Err(error),
+            Ok(Err(ErasureAnswerError::Erasure(error))) => Err(AskNodeError::NoAnswer(error.to_string())),
+            Err(_) => Err(AskNodeError::NoAnswer("the node stops".to_owned())),
+        }
+    }
+
+    fn owners_of_email_here(
+        &self,
+        question: &EmailKeysQuery,
+        projects: &[ProjectId],
+    ) -> Result<Vec<Vec<RecordKey>>, ErasureError> {
+        projects.iter().map(|project| self.ask_to_erase(*project, question.clone())).collect()
+    }
+
+    fn figures_here(&self, question: &SubjectKeysQuestion, projects: &[ProjectId]) -> Result<Vec<SubjectFigures>, ErasureError> {
+        let figures = |project: &ProjectId| {
+            let others = question.others.iter().filter(|(of, _)| of == project).map(|(_, other)| *other);
+            let keys = question.users.iter().copied().chain(others).collect();
+            self.ask_to_erase(*project, SubjectFiguresQuery { keys })
+        };
+        projects.iter().map(figures).collect()
+    }
+
+    /// Returns what projects of this machine know of ids, once all that it has admitted is in their states. It has no base written meanwhile that has more than that.
+    fn linked_ids_here(&self, question: &LinkedIdsQuestion, projects: &[ProjectId]) -> Result<Vec<FoundIds>, ErasureError> {
+        if self.registry().applied()? < question.applied {
+            self.follow()?;
+        }
+        self.follow_erasures()?;
+        if self.registry().applied()? < question.applied {
+            return Err(ErasureError::Unavailable("a node does not know yet what is erased"));
+        }
+        if !self.inner.erasures.wait_for_admitted() {
+            return Err(ErasureError::Unavailable("events under way take too long"));
+        }
+        // What is being listed as a base has no later event than these.
+        drop(self.inner.history.bases());
+        let lasts = self.save_partitions_of(projects)?;
+        let found = projects.iter().zip(lasts).map(|(project, last)| self.linked_ids_in(question, *project, last)).collect();
+        // Whoever has them now may have recorded more.
+        match projects.iter().all(|project| self.owners().of_project(*project) == Owner::Here) {
+            true => found,
+            false => Err(ErasureError::Unavailable("a project moved to another node")),
+        }
+    }
+
+    fn linked_ids_in(&self, question: &LinkedIdsQuestion, project: ProjectId, last: u64) -> Result<FoundIds, ErasureError> {
+        let mut users: BTreeSet<RecordKey> = question.users.iter().copied().collect();
+        let mut others: BTreeSet<(ProjectId, RecordKey)> =
+            question.others.iter().filter(|(of, _)| *of == project).copied().collect();
+        if let Some(email) = question.email {
+            for owner in self.ask_to_erase(project, EmailKeysQuery { email, most: super::erasing::MAX_OWNERS + 1 })? {
+                let _is_new = if owner.is_user() { users.insert(owner) } else { others.insert((project, owner)) };
+            }
+        }
+        let (mut known, mut emails) = (BTreeSet::new(), BTreeSet::new());
+        self.find_ids_in(project, (&mut users, &mut others), &mut known, &mut emails)?;
+        // Only what is new.
+        users.retain(|user| question.users.binary_search(user).is_err());
+        others.retain(|other| question.others.binary_search(other).is_err());
+        let others = others.into_iter().map(|(_, other)| other).collect();
+        let (users, emails) = (users.into_iter().collect(), emails.into_iter().collect());
+        Ok(FoundIds { is_known: !known.is_empty(), users, others, emails, last })
+    }
+
+    /// Has the partitions of projects saved as they are now. Returns the last position of each.
+    fn save_partitions_of(&self, projects: &[ProjectId]) -> Result<Vec<u64>, ErasureError> {
+        let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
+        let applied = |partition: u16| Some((partition, self.inner.shards.applied_until_of(partition)?));
+        let applied: Option<Vec<(u16, u64)>> = partitions.into_iter().map(applied).collect();
+        let applied = applied.ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;
+        let lasts = projects.iter().map(|project| self.inner.history.last_position(partition_of(*project))).collect();
+        let (began, mut asked) = (Stopwatch::now(), None::<Stopwatch>);
+        let is_saved = |(partition, applied): &(u16, u64)| {
+            self.inner.shards.durable_until_of(*partition).is_some_and(|until| until >= *applied)
+        };
+        while !applied.iter().all(is_saved) {
+            if asked.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
+                self.inner.shards.want_checkpoints();
+                asked = Some(Stopwatch::now());
+            }
+            if began.elapsed() > SAVE_TIMEOUT {
+                return Err(ErasureError::Unavailable("the state can't be saved"));
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(lasts)
+    }
+}
+
+/// Why a question about an erasure has no answer.
+#[derive(Debug, thiserror::Error)]
+enum ErasureAnswerError {
+    #[error(transparent)]
+    Node(#[from] AskNodeError),
+    #[error(transparent)]
+    Erasure(#[from] ErasureError),
+}
+
+fn unavailable(error: &AskError) -> ErasureError {
+    tracing::info!(%error, "the owner of a project can't be asked about an erasure");
+    ErasureError::Unavailable(match error {
+        AskError::NoOwner => "no node is known to have a project",
+        AskError::Node(AskNodeError::TooLarge) => "an answer of another node is too large",
+        _ => "another node does not answer",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::decode_answer;
+
+    /// Nodes of other versions read these bytes.
+    #[test]
+    fn the_bytes_of_questions_about_erasures_stay() {
+        let question = LinkedIdsQuestion {
+            applied: 3,
+            users: vec![RecordKey(1)],
+            others: vec![(ProjectId(2), RecordKey(4))],
+            email: Some(RecordKey(5)),
+        };
+        let request = NodeRequest { organization: OrganizationId(1), projects: vec![ProjectId(2)], question };
+        let bytes = request.encode(LINKED_IDS).unwrap();
+        assert_eq!(bytes, GOLDEN_QUESTION);
+        assert_eq!(NodeRequest::<LinkedIdsQuestion>::decode(&bytes).unwrap().question, request.question);
+        let keys = SubjectKeysQuestion { users: vec![RecordKey(1)], others: vec![(ProjectId(2), RecordKey(4))] };
+        let request = NodeRequest { organization: OrganizationId(1), projects: vec![ProjectId(2)], question: keys };
+        assert_eq!(request.encode(SUBJECT_FIGURES).unwrap(), GOLDEN_KEYS);
+        let ids = |key| vec![RecordKey(key)];
+        let found = vec![FoundIds { is_known: true, users: ids(1), others: ids(4), emails: ids(5), last: 300 }];
+        let bytes = encode_answer(LINKED_IDS, &found).unwrap();
+        assert_eq!(bytes, GOLDEN_ANSWER);
+        assert_eq!(decode_answer::<Vec<FoundIds>>(LINKED_IDS, &bytes), Ok(found));
+    }
+
+    const GOLDEN_QUESTION: &[u8] = &[37, 4, 1, 1, 1, 2, 3, 1, 1, 1, 2, 4, 1, 5];
+    const GOLDEN_KEYS: &[u8] = &[38, 4, 1, 1, 1, 2, 1, 1, 1, 2, 4];
+    const GOLDEN_ANSWER: &[u8] = &[37, 4, 1, 1, 1, 1, 1, 1, 4, 1, 5, 251, 44, 1];
+}

@@ -1,0 +1,110 @@
+//! The erasures of which something may be left, and what they change.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Instant as Stopwatch;
+
+use headcount_domain::erasure::ErasedKeys;
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
+
+use crate::registry::{Erasure, ErasureStage};
+
+/// Adds the keys of an erasure that a project can have.
+fn add_keys(erasure: &Erasure, project: ProjectId, keys: &mut ErasedKeys) {
+    let until = erasure.until_in(project);
+    erasure.users.iter().for_each(|user| keys.add(*user, until));
+    let others = erasure.others.iter().filter(|(of, _)| *of == project);
+    others.for_each(|(_, other)| keys.add(*other, until));
+}
+
+/// The keys that erasures have in the projects that are wanted.
+pub(crate) fn erased_keys_of(erasures: &[Erasure], is_wanted: impl Fn(ProjectId) -> bool) -> HashMap<ProjectId, ErasedKeys> {
+    let mut keys: HashMap<ProjectId, ErasedKeys> = HashMap::new();
+    for erasure in erasures {
+        for project in erasure.projects.iter().filter(|project| is_wanted(**project)) {
+            add_keys(erasure, *project, keys.entry(*project).or_default());
+        }
+    }
+    keys
+}
+
+/// The erasures of which something may be left.
+#[derive(Debug, Default)]
+pub(crate) struct Unfinished {
+    pub(crate) erasures: Vec<Erasure>,
+    /// The keys that are erased from the history of each project.
+    pub(crate) keys: HashMap<ProjectId, Arc<ErasedKeys>>,
+    /// The projects whose state may still have an erased identity, each with the number of erasures that were begun when the last of them was.
+    pub(crate) stale: BTreeMap<ProjectId, u64>,
+    pub(crate) begun: u64,
+    /// How many erasures of each project were begun.
+    pub(crate) begins: HashMap<ProjectId, u64>,
+    /// The erasures that only suppress ids so far, each since it was seen first.
+    pub(crate) beginning: HashMap<(OrganizationId, u64), Stopwatch>,
+    /// How many changes of each project by erasures there were: one when an erasure began, since the state is folded anew, and one when it ended, or nothing but the log
+    /// of brokers had the identity, since scans read files that were written anew.
+    pub(crate) counted: HashMap<ProjectId, u64>,
+    /// How many of them its answers do not reflect yet.
+    pub(crate) pending: HashMap<ProjectId, u64>,
+}
+
+impl Unfinished {
+    /// The erasures that are at a stage in a project.
+    pub(crate) fn numbers(&self, project: ProjectId, stage: ErasureStage) -> impl Iterator<Item = &Erasure> {
+        let erasures = self.erasures.iter();
+        erasures.filter(move |erasure| erasure.projects.contains(&project) && erasure.stage_in(project) == stage)
+    }
+
+    pub(crate) fn index(&mut self) {
+        let keys = erased_keys_of(&self.erasures, |_| true);
+        self.keys = keys.into_iter().map(|(project, keys)| (project, Arc::new(keys))).collect();
+    }
+
+    pub(crate) fn add(&mut self, erasure: Erasure) {
+        self.note_begun(&erasure);
+        erasure.projects.iter().for_each(|project| *self.counted.entry(*project).or_default() += 1);
+        self.erasures.push(erasure);
+        self.index();
+    }
+
+    /// Notes that the states of the projects of an erasure may have the identity.
+    pub(crate) fn note_begun(&mut self, erasure: &Erasure) {
+        self.begun += 1;
+        for project in &erasure.projects {
+            self.stale.insert(*project, self.begun);
+            *self.begins.entry(*project).or_default() += 1;
+            *self.pending.entry(*project).or_default() += 1;
+        }
+    }
+
+    /// Makes the list that of one of several machines.
+    pub(crate) fn replace(&mut self, all: &[Erasure], has_project: impl Fn(ProjectId) -> bool) {
+        let is_unfinished = |erasure: &&Erasure| erasure.has_begun() && !erasure.is_done;
+        let is_beginning = |erasure: &&Erasure| !erasure.has_begun() && !erasure.is_done;
+        let (now, seen) = (Stopwatch::now(), std::mem::take(&mut self.beginning));
+        let since = |erasure: (OrganizationId, u64)| (erasure, seen.get(&erasure).copied().unwrap_or(now));
+        self.erasures = all.iter().filter(is_unfinished).cloned().collect();
+        let beginning = all.iter().filter(is_beginning).map(|erasure| since((erasure.organization, erasure.number)));
+        self.beginning = beginning.collect();
+        self.counted = HashMap::new();
+        for erasure in all {
+            for project in erasure.projects.iter().filter(|project| has_project(**project)) {
+                let changes = if erasure.stage_in(*project) > ErasureStage::Begun { 2 } else { 1 };
+                *self.counted.entry(*project).or_default() += changes;
+            }
+        }
+        self.pending.retain(|project, _| has_project(*project));
+        self.index();
+    }
+}
+
+/// The erasures that are at one stage in a project.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ErasuresAtStage {
+    /// Whose they are, if the project has any.
+    pub(crate) organization: Option<OrganizationId>,
+    pub(crate) numbers: Vec<u64>,
+    /// The last position that one of their events can have.
+    pub(crate) until: Position,
+}
