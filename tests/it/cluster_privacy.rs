@@ -240,15 +240,10 @@ fn refused(cluster: &Cluster, request: &Value) {
         assert_eq!(made.0, 401, "{made:?}");
         let unknown = answered(cluster, node, "POST", PATH, Some(&json!({"type": "export", "user_id": "nobody"})));
         assert_eq!(unknown.0, 404, "{unknown:?}");
-        for kind in ["erasure", "opt_in"] {
-            let refused = answered(cluster, node, "POST", PATH, Some(&json!({"type": kind, "user_id": "ada"})));
-            assert_eq!((refused.0, refused.1["error"]["code"].as_str()), (501, Some("unsupported_in_cluster")), "{refused:?}");
-        }
     }
 }
 
 #[test]
-#[ignore = "nodes refuse erasures until they remove what other nodes have"]
 fn an_erasure_withdraws_exports_wherever_they_are() {
     let (dir, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let place = format!("file://{}", files.path().display());

@@ -108,7 +108,7 @@ impl Engine {
         let (users, others, until) = (keys.users.clone(), keys.others.clone(), ErasedUntil::ByProject(Vec::new()));
         let mut erasure =
             Erasure { number: 0, organization, users, others, projects: Vec::new(), until, is_done: false, is_lifted: false };
-        let of_attempt = |erasure: &Erasure| !erasure.has_begun() && !erasure.is_done;
+        let of_attempt = Erasure::only_suppresses;
         let (attempts, former): (Vec<_>, Vec<_>) = self.erasures_of(organization, &keys).into_iter().partition(of_attempt);
         // Before anything is suppressed: mostly, all is found at once, or nobody has the id.
         let knows = !self.look(&mut looking, 0, &mut erasure)?.is_empty();

@@ -223,7 +223,7 @@ impl Engine {
         let homes: BTreeSet<u16> = self.registry().organizations().iter().map(|known| home_of(known.id)).collect();
         // Also those that are done: their requests may be missing. What was lifted is recorded again.
         let mut erasures = self.registry().erasures();
-        erasures.retain(|erasure| !erasure.is_done || !erasure.is_lifted);
+        erasures.retain(|erasure| !erasure.only_suppresses() && (!erasure.is_done || !erasure.is_lifted));
         let has_project = |project| self.registry().policy(project).is_some();
         for partition in new {
             let is_of = |organization| home_of(organization) == partition;

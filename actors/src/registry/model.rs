@@ -423,6 +423,11 @@ impl Erasure {
         }
     }
 
+    /// Whether it is not known yet what it erases: its ids are suppressed meanwhile, and it begins, or is given up.
+    pub(crate) fn only_suppresses(&self) -> bool {
+        !self.is_done && !self.has_begun()
+    }
+
     /// The last position that its events can have in a project.
     pub(crate) fn until_in(&self, project: ProjectId) -> Position {
         match &self.until {

@@ -362,10 +362,6 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     NoParameters::check(&request)?;
     let body: NewPrivacyRequestShape = json::read(&request, payload).await?;
     let (kind, subject) = (body.kind, body.subject()?);
-    if kind != PrivacyRequestKind::Export && !state.engine.owners().is_alone() {
-        let message = "a node of a cluster can't do this yet; only a server that is alone does";
-        return Err(ApiError::new(ErrorCode::UnsupportedInCluster, message));
-    }
     check_home(&state, &caller)?;
     let (organization, author, engine) = (caller.organization(), caller.author(&state, &request), state.engine.clone());
     let made = web::block(move || engine.make_privacy_request(organization, kind, subject, author)).await;

@@ -22,7 +22,7 @@ use crate::engine::scan::SubjectSink as _;
 use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{Artifact, PrivacyFailure, PrivacyOutcome, PrivacyRequest};
-use crate::registry::PrivacyRequestId;
+use crate::registry::{Erasure, PrivacyRequestId};
 
 /// How many attempts an export has.
 const MAX_TRIES: u32 = 5;
@@ -123,7 +123,13 @@ impl Engine {
         let keys = ids.keys();
         // An erasure that begins later finds the export by them.
         self.inner.privacy.change(&request.id, |request| request.keys = keys.clone())?;
-        if self.erasures_of(request.organization, &keys).iter().any(|erasure| !erasure.is_done) {
+        let mut erasures = self.erasures_of(request.organization, &keys);
+        erasures.retain(|erasure| !erasure.is_done);
+        if erasures.iter().any(Erasure::only_suppresses) {
+            let message = "an erasure of the subject begins, or is given up".to_owned();
+            return Err(AttemptError::Failed(PrivacyFailure::Unavailable, message));
+        }
+        if !erasures.is_empty() {
             return Err(AttemptError::Failed(PrivacyFailure::SubjectErased, "the subject is being erased".to_owned()));
         }
         let owners = known_owners((self, request.organization), &ids, &ids.owners(), course)?;
@@ -173,7 +179,7 @@ impl Engine {
         if !self.inner.privacy.is_home(request.organization) {
             return Err(AttemptError::Stopped);
         }
-        let is_named = |erasure: &crate::registry::Erasure| !erasure.is_lifted && artifact.has_any_of(&erasure.others);
+        let is_named = |erasure: &Erasure| !erasure.is_lifted && artifact.has_any_of(&erasure.others);
         if !self.registry().erasures_of(request.organization, is_named).is_empty() {
             let message = "it has ids of somebody who was erased meanwhile".to_owned();
             return Err(AttemptError::Failed(PrivacyFailure::Unavailable, message));

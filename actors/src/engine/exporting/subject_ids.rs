@@ -13,6 +13,7 @@ use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::owners::Owner;
 use crate::privacy::PrivacyKeys;
+use crate::registry::Erasure;
 
 /// The most ids of a subject. Anybody can link any number of anonymous ids to a user.
 pub(super) const MAX_IDS: usize = 250_000;
@@ -124,7 +125,11 @@ impl Engine {
         }
         known.users.sort_unstable();
         known.users.dedup();
-        let is_being_erased = self.erasures_of(organization, &known).iter().any(|erasure| !erasure.is_done);
+        let erasures = self.erasures_of(organization, &known);
+        if erasures.iter().any(Erasure::only_suppresses) {
+            return Err(ErasureError::Unavailable("an erasure of the subject begins, or is given up"));
+        }
+        let is_being_erased = erasures.iter().any(|erasure| !erasure.is_done);
         if is_being_erased || (known.users.is_empty() && known.others.is_empty()) {
             return Err(ErasureError::Unknown);
         }
