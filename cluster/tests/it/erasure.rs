@@ -1,6 +1,7 @@
 //! Identities that are erased while their partitions move: they are gone from every answer, and from every disk, the bucket and the log soon.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -69,6 +70,18 @@ fn with_mark(dir: &Path) -> Vec<String> {
     below(dir).into_iter().filter(|path| has_mark(path)).map(|path| path.display().to_string()).collect()
 }
 
+/// How many projects have files with the mark.
+fn sealed_projects(dir: &Path) -> usize {
+    let files = with_mark(dir);
+    let folders: BTreeSet<_> =
+        files.iter().filter_map(|file| Path::new(file).ancestors().find(|dir| is_of_project(dir))).collect();
+    folders.len()
+}
+
+fn is_of_project(dir: &Path) -> bool {
+    dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with("project="))
+}
+
 fn organization(node: &ClusterNode) -> OrganizationId {
     node.engine.registry().organizations()[0].id
 }
@@ -135,7 +148,7 @@ fn an_erased_identity_leaves_every_disk_the_bucket_and_the_log() {
     let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
     let mut nodes = vec![cluster.join("a")];
     record(&cluster, &nodes, 0..10);
-    wait_until("it is sealed", || !with_mark(place.path()).is_empty());
+    wait_until("it is sealed in both projects", || sealed_projects(place.path()) == 2);
     wait_until("it is in a checkpoint", || with_mark(nodes[0].dir()).iter().any(|path| path.contains("/tables/")));
     // A node has a checkpoint and files of it, and is away.
     nodes.push(cluster.join("b"));
@@ -211,13 +224,14 @@ fn another_owner_goes_on_with_an_erasure_wherever_the_former_one_stopped() {
         let first = cluster.join_with("a", |config| config.archive_probe = Some(Arc::new(probe)));
         let mut nodes = vec![first];
         record(&cluster, &nodes, 0..5);
-        wait_until("it is sealed", || !with_mark(place.path()).is_empty());
+        wait_until("it is sealed in both projects", || sealed_projects(place.path()) == 2);
         record(&cluster, &nodes, 5..7);
         nodes.push(cluster.join("b"));
         *armed.lock() = true;
         let number = erase(&nodes[1]);
         let has_moved = || cluster.projects[..2].iter().all(|project| nodes[1].has(*project));
-        wait_until("the first node stops at the step", || barrier.is_reached() || has_moved());
+        let is_done = || state(&nodes[1], number) == Some(ErasureState::Done);
+        wait_until("the first node stops at the step", || barrier.is_reached() || has_moved() || is_done());
         let first = nodes.remove(0);
         let zombie = first.engine.clone();
         first.kill();
