@@ -110,7 +110,11 @@ pub async fn finalize(
         return Err(FinalizeError::NoNode);
     }
     match key.raise(&connection, own, revision).await? {
-        true => Ok(Finalized { before, levels: own }),
+        true => {
+            // One that started in between may have read the levels before they were raised: it ends with its next sign of life.
+            behind(&store, node::seen(&store).await?, own, timing).await?;
+            Ok(Finalized { before, levels: own })
+        }
         false => Err(FinalizeError::Changed),
     }
 }

@@ -38,9 +38,9 @@ BUGS = [
     ("an object that is gone is not missed", "Err(BucketError::Missing(_)) => \"the object is missing\",", "Err(BucketError::Missing(_)) => continue,"),
     # Published states.
     ("a new owner replays what is published", "if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {", "if sequence_of(list.position) > 0 {"),
-    ("a published state of what the brokers lost is used", "Some(link) => reader.confirm_link(link).await,", "Some(_) => Ok(()),"),
-    ("a state of what the brokers lost is served", "Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,", "Some(_) => Ok(()),"),
-    ("what the brokers lost stops a partition for ever", "if resumed == mark.map_or(0, |mark| mark.resumed) {", "if mark.is_some() || resumed == 0 {"),
+    ("a published state of what the brokers lost is used", "Some(link) => match reader.confirm_link(link).await? {", "Some(_) => match true {"),
+    ("a state of what the brokers lost is served", "(Some(mark), Ok(_)) => reader.confirm_lost(Link::from(mark), timing).await,", "(Some(_), Ok(_)) => Ok(true),"),
+    ("what the brokers lost stops a partition for ever", "let is_resumed = resumed != mark.map_or(0, |mark| mark.resumed);", "let is_resumed = resumed != 0 && mark.is_none();"),
     # Two versions.
     ("partitions move to an earlier fold", "let fold = fold.min(latest);", "let fold = latest.min(0);"),
     ("a node takes back what it had as a later version", "if sighting.is_own && self.shared.levels.fold >= sighting.fold {", "if sighting.is_own {"),

@@ -26,7 +26,7 @@ const SEAL_INTERVAL: Duration = Duration::from_secs(10);
 /// How long ids may be suppressed by an erasure that does not begin: its node has ended, and nobody asked for it again. No attempt takes as long, unless the ids are linked ever anew.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// The project that loses identities now.
+/// A project that loses identities.
 #[derive(Debug)]
 struct Cleaning {
     project: ProjectId,
@@ -41,9 +41,10 @@ struct Cleaning {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct SharedErasures {
-    cleaning: Option<Cleaning>,
-    /// The fold that is under way.
-    folding: Option<Folding>,
+    /// By project: one that has to wait holds up no other.
+    cleanings: BTreeMap<ProjectId, Cleaning>,
+    /// The fold that is under way: one at a time, since each has a budget of memory.
+    folding: Option<(ProjectId, Folding)>,
     marks: Marks,
     sealed_at: Option<Stopwatch>,
     not_before: Option<Stopwatch>,
@@ -58,10 +59,9 @@ impl SharedErasures {
         if !erasures.has_unfinished() || self.not_before.is_some_and(|at| Stopwatch::now() < at) {
             return;
         }
-        let is_over = |cleaning: &mut Cleaning| sources.registry.policy(cleaning.project).is_none();
-        if self.cleaning.take_if(is_over).is_some() {
-            self.folding = None;
-        }
+        self.cleanings.retain(|project, _| sources.registry.policy(*project).is_some());
+        let is_over = |folding: &mut (ProjectId, Folding)| sources.registry.policy(folding.0).is_none();
+        drop(self.folding.take_if(is_over));
         let mut failed = None;
         for partition in sources.partitions.clone() {
             for project in erasures.unfinished_in(partition) {
@@ -105,9 +105,8 @@ impl SharedErasures {
         }
         let is_here = || sources.deleted.with_erased_of(partition_of(project)).contains_key(&project);
         if !begun.is_empty() || erasures.is_stale(project) || is_here() {
-            // One project at a time: each fold has a budget of memory.
-            if self.cleaning.as_ref().is_none_or(|cleaning| cleaning.project == project) && self.clean(sources, project)? {
-                self.cleaning = None;
+            if self.clean(sources, project)? {
+                self.cleanings.remove(&project);
             }
             return Ok(());
         }
@@ -117,20 +116,20 @@ impl SharedErasures {
     /// Removes the erased identities of a project from where this machine and all others read, but for the log. Returns whether that is done and recorded.
     fn clean(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
         let erasures = &sources.removal.erasures;
-        if self.cleaning.as_ref().is_none_or(|cleaning| cleaning.begins != erasures.begins(project)) {
+        if self.cleanings.get(&project).is_none_or(|cleaning| cleaning.begins != erasures.begins(project)) {
             // What is noted was recorded before, so that it is among what is erased then.
             let mut remains = sources.deleted.with_erased_of(partition_of(project));
             remains.retain(|of, _| *of == project);
             erasures.follow(&sources.registry);
             let begins = erasures.begins(project);
-            self.cleaning = Some(Cleaning { project, begins, remains, is_rebased: false, is_rewritten: false });
+            self.cleanings.insert(project, Cleaning { project, begins, remains, is_rebased: false, is_rewritten: false });
         }
         // Before the state is looked at: what begins after that is left to the next time.
         let begun = erasures.at_stage(project, ErasureStage::Begun);
         if !self.fold_anew(sources, project)? {
             return Ok(false);
         }
-        let Some(cleaning) = &mut self.cleaning else { return Ok(false) };
+        let Some(cleaning) = self.cleanings.get_mut(&project) else { return Ok(false) };
         if let Trimming::Shared(_) = &sources.trimming
             && !begun.numbers.is_empty()
             && !cleaning.publish(sources)?
@@ -143,6 +142,7 @@ impl SharedErasures {
         (sources.removal.forget_answers)(project);
         remove_small_parts(sources, &[project])?;
         remove_left_overs(sources, project)?;
+        withdraw_state(sources, project)?;
         if !begun.numbers.is_empty() && !record_logged(sources, project, &begun)? {
             return Ok(false);
         }
@@ -153,7 +153,10 @@ impl SharedErasures {
 
     /// Has the state of a project folded anew. Returns whether it has no erased identity.
     fn fold_anew(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-        if let Some(folding) = &mut self.folding {
+        if let Some((folded, folding)) = &mut self.folding {
+            if *folded != project {
+                return Ok(false);
+            }
             let Some(end) = folding.end() else { return Ok(false) };
             self.folding = None;
             end?;
@@ -163,7 +166,8 @@ impl SharedErasures {
             return Ok(true);
         }
         let folding = Folding::start(&sources.fold_sources(), project);
-        self.folding = Some(folding.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?);
+        let folding = folding.map_err(|error| Fault::io(format!("could not start a thread: {error}")))?;
+        self.folding = Some((project, folding));
         Ok(false)
     }
 
@@ -243,14 +247,19 @@ fn remove_left_overs(sources: &Sources, project: ProjectId) -> Result<(), Fault>
     }
 }
 
-/// Withdraws the published state of the project's partition, which may have the identities, and records that only the log has them. Returns whether it did.
-fn record_logged(sources: &Sources, project: ProjectId, begun: &ErasuresAtStage) -> Result<bool, Fault> {
-    if sources.is_stopping() {
-        return Ok(false);
-    }
+/// Withdraws the published state of the project's partition: it was made of tables that may have the identities, also if they were a former owner's.
+fn withdraw_state(sources: &Sources, project: ProjectId) -> Result<(), Fault> {
     if let Trimming::Shared(shared) = &sources.trimming {
         shared.withdraw_state(partition_of(project)).map_err(unpublished)?;
         sources.done("state with an erased identity withdrawn");
+    }
+    Ok(())
+}
+
+/// Records that only the log has the identities. Returns whether it did.
+fn record_logged(sources: &Sources, project: ProjectId, begun: &ErasuresAtStage) -> Result<bool, Fault> {
+    if sources.is_stopping() {
+        return Ok(false);
     }
     progress(sources, project, begun, ErasureStage::Logged)?;
     tracing::info!(%project, "an erased identity is nowhere but in the log of the brokers");

@@ -20,6 +20,7 @@ use crate::archiver::ShardBarrier;
 use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
 use crate::owners::Owner;
 use crate::partitions::partition_of;
+use crate::privacy::PrivacyKeys;
 use crate::registry::{ErasedUntil, Erasure, ErasureEnd, ErasureStage, MadeFor, RegistryError};
 
 /// The tag of the question for the identities with an e-mail address.
@@ -69,10 +70,19 @@ pub(super) struct SubjectKeysQuestion {
 /// What is being erased, and where it is looked for.
 struct Looking<'a> {
     organization: OrganizationId,
-    projects: &'a [ProjectId],
+    subject: &'a ErasureSubject,
+    /// The ids that were asked for.
+    asked: &'a PrivacyKeys,
+    projects: Vec<ProjectId>,
     email: Option<RecordKey>,
     /// The keys of the e-mail addresses that were found.
     emails: BTreeSet<RecordKey>,
+}
+
+/// Whether an erasure has all ids that were asked for.
+fn has_all(erasure: &Erasure, asked: &PrivacyKeys) -> bool {
+    let has_users = asked.users.iter().all(|user| erasure.users.contains(user));
+    has_users && asked.others.iter().all(|other| erasure.others.contains(other))
 }
 
 impl Engine {
@@ -104,7 +114,8 @@ impl Engine {
         }
         let email = keys.emails.first().copied().filter(|_| matches!(subject, ErasureSubject::Email(_)));
         let emails = keys.emails.iter().copied().collect();
-        let mut looking = Looking { organization, projects: &projects, email, emails };
+        let asked = keys.clone();
+        let mut looking = Looking { organization, subject, asked: &asked, projects, email, emails };
         let (users, others, until) = (keys.users.clone(), keys.others.clone(), ErasedUntil::ByProject(Vec::new()));
         let mut erasure =
             Erasure { number: 0, organization, users, others, projects: Vec::new(), until, is_done: false, is_lifted: false };
@@ -148,6 +159,7 @@ impl Engine {
         for _ in 0..MAX_ROUNDS {
             self.follow_erasures()?;
             let suppressed = (erasure.users.clone(), erasure.others.clone());
+            self.look_at_projects(looking, &mut erasure)?;
             let ends = self.look(looking, self.registry().applied()?, &mut erasure)?;
             if suppressed != (erasure.users.clone(), erasure.others.clone()) {
                 self.check_room(&erasure)?;
@@ -159,7 +171,10 @@ impl Engine {
                 let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(ErasureError::Unknown)?;
                 self.follow_erasures()?;
                 if !begun.is_lifted && (begun.has_begun() || begun.is_done) {
-                    return Ok((begun, figures));
+                    return match has_all(&begun, looking.asked) {
+                        true => Ok((begun, figures)),
+                        false => Err(ErasureError::Unavailable("an erasure of some of these ids began meanwhile")),
+                    };
                 }
                 erasure = begun;
             }
@@ -170,12 +185,27 @@ impl Engine {
         Err(ErasureError::Unavailable("ids are linked faster than they can be looked for"))
     }
 
+    /// Adds projects that were made since the last look: what was recorded in them before the ids were suppressed is erased, too.
+    fn look_at_projects(&self, looking: &mut Looking<'_>, erasure: &mut Erasure) -> Result<(), ErasureError> {
+        let projects = self.projects_to_erase_from(looking.organization)?;
+        if projects != looking.projects {
+            if let ErasureSubject::AnonymousAnywhere(_) = looking.subject {
+                let others = self.keys_of(looking.organization, looking.subject, &projects)?.others;
+                erasure.others.extend(others);
+                erasure.others.sort_unstable();
+                erasure.others.dedup();
+            }
+            looking.projects = projects;
+        }
+        Ok(())
+    }
+
     /// Adds the ids that are linked to those of an erasure. Returns the last position of each project that knows one.
     fn look(&self, looking: &mut Looking<'_>, applied: u64, erasure: &mut Erasure) -> Result<Vec<ErasureEnd>, ErasureError> {
         let question =
             LinkedIdsQuestion { applied, users: erasure.users.clone(), others: erasure.others.clone(), email: looking.email };
         let here = |projects: &[ProjectId]| self.linked_ids_here(&question, projects);
-        let place = (looking.organization, looking.projects);
+        let place = (looking.organization, looking.projects.as_slice());
         let found: Vec<FoundIds> = self.ask_owners((LINKED_IDS, question.clone()), place, here)?;
         let mut users: BTreeSet<RecordKey> = erasure.users.iter().copied().collect();
         let mut others: BTreeSet<(ProjectId, RecordKey)> = erasure.others.iter().copied().collect();

@@ -103,7 +103,9 @@ impl Engine {
             outcome,
             export: ExportState::default(),
         };
-        if kind != PrivacyRequestKind::Export && request.erasures.is_empty() {
+        // One of several machines withdraws exports also if nothing is left to erase: an earlier home may not have.
+        let has_exports = kind == PrivacyRequestKind::Erasure && self.inner.privacy.is_shared();
+        if kind != PrivacyRequestKind::Export && request.erasures.is_empty() && !has_exports {
             request.begin(author.at, false);
             request.complete(author.at);
         }
@@ -171,16 +173,17 @@ impl Engine {
 
     /// Goes on with the requests that are not done, and returns the pause until the next look. `is_first`: for the first time since the start.
     fn advance_privacy_requests(&self, is_first: bool) -> Duration {
-        let taken_up = match self.take_up_privacy_requests() {
-            Ok(taken_up) => taken_up,
-            Err(error) => {
+        let (taken_up, failed) = match self.take_up_privacy_requests() {
+            Ok(taken_up) => (taken_up, false),
+            Err((taken_up, error)) => {
                 tracing::warn!(%error, "privacy requests that another machine looked after can't be taken over yet");
-                return AFTER_FAILURE;
+                (taken_up, true)
             }
         };
         let mut open = self.inner.privacy.open_ones();
         open.retain(|request| self.inner.privacy.is_home(request.organization));
         let mut pause = match open.is_empty() {
+            _ if failed => AFTER_FAILURE,
             true if self.inner.privacy.is_shared() => IDLE_MEMBER,
             true => IDLE,
             false => LOOK_EVERY,
@@ -206,7 +209,7 @@ impl Engine {
     }
 
     /// Begins to look after the requests of organizations whose home is this machine now, on one of several. Returns the partitions of those.
-    fn take_up_privacy_requests(&self) -> Result<BTreeSet<u16>, RegistryError> {
+    fn take_up_privacy_requests(&self) -> Result<BTreeSet<u16>, (BTreeSet<u16>, RegistryError)> {
         let privacy = &self.inner.privacy;
         let mut taken_up = BTreeSet::new();
         if !privacy.is_shared() {
@@ -216,7 +219,9 @@ impl Engine {
             tracing::warn!(%error, "exports that another machine looks after could not be removed yet");
         }
         let new = privacy.new_homes();
-        if new.is_empty() && !privacy.is_unsure() {
+        // Before the erasures are read: another home may have recorded one that it could not make a request of.
+        let is_unsure = privacy.take_unsure(self.registry().erasures_applied());
+        if new.is_empty() && !is_unsure {
             return Ok(taken_up);
         }
         // Read after it was found out what is owned: whatever an organization has done before it is known here, it has done with this home.
@@ -225,22 +230,30 @@ impl Engine {
         let mut erasures = self.registry().erasures();
         erasures.retain(|erasure| !erasure.only_suppresses() && (!erasure.is_done || !erasure.is_lifted));
         let has_project = |project| self.registry().policy(project).is_some();
+        let now = self.clock().now();
+        let mut failure = None;
         for partition in new {
             let is_of = |organization| home_of(organization) == partition;
-            let known = AtStart { now: self.clock().now(), erasures: &erasures, is_of: &is_of, has_project: &has_project };
-            if privacy.take_up(partition, homes.contains(&partition).then_some(&known))? {
-                taken_up.insert(partition);
+            let known = AtStart { now, erasures: &erasures, is_of: &is_of, has_project: &has_project };
+            match privacy.take_up(partition, homes.contains(&partition).then_some(&known)) {
+                Ok(true) => drop(taken_up.insert(partition)),
+                Ok(false) => {}
+                // Other organizations have other homes.
+                Err(error) => failure = Some(error),
             }
         }
-        if privacy.take_unsure() {
+        if is_unsure {
             let is_of = |organization| privacy.is_home(organization);
-            let known = AtStart { now: self.clock().now(), erasures: &erasures, is_of: &is_of, has_project: &has_project };
-            privacy.recover(&known).map_err(|error| {
+            let known = AtStart { now, erasures: &erasures, is_of: &is_of, has_project: &has_project };
+            if let Err(error) = privacy.recover(&known) {
                 privacy.note_unsure();
-                ControlError::Documents(error.to_string())
-            })?;
+                failure = Some(ControlError::Documents(error.to_string()).into());
+            }
         }
-        Ok(taken_up)
+        match failure {
+            None => Ok(taken_up),
+            Some(error) => Err((taken_up, error)),
+        }
     }
 
     fn advance_privacy_request(&self, request: &PrivacyRequest, is_restart: bool) -> io::Result<()> {

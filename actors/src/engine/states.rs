@@ -10,7 +10,9 @@ use headcount_storage::log::LogMark;
 use super::handle::Engine;
 use super::remains::RemainsError;
 use super::shard_client::AskError;
-use crate::checkpoint_writer::{PartitionMeta, mark_key, position_key, read_meta, saved_mark, saved_position, saved_reflected};
+use crate::checkpoint_writer::{
+    PartitionMeta, highest_key, mark_key, position_key, read_meta, saved_mark, saved_position, saved_reflected,
+};
 use crate::fault;
 use crate::saved_state::SavedState;
 use crate::shard::Shard;
@@ -28,6 +30,18 @@ impl Engine {
         let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
         let meta: Option<PartitionMeta> = read_meta(&*store, &position_key(partition))?;
         Ok(meta.unwrap_or_default().position)
+    }
+
+    /// Returns the highest position of which something is saved on this machine; 0 if nothing is.
+    ///
+    /// Blocking; reads the disk.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub fn saved_reflected(&self, partition: u16) -> Result<Position, Fault> {
+        let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
+        let highest: Option<Position> = read_meta(&*store, &highest_key(partition))?;
+        Ok(highest.unwrap_or_default().max(self.saved_position(partition)?))
     }
 
     /// Returns the mark that the log had at [`Engine::saved_position`], if it had one.

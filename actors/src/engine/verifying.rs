@@ -13,6 +13,7 @@ use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, ExternalI
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogError, LogOptions};
+use parking_lot::Mutex;
 
 use super::config::EngineConfig;
 use super::derived::Derived;
@@ -102,8 +103,15 @@ impl Engine {
     fn held_check(&self, partitions: &[u16]) -> HeldCheck {
         let (archives, owners) = (Arc::clone(&self.inner.archives), Arc::clone(&self.inner.config.owners));
         let given_up: BTreeMap<u16, u64> = partitions.iter().map(|number| (*number, archives.times_given_up(*number))).collect();
+        // A lease may be over for a moment, and renewed. Whatever looked at it in that moment has stopped.
+        let lost = Mutex::new(BTreeSet::new());
         Arc::new(move |number| {
-            owners.is_here(number) && given_up.get(&number).is_some_and(|times| *times == archives.times_given_up(number))
+            let is_unchanged = || given_up.get(&number).is_some_and(|times| *times == archives.times_given_up(number));
+            let mut lost = lost.lock();
+            if !(owners.is_here(number) && is_unchanged()) {
+                lost.insert(number);
+            }
+            !lost.contains(&number)
         })
     }
 

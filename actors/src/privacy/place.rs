@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use headcount_domain::ids::OrganizationId;
 use parking_lot::Mutex;
@@ -29,6 +29,8 @@ pub(crate) struct SharedPrivacy {
     pub(super) homes: Mutex<Homes>,
     /// Whether a request may be missing whose erasure is recorded.
     pub(super) is_unsure: AtomicBool,
+    /// How many changes of erasures were applied at the last look.
+    pub(super) erasures_seen: AtomicU64,
 }
 
 /// The partitions whose organizations this machine looks after.
@@ -42,7 +44,13 @@ pub(super) struct Homes {
 
 impl SharedPrivacy {
     pub(crate) fn new(documents: Arc<dyn SharedDocuments>, owners: Arc<Owners>) -> Self {
-        Self { items: SharedItems::new(documents), owners, homes: Mutex::default(), is_unsure: AtomicBool::new(false) }
+        Self {
+            items: SharedItems::new(documents),
+            owners,
+            homes: Mutex::default(),
+            is_unsure: AtomicBool::new(false),
+            erasures_seen: AtomicU64::new(0),
+        }
     }
 
     /// Whether this machine owns the partition that an organization's requests go with.

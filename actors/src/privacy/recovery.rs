@@ -28,6 +28,8 @@ impl PrivacyRequests {
     /// # Errors
     /// A file can't be read, written or removed.
     pub(crate) fn recover(&self, known: &AtStart<'_>) -> io::Result<()> {
+        // No export is completed or withdrawn meanwhile.
+        let _alone = self.jobs.alone();
         for request in self.artifacts().iter().filter(|request| (known.is_of)(request.organization)) {
             match reason_to_lose(request, known) {
                 Some(gone) => {

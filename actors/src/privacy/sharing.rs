@@ -11,7 +11,7 @@ use headcount_domain::ids::OrganizationId;
 use super::artifacts::Artifacts;
 use super::place::{PrivacyPlace, SharedPrivacy};
 use super::recovery::AtStart;
-use super::request::PrivacyRequest;
+use super::request::{PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
 use crate::owners::NOT_HERE;
 use crate::partitions::{PARTITIONS, home_of};
@@ -224,21 +224,23 @@ impl PrivacyRequests {
         }
     }
 
-    /// Whether [`Self::recover`] is to be called again: a request could not be written, and its erasure may be recorded.
-    pub(crate) fn is_unsure(&self) -> bool {
-        self.shared().is_some_and(|shared| shared.is_unsure.load(Ordering::Acquire))
-    }
-
-    /// As [`Self::is_unsure`], once.
-    pub(crate) fn take_unsure(&self) -> bool {
-        self.shared().is_some_and(|shared| shared.is_unsure.swap(false, Ordering::AcqRel))
+    /// Whether [`Self::recover`] is to be called again, once: a request could not be written, and its erasure may be recorded, or there are other erasures than at the last
+    /// call. `applied` counts their changes.
+    pub(crate) fn take_unsure(&self, applied: u64) -> bool {
+        self.shared().is_some_and(|shared| {
+            let has_changed = shared.erasures_seen.swap(applied, Ordering::AcqRel) != applied;
+            shared.is_unsure.swap(false, Ordering::AcqRel) || has_changed
+        })
     }
 }
 
 /// The request as a document, whose size is bounded.
 fn shortened(request: &PrivacyRequest) -> PrivacyRequest {
     let mut shortened = request.clone();
-    shortened.keys.others.truncate(MAX_SHARED_OTHERS);
+    // Nothing else says whom an export is about, who may be erased later. It has at most 10,000 ids.
+    if request.kind != PrivacyRequestKind::Export {
+        shortened.keys.others.truncate(MAX_SHARED_OTHERS);
+    }
     shortened
 }
 
@@ -428,7 +430,7 @@ mod tests {
         let id = a.requests.add(export()).unwrap().id.clone();
         *a.changes.is_silent.lock() = true;
         assert!(a.requests.add(request(1, 5, 7)).is_err());
-        assert!(a.requests.is_unsure() && a.requests.take_unsure() && !a.requests.is_unsure());
+        assert!(a.requests.take_unsure(0) && !a.requests.take_unsure(0) && a.requests.take_unsure(1));
         a.owns(false);
         b.owns(true);
         let erasure = Erasure {

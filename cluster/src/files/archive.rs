@@ -356,12 +356,13 @@ impl PartitionFiles {
 
     /// Deletes all objects of a project that the published list does not name.
     async fn keep_listed(&mut self, pointers: &Pointers, partition: u16, project: ProjectId) -> Result<(), FilesError> {
-        let Some(list) = self.pointer.value.list.clone() else { return Ok(()) };
+        // Also without a list: a former owner may have written files of one that it did not publish.
+        let list = self.pointer.value.list.clone();
         let folder = folder_of(project);
         let below = self.bucket.below(&folder);
         let there = below.all().await?;
         // If the pointer is still this owner's, nobody else had written any of them for a later list.
-        pointers.publish(partition, &mut self.pointer, Some(list)).await?;
+        pointers.publish(partition, &mut self.pointer, list).await?;
         let listed = self.published.projects.get(&project);
         let named: BTreeSet<String> = listed.into_iter().flat_map(|list| list.objects(project)).collect();
         for object in there {

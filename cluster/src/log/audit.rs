@@ -38,25 +38,25 @@ impl LogReader {
     }
 
     /// As [`LogReader::confirm_link`], for a message that the brokers had confirmed, or delivered: an answer that they do not have it may be out of date.
-    pub(crate) async fn confirm_lost(&self, link: Link, timing: AuditTiming) -> Result<(), LogError> {
+    pub(crate) async fn confirm_lost(&self, link: Link, timing: AuditTiming) -> Result<bool, LogError> {
         self.look_often(timing, || self.confirm_link(link)).await
     }
 
     /// Checks that the stream has, or had, a message with this sequence.
-    pub(crate) async fn reaches(&self, sequence: u64, timing: AuditTiming) -> Result<(), LogError> {
+    pub(crate) async fn reaches(&self, sequence: u64, timing: AuditTiming) -> Result<bool, LogError> {
         let look = async || {
             let (_, last) = self.ask_bounds().await?;
-            if last < sequence { Err(self.missing(last + 1)) } else { Ok(()) }
+            if last < sequence { Err(self.missing(last + 1)) } else { Ok(true) }
         };
         self.look_often(timing, look).await
     }
 
     /// Looks until nothing is missing, or nobody knows, or something was missing each time.
-    async fn look_often<F: Future<Output = Result<(), LogError>>>(
+    async fn look_often<R, F: Future<Output = Result<R, LogError>>>(
         &self,
         timing: AuditTiming,
         look: impl Fn() -> F,
-    ) -> Result<(), LogError> {
+    ) -> Result<R, LogError> {
         let mut looks = 1;
         loop {
             match look().await {

@@ -96,13 +96,13 @@ impl LogReader {
         if first > end.sequence + 1 { Err(self.missing(end.sequence + 1)) } else { self.has_link(first, end.into()).await }
     }
 
-    /// Checks that the stream has a message, unless that was purged.
+    /// Checks that the stream has a message. Returns whether it has: `false` if everything up to it was purged.
     ///
     /// # Errors
     /// As [`LogReader::confirm`].
-    pub(crate) async fn confirm_link(&self, link: Link) -> Result<(), LogError> {
+    pub(crate) async fn confirm_link(&self, link: Link) -> Result<bool, LogError> {
         let (first, _) = self.ask_bounds().await?;
-        self.has_link(first, link).await
+        self.has_link(first, link).await.map(|()| first <= link.sequence)
     }
 
     async fn has_link(&self, first: u64, Link { sequence, chain }: Link) -> Result<(), LogError> {

@@ -18,16 +18,27 @@ pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reade
     let engine = shared.engine.clone();
     let saved = tokio::task::spawn_blocking(move || saved_in(&engine, partition)).await.map_err(NodeError::unavailable)?;
     // A state that can't be read is made anew.
-    let Ok((position, mark)) = saved else { return Ok(()) };
+    let Ok((reflected, mark)) = saved else { return Ok(()) };
     let timing = shared.commit.audit();
-    let compared = match mark {
-        Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,
-        None => reader.reaches(sequence_of(position), timing).await,
+    // Of some projects, a state may have more than up to its position.
+    let compared = match (mark, reader.reaches(sequence_of(reflected), timing).await) {
+        (Some(mark), Ok(_)) => reader.confirm_lost(Link::from(mark), timing).await,
+        (_, reached) => reached,
     };
+    let is_resumed = resumed != mark.map_or(0, |mark| mark.resumed);
     match compared {
-        Ok(()) => Ok(()),
+        Ok(true) if !is_resumed || reflected == 0 => Ok(()),
+        Ok(is_confirmed) => {
+            tracing::info!(
+                partition,
+                is_confirmed,
+                is_resumed,
+                "what was saved can't be compared with the log, and is made anew"
+            );
+            Ok(shared.engine.discard(partition).await?)
+        }
         Err(lost @ (LogError::Missing { .. } | LogError::Broken { .. })) => {
-            if resumed == mark.map_or(0, |mark| mark.resumed) {
+            if !is_resumed {
                 return Err(NodeError::Lost(lost));
             }
             tracing::warn!(partition, %lost, "the partition was resumed without what the brokers lost: its state is made anew");
@@ -38,5 +49,5 @@ pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reade
 }
 
 fn saved_in(engine: &Engine, partition: u16) -> Result<(Position, Option<LogMark>), Fault> {
-    Ok((engine.saved_position(partition)?, engine.saved_mark(partition)?))
+    Ok((engine.saved_reflected(partition)?, engine.saved_mark(partition)?))
 }

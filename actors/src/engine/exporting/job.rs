@@ -184,6 +184,10 @@ impl Engine {
             let message = "it has ids of somebody who was erased meanwhile".to_owned();
             return Err(AttemptError::Failed(PrivacyFailure::Unavailable, message));
         }
+        if self.inner.privacy.is_shared() && self.is_erased_meanwhile(request) {
+            let message = "the subject was erased meanwhile".to_owned();
+            return Err(AttemptError::Failed(PrivacyFailure::SubjectErased, message));
+        }
         let (now, mut is_open) = (self.clock().now(), false);
         let retention = i64::try_from(self.inner.config.export_retention.as_millis()).unwrap_or(i64::MAX);
         let expires_at = Instant(now.0.saturating_add(retention));
@@ -195,5 +199,12 @@ impl Engine {
             }
         })?;
         if is_open { Ok(()) } else { Err(AttemptError::Stopped) }
+    }
+
+    /// Whether an erasure is about the subject of an export, whoever recorded it: a former home may have, and knew of no export.
+    fn is_erased_meanwhile(&self, request: &PrivacyRequest) -> bool {
+        let current = self.inner.privacy.get(request.organization, &request.id);
+        let keys = current.map(|request| request.keys.clone()).unwrap_or_default();
+        !self.erasures_of(request.organization, &keys).iter().all(|erasure| erasure.is_lifted)
     }
 }

@@ -176,7 +176,10 @@ impl SharedStates {
 /// Checks that the log has what a state reflects.
 async fn check_end(end: &StateEnd, reader: &LogReader) -> Result<(), LogError> {
     match end.link() {
-        Some(link) => reader.confirm_link(link).await,
+        Some(link) => match reader.confirm_link(link).await? {
+            true => Ok(()),
+            false => Err(LogError::unavailable("the log no longer has the message that it reflects last")),
+        },
         None => Err(LogError::unavailable("its list names no message")),
     }
 }
