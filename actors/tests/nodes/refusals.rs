@@ -79,13 +79,18 @@ async fn projects_of_other_organizations_are_refused() {
     let (rig, _) = rig(5).await;
     let now = rig.a.clock().now();
     let other = rig.a.registry().create_organization("other", now).unwrap().organization_id;
-    let new = NewProject { name: "p".into(), ..NewProject::default() };
-    rig.a.registry().create_project(other, new, now).unwrap();
-    // For node A, the organization's projects are elsewhere; node B knows neither the organization nor the projects.
-    for project in rig.a.registry().projects(other).unwrap() {
-        rig.a.owners().note_elsewhere(partition_of(project.id), Some("b".into()));
-        rig.a.owners().give_up(partition_of(project.id));
-    }
+    // Ids are random. Projects of the first organization stay where they are.
+    let is_taken = |partition| rig.projects.iter().any(|project| partition_of(*project) == partition);
+    let elsewhere = loop {
+        let new = NewProject { name: "p".into(), ..NewProject::default() };
+        let partition = partition_of(rig.a.registry().create_project(other, new, now).unwrap().id);
+        if !is_taken(partition) {
+            break partition;
+        }
+    };
+    // For node A, a project of the organization is elsewhere; node B knows neither the organization nor the project.
+    rig.a.owners().note_elsewhere(elsewhere, Some("b".into()));
+    rig.a.owners().give_up(elsewhere);
     let error = rig.a.organization_version(other).await.unwrap_err();
     assert!(matches!(error, AskError::Node(AskNodeError::NotOfOrganization)), "{error:?}");
     // A request about the right projects in the name of another organization.
