@@ -79,18 +79,20 @@ async fn projects_of_other_organizations_are_refused() {
     let (rig, _) = rig(5).await;
     let now = rig.a.clock().now();
     let other = rig.a.registry().create_organization("other", now).unwrap().organization_id;
-    // Ids are random. Projects of the first organization stay where they are.
-    let is_taken = |partition| rig.projects.iter().any(|project| partition_of(*project) == partition);
-    let elsewhere = loop {
+    // Ids are random. Partitions with projects of the first organization stay where they are.
+    let is_free = |partition: &u16| rig.projects.iter().all(|project| partition_of(*project) != *partition);
+    let mut free = Vec::new();
+    while free.is_empty() {
         let new = NewProject { name: "p".into(), ..NewProject::default() };
-        let partition = partition_of(rig.a.registry().create_project(other, new, now).unwrap().id);
-        if !is_taken(partition) {
-            break partition;
-        }
-    };
-    // For node A, a project of the organization is elsewhere; node B knows neither the organization nor the project.
-    rig.a.owners().note_elsewhere(elsewhere, Some("b".into()));
-    rig.a.owners().give_up(elsewhere);
+        rig.a.registry().create_project(other, new, now).unwrap();
+        let projects = rig.a.registry().projects(other).unwrap();
+        free = projects.iter().map(|project| partition_of(project.id)).filter(is_free).collect();
+    }
+    // For node A, the organization's other projects are elsewhere; node B knows neither the organization nor the projects.
+    for partition in free {
+        rig.a.owners().note_elsewhere(partition, Some("b".into()));
+        rig.a.owners().give_up(partition);
+    }
     let error = rig.a.organization_version(other).await.unwrap_err();
     assert!(matches!(error, AskError::Node(AskNodeError::NotOfOrganization)), "{error:?}");
     // A request about the right projects in the name of another organization.
