@@ -326,7 +326,7 @@ impl Engine {
         drop(self.inner.history.bases());
         let lasts = self.save_partitions_of(projects)?;
         let found = projects.iter().zip(lasts).map(|(project, last)| self.linked_ids_in(question, *project, last)).collect();
-        // Whoever has them now may have recorded more.
+        // A new owner may have recorded more.
         match projects.iter().all(|project| self.owners().of_project(*project) == Owner::Here) {
             true => found,
             false => Err(ErasureError::Unavailable("a project moved to another node")),

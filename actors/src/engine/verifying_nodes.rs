@@ -1,4 +1,4 @@
-//! Verifications of all nodes of a cluster: whoever is asked asks the others, and sums up.
+//! Verifications of all nodes of a cluster: the node that is asked asks the others, and sums their reports up.
 //!
 //! A verification takes long, so that it is begun at another node, and then asked for again and again. It ends there when nobody asks for it any more.
 

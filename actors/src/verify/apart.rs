@@ -83,7 +83,7 @@ impl VerifyRun<'_, '_> {
             check_archive(archive, &format!("archive/partition={number:02}"), &mut self.report, &*is_stopped)?;
             match shared.damaged_objects(number, &*is_stopped) {
                 Ok(damaged) => damaged.into_iter().for_each(|object| self.report.is_damaged(object.address, object.reason)),
-                // Whoever asked for that finds out why.
+                // The caller finds out why.
                 Err(SharedArchiveError::Stopped) => return Ok(()),
                 Err(error) => return Err(fault::of_shared_archive(&error).into()),
             }

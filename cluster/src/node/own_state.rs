@@ -11,6 +11,7 @@ use super::timing::NodeError;
 use crate::log::{Link, LogError, LogReader, sequence_of};
 
 /// Checks that the log has what the saved state of the partition reflects. If it does not, and somebody had the partition go on since the state was saved, the state is removed.
+/// So is one that can't be compared: the log no longer has the last message that it reflects, or the partition was resumed since.
 ///
 /// # Errors
 /// [`NodeError::Lost`]: somebody has to look. Others: nobody knows, or the state can't be removed.

@@ -201,7 +201,7 @@ impl Engine {
         if is_open { Ok(()) } else { Err(AttemptError::Stopped) }
     }
 
-    /// Whether an erasure is about the subject of an export, whoever recorded it: a former home may have, and knew of no export.
+    /// Whether an erasure is about the subject of an export. A former home may have recorded it without knowing of the export.
     fn is_erased_meanwhile(&self, request: &PrivacyRequest) -> bool {
         let current = self.inner.privacy.get(request.organization, &request.id);
         let keys = current.map(|request| request.keys.clone()).unwrap_or_default();
