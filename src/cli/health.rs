@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::client;
 use super::failure::Failure;
 use super::flags::duration;
+use super::output::print_line;
 use crate::config::Settings;
 
 /// The flags of `health`.
@@ -22,6 +23,6 @@ pub(crate) struct HealthArgs {
 /// Runs the command. Fails with the server's reason if it is not ready.
 pub(crate) fn run(settings: &Settings, args: &HealthArgs) -> Result<ExitCode, Failure> {
     client::check_ready(args.url.as_deref(), settings, args.timeout)?;
-    println!("ready");
+    print_line("ready")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,5 @@
 //! `headcount serve`: runs the server until a signal stops it.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use headcount_actors::{Engine, EngineConfig, Membership};
 use super::failure::Failure;
 use super::init::{self, FirstArgs};
 use super::node::Joining;
+use super::output::print_line;
 use super::runtime::{runtime, stop_signal};
 use super::service_manager::ServiceManager;
 use super::{client, import, login};
@@ -58,7 +58,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     // Print them before anything else can fail: they are shown once.
     let credentials = init::first(&engine, first)?;
     if let Some(credentials) = &credentials {
-        println!("{}", init::describe(credentials, &settings.data_dir));
+        print_line(init::describe(credentials, &settings.data_dir))?;
     }
     let server = listening.serve(engine.clone(), http)?;
     starting.stop().await;
@@ -66,7 +66,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     announce(&server)?;
     if let Some(credentials) = credentials {
         let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
-        println!("{}", login::first(&engine, &credentials.api_token, &base_url)?);
+        print_line(login::first(&engine, &credentials.api_token, &base_url)?)?;
     }
     let node = match &joining {
         Some(joining) => {
@@ -131,8 +131,7 @@ fn open(config: EngineConfig, membership: Option<Membership>) -> Result<impl Fut
 
 /// Prints that the server is ready.
 fn announce(server: &RunningServer) -> Result<(), Failure> {
-    println!("listening on {}", server.url());
-    std::io::stdout().flush().map_err(Failure::from)
+    print_line(format_args!("listening on {}", server.url()))
 }
 
 /// Stops accepting, lets requests finish, and closes the engine with a last checkpoint.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use headcount_cluster::status::resume;
 
 use crate::cli::failure::Failure;
+use crate::cli::output::print_line;
 use crate::cli::runtime::threaded_runtime;
 use crate::config::Settings;
 
@@ -24,7 +25,9 @@ pub(super) fn run(settings: &Settings, args: &ResumeArgs) -> Result<ExitCode, Fa
     let runtime = threaded_runtime()?;
     for partition in &args.partitions {
         match runtime.block_on(resume(&args.brokers, &credentials, *partition))? {
-            Some(reason) => println!("nodes take partition {partition} again; it was stopped because: {reason}"),
+            Some(reason) => {
+                print_line(format_args!("nodes take partition {partition} again; it was stopped because: {reason}"))?;
+            }
             None => return Err(Failure(format!("partition {partition} is not stopped"))),
         }
     }

@@ -1,7 +1,6 @@
 //! `headcount demo --cluster`: three nodes over three brokers, all on this machine, with the sample events.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,6 +18,7 @@ use super::child::DemoChild;
 use super::filling::Sample;
 use crate::cli::credentials::InitialCredentials;
 use crate::cli::failure::Failure;
+use crate::cli::output::print_line;
 use crate::cli::runtime::{runtime, stop_signal, threaded_runtime};
 use crate::config::Settings;
 
@@ -45,7 +45,7 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Fail
     // Signals are caught from now on: one that comes while it starts ends it once it has started, and leaves nothing behind.
     let stop = runtime.block_on(async { stop_signal() })?;
     let mut stop = std::pin::pin!(stop);
-    say("starting three brokers")?;
+    print_line("starting three brokers")?;
     let brokers = DemoBrokers::start(&program, directory.path())?;
     let shown = show(settings, args, directory.path(), &brokers, &mut |lasting| {
         runtime.block_on(async {
@@ -68,24 +68,19 @@ fn show(
     brokers: &DemoBrokers,
     wait: &mut dyn FnMut(Option<Duration>),
 ) -> Result<(), Failure> {
-    say("recording the sample events, and moving them into a cluster")?;
+    print_line("recording the sample events, and moving them into a cluster")?;
     let (made, events) = make(settings, dir, brokers)?;
-    say("starting three nodes")?;
+    print_line("starting three nodes")?;
     let mut nodes = NODES.iter().map(|name| DemoNode::start(dir, name, brokers)).collect::<Result<Vec<_>, _>>()?;
     for node in &mut nodes {
         node.wait_for_url(dir)?;
     }
     served(brokers)?;
-    say(&welcome(&nodes, brokers, &made, events, dir))?;
+    print_line(&welcome(&nodes, brokers, &made, events, dir))?;
     wait(args.lasting);
     nodes.iter_mut().for_each(|node| node.child.ask_to_end());
     nodes.into_iter().for_each(|node| node.child.end());
     Ok(())
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    println!("{text}");
-    io::stdout().flush().map_err(Failure::from)
 }
 
 /// Records the sample events in a data directory, and makes a cluster of it, with the directories of its nodes.

@@ -7,7 +7,7 @@ mod cluster;
 mod filling;
 mod sample;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use headcount_domain::ids::ProjectId;
 use super::credentials::InitialCredentials;
 use super::failure::Failure;
 use super::login;
+use super::output::print_line;
 use super::runtime::{runtime, stop_signal};
 use super::serve::shut_down;
 use crate::config::Settings;
@@ -51,9 +52,8 @@ async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let Sample { engine, made, project, events } = Sample::open(settings).await?;
     let server = start(&engine, settings)?;
     let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
-    println!("{}", welcome(&server, &made, events));
-    println!("{}", login::first(&engine, &made.api_token, &base_url)?);
-    io::stdout().flush()?;
+    print_line(welcome(&server, &made, events))?;
+    print_line(login::first(&engine, &made.api_token, &base_url)?)?;
     tokio::select! {
         () = stop => {}
         () = live(&engine, project) => {}

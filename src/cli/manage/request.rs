@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::text::{fields, table, unexpected};
 use crate::cli::failure::Failure;
+use crate::cli::output::print_line;
 
 /// The body of a request: the fields whose flags are given.
 #[derive(Debug, Default, Serialize)]
@@ -74,13 +75,12 @@ impl Reply {
     /// Prints the answer on one line, or text for people.
     pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
         match (self, json) {
-            (Self::Object(answer) | Self::List { answer, .. }, true) => println!("{}", answer.get()),
-            (Self::Object(answer), false) => println!("{}", fields(answer)?),
-            (Self::List { answer, list, columns }, false) => println!("{}", table(&items(answer, list)?, columns)?),
-            (Self::Written, _) | (Self::Done(_), true) => {}
-            (Self::Done(text), false) => println!("{text}"),
+            (Self::Object(answer) | Self::List { answer, .. }, true) => print_line(answer.get()),
+            (Self::Object(answer), false) => print_line(fields(answer)?),
+            (Self::List { answer, list, columns }, false) => print_line(table(&items(answer, list)?, columns)?),
+            (Self::Written, _) | (Self::Done(_), true) => Ok(()),
+            (Self::Done(text), false) => print_line(text),
         }
-        Ok(())
     }
 }
 
