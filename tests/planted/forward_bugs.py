@@ -6,7 +6,7 @@ BUGS = [
     ("the owner takes the first node for the client", "return first.address;", ""),
     ("what clients claim goes on to the owner", "|| name == first_node::FORWARDED.as_str()", ""),
     # Which requests, and where to.
-    ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(address)),", "Owner::There(address) => Ok(Some(address)),"),
+    ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(Destination { partition, address })),", "Owner::There(address) => Ok(Some(Destination { partition, address })),"),
     ("keys and shares travel", "_ if OF_CONTROL_DATA.contains(&rest) => None,", ""),
     ("an import only reads", 'const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];', 'const RECORDING: [&str; 2] = ["/track", "/batch"];'),
     ("strangers hear of the owner's state", "_ if !auth::is_visible(&state, request.request(), project) => return next.call(request).await,", ""),
@@ -14,6 +14,7 @@ BUGS = [
     ("events without an answer may be sent again", "Travel::Records => ApiError::outcome_unknown(),", 'Travel::Records => ApiError::overloaded("again"),'),
     ("what was sent counts as not sent", "None => return Err(NoAnswer::Lost),", "None => return Err(NoAnswer::NotSent),"),
     ("a connection that was closed while idle is a failure", "Some(unsent) if !is_new => request = unsent,", "Some(_) if !is_new => return Err(NoAnswer::Lost),"),
+    ("a frozen node is waited for", "Some(since) if since.elapsed() >= LAST_PATIENCE => return,", "Some(since) if since.elapsed() >= LAST_PATIENCE * 100 => return,"),
     # What goes with a request and its answer.
     ("headers of the connection are passed on", "|| named.iter().any(|other| other == name)", ""),
     ("an answer is encoded again", "if response.response().extensions().contains::<PassedOn>() {", "if false {"),

@@ -76,7 +76,7 @@ fn show(
         node.wait_for_url(dir)?;
     }
     served(brokers)?;
-    print_line(&welcome(&nodes, brokers, &made, events, dir))?;
+    print_line(welcome(&nodes, brokers, &made, events, dir))?;
     wait(args.lasting);
     nodes.iter_mut().for_each(|node| node.child.ask_to_end());
     nodes.into_iter().for_each(|node| node.child.end());

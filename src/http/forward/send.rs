@@ -1,13 +1,13 @@
 //! Sending a request to the owner, and its answer.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::body::{BodySize, BoxBody};
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use futures_util::future::LocalBoxFuture;
+use headcount_actors::Owner;
 use hyper::body::{Body, Incoming};
 use hyper::http::{HeaderName, HeaderValue, Method, Uri, header};
 use hyper::{Request, Response};
@@ -17,6 +17,7 @@ use super::headers;
 use super::peers::{InUse, NoAnswer, Peers};
 use super::travel::Travel;
 use super::upload::{BrokenUpload, Upload, UploadBody};
+use super::way::Destination;
 use crate::http::app::AppState;
 use crate::http::first_node;
 use crate::http::middleware::RequestId;
@@ -28,8 +29,13 @@ use crate::http::respond::error::{ApiError, REQUEST_ID};
 const MARGIN: Duration = Duration::from_secs(30);
 /// How long the owner may take at least: for a body to arrive, and events to be recorded and applied.
 const LEAST_PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is looked whether the node is still the owner, and how long one that no longer is may take for its answer.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sends a request to the node at `to`, once, and returns its answer as it is.
+/// Sends a request to the node `to`, once, and returns its answer as it is.
+///
+/// A node that is frozen answers nothing: the request fails soon after its partition has, or may have, another owner.
 ///
 /// The future is boxed: it is large, and part of the futures of handlers that seldom need it, or never where there is one process.
 #[inline(never)]
@@ -37,7 +43,7 @@ pub(crate) fn forward<'a>(
     state: &'a AppState,
     request: &'a HttpRequest,
     upload: Upload,
-    to: Arc<str>,
+    to: Destination,
     travel: Travel,
 ) -> LocalBoxFuture<'a, Result<HttpResponse, ApiError>> {
     Box::pin(send(state, request, upload, to, travel))
@@ -47,7 +53,7 @@ async fn send(
     state: &AppState,
     request: &HttpRequest,
     upload: Upload,
-    to: Arc<str>,
+    to: Destination,
     travel: Travel,
 ) -> Result<HttpResponse, ApiError> {
     let Some(peers) = request.app_data::<Data<Peers>>() else {
@@ -56,12 +62,31 @@ async fn send(
     };
     let (outgoing, broken) = outgoing(state, request, upload)?;
     let patience = state.engine.question_timeout().max(LEAST_PATIENCE) + MARGIN;
-    match peers.send(&to, outgoing, travel, patience).await {
+    let answer = tokio::select! {
+        answer = peers.send(&to.address, outgoing, travel, patience) => answer,
+        () = replaced(state, &to) => Err(NoAnswer::Lost),
+    };
+    match answer {
         Ok((answer, connection)) => {
             state.request_metrics.count_forwarded(Forwarded::Answered);
             answered(answer, connection, patience)
         }
         Err(no_answer) => Err(failed(state, no_answer, &broken, travel)),
+    }
+}
+
+/// Waits until a node has not been the owner for a while.
+async fn replaced(state: &AppState, node: &Destination) {
+    let mut since = None;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let is_owner = matches!(state.engine.owners().of(node.partition), Owner::There(address) if address == node.address);
+        match since {
+            _ if is_owner => since = None,
+            None => since = Some(Instant::now()),
+            Some(since) if since.elapsed() >= LAST_PATIENCE => return,
+            Some(_) => {}
+        }
     }
 }
 

@@ -19,22 +19,31 @@ use crate::http::min_position;
 use crate::http::request_metrics::Forwarded;
 use crate::http::respond::error::ApiError;
 
-/// Returns the address of the node that a request of a project goes to. `None`: it is answered here.
+/// The node that a request goes to.
+#[derive(Debug, Clone)]
+pub(crate) struct Destination {
+    /// The partition that it owns.
+    pub(super) partition: u16,
+    /// Its address.
+    pub(super) address: Arc<str>,
+}
+
+/// Returns the node that a request of a project goes to. `None`: it is answered here.
 ///
 /// A request that came from another node goes no further: the two may each take the other for the owner.
-pub(crate) fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<Arc<str>>, ApiError> {
+pub(crate) fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<Destination>, ApiError> {
     way_to(state, request, partition_of(project))
 }
 
 /// The same for whatever goes to the owner of a partition.
-fn way_to(state: &AppState, request: &HttpRequest, partition: u16) -> Result<Option<Arc<str>>, ApiError> {
+fn way_to(state: &AppState, request: &HttpRequest, partition: u16) -> Result<Option<Destination>, ApiError> {
     let owners = state.engine.owners();
     if owners.is_alone() {
         return Ok(None);
     }
     match owners.of(partition) {
         Owner::Here => Ok(None),
-        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(address)),
+        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(Destination { partition, address })),
         Owner::There(_) | Owner::Nowhere => {
             state.request_metrics.count_forwarded(Forwarded::NoOwner);
             Err(ApiError::overloaded(NOT_HERE))

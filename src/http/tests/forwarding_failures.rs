@@ -104,6 +104,33 @@ async fn what_may_be_recorded_is_never_sent_again() {
 }
 
 #[actix_web::test]
+async fn a_frozen_owner_is_not_waited_for_once_another_one_has_its_place() {
+    let nodes = Nodes::start().await;
+    let (frozen, thaw) = (Arc::new(AtomicBool::new(true)), Duration::from_millis(10));
+    let is_frozen = Arc::clone(&frozen);
+    let fake = FakeOwner::start(move |stream, _| {
+        while is_frozen.load(Ordering::Relaxed) {
+            std::thread::sleep(thaw);
+        }
+        stream.write_all(OK.as_bytes()).is_ok()
+    });
+    nodes.first.look_for(&nodes.there, &fake.url);
+    let partition = headcount_actors::partition_of(nodes.there.id);
+    let began = Instant::now();
+    let (event, question) = (refusal(nodes.event()), refusal(nodes.question()));
+    let replace = async {
+        actix_web::rt::time::sleep(Duration::from_secs(1)).await;
+        nodes.first.owners.note_elsewhere(partition, None);
+    };
+    let (event, question, ()) = futures_util::join!(event, question, replace);
+    assert_eq!(event, (500, "outcome_unknown".to_owned()), "it may be recorded");
+    assert_eq!(question, overloaded());
+    assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
+    assert_eq!(nodes.forwarded("lost").await, 2);
+    frozen.store(false, Ordering::Relaxed);
+}
+
+#[actix_web::test]
 async fn a_connection_that_was_closed_while_idle_is_no_failure() {
     let nodes = Nodes::start().await;
     let fake = FakeOwner::start(|stream, _| {
