@@ -206,13 +206,24 @@ impl Cluster {
         }
     }
 
-    /// The node that has most partitions.
-    pub(crate) fn owner(&self) -> usize {
+    /// The id of the node that has each partition.
+    fn owners(&self) -> Vec<Value> {
         let shown = self.broker.run("status", &self.nodes[0].dir, &["--json"]);
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
-        let partitions = shown["partitions"].as_array().unwrap();
-        let of = |node: &Node| partitions.iter().filter(|partition| partition["node"] == node.id()).count();
+        shown["partitions"].as_array().unwrap().iter().map(|partition| partition["node"].clone()).collect()
+    }
+
+    /// The node that has most partitions.
+    pub(crate) fn owner(&self) -> usize {
+        let owners = self.owners();
+        let of = |node: &Node| owners.iter().filter(|owner| **owner == node.id()).count();
         (0..self.nodes.len()).max_by_key(|node| of(&self.nodes[*node])).unwrap()
+    }
+
+    /// The node that has a partition; `None` while it moves.
+    pub(crate) fn owner_of(&self, partition: usize) -> Option<usize> {
+        let owner = self.owners()[partition].clone();
+        (0..self.nodes.len()).find(|node| owner == self.nodes[*node].id())
     }
 }
 
