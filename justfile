@@ -122,8 +122,13 @@ crash-cluster cycles="20" release="trixie": build-crash
 
 # Verify that the crash tests of a cluster detect nodes that are wrong.
 crash-cluster-prove release="trixie":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    nats="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})"
     cargo build --release -p headcount-crash
-    target/release/headcount-crash prove --nats "$(sh tests/cluster/nats-server.sh target/nats-server {{release}})"
+    target/release/headcount-crash prove --nats "$nats"
+    # Two mistakes that no campaign makes matter.
+    HEADCOUNT_NATS_SERVER="$nats" python3 tests/planted/run.py "a former owner publishes" "a message may be anywhere"
 
 build-crash:
     cargo build --release -p headcount -p headcount-crash

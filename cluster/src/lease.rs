@@ -340,6 +340,10 @@ impl Lease {
     /// Returns the moment of [`boot_time`] until which the holder may act as the owner.
     #[must_use]
     pub fn until(&self) -> Duration {
+        #[cfg(feature = "fault-injection")]
+        if crate::fault_injection::Mistake::LeaseIgnored.is_made() {
+            return boot_time() + Duration::from_secs(3600);
+        }
         self.until
     }
 
@@ -350,6 +354,11 @@ impl Lease {
     pub async fn renew(&mut self) -> Result<(), LeaseError> {
         let sent = boot_time();
         let renewed = self.change(false, None).await;
+        #[cfg(feature = "fault-injection")]
+        if crate::fault_injection::Mistake::LeaseIgnored.is_made() {
+            self.until = sent + self.leases.timing.held;
+            return Ok(());
+        }
         match &renewed {
             Ok(()) => self.until = sent + self.leases.timing.held,
             Err(LeaseError::Lost(_)) => self.until = Duration::ZERO,

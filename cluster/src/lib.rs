@@ -23,6 +23,8 @@ mod broker;
 mod connection;
 mod cursors;
 mod documents;
+#[cfg(feature = "fault-injection")]
+mod fault_injection;
 mod identity;
 mod letters;
 mod levels;

@@ -15,8 +15,10 @@ use crate::engine::{EngineConfig, OpenError};
 use crate::ingest::Return;
 use crate::shard::Outcome;
 
-/// Names the fault: `ack-before-write`, `ack-before-sync`, `ack-before-apply`, or, of nodes of a cluster, `ack-before-quorum`; unset or empty: none.
+/// Names the fault: `ack-before-write`, `ack-before-sync`, `ack-before-apply`, or one of [`OF_CLUSTERS`]; unset or empty: none.
 const VARIABLE: &str = "HEADCOUNT_FAULT";
+/// The faults of nodes, which the crate of the cluster makes.
+const OF_CLUSTERS: [&str; 4] = ["ack-before-quorum", "no-epoch-record", "resend-after-unknown", "lease-ignored"];
 /// The file operations that fail, as [`Plan`] parses them: `at=17,errno=EIO,failures=3`. They are counted from the start of the
 /// process, under the data directory.
 const IO_VARIABLE: &str = "HEADCOUNT_IO_FAULT";
@@ -41,12 +43,11 @@ pub(crate) fn plant(mut config: EngineConfig) -> Result<EngineConfig, OpenError>
         "ack-before-write" => (Fault::AckBeforeWrite, false),
         "ack-before-sync" => (Fault::AckBeforeSync, false),
         "ack-before-apply" => (Fault::None, true),
-        // In the crate of the cluster.
-        "ack-before-quorum" => (Fault::None, false),
+        name if OF_CLUSTERS.contains(&name) => (Fault::None, false),
         other => return Err(OpenError::Start(format!("{VARIABLE} names no fault: {other:?}"))),
     };
     if !name.is_empty() {
-        tracing::warn!(fault = %name, "this build makes a mistake on purpose: it loses events");
+        tracing::warn!(fault = %name, "this build makes a mistake on purpose: its answers are wrong");
         config.group.fault = fault;
     }
     let _ = ACK_BEFORE_APPLY.set(before_apply);

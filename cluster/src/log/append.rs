@@ -14,6 +14,8 @@ use super::reader::LogReader;
 use super::waiting::{ALARM_EVERY, AppendFigures, watched};
 use super::{LogEnd, LogError, MessageError};
 use crate::connection::Connection;
+#[cfg(feature = "fault-injection")]
+use crate::fault_injection::Mistake;
 use crate::levels::Levels;
 use crate::stream::StreamName;
 
@@ -104,6 +106,10 @@ impl Appender {
         for attempt in 1u32.. {
             let was_unknown = std::mem::replace(is_unknown, true);
             let sent = self.send(end, bytes.clone()).await;
+            #[cfg(feature = "fault-injection")]
+            if matches!(sent, Sent::Unanswered(_)) && Mistake::ResendAfterUnknown.is_made() {
+                return self.append_anywhere(bytes).await;
+            }
             // An earlier copy without an answer may still be recorded.
             *is_unknown = was_unknown || matches!(sent, Sent::Recorded(_) | Sent::Unanswered(_));
             let is_unsent = matches!(sent, Sent::Unsent(_));
@@ -160,7 +166,7 @@ impl Appender {
         let message =
             PublishMessage::build().payload(payload).expected_last_sequence(end.sequence).expected_stream(self.reader.name());
         #[cfg(feature = "fault-injection")]
-        if is_early() {
+        if Mistake::AckBeforeQuorum.is_made() {
             let _unanswered = self.connection.context.send_publish(self.subject.clone(), message).await;
             return Sent::Recorded(end.sequence + 1);
         }
@@ -178,12 +184,20 @@ impl Appender {
     }
 }
 
-/// Whether messages count as recorded once they are sent: the fault `ack-before-quorum`.
 #[cfg(feature = "fault-injection")]
-fn is_early() -> bool {
-    static IS_EARLY: std::sync::LazyLock<bool> =
-        std::sync::LazyLock::new(|| std::env::var("HEADCOUNT_FAULT").is_ok_and(|name| name == "ack-before-quorum"));
-    *IS_EARLY
+impl Appender {
+    /// Sends a message until it is recorded, wherever that is.
+    async fn append_anywhere(&self, bytes: Bytes) -> Result<u64, LogError> {
+        loop {
+            let message = PublishMessage::build().payload(bytes.clone());
+            if let Ok(sent) = self.connection.context.send_publish(self.subject.clone(), message).await
+                && let Ok(Ok(recorded)) = timeout(ANSWER_TIMEOUT, sent.into_future()).await
+            {
+                return Ok(recorded.sequence);
+            }
+            tokio::time::sleep(FIRST_PAUSE).await;
+        }
+    }
 }
 
 /// Says what came of a message that has no acknowledgment.
