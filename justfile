@@ -114,7 +114,7 @@ crash-cluster cycles="20" release="trixie": build-crash
     export HEADCOUNT_REQUIRE_CLUSTER=1
     nats="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})"
     # Each on a cluster of its own, whose histories stay short.
-    for fault in owner restart leader follower brokers pause; do
+    for fault in owner restart leader follower freeze brokers pause; do
         target/release/headcount-crash cluster --nats "$nats" --faults "$fault" --cycles {{cycles}}
     done
     target/release/headcount-crash cluster --nats "$nats" --faults rolling,revoke,external-ids,etag,full,slow-disk --cycles 5

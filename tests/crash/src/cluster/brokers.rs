@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use headcount_histories::Rng;
 use headcount_model::Json;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::nats;
 use crate::error::{Result, harness, violation};
@@ -115,6 +116,17 @@ impl Brokers {
     #[must_use]
     pub fn process_id(&self, place: usize) -> Option<u32> {
         self.brokers[place].process.as_ref().map(Child::id)
+    }
+
+    /// Stops the process of a broker (SIGSTOP), or lets it go on.
+    ///
+    /// # Errors
+    /// It does not run, or the signal can't be sent.
+    pub fn freeze(&self, place: usize, is_frozen: bool) -> Result<()> {
+        let id = self.process_id(place).and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let id = id.ok_or_else(|| harness("a broker does not run"))?;
+        let signal = if is_frozen { Signal::STOP } else { Signal::CONT };
+        kill_process(id, signal).map_err(|error| harness(format!("can't send {signal:?} to a broker: {error}")))
     }
 
     /// Waits until every broker has all messages of every stream.

@@ -11,6 +11,8 @@ use crate::error::Result;
 /// How long a broker, or all of them, are gone.
 const GONE: Duration = Duration::from_secs(5);
 const ALL_GONE: Duration = Duration::from_secs(3);
+/// How long a broker is frozen: its streams get no other leader so soon.
+const FROZEN: Duration = Duration::from_secs(2);
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// Kills the broker that leads the stream of a project, or another one.
@@ -30,6 +32,22 @@ pub(super) async fn one(campaign: &mut Campaign, load: &Load, leads: bool) -> Re
     // Its return is part of it: that may move leaders again.
     let gap = load.field.timeline.longest_gap(&all, killed);
     Ok(vec![limited("longest gap", gap, 10), measured("served again", served), measured("the broker is ready", ready)])
+}
+
+/// Freezes the broker that leads the stream of a project for a moment. It records afterwards what nobody has an answer to.
+pub(super) async fn freeze(campaign: &mut Campaign, load: &Load) -> Result<Vec<Measure>> {
+    let all = campaign.projects();
+    let project = *campaign.rng.pick(&all);
+    let leader = campaign.cluster.brokers.leader(&campaign.cluster.stream_of(project)).await?;
+    let frozen = Instant::now();
+    campaign.cluster.brokers.freeze(leader, true)?;
+    tokio::time::sleep(FROZEN).await;
+    let thawed = Instant::now();
+    campaign.cluster.brokers.freeze(leader, false)?;
+    let served = campaign.wait_until_served(load, thawed, &all, &[0, 1, 2]).await?;
+    tokio::time::sleep(MOMENT).await;
+    let gap = load.field.timeline.longest_gap(&all, frozen);
+    Ok(vec![limited("longest gap", gap, 10), measured("served again", served)])
 }
 
 /// Kills all brokers, and starts them again.

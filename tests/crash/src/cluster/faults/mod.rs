@@ -26,6 +26,8 @@ pub enum Fault {
     Leader,
     /// Kill a broker that follows
     Follower,
+    /// Freeze the broker that leads a stream for 2 s (SIGSTOP)
+    Freeze,
     /// Kill all brokers, and start them again
     Brokers,
     /// Stop the owner for 25 s (SIGSTOP), and let it go on under load
@@ -76,6 +78,7 @@ pub async fn inject(campaign: &mut Campaign, load: &Load, fault: Fault, cycle: u
         Fault::Restart => nodes::restart(campaign, load).await,
         Fault::Leader => brokers::one(campaign, load, true).await,
         Fault::Follower => brokers::one(campaign, load, false).await,
+        Fault::Freeze => brokers::freeze(campaign, load).await,
         Fault::Brokers => brokers::all(campaign, load).await,
         Fault::Pause => nodes::pause(campaign, load).await,
         Fault::Rolling => nodes::rolling(campaign, load).await,
