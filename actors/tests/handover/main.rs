@@ -14,6 +14,7 @@ use headcount_storage::format::Incarnation;
 
 #[path = "../support/copies.rs"]
 mod copies;
+mod exports;
 mod letters;
 mod member;
 #[path = "../support/mod.rs"]

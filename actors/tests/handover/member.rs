@@ -144,6 +144,38 @@ impl SharedDocuments for NoDocuments {
     }
 }
 
+/// Documents of one engine, as several would share them.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    changes: Mutex<Vec<(String, Vec<u8>)>>,
+    seen: Mutex<usize>,
+    /// The next change whose content has this text is made, and has no answer.
+    pub(crate) unanswered: Mutex<Option<&'static str>>,
+}
+
+impl SharedDocuments for Documents {
+    fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
+        let (changes, mut seen) = (self.changes.lock(), self.seen.lock());
+        for (key, content) in &changes[*seen..] {
+            visit(DocumentChange { key, content: Some(content) })?;
+            *seen += 1;
+        }
+        Ok(*seen as u64)
+    }
+
+    fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+        let mut changes = self.changes.lock();
+        if changes.len() as u64 != expected {
+            return Err(SharedDocumentsError::Conflict);
+        }
+        let content = change.content.unwrap_or_default().to_owned();
+        let has = |text: &&str| String::from_utf8_lossy(&content).contains(*text);
+        let is_unanswered = self.unanswered.lock().take_if(|text| has(&*text)).is_some();
+        changes.push((change.key.to_owned(), content));
+        if is_unanswered { Err(SharedDocumentsError::Undecided("no answer".to_owned())) } else { Ok(()) }
+    }
+}
+
 impl SharedCursors for NoDocuments {
     fn read(&self, _: &str) -> Result<Option<(Vec<u8>, u64)>, SharedDocumentsError> {
         Ok(None)
@@ -184,6 +216,20 @@ impl Node {
         (log, letters): (&Arc<SharedLog>, &Arc<CommonLetters>),
         panics: bool,
     ) -> Self {
+        Self::start_sharing(dir, origin, (log, letters, Arc::new(NoDocuments)), |config: &mut EngineConfig| {
+            if panics {
+                config.probe = Some(Arc::new(|event: &Event| assert!(&*event.name != "poison", "planted")));
+            }
+        })
+    }
+
+    /// The same, with these privacy requests, and a configuration that `change` has changed.
+    pub(crate) fn start_sharing(
+        dir: TempDir,
+        origin: Option<&Path>,
+        (log, letters, privacy): (&Arc<SharedLog>, &Arc<CommonLetters>, Arc<dyn SharedDocuments>),
+        change: impl FnOnce(&mut EngineConfig),
+    ) -> Self {
         let (owners, origin) = (Arc::new(Owners::unknown()), origin.map(Path::to_owned));
         let keys = dir.path().join("keys");
         origin.iter().for_each(|origin| copy(&origin.join("keys"), &keys));
@@ -202,13 +248,11 @@ impl Node {
             letters: Arc::<CommonLetters>::clone(letters),
             profiles: Arc::new(NoDocuments),
             webhooks: (Arc::new(NoDocuments), Arc::new(NoDocuments)),
-            privacy: Arc::new(NoDocuments),
+            privacy,
             owners: Arc::clone(&owners),
         };
         let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
-        if panics {
-            config.probe = Some(Arc::new(|event: &Event| assert!(&*event.name != "poison", "planted")));
-        }
+        change(&mut config);
         let engine = Engine::open_member(config, membership).unwrap();
         assert!(keys.join("hash.key").exists());
         let today = engine.clock().now().utc_day();

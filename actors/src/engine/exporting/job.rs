@@ -74,7 +74,11 @@ impl Engine {
         begun.inspect_err(|_| self.pause_export(listed, listed.export.failed_tries))?;
         // It may have ended since it was listed.
         let request = self.inner.privacy.get(listed.organization, &listed.id).filter(|request| request.is_open());
-        let Some(request) = request else { return Ok(()) };
+        let Some(request) = request else {
+            // Perhaps an attempt completed it without an answer, and removed its file.
+            self.inner.privacy.note_unsure();
+            return Ok(());
+        };
         Handle::current().spawn_blocking(move || {
             let engine = place.engine.clone();
             engine.make_export(&request, &is_over);
@@ -105,6 +109,9 @@ impl Engine {
         });
         if let Err(error) = counted {
             tracing::warn!(request = %request.id, %error, "a failed export could not be noted");
+        } else if !self.inner.privacy.is_open(&request.id) {
+            // As above, and this is known now.
+            self.inner.privacy.note_unsure();
         }
         self.pause_export(request, failed_tries);
     }
