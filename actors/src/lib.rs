@@ -14,6 +14,7 @@ mod dead_letters;
 mod deleted_projects;
 pub mod engine;
 mod erased_search;
+mod erasure_turns;
 mod erasures;
 mod event_codec;
 mod fault;

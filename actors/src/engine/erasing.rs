@@ -14,6 +14,7 @@ use super::handle::Engine;
 use super::open::last_position;
 use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::for_each_identity;
+use crate::erasure_turns::ErasureTurn;
 use crate::partitions::partition_of;
 use crate::privacy::PrivacyKeys;
 use crate::registry::{ErasedUntil, Erasure, MadeFor, RegistryError};
@@ -104,8 +105,7 @@ impl Engine {
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<BegunErasure, ErasureError> {
-        // One at a time: what is suppressed while an erasure is given up must be that of the others.
-        let _alone = self.inner.erasures.alone();
+        let _turn = self.erasure_turn(organization)?;
         if !self.owners().is_alone() {
             return self.begin_everywhere(organization, subject, made_for);
         }
@@ -114,6 +114,14 @@ impl Engine {
             self.inner.erasures.suppress_only(&self.registry().erasures());
         }
         erased
+    }
+
+    /// Waits for the turn to erase, or to opt in. Several machines have in the control log what one organization suppresses, so that others don't matter. On a machine that is alone, what is
+    /// suppressed while an erasure is given up must be that of all others.
+    fn erasure_turn(&self, organization: OrganizationId) -> Result<ErasureTurn<'_>, ErasureError> {
+        let erasures = &self.inner.erasures;
+        let turn = if self.owners().is_alone() { erasures.turn_of_all() } else { erasures.turn(organization) };
+        turn.ok_or(ErasureError::Unavailable("another erasure or opt-in is under way; nothing was changed"))
     }
 
     /// Has events with the ids of an erased identity recorded again, from now on. What was erased stays erased.
@@ -133,7 +141,7 @@ impl Engine {
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<Vec<Erasure>, ErasureError> {
-        let _alone = self.inner.erasures.alone();
+        let _turn = self.erasure_turn(organization)?;
         let projects = self.projects_to_erase_from(organization)?;
         let keys = self.keys_of(organization, subject, &projects)?;
         let mut theirs = self.erasures_of(organization, &keys);
