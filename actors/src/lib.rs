@@ -22,6 +22,7 @@ mod fault;
 mod faulty_store;
 mod free_space;
 mod geo;
+mod given_up_erasures;
 mod history;
 pub mod ingest;
 mod intake_counts;

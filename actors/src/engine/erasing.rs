@@ -282,6 +282,16 @@ impl Engine {
         Ok(keys)
     }
 
+    /// The key of the id, or of the e-mail address, of a subject.
+    pub(super) fn subject_key(&self, subject: &ErasureSubject) -> RecordKey {
+        let hasher = self.hasher();
+        match subject {
+            ErasureSubject::User(user) => hasher.user(user),
+            ErasureSubject::Anonymous(_, id) | ErasureSubject::AnonymousAnywhere(id) => hasher.anonymous(id),
+            ErasureSubject::Email(email) => hasher.email(normalise_email(email).as_deref().unwrap_or(email)),
+        }
+    }
+
     /// Adds the keys of the identities that have an e-mail address.
     pub(super) fn add_owners(
         &self,

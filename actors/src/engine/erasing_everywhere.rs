@@ -34,6 +34,8 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(120);
 /// How often ids are looked for: each time some were new. Who links ids chooses how often that is.
 const MAX_ROUNDS: usize = 20;
 
+const GIVEN_UP: ErasureError = ErasureError::Unavailable("the identity was opted in, or its erasure given up, meanwhile");
+
 /// Asks for the ids that are linked to some, once all that a node has admitted by now is in its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LinkedIdsQuestion {
@@ -127,13 +129,20 @@ impl Engine {
             return Err(ErasureError::Unknown);
         }
         self.check_room(&erasure)?;
+        let key = self.subject_key(subject);
+        if !self.inner.given_up.allow(organization, key) {
+            return Err(ErasureError::Unavailable("earlier attempts did not find all ids; wait some minutes until the next one"));
+        }
         let is_own = attempts.is_empty();
         let suppressed = match attempts.into_iter().next() {
             None => Some(self.registry().add_erasure(erasure, None)?),
             Some(attempt) => self.registry().suppress_more(&Erasure { number: attempt.number, ..erasure })?,
         };
-        let suppressed = suppressed.ok_or(ErasureError::Unknown)?;
+        let suppressed = suppressed.ok_or(GIVEN_UP)?;
         let begun = self.begin_suppressed(&mut looking, suppressed.clone(), made_for);
+        if begun.is_err() {
+            self.inner.given_up.note(organization, key);
+        }
         if begun.is_err() && is_own {
             // If that fails, too, a further attempt goes on with it.
             let given_up = self.registry().give_erasure_up(&suppressed).and_then(|()| self.follow_erasures());
@@ -163,12 +172,12 @@ impl Engine {
             let ends = self.look(looking, self.registry().applied()?, &mut erasure)?;
             if suppressed != (erasure.users.clone(), erasure.others.clone()) {
                 self.check_room(&erasure)?;
-                erasure = self.registry().suppress_more(&erasure)?.ok_or(ErasureError::Unknown)?;
+                erasure = self.registry().suppress_more(&erasure)?.ok_or(GIVEN_UP)?;
             } else {
                 erasure.projects = ends.iter().map(|end| end.project).collect();
                 erasure.until = ErasedUntil::ByProject(ends);
                 let figures = self.figures_everywhere(&erasure)?;
-                let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(ErasureError::Unknown)?;
+                let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(GIVEN_UP)?;
                 self.follow_erasures()?;
                 if !begun.is_lifted && (begun.has_begun() || begun.is_done) {
                     return match has_all(&begun, looking.asked) {
@@ -179,7 +188,7 @@ impl Engine {
                 erasure = begun;
             }
             if erasure.is_done || erasure.is_lifted {
-                return Err(ErasureError::Unavailable("the identity was opted in, or its erasure given up, meanwhile"));
+                return Err(GIVEN_UP);
             }
         }
         Err(ErasureError::Unavailable("ids are linked faster than they can be looked for"))

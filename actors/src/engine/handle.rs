@@ -37,6 +37,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
+use crate::given_up_erasures::GivenUpErasures;
 use crate::history::{History, PartitionArchives, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
@@ -87,6 +88,7 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
+    pub(super) given_up: GivenUpErasures,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) privacy: PrivacyRequests,
     pub(super) profiles: CompanyProfiles,
@@ -257,6 +259,7 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             erasures: shared.erasures,
+            given_up: GivenUpErasures::default(),
             intake,
             privacy,
             profiles,

@@ -42,3 +42,24 @@ async fn an_organization_does_not_wait_for_the_owner_of_another_ones_projects() 
     assert!(matches!(ended, Err(ErasureError::Unavailable(_))), "{ended:?}");
     rig.close().await;
 }
+
+/// The other node never learns of the erasure, as the two have control data of their own: each attempt is given up once its ids are suppressed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attempts_that_are_given_up_are_refused_for_some_time_and_record_little() {
+    let rig = Rig::new(&History::from_seed(1, NOW_MS, Size { events: 1, questions: 0 })).await;
+    for project in &rig.projects {
+        rig.send(*project, r#"{"name": "e", "user_id": "ada"}"#).await;
+    }
+    let before = rig.a.registry().applied().unwrap();
+    for _ in 0..15 {
+        let refused = erased(&rig.a, rig.organization, "ada").await;
+        assert!(matches!(refused, Err(ErasureError::Unavailable(_))), "{refused:?}");
+    }
+    let records = rig.a.registry().applied().unwrap() - before;
+    assert!((2..=12).contains(&records), "{records} records of attempts that were given up");
+    // Others can be erased.
+    let began = rig.wire.requests.lock().unwrap().len();
+    let unknown = erased(&rig.a, rig.organization, "nobody").await;
+    assert!(matches!(unknown, Err(ErasureError::Unknown)) && rig.wire.requests.lock().unwrap().len() > began, "{unknown:?}");
+    rig.close().await;
+}
