@@ -53,6 +53,7 @@ mod shared_items;
 mod shared_letters;
 pub mod thread_name;
 mod unfinished_erasures;
+mod unknown_appends;
 mod verifier;
 pub mod verify;
 pub mod webhooks;

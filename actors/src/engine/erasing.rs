@@ -83,6 +83,14 @@ pub(super) struct BegunErasure {
     pub(super) figures: Vec<(ProjectId, SubjectFigures)>,
 }
 
+/// Checks that no append is, or became, one whose outcome nobody knows: events of the identity could be in the log behind its end.
+pub(super) fn check_known(before: Option<u64>, after: Option<u64>) -> Result<(), ErasureError> {
+    match before.is_some() && before == after {
+        true => Ok(()),
+        false => Err(ErasureError::Unavailable("events may be in the log that are not known yet")),
+    }
+}
+
 impl Engine {
     /// Erases an identity, and returns the number of the erasure in its organization. When this returns, that is durable, and no event with its ids is
     /// recorded any more. What is recorded is removed in the background: see [`Engine::erasure`].
@@ -194,6 +202,7 @@ impl Engine {
         }
         let former = self.erasures_of(organization, &keys);
         let mut emails: BTreeSet<RecordKey> = keys.emails.iter().copied().collect();
+        let unknown = self.inner.unknown.all_found_anywhere();
         // A link, or an e-mail address, that is recorded meanwhile adds an id, which is suppressed in the next turn.
         loop {
             let known = (erasure.users.len(), erasure.others.len());
@@ -216,6 +225,7 @@ impl Engine {
         let _bases = self.inner.history.bases();
         let figures = self.figures_of(&erasure)?;
         erasure.until = ErasedUntil::Everywhere(last_position(&*self.inner.history));
+        check_known(unknown, self.inner.unknown.all_found_anywhere())?;
         // Nothing was recorded since it was erased.
         erasure.is_done = erasure.projects.is_empty();
         let erasure = self.registry().add_erasure(erasure, made_for)?;

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use super::erasing::{BegunErasure, ErasureError, ErasureSubject, POLL, SAVE_TIMEOUT};
+use super::erasing::{BegunErasure, ErasureError, ErasureSubject, POLL, SAVE_TIMEOUT, check_known};
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::archiver::ShardBarrier;
@@ -328,6 +328,7 @@ impl Engine {
         if self.registry().applied()? < question.applied {
             return Err(ErasureError::Unavailable("a node does not know yet what is erased"));
         }
+        let unknown = self.unknown_in(projects);
         if !self.inner.erasures.wait_for_admitted() {
             return Err(ErasureError::Unavailable("events under way take too long"));
         }
@@ -335,11 +336,17 @@ impl Engine {
         drop(self.inner.history.bases());
         let lasts = self.save_partitions_of(projects)?;
         let found = projects.iter().zip(lasts).map(|(project, last)| self.linked_ids_in(question, *project, last)).collect();
+        // Some may be in the log all the same, behind these positions. Whoever takes the partition over finds out.
+        unknown.iter().zip(self.unknown_in(projects)).try_for_each(|(before, after)| check_known(*before, after))?;
         // A new owner may have recorded more.
         match projects.iter().all(|project| self.owners().of_project(*project) == Owner::Here) {
             true => found,
             false => Err(ErasureError::Unavailable("a project moved to another node")),
         }
+    }
+
+    fn unknown_in(&self, projects: &[ProjectId]) -> Vec<Option<u64>> {
+        projects.iter().map(|project| self.inner.unknown.all_found(partition_of(*project))).collect()
     }
 
     fn linked_ids_in(&self, question: &LinkedIdsQuestion, project: ProjectId, last: u64) -> Result<FoundIds, ErasureError> {

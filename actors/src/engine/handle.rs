@@ -51,6 +51,7 @@ use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
 use crate::shared_archive::SharedArchive;
+use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
 use crate::webhooks::{SharedWebhooks, Webhooks};
 
@@ -89,6 +90,7 @@ pub(super) struct Inner {
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
     pub(super) given_up: GivenUpErasures,
+    pub(super) unknown: Arc<UnknownAppends>,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) privacy: PrivacyRequests,
     pub(super) profiles: CompanyProfiles,
@@ -226,7 +228,8 @@ impl Engine {
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
-        let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
+        let unknown = Arc::<UnknownAppends>::default();
+        let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health))?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
@@ -260,6 +263,7 @@ impl Engine {
             deleted: shared.deleted,
             erasures: shared.erasures,
             given_up: GivenUpErasures::default(),
+            unknown,
             intake,
             privacy,
             profiles,

@@ -14,6 +14,7 @@ use headcount_storage::format::Incarnation;
 
 #[path = "../support/copies.rs"]
 mod copies;
+mod erasures;
 mod exports;
 mod letters;
 mod member;

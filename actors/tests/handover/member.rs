@@ -44,6 +44,8 @@ pub(crate) struct SharedLog {
     pub(crate) halt: Mutex<Option<(Sender<()>, Receiver<()>)>>,
     /// Reads fail in this way.
     pub(crate) failure: Mutex<Option<RemoteFailure>>,
+    /// What was submitted without an answer, while there is a list of it: nobody reads it yet.
+    pub(crate) unanswered: Mutex<Option<Vec<(u16, Recorded)>>>,
 }
 
 impl SharedLog {
@@ -103,6 +105,12 @@ impl Commit<Ticket> for SharedCommit {
         let mut partitions = self.log.partitions.lock();
         let records = partitions.entry(partition).or_default();
         let first = (records.len() as u64 + 1) << 13;
+        if let Some(unanswered) = &mut *self.log.unanswered.lock() {
+            unanswered.push((partition, (first, count, payload)));
+            drop(partitions);
+            (self.sink)(vec![Outcome::Undecided(ticket)]);
+            return Ok(());
+        }
         records.push((first, count, payload));
         (self.sink)(vec![Outcome::Committed(Committed { partition, first, count, ticket })]);
         Ok(())
