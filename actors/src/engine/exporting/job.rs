@@ -16,7 +16,7 @@ use super::identities::known_owners;
 use super::questions::{SubjectEventsQuestion, ask_patiently};
 use super::subject_ids::SubjectIds;
 use super::writer::Making;
-use crate::engine::erasing::ErasureSubject;
+use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
 use crate::engine::scan::SubjectSink as _;
 use crate::engine::shard_client::AskError;
@@ -126,8 +126,15 @@ impl Engine {
     fn attempt_export(&self, request: &PrivacyRequest, course: &Course) -> Result<(), AttemptError> {
         course.check()?;
         let subject = ErasureSubject::from(&request.subject);
-        let ids = Arc::new(self.subject_ids(request.organization, &subject, &|| course.is_over())?);
-        let keys = ids.keys();
+        let ids = match self.subject_ids(request.organization, &subject, &|| course.is_over()) {
+            // Who was known when the request was made is no longer, though nobody was erased: a project is gone. So there is nothing to export.
+            Err(ErasureError::Unknown) if self.erasures_of(request.organization, &request.keys).is_empty() => {
+                SubjectIds::nobody()
+            }
+            ids => ids?,
+        };
+        let ids = Arc::new(ids);
+        let keys = if ids.is_nobody() { request.keys.clone() } else { ids.keys() };
         // An erasure that begins later finds the export by them.
         self.inner.privacy.change(&request.id, |request| request.keys = keys.clone())?;
         let mut erasures = self.erasures_of(request.organization, &keys);
