@@ -17,6 +17,7 @@ mod copies;
 mod erasures;
 mod exports;
 mod letters;
+mod marks;
 mod member;
 #[path = "../support/mod.rs"]
 mod support;

@@ -22,7 +22,7 @@ use headcount_storage::TableFile;
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{
-    Commit, Committed, LogError, Outcome, Position, ReadLog, Record, RecordVisitor, RemoteFailure, WantedAfter,
+    Commit, Committed, LogError, LogMark, Outcome, Position, ReadLog, Record, RecordVisitor, RemoteFailure, WantedAfter,
 };
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -44,6 +44,8 @@ pub(crate) struct SharedLog {
     pub(crate) halt: Mutex<Option<(Sender<()>, Receiver<()>)>>,
     /// Reads fail in this way.
     pub(crate) failure: Mutex<Option<RemoteFailure>>,
+    /// From which position on marks are known.
+    pub(crate) marked_from: Mutex<Option<Position>>,
     /// What was submitted without an answer, while there is a list of it: nobody reads it yet.
     pub(crate) unanswered: Mutex<Option<Vec<(u16, Recorded)>>>,
 }
@@ -65,6 +67,11 @@ impl ReadLog for SharedLog {
 
     fn events_after(&self, partition: u16, position: Position) -> u64 {
         self.end(partition).saturating_sub(position)
+    }
+
+    fn mark(&self, _: u16, position: Position) -> Option<LogMark> {
+        let is_known = self.marked_from.lock().is_some_and(|from| position >= from);
+        is_known.then_some(LogMark { position, digest: u128::from(position), resumed: 1 })
     }
 
     fn is_in_order(&self) -> bool {
