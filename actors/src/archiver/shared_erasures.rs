@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::erasures::{FIRST_PAUSE, MAX_PAUSE, WAIT, merge_tables, remove_small_parts, rewrite_base, rewrite_files};
 use super::marks::{Marks, is_out_of_log};
@@ -16,7 +16,7 @@ use super::sources::{Sources, Trimming};
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
-use crate::partitions::partition_of;
+use crate::partitions::{home_of, partition_of};
 use crate::refolding::Folding;
 use crate::registry::{ErasureStage, RegistryError};
 use crate::shared_archive::SharedArchiveError;
@@ -209,7 +209,8 @@ fn projects_to_clean(erasures: &Erasures, deleted: &DeletedProjects, partition: 
 fn give_up_interrupted(sources: &Sources) {
     for (organization, number) in sources.removal.erasures.beginning_for(GIVEN_UP_AFTER) {
         let projects = sources.registry.projects(organization).unwrap_or_default();
-        if !projects.first().is_some_and(|project| sources.has(project.id)) {
+        let projects: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
+        if !is_looked_after(organization, &projects, |partition| sources.partitions.contains(&partition)) {
             continue;
         }
         for erasure in sources.registry.erasures_of(organization, |erasure| erasure.number == number) {
@@ -220,6 +221,11 @@ fn give_up_interrupted(sources: &Sources) {
         }
         sources.removal.erasures.follow(&sources.registry);
     }
+}
+
+/// Whether an owner of partitions gives up what an organization began: the home of the organization, and the owner of any project, since other owners may be away. The first record counts.
+fn is_looked_after(organization: OrganizationId, projects: &[ProjectId], has: impl Fn(u16) -> bool) -> bool {
+    has(home_of(organization)) || projects.iter().any(|project| has(partition_of(*project)))
 }
 
 impl Cleaning {
@@ -321,5 +327,15 @@ mod tests {
         assert_eq!(to_clean(), BTreeSet::from([project]), "it is here still");
         deleted.erased_here(&deleted.with_erased_of(partition_of(project))).unwrap();
         assert_eq!(to_clean(), BTreeSet::new());
+    }
+
+    #[test]
+    fn an_interrupted_erasure_is_given_up_whichever_owners_are_away() {
+        let (organization, projects) = (OrganizationId(3), [ProjectId(1), ProjectId(2)]);
+        for partition in [partition_of(projects[0]), partition_of(projects[1]), home_of(organization)] {
+            assert!(is_looked_after(organization, &projects, |owned| owned == partition), "{partition}");
+        }
+        assert!(is_looked_after(organization, &[], |owned| owned == home_of(organization)));
+        assert!(!is_looked_after(organization, &projects, |owned| owned == 4));
     }
 }
