@@ -71,6 +71,15 @@ pub enum ErasureState {
     Done,
 }
 
+/// An erasure that is to begin.
+pub(super) struct NewErasure {
+    /// All projects of the organization.
+    pub(super) projects: Vec<ProjectId>,
+    /// The keys of its subject.
+    pub(super) keys: PrivacyKeys,
+    pub(super) erasure: Erasure,
+}
+
 /// An erasure that is durable.
 #[derive(Debug)]
 pub(super) struct BegunErasure {
@@ -179,27 +188,32 @@ impl Engine {
         Some(if is_done { ErasureState::Done } else { ErasureState::Running })
     }
 
+    /// An erasure of the ids that are known of a subject, which is recorded nowhere.
+    pub(super) fn new_erasure(
+        &self,
+        organization: OrganizationId,
+        subject: &ErasureSubject,
+        until: ErasedUntil,
+    ) -> Result<NewErasure, ErasureError> {
+        let projects = self.projects_to_erase_from(organization)?;
+        let keys = self.keys_of(organization, subject, &projects)?;
+        if keys.users.is_empty() && keys.others.is_empty() {
+            return Err(ErasureError::Unknown);
+        }
+        let (users, others, known) = (keys.users.clone(), keys.others.clone(), Vec::new());
+        let erasure =
+            Erasure { number: 0, organization, users, others, projects: known, until, is_done: false, is_lifted: false };
+        Ok(NewErasure { projects, keys, erasure })
+    }
+
     fn begin_erasure(
         &self,
         organization: OrganizationId,
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<BegunErasure, ErasureError> {
-        let projects = self.projects_to_erase_from(organization)?;
-        let mut keys = self.keys_of(organization, subject, &projects)?;
-        let mut erasure = Erasure {
-            number: 0,
-            organization,
-            users: keys.users.clone(),
-            others: keys.others.clone(),
-            projects: Vec::new(),
-            until: ErasedUntil::Everywhere(0),
-            is_done: false,
-            is_lifted: false,
-        };
-        if erasure.users.is_empty() && erasure.others.is_empty() {
-            return Err(ErasureError::Unknown);
-        }
+        let NewErasure { projects, mut keys, mut erasure } =
+            self.new_erasure(organization, subject, ErasedUntil::Everywhere(0))?;
         let former = self.erasures_of(organization, &keys);
         let mut emails: BTreeSet<RecordKey> = keys.emails.iter().copied().collect();
         let unknown = self.inner.unknown.all_found_anywhere();

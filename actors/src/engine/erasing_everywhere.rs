@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use super::erasing::{BegunErasure, ErasureError, ErasureSubject, POLL, SAVE_TIMEOUT, check_known};
+use super::erasing::{BegunErasure, ErasureError, ErasureSubject, NewErasure, POLL, SAVE_TIMEOUT, check_known};
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::archiver::ShardBarrier;
@@ -109,18 +109,12 @@ impl Engine {
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<BegunErasure, ErasureError> {
-        let projects = self.projects_to_erase_from(organization)?;
-        let mut keys = self.keys_of(organization, subject, &projects)?;
-        if keys.users.is_empty() && keys.others.is_empty() {
-            return Err(ErasureError::Unknown);
-        }
+        let until = ErasedUntil::ByProject(Vec::new());
+        let NewErasure { projects, mut keys, mut erasure } = self.new_erasure(organization, subject, until)?;
         let email = keys.emails.first().copied().filter(|_| matches!(subject, ErasureSubject::Email(_)));
         let emails = keys.emails.iter().copied().collect();
         let asked = keys.clone();
         let mut looking = Looking { organization, subject, asked: &asked, projects, email, emails };
-        let (users, others, until) = (keys.users.clone(), keys.others.clone(), ErasedUntil::ByProject(Vec::new()));
-        let mut erasure =
-            Erasure { number: 0, organization, users, others, projects: Vec::new(), until, is_done: false, is_lifted: false };
         let of_attempt = Erasure::only_suppresses;
         let (attempts, former): (Vec<_>, Vec<_>) = self.erasures_of(organization, &keys).into_iter().partition(of_attempt);
         // Before anything is suppressed: mostly, all is found at once, or nobody has the id.
