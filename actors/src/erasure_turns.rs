@@ -6,8 +6,8 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::ids::OrganizationId;
 use parking_lot::{Condvar, Mutex};
 
-/// How many may wait for their turn in an organization: each takes a thread meanwhile.
-const MAX_WAITING: usize = 8;
+/// How many may wait for their turn in an organization, or on a machine that is alone: each takes a thread meanwhile.
+const MAX_WAITING: usize = 32;
 
 /// See the module.
 #[derive(Debug, Default)]
