@@ -20,8 +20,10 @@ pub(crate) struct DeletedProjects {
     projects: RwLock<BTreeSet<ProjectId>>,
     /// Length of `projects`: almost always 0, so that most look-ups take no lock.
     count: AtomicUsize,
-    /// What this machine may have, if it is one of several. Locked while `projects` are made of it.
-    remains: Option<Mutex<LocalRemains>>,
+    /// What this machine may have, if it is one of several.
+    remains: Option<LocalRemains>,
+    /// Held while `projects` are made of what remains.
+    replacing: Mutex<()>,
     /// Held while the control data is followed.
     following: Mutex<()>,
 }
@@ -30,12 +32,12 @@ impl DeletedProjects {
     /// Creates the set of `projects`.
     pub(crate) fn new(projects: Vec<ProjectId>) -> Self {
         let count = AtomicUsize::new(projects.len());
-        Self { count, projects: RwLock::new(projects.into_iter().collect()), remains: None, following: Mutex::default() }
+        Self { count, projects: RwLock::new(projects.into_iter().collect()), ..Self::default() }
     }
 
     /// Creates the set of one of several machines.
     pub(crate) fn shared(remains: LocalRemains, registry: &Registry) -> Self {
-        let deleted = Self { remains: Some(Mutex::new(remains)), ..Self::default() };
+        let deleted = Self { remains: Some(remains), ..Self::default() };
         deleted.replace(registry);
         deleted
     }
@@ -64,7 +66,7 @@ impl DeletedProjects {
 
     /// Removes a project whose data is gone.
     pub(crate) fn remove(&self, project: ProjectId) {
-        let _nobody_replaces_all = self.remains.as_ref().map(Mutex::lock);
+        let _nobody_replaces_all = self.replacing.lock();
         let mut projects = self.projects.write();
         projects.remove(&project);
         self.count.store(projects.len(), Ordering::Release);
@@ -78,14 +80,9 @@ impl DeletedProjects {
     pub(crate) fn follow(&self, registry: &Registry) -> Result<bool, RegistryError> {
         let Some(remains) = &self.remains else { return Ok(false) };
         let _one_after_the_other = self.following.lock();
-        let behind = remains.lock().behind(registry);
-        let has_new = match behind {
+        let has_new = match remains.behind(registry) {
             None => false,
-            Some((after, applied)) => {
-                // It is read from the brokers, for which nobody who asks what remains may wait: tasks do.
-                let removed = registry.removed_after(after)?;
-                remains.lock().note(applied, removed)?
-            }
+            Some((after, applied)) => remains.note(applied, registry.removed_after(after)?)?,
         };
         if has_new || self.count() > 0 {
             self.replace(registry);
@@ -95,7 +92,7 @@ impl DeletedProjects {
 
     fn replace(&self, registry: &Registry) {
         let Some(remains) = &self.remains else { return };
-        let remains = remains.lock();
+        let _one_after_the_other = self.replacing.lock();
         let all: BTreeSet<ProjectId> = registry.deletions().into_iter().chain(remains.projects()).collect();
         let mut projects = self.projects.write();
         *projects = all;
@@ -105,7 +102,7 @@ impl DeletedProjects {
     /// The projects of a partition of which this machine may have something.
     pub(crate) fn remaining_of(&self, partition: u16) -> BTreeSet<ProjectId> {
         match &self.remains {
-            Some(remains) if self.count() > 0 => remains.lock().of_partition(partition),
+            Some(remains) if self.count() > 0 => remains.of_partition(partition),
             _ => BTreeSet::new(),
         }
     }
@@ -113,33 +110,80 @@ impl DeletedProjects {
     /// Records that this machine may have something again of the projects of a partition whose deletion has not ended, durably.
     pub(crate) fn note_again(&self, partition: u16) -> io::Result<()> {
         let Some(remains) = self.remains.as_ref().filter(|_| self.count() > 0) else { return Ok(()) };
-        let mut remains = remains.lock();
+        // Those that are found must not be left out meanwhile.
+        let _nobody_replaces_all = self.replacing.lock();
         let projects = self.projects.read().iter().copied().filter(|project| partition_of(*project) == partition).collect();
         remains.add(&projects)
     }
 
     /// Records that this machine has nothing of some projects, durably, and can't get anything of them again.
     pub(crate) fn removed_here(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
-        self.remains.as_ref().map_or(Ok(()), |remains| remains.lock().remove(projects))
+        self.remains.as_ref().map_or(Ok(()), |remains| remains.remove(projects))
     }
 
     /// All projects of which this machine may have an erased identity, if it is one of several.
     pub(crate) fn with_erased(&self) -> BTreeSet<ProjectId> {
-        self.remains.as_ref().map(|remains| remains.lock().erased().collect()).unwrap_or_default()
+        self.remains.as_ref().map(LocalRemains::erased).unwrap_or_default()
     }
 
     /// Those of a partition, each with the number that [`Self::erased_here`] takes.
     pub(crate) fn with_erased_of(&self, partition: u16) -> BTreeMap<ProjectId, u64> {
-        self.remains.as_ref().map(|remains| remains.lock().erased_of(partition)).unwrap_or_default()
+        self.remains.as_ref().map(|remains| remains.erased_of(partition)).unwrap_or_default()
     }
 
     /// Records that this machine may have an erased identity of some projects again, durably.
     pub(crate) fn note_erased_again(&self, projects: &[ProjectId]) -> io::Result<()> {
-        self.remains.as_ref().map_or(Ok(()), |remains| remains.lock().add_erased(projects))
+        self.remains.as_ref().map_or(Ok(()), |remains| remains.add_erased(projects))
     }
 
     /// Records that this machine has no erased identity of some projects, durably, but for those with a later erasure. Returns the others.
     pub(crate) fn erased_here(&self, projects: &BTreeMap<ProjectId, u64>) -> io::Result<Vec<ProjectId>> {
-        self.remains.as_ref().map_or(Ok(Vec::new()), |remains| remains.lock().remove_erased(projects))
+        self.remains.as_ref().map_or(Ok(Vec::new()), |remains| remains.remove_erased(projects))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use headcount_domain::time::Instant;
+    use headcount_storage::files::switch::Switch;
+
+    use super::*;
+
+    /// A task that takes a partition over asks what is to be removed of it.
+    #[test]
+    fn nobody_who_asks_what_remains_waits_for_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let now = Instant(1_700_000_000_000);
+        let keys = registry.initialize(now).unwrap();
+        let deleted = DeletedProjects::shared(LocalRemains::open(dir.path(), &registry).unwrap(), &registry);
+        registry.delete_project(keys.organization_id, keys.project_id, now).unwrap();
+        let ((begins, has_begun), (goes_on, may_go_on)) = (channel(), channel::<()>());
+        let may_go_on = Mutex::new(Some(may_go_on));
+        let switch = Switch::watch(dir.path(), move |_, path| {
+            let is_noted = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("deletions.json"));
+            if is_noted && let Some(may_go_on) = may_go_on.lock().take() {
+                begins.send(()).unwrap();
+                may_go_on.recv_timeout(Duration::from_secs(30)).unwrap();
+            }
+        });
+        let partition = partition_of(keys.project_id);
+        thread::scope(|scope| {
+            let noting = scope.spawn(|| deleted.follow(&registry).unwrap());
+            has_begun.recv_timeout(Duration::from_secs(30)).unwrap();
+            let (asked, was_answered) = channel();
+            let deleted = &deleted;
+            scope.spawn(move || asked.send((deleted.with_erased_of(partition), deleted.with_erased())).unwrap());
+            let answer = was_answered.recv_timeout(Duration::from_secs(10));
+            goes_on.send(()).unwrap();
+            assert_eq!(answer.unwrap(), (BTreeMap::new(), BTreeSet::new()));
+            assert!(noting.join().unwrap());
+        });
+        drop(switch);
+        assert_eq!(deleted.remaining_of(partition), BTreeSet::from([keys.project_id]));
     }
 }

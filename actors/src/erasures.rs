@@ -10,8 +10,9 @@ use headcount_domain::erasure::{AfterErasure, ErasedKeys};
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, RwLock};
 
+use crate::erasure_turns::{ErasureTurn, ErasureTurns};
 use crate::partitions::partition_of;
 use crate::registry::{Erasure, ErasureStage, Registry};
 use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
@@ -19,6 +20,8 @@ use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
 /// How long events that were admitted before an identity was suppressed may take.
 const CHECKED_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
+/// How long an erasure waits for another one. Whoever asks for it waits, too.
+const TURN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What is left of a row of the archive. `None`: nothing.
 pub(crate) fn erase_row(mut row: Row, keys: &ErasedKeys, hasher: &KeyHasher) -> Option<Row> {
@@ -75,8 +78,7 @@ pub(crate) struct Erasures {
     suppressed_count: AtomicUsize,
     unfinished: RwLock<Unfinished>,
     unfinished_count: AtomicUsize,
-    /// Held while the lists change.
-    changes: Mutex<()>,
+    turns: ErasureTurns,
     /// Held while they are made of what other machines changed: how many changes the registry had applied then.
     followed: Mutex<Option<u64>>,
     /// Held while somebody waits for events that were admitted before.
@@ -99,8 +101,8 @@ impl Erasures {
         let suppressed_count = AtomicUsize::new(suppressed.users.len() + suppressed.others.len());
         let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
         let (suppressed, unfinished) = (RwLock::new(suppressed), RwLock::new(unfinished));
-        let (changes, followed, waiting) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, changes, followed, waiting }
+        let (turns, followed, waiting) = (ErasureTurns::default(), Mutex::default(), Mutex::default());
+        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, turns, followed, waiting }
     }
 
     /// Creates the list of one of several machines, which may have erased identities of some projects on its disk.
@@ -140,9 +142,14 @@ impl Erasures {
         Self::new(hasher, Vec::new())
     }
 
-    /// Waits for the right to begin or lift an erasure: nobody else may change what is suppressed meanwhile.
-    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
-        self.changes.lock()
+    /// Waits for the right to begin or lift an erasure of an organization, for some time. `None`: somebody else has it still.
+    pub(crate) fn turn(&self, organization: OrganizationId) -> Option<ErasureTurn<'_>> {
+        self.turns.take(organization, TURN_TIMEOUT)
+    }
+
+    /// The same of all organizations: nobody else may change what is suppressed meanwhile.
+    pub(crate) fn turn_of_all(&self) -> Option<ErasureTurn<'_>> {
+        self.turn(OrganizationId(0))
     }
 
     /// Returns what an event that was checked keeps until it is in the state.
@@ -185,7 +192,7 @@ impl Erasures {
 
     /// Waits until events that were admitted by now are in the state. Returns `false` if that takes too long.
     pub(crate) fn wait_for_admitted(&self) -> bool {
-        let _one_after_the_other = self.waiting.lock();
+        let Some(_one_after_the_other) = self.waiting.try_lock_for(CHECKED_TIMEOUT) else { return false };
         let mut epochs = {
             let mut suppressed = self.suppressed.write();
             let former = std::mem::take(&mut suppressed.epoch);

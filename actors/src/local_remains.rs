@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files::{self, PRIVATE_FILE};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::checked_json;
@@ -25,9 +26,12 @@ const READABLE: [u8; 2] = [VERSION, 1];
 #[derive(Debug)]
 pub(crate) struct LocalRemains {
     path: PathBuf,
-    noted: NotedRemovals,
+    /// Never locked while the file is written: tasks read it.
+    noted: Mutex<NotedRemovals>,
+    /// Held while the file is written, and until that is noted.
+    writing: Mutex<()>,
     /// How many deletions, and changes of erasures, the registry had applied since the start when it was looked at last.
-    seen: AppliedRemovals,
+    seen: Mutex<AppliedRemovals>,
 }
 
 /// How many deletions, and changes of erasures, a registry has applied since the start.
@@ -56,11 +60,12 @@ impl LocalRemains {
     pub(crate) fn open(dir: &Path, registry: &Registry) -> Result<Self, RegistryError> {
         let path = dir.join(FILE_NAME);
         let bytes = files::read_if_there(&path).map_err(|error| failed("read", &path, error))?;
-        let noted = bytes
+        let noted: NotedRemovals = bytes
             .and_then(|bytes| READABLE.into_iter().find_map(|version| checked_json::decode(version, &bytes)))
             .unwrap_or_default();
-        let mut remains = Self { path, noted, seen: applied(registry) };
-        let removed = registry.removed_after(remains.noted.until)?;
+        let seen = Mutex::new(applied(registry));
+        let removed = registry.removed_after(noted.until)?;
+        let remains = Self { path, noted: Mutex::new(noted), writing: Mutex::default(), seen };
         remains.add_removed(removed)?;
         Ok(remains)
     }
@@ -68,93 +73,103 @@ impl LocalRemains {
     /// Returns after which record deletions and erasures are to be read, to be noted by [`Self::note`], and what the registry had applied before. `None`: all are noted.
     pub(crate) fn behind(&self, registry: &Registry) -> Option<(u64, AppliedRemovals)> {
         let applied = applied(registry);
-        (applied != self.seen).then_some((self.noted.until, applied))
+        (applied != *self.seen.lock()).then(|| (self.noted.lock().until, applied))
     }
 
     /// Notes deletions and erasures that were read, durably. Returns whether there are deletions.
     ///
     /// # Errors
     /// [`RegistryError`].
-    pub(crate) fn note(&mut self, applied: AppliedRemovals, removed: RemovedAfter) -> Result<bool, RegistryError> {
+    pub(crate) fn note(&self, applied: AppliedRemovals, removed: RemovedAfter) -> Result<bool, RegistryError> {
         self.add_removed(removed)?;
-        let before = std::mem::replace(&mut self.seen, applied);
+        let before = std::mem::replace(&mut *self.seen.lock(), applied);
         Ok(before.deletions != applied.deletions)
     }
 
-    fn add_removed(&mut self, removed: RemovedAfter) -> Result<(), RegistryError> {
+    fn add_removed(&self, removed: RemovedAfter) -> Result<(), RegistryError> {
         let RemovedAfter { deleted, erased, until } = removed;
-        let mut noted = NotedRemovals { until, ..self.noted.clone() };
-        noted.projects.extend(deleted);
-        noted.erased.extend(erased);
-        self.write(noted).map_err(|error| failed("write", &self.path, error))
+        let written = self.change(|noted| {
+            let mut noted = NotedRemovals { until, ..noted.clone() };
+            noted.projects.extend(deleted);
+            noted.erased.extend(erased);
+            Some(noted)
+        });
+        written.map_err(|error| failed("write", &self.path, error))
     }
 
-    /// Replaces the file first: what is noted in memory is on disk.
-    fn write(&mut self, noted: NotedRemovals) -> io::Result<()> {
-        files::write_atomically(&self.path, &checked_json::encode(VERSION, &noted)?, PRIVATE_FILE)?;
-        self.noted = noted;
+    /// Changes what is noted, if `change` returns it. Replaces the file first: what is noted in memory is on disk.
+    fn change(&self, change: impl FnOnce(&NotedRemovals) -> Option<NotedRemovals>) -> io::Result<()> {
+        let _one = self.writing.lock();
+        let changed = change(&self.noted.lock());
+        if let Some(noted) = changed {
+            files::write_atomically(&self.path, &checked_json::encode(VERSION, &noted)?, PRIVATE_FILE)?;
+            *self.noted.lock() = noted;
+        }
         Ok(())
     }
 
     /// The projects of which something may be here.
-    pub(crate) fn projects(&self) -> impl Iterator<Item = ProjectId> {
-        self.noted.projects.iter().copied()
+    pub(crate) fn projects(&self) -> BTreeSet<ProjectId> {
+        self.noted.lock().projects.clone()
     }
 
     /// Those of a partition.
     pub(crate) fn of_partition(&self, partition: u16) -> BTreeSet<ProjectId> {
-        self.projects().filter(|project| partition_of(*project) == partition).collect()
+        let noted = self.noted.lock();
+        noted.projects.iter().copied().filter(|project| partition_of(*project) == partition).collect()
     }
 
     /// Records that something of some projects may be here.
-    pub(crate) fn add(&mut self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
-        if projects.is_subset(&self.noted.projects) {
-            return Ok(());
-        }
-        let all = self.noted.projects.union(projects).copied().collect();
-        self.write(NotedRemovals { projects: all, ..self.noted.clone() })
+    pub(crate) fn add(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
+        self.change(|noted| {
+            let is_new = !projects.is_subset(&noted.projects);
+            let all = || noted.projects.union(projects).copied().collect();
+            is_new.then(|| NotedRemovals { projects: all(), ..noted.clone() })
+        })
     }
 
     /// Records that nothing of some projects is here.
-    pub(crate) fn remove(&mut self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
-        if self.noted.projects.is_disjoint(projects) {
-            return Ok(());
-        }
-        let left = self.noted.projects.difference(projects).copied().collect();
-        self.write(NotedRemovals { projects: left, ..self.noted.clone() })
+    pub(crate) fn remove(&self, projects: &BTreeSet<ProjectId>) -> io::Result<()> {
+        self.change(|noted| {
+            let has_some = !noted.projects.is_disjoint(projects);
+            let left = || noted.projects.difference(projects).copied().collect();
+            has_some.then(|| NotedRemovals { projects: left(), ..noted.clone() })
+        })
     }
 
     /// The projects of a partition of which an erased identity may be here, each with the number that [`Self::remove_erased`] takes.
     pub(crate) fn erased_of(&self, partition: u16) -> BTreeMap<ProjectId, u64> {
-        let theirs = self.noted.erased.iter().filter(|(project, _)| partition_of(**project) == partition);
+        let noted = self.noted.lock();
+        let theirs = noted.erased.iter().filter(|(project, _)| partition_of(**project) == partition);
         theirs.map(|(project, at)| (*project, *at)).collect()
     }
 
     /// All projects of which an erased identity may be here.
-    pub(crate) fn erased(&self) -> impl Iterator<Item = ProjectId> {
-        self.noted.erased.keys().copied()
+    pub(crate) fn erased(&self) -> BTreeSet<ProjectId> {
+        self.noted.lock().erased.keys().copied().collect()
     }
 
     /// Records that an erased identity of some projects may be here.
-    pub(crate) fn add_erased(&mut self, projects: &[ProjectId]) -> io::Result<()> {
-        if projects.iter().all(|project| self.noted.erased.contains_key(project)) {
-            return Ok(());
-        }
-        let mut erased = self.noted.erased.clone();
-        for project in projects {
-            erased.entry(*project).or_insert(self.noted.until);
-        }
-        self.write(NotedRemovals { erased, ..self.noted.clone() })
+    pub(crate) fn add_erased(&self, projects: &[ProjectId]) -> io::Result<()> {
+        self.change(|noted| {
+            let mut changed = noted.clone();
+            for project in projects {
+                changed.erased.entry(*project).or_insert(noted.until);
+            }
+            (changed.erased.len() > noted.erased.len()).then_some(changed)
+        })
     }
 
     /// Records that no erased identity of some projects is here, but for those whose erasure was noted since [`Self::erased_of`] returned this. Returns the others.
-    pub(crate) fn remove_erased(&mut self, projects: &BTreeMap<ProjectId, u64>) -> io::Result<Vec<ProjectId>> {
-        let (gone, left): (BTreeMap<_, _>, _) =
-            self.noted.erased.iter().partition(|(project, at)| projects.get(project) == Some(at));
-        if !gone.is_empty() {
-            self.write(NotedRemovals { erased: left, ..self.noted.clone() })?;
-        }
-        Ok(gone.into_keys().collect())
+    pub(crate) fn remove_erased(&self, projects: &BTreeMap<ProjectId, u64>) -> io::Result<Vec<ProjectId>> {
+        let mut gone = Vec::new();
+        self.change(|noted| {
+            let mut changed = noted.clone();
+            changed.erased.retain(|project, at| projects.get(project) != Some(at));
+            gone.extend(noted.erased.keys().copied().filter(|project| !changed.erased.contains_key(project)));
+            (!gone.is_empty()).then_some(changed)
+        })?;
+        Ok(gone)
     }
 }
 
@@ -191,13 +206,13 @@ mod tests {
 
     const NOW: Instant = Instant(1_700_000_000_000);
 
-    fn note(remains: &mut LocalRemains, registry: &Registry) -> bool {
+    fn note(remains: &LocalRemains, registry: &Registry) -> bool {
         let Some((after, applied)) = remains.behind(registry) else { return false };
         remains.note(applied, registry.removed_after(after).unwrap()).unwrap()
     }
 
     fn remaining(remains: &LocalRemains) -> Vec<ProjectId> {
-        remains.projects().collect()
+        remains.projects().into_iter().collect()
     }
 
     #[test]
@@ -210,15 +225,15 @@ mod tests {
         let open = || LocalRemains::open(dir.path(), &registry).unwrap();
         assert_eq!(remaining(&open()), []);
         registry.delete_project(organization, first, NOW).unwrap();
-        let mut remains = open();
+        let remains = open();
         assert_eq!(remaining(&remains), [first]);
-        assert!(!note(&mut remains, &registry));
+        assert!(!note(&remains, &registry));
         remains.remove(&BTreeSet::from([first])).unwrap();
         assert_eq!(remaining(&open()), []);
         // One whose deletion has ended is noted all the same.
         registry.delete_project(organization, second, NOW).unwrap();
         registry.finish_deletion(second).unwrap();
-        assert!(note(&mut remains, &registry));
+        assert!(note(&remains, &registry));
         assert_eq!(remaining(&remains), [second]);
         registry.delete_project(organization, third, NOW).unwrap();
         let both = BTreeSet::from([second, third]).into_iter().collect::<Vec<_>>();
@@ -243,24 +258,24 @@ mod tests {
             let erasure = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
             registry.add_erasure(erasure, None).unwrap()
         };
-        let mut remains = LocalRemains::open(dir.path(), &registry).unwrap();
+        let remains = LocalRemains::open(dir.path(), &registry).unwrap();
         let first = erase();
-        assert!(!note(&mut remains, &registry), "nothing is deleted");
+        assert!(!note(&remains, &registry), "nothing is deleted");
         let noted = remains.erased_of(partition);
         assert_eq!(noted.keys().collect::<Vec<_>>(), [&project]);
         erase();
-        note(&mut remains, &registry);
+        note(&remains, &registry);
         assert_eq!(remains.remove_erased(&noted).unwrap(), [], "a later one was noted since");
         let noted = remains.erased_of(partition);
         assert_eq!(remains.remove_erased(&noted).unwrap(), [project]);
         // Neither its progress nor an opt-in brings anything back.
         registry.progress_erasures(organization, project, &[first.number], ErasureStage::Logged).unwrap();
         registry.lift_erasure(&first, None).unwrap();
-        note(&mut remains, &registry);
-        assert_eq!(remains.erased().count(), 0);
-        assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased().count(), 0, "it is durable");
+        note(&remains, &registry);
+        assert_eq!(remains.erased().len(), 0);
+        assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased().len(), 0, "it is durable");
         remains.add_erased(&[project]).unwrap();
-        assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased().collect::<Vec<_>>(), [project]);
+        assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased(), BTreeSet::from([project]));
         // The file of a version without erasures has the deletions all the same.
         let former = checked_json::encode(1, &serde_json::json!({ "until": 1, "projects": [project] })).unwrap();
         std::fs::write(dir.path().join(FILE_NAME), former).unwrap();

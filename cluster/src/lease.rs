@@ -355,10 +355,7 @@ impl Lease {
         let sent = boot_time();
         let renewed = self.change(false, None).await;
         #[cfg(feature = "fault-injection")]
-        if crate::fault_injection::Mistake::LeaseIgnored.is_made() {
-            self.until = sent + self.leases.timing.held;
-            return Ok(());
-        }
+        let renewed = if crate::fault_injection::Mistake::LeaseIgnored.is_made() { Ok(()) } else { renewed };
         match &renewed {
             Ok(()) => self.until = sent + self.leases.timing.held,
             Err(LeaseError::Lost(_)) => self.until = Duration::ZERO,

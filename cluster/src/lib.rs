@@ -29,6 +29,7 @@ mod identity;
 mod letters;
 mod levels;
 mod monitor;
+mod owned_key;
 mod record;
 mod stream;
 mod trial;

@@ -30,8 +30,8 @@ BUGS = [
     # The check of brokers.
     ("brokers need not sync", "Some(false) => problems.push(Problem::NotSynced(name())),", "Some(false) => {}"),
     # Files.
-    ("a former owner publishes", "self.store.update(&key, bytes.clone().into(), revision)", "self.store.put(&key, bytes.clone().into())"),
-    ("an owner of an epoch that is over takes an archive over", "if pointer.epoch > epoch {", "if pointer.epoch > u64::MAX - epoch {"),
+    ("a former owner publishes", "self.store.update(&self.name, bytes.clone().into(), revision)", "self.store.put(&self.name, bytes.clone().into())"),
+    ("an owner of an epoch that is over takes an archive over", "if value.epoch() > epoch {", "if value.epoch() > u64::MAX - epoch {"),
     ("the log loses a message whose chain is needed", "position::sequence_of(until).saturating_sub(1)", "position::sequence_of(until) + 1"),
     ("a list names files that are not there", "self.bucket.put_file(&object_of(project, file), &dir.join(&file.name)).await?;", ""),
     ("nodes keep files in several places", "if theirs != bucket.address() {", "if theirs.is_empty() {"),

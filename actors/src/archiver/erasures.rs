@@ -29,6 +29,7 @@ use crate::fault;
 use crate::partitions::partition_of;
 use crate::refolding::Folding;
 use crate::registry::Erasure;
+use crate::unfinished_erasures::erased_keys_of;
 
 /// The pause before the next attempt, if something must be waited for.
 pub(super) const WAIT: Duration = Duration::from_millis(50);
@@ -253,11 +254,10 @@ pub(super) fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool
 
 pub(super) fn remove_small_parts(sources: &Sources, projects: &[ProjectId]) -> Result<(), Fault> {
     let failed = |what: &'static str| move |error: io::Error| Fault::io(format!("{what} could not be removed: {error}"));
-    for project in projects {
-        if let Some(keys) = sources.removal.erasures.keys(*project) {
-            let is_erased = |position, event: &mut _| keys.erase(position, event, &sources.hasher);
-            sources.dead.erase(*project, &is_erased).map_err(failed("events that were set aside"))?;
-        }
+    // Also of those that have ended: a former owner knew nothing of what this machine set aside.
+    for (project, keys) in erased_keys_of(&sources.registry.erasures(), |project| projects.contains(&project)) {
+        let is_erased = |position, event: &mut _| keys.erase(position, event, &sources.hasher);
+        sources.dead.erase(project, &is_erased).map_err(failed("events that were set aside"))?;
     }
     for derived in &sources.settings.derived_dirs {
         aside::remove_old(derived, 0).map_err(failed("what was moved aside earlier"))?;

@@ -4,17 +4,19 @@
 //! brokers has the identity, and readers leave it out. When that has left, too, a second record ends the erasure in the project. A new owner begins again after the last record. What other
 //! machines have on their disks, they remove themselves (`engine/remains.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::erasures::{FIRST_PAUSE, MAX_PAUSE, WAIT, merge_tables, remove_small_parts, rewrite_base, rewrite_files};
 use super::marks::{Marks, is_out_of_log};
 use super::sources::{Sources, Trimming};
+use crate::deleted_projects::DeletedProjects;
+use crate::erasures::Erasures;
 use crate::fault;
-use crate::partitions::partition_of;
+use crate::partitions::{home_of, partition_of};
 use crate::refolding::Folding;
 use crate::registry::{ErasureStage, RegistryError};
 use crate::shared_archive::SharedArchiveError;
@@ -54,23 +56,25 @@ pub(super) struct SharedErasures {
 impl SharedErasures {
     /// Removes what can be removed now.
     pub(super) fn step(&mut self, sources: &Sources) {
-        let erasures = &sources.removal.erasures;
         give_up_interrupted(sources);
-        if !erasures.has_unfinished() || self.not_before.is_some_and(|at| Stopwatch::now() < at) {
+        if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
+            return;
+        }
+        let to_clean = |partition| projects_to_clean(&sources.removal.erasures, &sources.deleted, partition);
+        let projects: BTreeSet<ProjectId> = sources.partitions.clone().flat_map(to_clean).collect();
+        if projects.is_empty() {
             return;
         }
         self.cleanings.retain(|project, _| sources.registry.policy(*project).is_some());
         let is_over = |folding: &mut (ProjectId, Folding)| sources.registry.policy(folding.0).is_none();
         drop(self.folding.take_if(is_over));
         let mut failed = None;
-        for partition in sources.partitions.clone() {
-            for project in erasures.unfinished_in(partition) {
-                if sources.is_stopping() {
-                    return;
-                }
-                if let Err(fault) = self.remove(sources, project) {
-                    failed = Some((project, fault));
-                }
+        for project in projects {
+            if sources.is_stopping() {
+                return;
+            }
+            if let Err(fault) = self.remove(sources, project) {
+                failed = Some((project, fault));
             }
         }
         let pause = match failed {
@@ -193,11 +197,20 @@ impl SharedErasures {
     }
 }
 
-/// Gives up erasures that somebody began and did not go on with, on the owner of the organization's first project: their ids are recorded again.
+/// The projects of a partition with something left of erased identities, here or where all machines reach it. What is here may be of an erasure that has ended: a former owner may have ended it
+/// after this machine took the partition over.
+fn projects_to_clean(erasures: &Erasures, deleted: &DeletedProjects, partition: u16) -> BTreeSet<ProjectId> {
+    let mut projects: BTreeSet<ProjectId> = erasures.unfinished_in(partition).into_iter().collect();
+    projects.extend(deleted.with_erased_of(partition).into_keys());
+    projects
+}
+
+/// Gives up erasures that somebody began and did not go on with: their ids are recorded again.
 fn give_up_interrupted(sources: &Sources) {
     for (organization, number) in sources.removal.erasures.beginning_for(GIVEN_UP_AFTER) {
         let projects = sources.registry.projects(organization).unwrap_or_default();
-        if !projects.first().is_some_and(|project| sources.has(project.id)) {
+        let projects: Vec<ProjectId> = projects.iter().map(|project| project.id).collect();
+        if !is_looked_after(organization, &projects, |partition| sources.partitions.contains(&partition)) {
             continue;
         }
         for erasure in sources.registry.erasures_of(organization, |erasure| erasure.number == number) {
@@ -208,6 +221,11 @@ fn give_up_interrupted(sources: &Sources) {
         }
         sources.removal.erasures.follow(&sources.registry);
     }
+}
+
+/// Whether an owner of partitions gives up what an organization began: the home of the organization, and the owner of any project, since other owners may be away. The first record counts.
+fn is_looked_after(organization: OrganizationId, projects: &[ProjectId], has: impl Fn(u16) -> bool) -> bool {
+    has(home_of(organization)) || projects.iter().any(|project| has(partition_of(*project)))
 }
 
 impl Cleaning {
@@ -275,4 +293,49 @@ fn progress(sources: &Sources, project: ProjectId, erasures: &ErasuresAtStage, s
     }
     sources.removal.erasures.follow(&sources.registry);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::{KeyHasher, RecordKey};
+    use headcount_domain::time::Instant;
+
+    use super::*;
+    use crate::local_remains::LocalRemains;
+    use crate::registry::{ErasedUntil, Erasure, ErasureEnd, Registry};
+
+    #[test]
+    fn what_this_machine_has_is_removed_also_if_a_former_owner_ended_the_erasure() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let keys = registry.initialize(Instant(1_700_000_000_000)).unwrap();
+        let (organization, project) = (keys.organization_id, keys.project_id);
+        let deleted = DeletedProjects::shared(LocalRemains::open(dir.path(), &registry).unwrap(), &registry);
+        let erasures = Erasures::shared(KeyHasher::new([7; 16]), &registry, &deleted.with_erased());
+        let to_clean = || {
+            deleted.follow(&registry).unwrap();
+            erasures.follow(&registry);
+            projects_to_clean(&erasures, &deleted, partition_of(project))
+        };
+        assert_eq!(to_clean(), BTreeSet::new());
+        let until = ErasedUntil::ByProject(vec![ErasureEnd { project, until: 9, stage: ErasureStage::Logged }]);
+        let (users, others, projects) = (vec![RecordKey(7)], Vec::new(), vec![project]);
+        let erasure = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+        let erasure = registry.add_erasure(erasure, None).unwrap();
+        assert_eq!(to_clean(), BTreeSet::from([project]));
+        registry.progress_erasures(organization, project, &[erasure.number], ErasureStage::Gone).unwrap();
+        assert_eq!(to_clean(), BTreeSet::from([project]), "it is here still");
+        deleted.erased_here(&deleted.with_erased_of(partition_of(project))).unwrap();
+        assert_eq!(to_clean(), BTreeSet::new());
+    }
+
+    #[test]
+    fn an_interrupted_erasure_is_given_up_whichever_owners_are_away() {
+        let (organization, projects) = (OrganizationId(3), [ProjectId(1), ProjectId(2)]);
+        for partition in [partition_of(projects[0]), partition_of(projects[1]), home_of(organization)] {
+            assert!(is_looked_after(organization, &projects, |owned| owned == partition), "{partition}");
+        }
+        assert!(is_looked_after(organization, &[], |owned| owned == home_of(organization)));
+        assert!(!is_looked_after(organization, &projects, |owned| owned == 4));
+    }
 }

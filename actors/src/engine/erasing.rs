@@ -14,6 +14,7 @@ use super::handle::Engine;
 use super::open::last_position;
 use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::for_each_identity;
+use crate::erasure_turns::ErasureTurn;
 use crate::partitions::partition_of;
 use crate::privacy::PrivacyKeys;
 use crate::registry::{ErasedUntil, Erasure, MadeFor, RegistryError};
@@ -70,6 +71,15 @@ pub enum ErasureState {
     Done,
 }
 
+/// An erasure that is to begin.
+pub(super) struct NewErasure {
+    /// All projects of the organization.
+    pub(super) projects: Vec<ProjectId>,
+    /// The keys of its subject.
+    pub(super) keys: PrivacyKeys,
+    pub(super) erasure: Erasure,
+}
+
 /// An erasure that is durable.
 #[derive(Debug)]
 pub(super) struct BegunErasure {
@@ -80,6 +90,14 @@ pub(super) struct BegunErasure {
     pub(super) keys: PrivacyKeys,
     /// The figures of its projects with the subject, and those of the subject.
     pub(super) figures: Vec<(ProjectId, SubjectFigures)>,
+}
+
+/// Checks that no append is, or became, one whose outcome nobody knows: events of the identity could be in the log behind its end.
+pub(super) fn check_known(before: Option<u64>, after: Option<u64>) -> Result<(), ErasureError> {
+    match before.is_some() && before == after {
+        true => Ok(()),
+        false => Err(ErasureError::Unavailable("events may be in the log that are not known yet")),
+    }
 }
 
 impl Engine {
@@ -104,8 +122,7 @@ impl Engine {
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<BegunErasure, ErasureError> {
-        // One at a time: what is suppressed while an erasure is given up must be that of the others.
-        let _alone = self.inner.erasures.alone();
+        let _turn = self.erasure_turn(organization)?;
         if !self.owners().is_alone() {
             return self.begin_everywhere(organization, subject, made_for);
         }
@@ -114,6 +131,14 @@ impl Engine {
             self.inner.erasures.suppress_only(&self.registry().erasures());
         }
         erased
+    }
+
+    /// Waits for the turn to erase, or to opt in. Several machines have in the control log what one organization suppresses, so that others don't matter. On a machine that is alone, what is
+    /// suppressed while an erasure is given up must be that of all others.
+    fn erasure_turn(&self, organization: OrganizationId) -> Result<ErasureTurn<'_>, ErasureError> {
+        let erasures = &self.inner.erasures;
+        let turn = if self.owners().is_alone() { erasures.turn_of_all() } else { erasures.turn(organization) };
+        turn.ok_or(ErasureError::Unavailable("another erasure or opt-in is under way; nothing was changed"))
     }
 
     /// Has events with the ids of an erased identity recorded again, from now on. What was erased stays erased.
@@ -133,7 +158,7 @@ impl Engine {
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<Vec<Erasure>, ErasureError> {
-        let _alone = self.inner.erasures.alone();
+        let _turn = self.erasure_turn(organization)?;
         let projects = self.projects_to_erase_from(organization)?;
         let keys = self.keys_of(organization, subject, &projects)?;
         let mut theirs = self.erasures_of(organization, &keys);
@@ -163,29 +188,35 @@ impl Engine {
         Some(if is_done { ErasureState::Done } else { ErasureState::Running })
     }
 
+    /// An erasure of the ids that are known of a subject, which is recorded nowhere.
+    pub(super) fn new_erasure(
+        &self,
+        organization: OrganizationId,
+        subject: &ErasureSubject,
+        until: ErasedUntil,
+    ) -> Result<NewErasure, ErasureError> {
+        let projects = self.projects_to_erase_from(organization)?;
+        let keys = self.keys_of(organization, subject, &projects)?;
+        if keys.users.is_empty() && keys.others.is_empty() {
+            return Err(ErasureError::Unknown);
+        }
+        let (users, others, known) = (keys.users.clone(), keys.others.clone(), Vec::new());
+        let erasure =
+            Erasure { number: 0, organization, users, others, projects: known, until, is_done: false, is_lifted: false };
+        Ok(NewErasure { projects, keys, erasure })
+    }
+
     fn begin_erasure(
         &self,
         organization: OrganizationId,
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<BegunErasure, ErasureError> {
-        let projects = self.projects_to_erase_from(organization)?;
-        let mut keys = self.keys_of(organization, subject, &projects)?;
-        let mut erasure = Erasure {
-            number: 0,
-            organization,
-            users: keys.users.clone(),
-            others: keys.others.clone(),
-            projects: Vec::new(),
-            until: ErasedUntil::Everywhere(0),
-            is_done: false,
-            is_lifted: false,
-        };
-        if erasure.users.is_empty() && erasure.others.is_empty() {
-            return Err(ErasureError::Unknown);
-        }
+        let NewErasure { projects, mut keys, mut erasure } =
+            self.new_erasure(organization, subject, ErasedUntil::Everywhere(0))?;
         let former = self.erasures_of(organization, &keys);
         let mut emails: BTreeSet<RecordKey> = keys.emails.iter().copied().collect();
+        let unknown = self.inner.unknown.all_found_anywhere();
         // A link, or an e-mail address, that is recorded meanwhile adds an id, which is suppressed in the next turn.
         loop {
             let known = (erasure.users.len(), erasure.others.len());
@@ -208,6 +239,7 @@ impl Engine {
         let _bases = self.inner.history.bases();
         let figures = self.figures_of(&erasure)?;
         erasure.until = ErasedUntil::Everywhere(last_position(&*self.inner.history));
+        check_known(unknown, self.inner.unknown.all_found_anywhere())?;
         // Nothing was recorded since it was erased.
         erasure.is_done = erasure.projects.is_empty();
         let erasure = self.registry().add_erasure(erasure, made_for)?;
@@ -272,6 +304,16 @@ impl Engine {
         keys.others.sort_unstable();
         keys.others.dedup();
         Ok(keys)
+    }
+
+    /// The key of the id, or of the e-mail address, of a subject.
+    pub(super) fn subject_key(&self, subject: &ErasureSubject) -> RecordKey {
+        let hasher = self.hasher();
+        match subject {
+            ErasureSubject::User(user) => hasher.user(user),
+            ErasureSubject::Anonymous(_, id) | ErasureSubject::AnonymousAnywhere(id) => hasher.anonymous(id),
+            ErasureSubject::Email(email) => hasher.email(normalise_email(email).as_deref().unwrap_or(email)),
+        }
     }
 
     /// Adds the keys of the identities that have an e-mail address.

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use super::erasing::{BegunErasure, ErasureError, ErasureSubject, POLL, SAVE_TIMEOUT};
+use super::erasing::{BegunErasure, ErasureError, ErasureSubject, NewErasure, POLL, SAVE_TIMEOUT, check_known};
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::archiver::ShardBarrier;
@@ -33,6 +33,8 @@ pub(super) const SUBJECT_FIGURES: u16 = 1062;
 const ANSWERED_WITHIN: Duration = Duration::from_secs(120);
 /// How often ids are looked for: each time some were new. Who links ids chooses how often that is.
 const MAX_ROUNDS: usize = 20;
+
+const GIVEN_UP: ErasureError = ErasureError::Unavailable("the identity was opted in, or its erasure given up, meanwhile");
 
 /// Asks for the ids that are linked to some, once all that a node has admitted by now is in its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,18 +109,12 @@ impl Engine {
         subject: &ErasureSubject,
         made_for: Option<&MadeFor>,
     ) -> Result<BegunErasure, ErasureError> {
-        let projects = self.projects_to_erase_from(organization)?;
-        let mut keys = self.keys_of(organization, subject, &projects)?;
-        if keys.users.is_empty() && keys.others.is_empty() {
-            return Err(ErasureError::Unknown);
-        }
+        let until = ErasedUntil::ByProject(Vec::new());
+        let NewErasure { projects, mut keys, mut erasure } = self.new_erasure(organization, subject, until)?;
         let email = keys.emails.first().copied().filter(|_| matches!(subject, ErasureSubject::Email(_)));
         let emails = keys.emails.iter().copied().collect();
         let asked = keys.clone();
         let mut looking = Looking { organization, subject, asked: &asked, projects, email, emails };
-        let (users, others, until) = (keys.users.clone(), keys.others.clone(), ErasedUntil::ByProject(Vec::new()));
-        let mut erasure =
-            Erasure { number: 0, organization, users, others, projects: Vec::new(), until, is_done: false, is_lifted: false };
         let of_attempt = Erasure::only_suppresses;
         let (attempts, former): (Vec<_>, Vec<_>) = self.erasures_of(organization, &keys).into_iter().partition(of_attempt);
         // Before anything is suppressed: mostly, all is found at once, or nobody has the id.
@@ -127,13 +123,20 @@ impl Engine {
             return Err(ErasureError::Unknown);
         }
         self.check_room(&erasure)?;
+        let key = self.subject_key(subject);
+        if !self.inner.given_up.allow(organization, key) {
+            return Err(ErasureError::Unavailable("earlier attempts did not find all ids; wait some minutes until the next one"));
+        }
         let is_own = attempts.is_empty();
         let suppressed = match attempts.into_iter().next() {
             None => Some(self.registry().add_erasure(erasure, None)?),
             Some(attempt) => self.registry().suppress_more(&Erasure { number: attempt.number, ..erasure })?,
         };
-        let suppressed = suppressed.ok_or(ErasureError::Unknown)?;
+        let suppressed = suppressed.ok_or(GIVEN_UP)?;
         let begun = self.begin_suppressed(&mut looking, suppressed.clone(), made_for);
+        if begun.is_err() {
+            self.inner.given_up.note(organization, key);
+        }
         if begun.is_err() && is_own {
             // If that fails, too, a further attempt goes on with it.
             let given_up = self.registry().give_erasure_up(&suppressed).and_then(|()| self.follow_erasures());
@@ -163,12 +166,12 @@ impl Engine {
             let ends = self.look(looking, self.registry().applied()?, &mut erasure)?;
             if suppressed != (erasure.users.clone(), erasure.others.clone()) {
                 self.check_room(&erasure)?;
-                erasure = self.registry().suppress_more(&erasure)?.ok_or(ErasureError::Unknown)?;
+                erasure = self.registry().suppress_more(&erasure)?.ok_or(GIVEN_UP)?;
             } else {
                 erasure.projects = ends.iter().map(|end| end.project).collect();
                 erasure.until = ErasedUntil::ByProject(ends);
                 let figures = self.figures_everywhere(&erasure)?;
-                let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(ErasureError::Unknown)?;
+                let begun = self.registry().begin_erasure(&erasure, made_for)?.ok_or(GIVEN_UP)?;
                 self.follow_erasures()?;
                 if !begun.is_lifted && (begun.has_begun() || begun.is_done) {
                     return match has_all(&begun, looking.asked) {
@@ -179,7 +182,7 @@ impl Engine {
                 erasure = begun;
             }
             if erasure.is_done || erasure.is_lifted {
-                return Err(ErasureError::Unavailable("the identity was opted in, or its erasure given up, meanwhile"));
+                return Err(GIVEN_UP);
             }
         }
         Err(ErasureError::Unavailable("ids are linked faster than they can be looked for"))
@@ -319,6 +322,7 @@ impl Engine {
         if self.registry().applied()? < question.applied {
             return Err(ErasureError::Unavailable("a node does not know yet what is erased"));
         }
+        let unknown = self.unknown_in(projects);
         if !self.inner.erasures.wait_for_admitted() {
             return Err(ErasureError::Unavailable("events under way take too long"));
         }
@@ -326,11 +330,17 @@ impl Engine {
         drop(self.inner.history.bases());
         let lasts = self.save_partitions_of(projects)?;
         let found = projects.iter().zip(lasts).map(|(project, last)| self.linked_ids_in(question, *project, last)).collect();
+        // Some may be in the log all the same, behind these positions. Whoever takes the partition over finds out.
+        unknown.iter().zip(self.unknown_in(projects)).try_for_each(|(before, after)| check_known(*before, after))?;
         // A new owner may have recorded more.
         match projects.iter().all(|project| self.owners().of_project(*project) == Owner::Here) {
             true => found,
             false => Err(ErasureError::Unavailable("a project moved to another node")),
         }
+    }
+
+    fn unknown_in(&self, projects: &[ProjectId]) -> Vec<Option<u64>> {
+        projects.iter().map(|project| self.inner.unknown.all_found(partition_of(*project))).collect()
     }
 
     fn linked_ids_in(&self, question: &LinkedIdsQuestion, project: ProjectId, last: u64) -> Result<FoundIds, ErasureError> {

@@ -37,6 +37,7 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
+use crate::given_up_erasures::GivenUpErasures;
 use crate::history::{History, PartitionArchives, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
@@ -50,6 +51,7 @@ use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
 use crate::shared_archive::SharedArchive;
+use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
 use crate::webhooks::{SharedWebhooks, Webhooks};
 
@@ -87,6 +89,8 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
+    pub(super) given_up: GivenUpErasures,
+    pub(super) unknown: Arc<UnknownAppends>,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) privacy: PrivacyRequests,
     pub(super) profiles: CompanyProfiles,
@@ -224,7 +228,8 @@ impl Engine {
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
-        let log = commit(&config, log, sink(addresses.clone(), map, Arc::clone(&delivered)))?;
+        let unknown = Arc::<UnknownAppends>::default();
+        let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health))?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
@@ -257,6 +262,8 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             erasures: shared.erasures,
+            given_up: GivenUpErasures::default(),
+            unknown,
             intake,
             privacy,
             profiles,

@@ -64,6 +64,8 @@ impl Engine {
         });
         let adopted = adopted.await;
         adopted.map_err(|_| AskError::NoAnswer)??;
+        // What was under way when it was here before is in the log up to `until`, or never will be.
+        self.inner.unknown.found_out(partition);
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
     }
 

@@ -15,8 +15,10 @@ use super::config::OpenError;
 use crate::archiver::Archiver;
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::ingest::{Gathering, Ticket, Tracker};
+use crate::partitions::partition_of;
 use crate::shard::{Apply, Shard, ShardActor, ShardMap, Work};
 use crate::thread_name;
+use crate::unknown_appends::UnknownAppends;
 use crate::verifier::Verifier;
 
 /// The actix system of an engine.
@@ -134,11 +136,11 @@ pub(crate) fn start_tracker(system: &System, gathering: Gathering) -> Result<Tra
 
 /// Returns the sink of the log's thread, which passes committed events to their shards, and refusals back.
 ///
-/// `delivered` is the position up to which everything has been passed on.
+/// `delivered` is the position up to which everything has been passed on. `unknown` notes what may be in the log.
 pub(crate) fn sink(
     shards: Vec<Addr<ShardActor>>,
     map: ShardMap,
-    delivered: Arc<AtomicU64>,
+    (delivered, unknown): (Arc<AtomicU64>, Arc<UnknownAppends>),
 ) -> impl Fn(Vec<LogOutcome<Ticket>>) + Send + Sync + 'static {
     move |outcomes| {
         let mut last = 0;
@@ -157,8 +159,12 @@ pub(crate) fn sink(
                     works.entry(map.shard_of(partition)).or_default().push(work);
                 }
                 LogOutcome::Refused(refused) => refused.ticket.back.refuse(refused.reason),
-                // Dropping the ticket reports that the outcome is unknown.
-                LogOutcome::Undecided(ticket) => drop(ticket),
+                LogOutcome::Undecided(ticket) => {
+                    // Before its permits are dropped: who waits for all that was admitted waits for these.
+                    unknown.note(partition_of(ticket.project));
+                    // Dropping the ticket reports that the outcome is unknown.
+                    drop(ticket);
+                }
             }
         }
         #[cfg(feature = "fault-injection")]

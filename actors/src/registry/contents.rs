@@ -98,7 +98,7 @@ impl State {
         }
         for erasure in erasures {
             let tenant = state.tenants.get_mut(&erasure.organization).ok_or(NO_ORGANIZATION)?;
-            tenant.erasures.insert(erasure.number, erasure);
+            tenant.put_erasure(erasure);
         }
         for (organization, entry) in actions {
             state.tenants.get_mut(&organization).ok_or(NO_ORGANIZATION)?.add_action(entry);

@@ -116,7 +116,7 @@ impl Registry {
         self.change_erasure(erasure, made_for, lift).map(drop)
     }
 
-    /// Suppresses more ids by an erasure that has not begun. Returns it as it is then, whatever others made of it meanwhile.
+    /// Suppresses more ids by an erasure that has not begun. Returns it as it is then, whatever others made of it meanwhile; `None`: it was given up.
     ///
     /// # Errors
     /// [`RegistryError::Storage`].
@@ -130,7 +130,7 @@ impl Registry {
     }
 
     /// Has the events of an erasure erased that only suppresses its ids so far, if these are still the ids of `erasure`. Without a project that knows them, it is done. Returns it as it is then,
-    /// whatever others made of it meanwhile.
+    /// whatever others made of it meanwhile; `None`: it was given up.
     ///
     /// # Errors
     /// [`RegistryError::Storage`].
@@ -194,7 +194,7 @@ impl Registry {
         self.erasures_applied.load(Ordering::Acquire)
     }
 
-    /// Changes an erasure as it is now, and returns it. `None`, and nothing is changed, if its organization is gone.
+    /// Changes an erasure as it is now, and returns it. Records nothing if it stays as it is, and is for no request. `None`, and nothing is changed, if it is gone: it was given up before it began.
     fn change_erasure(
         &self,
         erasure: &Erasure,
@@ -207,10 +207,13 @@ impl Registry {
                 let tenant = state.tenants.get(&erasure.organization);
                 tenant.and_then(|tenant| tenant.erasures.get(&erasure.number).cloned())
             };
-            let Some(mut current) = current else { return Ok(None) };
-            change_it(&mut current);
-            change.commit_for(ControlRecord::IdentityErased(current.clone()), made_for)?;
-            Ok(Some(current))
+            let Some(current) = current else { return Ok(None) };
+            let mut changed = current.clone();
+            change_it(&mut changed);
+            if changed != current || made_for.is_some() {
+                change.commit_for(ControlRecord::IdentityErased(changed.clone()), made_for)?;
+            }
+            Ok(Some(changed))
         })
     }
 

@@ -428,6 +428,11 @@ impl Erasure {
         !self.is_done && !self.has_begun()
     }
 
+    /// Whether it was given up before it began.
+    pub(super) fn is_given_up(&self) -> bool {
+        !self.has_begun() && self.is_done && self.is_lifted && self.users.is_empty() && self.others.is_empty()
+    }
+
     /// The last position that its events can have in a project.
     pub(crate) fn until_in(&self, project: ProjectId) -> Position {
         match &self.until {

@@ -31,7 +31,7 @@ pub(super) struct Tenant {
     pub(super) members: BTreeMap<MemberId, Arc<Member>>,
     /// The deleted projects whose data may not yet be removed.
     pub(super) deletions: BTreeSet<ProjectId>,
-    /// The erasures by number, finished ones too.
+    /// The erasures by number, finished ones too. Of those that were given up, only the last one.
     pub(super) erasures: BTreeMap<u64, Erasure>,
     /// The entries of the Actions ledger, oldest first.
     pub(super) actions: VecDeque<ActionEntry>,
@@ -191,7 +191,7 @@ impl State {
                 Some(Touched::Deletions)
             }
             ControlRecord::IdentityErased(erasure) => {
-                self.tenants.get_mut(&erasure.organization)?.erasures.insert(erasure.number, erasure);
+                self.tenants.get_mut(&erasure.organization)?.put_erasure(erasure);
                 Some(Touched::Erasures)
             }
             ControlRecord::ErasureProgressed { organization, project, numbers, stage } => {
@@ -451,6 +451,20 @@ impl Tenant {
             Some(member) if member.role > token.role => Arc::new(ApiToken { role: member.role, ..ApiToken::clone(token) }),
             _ => Arc::clone(token),
         }
+    }
+
+    /// Puts an erasure, or its new value. One that was given up has nothing, and goes: the last one only when there is another, so that no number is given twice.
+    pub(super) fn put_erasure(&mut self, erasure: Erasure) {
+        let last = self.erasures.last_key_value().map(|(number, last)| (*number, last.is_given_up()));
+        match last {
+            Some((last, _)) if erasure.number < last && erasure.is_given_up() => {
+                self.erasures.remove(&erasure.number);
+                return;
+            }
+            Some((last, true)) if erasure.number > last => drop(self.erasures.remove(&last)),
+            _ => {}
+        }
+        self.erasures.insert(erasure.number, erasure);
     }
 
     fn mark_events_recorded(&mut self, project: ProjectId) {

@@ -5,6 +5,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::TableFile;
 
+use super::partition::Partition;
 use super::shard::Shard;
 use crate::saved_state::CopiedState;
 
@@ -28,12 +29,28 @@ impl Shard {
             // What was saved of it is as good as before.
             return true;
         }
+        self.save_unmarked();
         let Some(partition) = self.pipeline.partitions.get(&number) else { return true };
         let is_saved = partition.first_not_durable().is_none() && !self.pipeline.has_work_of(number);
         if !is_saved {
             self.want_checkpoints();
         }
         is_saved
+    }
+
+    /// Has partitions saved once more whose last checkpoint has no mark, where one is known now: a checkpoint may be far behind what is read. Without a mark, a state can't be compared
+    /// with the log, and is made anew where messages were lost once.
+    pub(super) fn save_unmarked(&mut self) {
+        let unmarked = |(_, partition): &(&u16, &Partition)| {
+            partition.is_unmarked && partition.first_not_durable().is_none() && partition.context.health.is_shared()
+        };
+        let unmarked: Vec<u16> = self.pipeline.partitions.iter().filter(unmarked).map(|(number, _)| *number).collect();
+        for number in unmarked {
+            let is_known = self.pipeline.history.mark(number, self.pipeline.all_up_to(number)).is_some();
+            if is_known && let Some(partition) = self.pipeline.partitions.get_mut(&number) {
+                partition.unsaved_from = Some(Position::MAX);
+            }
+        }
     }
 
     /// Whether everything of a project up to a position is applied.

@@ -59,6 +59,11 @@ impl PartitionHealth {
         }
     }
 
+    /// Whether other machines may have partitions, too.
+    pub(super) fn is_shared(&self) -> bool {
+        !self.owners.is_alone()
+    }
+
     /// Checks that a partition takes events and queries.
     ///
     /// # Errors

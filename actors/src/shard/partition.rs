@@ -63,6 +63,8 @@ pub(crate) struct Partition {
     pub(super) serial: u64,
     /// The first event that is in no checkpoint, begun or durable.
     pub(super) unsaved_from: Option<Position>,
+    /// Whether its last checkpoint has no mark of the log.
+    pub(super) is_unmarked: bool,
     /// The first event of the checkpoint that has begun and is not durable.
     saving_from: Option<Position>,
     pub(super) projects: Projects,
@@ -102,6 +104,7 @@ impl Partition {
             replays_archive: false,
             serial,
             unsaved_from: None,
+            is_unmarked: false,
             saving_from: None,
             projects: Projects::default(),
             index: None,
@@ -429,6 +432,7 @@ impl Partition {
         let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries };
         collect.highest(highest)?;
         mark.map_or(Ok(()), |mark| collect.mark(mark))?;
+        self.is_unmarked = mark.is_none();
         collect.partition_meta(meta)?;
         Ok(Some(Begun { serial: self.serial, new_ids }))
     }

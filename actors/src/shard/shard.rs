@@ -387,8 +387,9 @@ impl Shard {
 
     /// Begins a round of checkpoints if one is due, or if `force` is set.
     pub(crate) fn begin_checkpoints(&mut self, force: bool) -> Next {
-        if force && self.checkpoints.checkpointer.is_idle() {
-            self.wants_checkpoints = false;
+        if self.checkpoints.checkpointer.is_idle() {
+            self.wants_checkpoints &= !force;
+            self.save_unmarked();
         }
         let next = self.checkpoints.begin_round(force, &self.pipeline.partitions, &*self.pipeline.history);
         self.note_urgency();

@@ -274,3 +274,25 @@ async fn a_nearly_full_disk_ends_attempts_and_not_ingestion() {
     assert_eq!(artifacts(home.path()), 1);
     rig.engine.close().await;
 }
+
+/// Nobody was erased: what is exported is what is recorded by then, which is nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_of_somebody_whose_only_project_was_deleted_is_empty() {
+    let home = tempfile::tempdir().unwrap();
+    let made = Rig::new(home.path());
+    drop(made.engine.track(made.projects[1], &super::of_user("zanzibar", 1)).await.unwrap());
+    made.engine.close().await;
+    let config = EngineConfig { export_pauses: [Duration::from_millis(800); 4], ..config(home.path()) };
+    let rig = Rig { engine: Engine::open(config).unwrap(), ..made };
+    let switch = Switch::arm(&home.path().join("exports"), Plan { at: 1, failures: 1, errno: Errno::Io, done: false });
+    let request = rig.request(PrivacyRequestKind::Export, of_zanzibar()).await.unwrap();
+    rig.when(&request, "an attempt fails", |shown| times(shown, "retried") == 1).await;
+    drop(switch);
+    rig.engine.delete_project(rig.organization, rig.projects[1], rig.engine.clock().now()).unwrap();
+    let ended = rig.when(&request, "it ends", |shown| !shown.is_open()).await;
+    assert_eq!((ended.status, ended.failure()), (PrivacyStatus::Completed, None), "{ended:?}");
+    let artifact = rig.artifact(&ended);
+    let list = |name: &str| artifact[name].as_array().unwrap().len();
+    assert!(artifact["identity"].is_null() && ["identities", "events", "orders"].map(list) == [0; 3], "{artifact}");
+    rig.engine.close().await;
+}

@@ -14,7 +14,10 @@ use headcount_storage::format::Incarnation;
 
 #[path = "../support/copies.rs"]
 mod copies;
+mod erasures;
+mod exports;
 mod letters;
+mod marks;
 mod member;
 #[path = "../support/mod.rs"]
 mod support;

@@ -22,7 +22,7 @@ use headcount_storage::TableFile;
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{
-    Commit, Committed, LogError, Outcome, Position, ReadLog, Record, RecordVisitor, RemoteFailure, WantedAfter,
+    Commit, Committed, LogError, LogMark, Outcome, Position, ReadLog, Record, RecordVisitor, RemoteFailure, WantedAfter,
 };
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -44,6 +44,10 @@ pub(crate) struct SharedLog {
     pub(crate) halt: Mutex<Option<(Sender<()>, Receiver<()>)>>,
     /// Reads fail in this way.
     pub(crate) failure: Mutex<Option<RemoteFailure>>,
+    /// From which position on marks are known.
+    pub(crate) marked_from: Mutex<Option<Position>>,
+    /// What was submitted without an answer, while there is a list of it: nobody reads it yet.
+    pub(crate) unanswered: Mutex<Option<Vec<(u16, Recorded)>>>,
 }
 
 impl SharedLog {
@@ -63,6 +67,11 @@ impl ReadLog for SharedLog {
 
     fn events_after(&self, partition: u16, position: Position) -> u64 {
         self.end(partition).saturating_sub(position)
+    }
+
+    fn mark(&self, _: u16, position: Position) -> Option<LogMark> {
+        let is_known = self.marked_from.lock().is_some_and(|from| position >= from);
+        is_known.then_some(LogMark { position, digest: u128::from(position), resumed: 1 })
     }
 
     fn is_in_order(&self) -> bool {
@@ -103,6 +112,12 @@ impl Commit<Ticket> for SharedCommit {
         let mut partitions = self.log.partitions.lock();
         let records = partitions.entry(partition).or_default();
         let first = (records.len() as u64 + 1) << 13;
+        if let Some(unanswered) = &mut *self.log.unanswered.lock() {
+            unanswered.push((partition, (first, count, payload)));
+            drop(partitions);
+            (self.sink)(vec![Outcome::Undecided(ticket)]);
+            return Ok(());
+        }
         records.push((first, count, payload));
         (self.sink)(vec![Outcome::Committed(Committed { partition, first, count, ticket })]);
         Ok(())
@@ -141,6 +156,38 @@ impl SharedDocuments for NoDocuments {
 
     fn put(&self, _: u64, _: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
         Err(SharedDocumentsError::Unavailable("there are none".to_owned()))
+    }
+}
+
+/// Documents of one engine, as several would share them.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    changes: Mutex<Vec<(String, Vec<u8>)>>,
+    seen: Mutex<usize>,
+    /// The next change whose content has this text is made, and has no answer.
+    pub(crate) unanswered: Mutex<Option<&'static str>>,
+}
+
+impl SharedDocuments for Documents {
+    fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError> {
+        let (changes, mut seen) = (self.changes.lock(), self.seen.lock());
+        for (key, content) in &changes[*seen..] {
+            visit(DocumentChange { key, content: Some(content) })?;
+            *seen += 1;
+        }
+        Ok(*seen as u64)
+    }
+
+    fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), SharedDocumentsError> {
+        let mut changes = self.changes.lock();
+        if changes.len() as u64 != expected {
+            return Err(SharedDocumentsError::Conflict);
+        }
+        let content = change.content.unwrap_or_default().to_owned();
+        let has = |text: &&str| String::from_utf8_lossy(&content).contains(*text);
+        let is_unanswered = self.unanswered.lock().take_if(|text| has(&*text)).is_some();
+        changes.push((change.key.to_owned(), content));
+        if is_unanswered { Err(SharedDocumentsError::Undecided("no answer".to_owned())) } else { Ok(()) }
     }
 }
 
@@ -184,6 +231,20 @@ impl Node {
         (log, letters): (&Arc<SharedLog>, &Arc<CommonLetters>),
         panics: bool,
     ) -> Self {
+        Self::start_sharing(dir, origin, (log, letters, Arc::new(NoDocuments)), |config: &mut EngineConfig| {
+            if panics {
+                config.probe = Some(Arc::new(|event: &Event| assert!(&*event.name != "poison", "planted")));
+            }
+        })
+    }
+
+    /// The same, with these privacy requests, and a configuration that `change` has changed.
+    pub(crate) fn start_sharing(
+        dir: TempDir,
+        origin: Option<&Path>,
+        (log, letters, privacy): (&Arc<SharedLog>, &Arc<CommonLetters>, Arc<dyn SharedDocuments>),
+        change: impl FnOnce(&mut EngineConfig),
+    ) -> Self {
         let (owners, origin) = (Arc::new(Owners::unknown()), origin.map(Path::to_owned));
         let keys = dir.path().join("keys");
         origin.iter().for_each(|origin| copy(&origin.join("keys"), &keys));
@@ -202,13 +263,11 @@ impl Node {
             letters: Arc::<CommonLetters>::clone(letters),
             profiles: Arc::new(NoDocuments),
             webhooks: (Arc::new(NoDocuments), Arc::new(NoDocuments)),
-            privacy: Arc::new(NoDocuments),
+            privacy,
             owners: Arc::clone(&owners),
         };
         let mut config = EngineConfig { shards: 2, min_free_bytes: 1 << 20, ..EngineConfig::new(dir.path()) };
-        if panics {
-            config.probe = Some(Arc::new(|event: &Event| assert!(&*event.name != "poison", "planted")));
-        }
+        change(&mut config);
         let engine = Engine::open_member(config, membership).unwrap();
         assert!(keys.join("hash.key").exists());
         let today = engine.clock().now().utc_day();

@@ -6,6 +6,7 @@
 
 #[path = "../support/copies.rs"]
 mod copies;
+mod erasures;
 mod exports;
 mod refusals;
 mod rig;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use headcount_actors::clock::FixedClock;
@@ -34,6 +34,8 @@ pub(crate) enum Trouble {
     OtherVersion,
     /// The other node answers with other bytes.
     StrangeAnswer,
+    /// The other node is halted, until there is another trouble or none. Then it can't be reached.
+    Halted,
 }
 
 /// Delivers requests to nodes in this process.
@@ -45,6 +47,7 @@ pub(crate) struct Wire {
     pub(crate) too_large: AtomicUsize,
     /// All requests so far.
     pub(crate) requests: Mutex<Vec<Vec<u8>>>,
+    own: Weak<Self>,
 }
 
 impl AskNode for Wire {
@@ -54,8 +57,15 @@ impl AskNode for Wire {
         self.requests.lock().unwrap().push(call.request.clone());
         let trouble = *self.trouble.lock().unwrap();
         let is_too_large = self.too_large.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let wire = self.own.upgrade();
         Box::pin(async move {
             match trouble {
+                Some(Trouble::Halted) => {
+                    while wire.as_ref().is_some_and(|wire| *wire.trouble.lock().unwrap() == Some(Trouble::Halted)) {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                    return Err(AskNodeError::Unreachable("it was halted".to_owned()));
+                }
                 Some(Trouble::Unreachable) => return Err(AskNodeError::Unreachable("the wire is cut".to_owned())),
                 Some(Trouble::OtherVersion) => call.request[2] += 1,
                 Some(Trouble::StrangeAnswer) => return Ok(call.request),
@@ -100,7 +110,7 @@ impl Rig {
         let dir = tempfile::tempdir().unwrap();
         let first = dir.path().join("first");
         let (organization, projects, timezone) = found(&first, history).await;
-        let wire = Arc::new(Wire::default());
+        let wire = Arc::new_cyclic(|own| Wire { own: Weak::clone(own), ..Wire::default() });
         let node = |name: &str, here: &[ProjectId], other: &str| {
             let dir = dir.path().join(name);
             copy(&first, &dir);

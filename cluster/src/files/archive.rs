@@ -23,21 +23,18 @@ use super::list::{ArchiveList, ProjectList, folder_of, list_object, object_of};
 use super::pointer::{ListName, OwnPointer, Pointers};
 use super::states::SharedStates;
 use super::sync::{dir_of, fetch_lists, remove_all};
+use super::unnamed::Unnamed;
 use crate::connection::Connection;
 use crate::levels::Levels;
 use crate::log::LogReader;
 use crate::record::ClusterRecord;
 
-/// How old an object is that no list names when it is deleted: a node may be about to name a younger one.
-const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long reading a list may take for the place of files to count as reachable.
 const READABLE_WITHIN: Duration = Duration::from_secs(2);
 /// What the pointers of archives are called.
 const KIND: &str = "archive";
 /// The file with the list of an archive, in its directory.
 const LIST_NAME: &str = "published.json";
-/// How often unnamed objects are looked for.
-const UNNAMED_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The archives of the partitions of one node.
 #[derive(Debug)]
@@ -60,8 +57,7 @@ pub(super) struct PartitionFiles {
     pointer: OwnPointer,
     published: Published,
     /// Objects that the published list no longer names.
-    unnamed: BTreeSet<String>,
-    looked_for_unnamed: Option<Instant>,
+    unnamed: Unnamed,
     /// Ends of what may be removed from the log, each with the time after which it may be.
     sealed: Vec<(Instant, Position)>,
     log: Option<LogReader>,
@@ -126,15 +122,7 @@ impl SharedFiles {
                 Published::default()
             }
         };
-        let files = PartitionFiles {
-            bucket,
-            pointer,
-            published,
-            unnamed: BTreeSet::new(),
-            looked_for_unnamed: None,
-            sealed: Vec::new(),
-            log: None,
-        };
+        let files = PartitionFiles { bucket, pointer, published, unnamed: Unnamed::new("list"), sealed: Vec::new(), log: None };
         self.partitions.lock().insert(partition, Arc::new(Mutex::new(files)));
         Ok(())
     }
@@ -294,10 +282,8 @@ impl PartitionFiles {
         pointers.publish(partition, &mut self.pointer, Some(ListName { name, sha256 })).await?;
         let published = Published { catalog: list.catalog, logged_after: catalog.logged_after(), projects };
         let before = std::mem::replace(&mut self.published, published);
-        self.unnamed.extend(before.objects().chain(former));
-        let named: BTreeSet<String> =
-            self.published.objects().chain(self.pointer.value.list.clone().map(|list| list.name)).collect();
-        self.unnamed.retain(|object| !named.contains(object));
+        self.unnamed.add(before.objects().chain(former));
+        self.unnamed.keep(&named(&self.published, &self.pointer));
         Ok(())
     }
 
@@ -322,24 +308,8 @@ impl PartitionFiles {
 
     /// Deletes objects that the published list does not name. What can't be deleted is tried again later.
     async fn delete_unnamed(&mut self) {
-        if self.looked_for_unnamed.is_none_or(|at| at.elapsed() >= UNNAMED_INTERVAL) {
-            self.looked_for_unnamed = Some(Instant::now());
-            let named: BTreeSet<String> =
-                self.published.objects().chain(self.pointer.value.list.clone().map(|list| list.name)).collect();
-            match self.bucket.older_than(UNNAMED_AGE).await {
-                Ok(old) => self.unnamed.extend(old.into_iter().filter(|object| !named.contains(object))),
-                Err(error) => tracing::warn!(%error, "files that no list names could not be looked for"),
-            }
-        }
-        for object in self.unnamed.clone() {
-            match self.bucket.delete(&object).await {
-                Ok(()) => drop(self.unnamed.remove(&object)),
-                Err(error) => {
-                    tracing::warn!(%error, "files that no list names are not deleted yet");
-                    return;
-                }
-            }
-        }
+        let (published, pointer) = (&self.published, &self.pointer);
+        self.unnamed.delete(&self.bucket, || named(published, pointer)).await;
     }
 
     /// Deletes all objects of a project, which the published list must not name.
@@ -369,7 +339,7 @@ impl PartitionFiles {
             let name = format!("{folder}/{object}");
             if !named.contains(&name) {
                 below.delete(&object).await?;
-                self.unnamed.remove(&name);
+                self.unnamed.forget(&name);
             }
         }
         Ok(())
@@ -389,6 +359,11 @@ impl PartitionFiles {
         self.sealed.retain(|(_, sealed)| *sealed > until);
         Ok(())
     }
+}
+
+/// The objects that are named, the list itself among them.
+fn named(published: &Published, pointer: &OwnPointer) -> BTreeSet<String> {
+    published.objects().chain(pointer.value.list.clone().map(|list| list.name)).collect()
 }
 
 impl Published {

@@ -14,6 +14,7 @@ mod list;
 mod pointer;
 mod states;
 mod sync;
+mod unnamed;
 
 pub use archive::SharedFiles;
 pub use bucket::{Bucket, BucketError};

@@ -1,5 +1,6 @@
 //! Downloads of artifacts.
 
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use headcount_domain::ids::OrganizationId;
@@ -21,8 +22,8 @@ pub enum DownloadError {
     /// Another machine looks after it, or takes that over.
     #[error("another machine looks after the export, or takes that over")]
     Elsewhere,
-    /// It is made once more, since another machine looks after it now.
-    #[error("the export is being made again, on another machine than before; ask again in a moment")]
+    /// It is made once more, since the machine that looks after it now does not have the artifact.
+    #[error("the export is being made again; ask again in a moment")]
     MadeAgain,
     /// It failed.
     #[error("the export failed: {0}")]
@@ -79,11 +80,38 @@ impl Engine {
         }
     }
 
-    fn unreadable(&self, organization: OrganizationId, id: &PrivacyRequestId, error: std::io::Error) -> DownloadError {
+    /// Says why an artifact can't be opened. A member whose file is not there has the export made again, as at a start.
+    fn unreadable(&self, organization: OrganizationId, id: &PrivacyRequestId, error: io::Error) -> DownloadError {
+        let privacy = &self.inner.privacy;
         // It may be withdrawn this moment, and noted once the lock is free.
-        let _alone = self.inner.privacy.jobs.alone();
-        let gone = self.inner.privacy.get(organization, id).and_then(|request| request.export.gone);
-        gone.map_or(DownloadError::Unreadable(error), DownloadError::Gone)
+        let _alone = privacy.jobs.alone();
+        if let Some(gone) = privacy.get(organization, id).and_then(|request| request.export.gone) {
+            return DownloadError::Gone(gone);
+        }
+        if error.kind() != ErrorKind::NotFound || !privacy.is_shared() {
+            return DownloadError::Unreadable(error);
+        }
+        if let Err(error) = self.make_missing_again(organization, id) {
+            tracing::warn!(request = %id, %error, "an export whose artifact is missing can't be made again yet");
+        }
+        DownloadError::MadeAgain
+    }
+
+    /// Has an export made again whose artifact is not there. Call it where no export is completed or withdrawn.
+    fn make_missing_again(&self, organization: OrganizationId, id: &PrivacyRequestId) -> io::Result<()> {
+        let privacy = &self.inner.privacy;
+        let Some(request) = privacy.get(organization, id).filter(|request| request.keeps_artifact()) else { return Ok(()) };
+        if privacy.artifacts.has(&request)? {
+            return Ok(());
+        }
+        tracing::warn!(request = %id, "the artifact of an export is missing; the export is made again");
+        privacy.change(id, |request| {
+            if request.keeps_artifact() {
+                request.make_again();
+            }
+        })?;
+        privacy.made.notify_one();
+        Ok(())
     }
 
     /// Notes in the audit view that an artifact, or a part of it, is being downloaded. When this returns, that is durable.

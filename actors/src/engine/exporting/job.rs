@@ -16,7 +16,7 @@ use super::identities::known_owners;
 use super::questions::{SubjectEventsQuestion, ask_patiently};
 use super::subject_ids::SubjectIds;
 use super::writer::Making;
-use crate::engine::erasing::ErasureSubject;
+use crate::engine::erasing::{ErasureError, ErasureSubject};
 use crate::engine::handle::Engine;
 use crate::engine::scan::SubjectSink as _;
 use crate::engine::shard_client::AskError;
@@ -74,7 +74,11 @@ impl Engine {
         begun.inspect_err(|_| self.pause_export(listed, listed.export.failed_tries))?;
         // It may have ended since it was listed.
         let request = self.inner.privacy.get(listed.organization, &listed.id).filter(|request| request.is_open());
-        let Some(request) = request else { return Ok(()) };
+        let Some(request) = request else {
+            // Perhaps an attempt completed it without an answer, and removed its file.
+            self.inner.privacy.note_unsure();
+            return Ok(());
+        };
         Handle::current().spawn_blocking(move || {
             let engine = place.engine.clone();
             engine.make_export(&request, &is_over);
@@ -105,6 +109,9 @@ impl Engine {
         });
         if let Err(error) = counted {
             tracing::warn!(request = %request.id, %error, "a failed export could not be noted");
+        } else if !self.inner.privacy.is_open(&request.id) {
+            // As above, and this is known now.
+            self.inner.privacy.note_unsure();
         }
         self.pause_export(request, failed_tries);
     }
@@ -119,8 +126,15 @@ impl Engine {
     fn attempt_export(&self, request: &PrivacyRequest, course: &Course) -> Result<(), AttemptError> {
         course.check()?;
         let subject = ErasureSubject::from(&request.subject);
-        let ids = Arc::new(self.subject_ids(request.organization, &subject, &|| course.is_over())?);
-        let keys = ids.keys();
+        let ids = match self.subject_ids(request.organization, &subject, &|| course.is_over()) {
+            // Who was known when the request was made is no longer, though nobody was erased: a project is gone. So there is nothing to export.
+            Err(ErasureError::Unknown) if self.erasures_of(request.organization, &request.keys).is_empty() => {
+                SubjectIds::nobody()
+            }
+            ids => ids?,
+        };
+        let ids = Arc::new(ids);
+        let keys = if ids.is_nobody() { request.keys.clone() } else { ids.keys() };
         // An erasure that begins later finds the export by them.
         self.inner.privacy.change(&request.id, |request| request.keys = keys.clone())?;
         let mut erasures = self.erasures_of(request.organization, &keys);

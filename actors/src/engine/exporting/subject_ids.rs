@@ -35,6 +35,15 @@ pub(super) struct SubjectIds {
 }
 
 impl SubjectIds {
+    /// Those of a subject that no project knows.
+    pub(super) fn nobody() -> Self {
+        Self { projects: Vec::new(), users: BTreeSet::new(), others: HashMap::new() }
+    }
+
+    pub(super) fn is_nobody(&self) -> bool {
+        self.count() == 0
+    }
+
     /// Returns the identity of an event that names this id, if the identity is the subject.
     pub(super) fn owner(&self, project: ProjectId, named: RecordKey) -> Option<SubjectOwner> {
         if named.is_user() {

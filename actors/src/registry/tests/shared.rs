@@ -229,6 +229,39 @@ fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
 }
 
 #[test]
+fn attempts_that_were_given_up_are_recorded_once_and_do_not_pile_up() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    let organization = one.registry.initialize(NOW).unwrap().organization_id;
+    let (users, until) = (vec![RecordKey(7)], ErasedUntil::ByProject(Vec::new()));
+    let (others, projects) = (Vec::new(), Vec::new());
+    let new = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+    for number in 1..=5 {
+        let attempt = one.registry.add_erasure(new.clone(), None).unwrap();
+        assert_eq!(attempt.number, number, "no number is given twice");
+        one.registry.suppress_more(&attempt).unwrap();
+        other.registry.catch_up().unwrap();
+        // Whoever gives it up after the first one changes nothing.
+        one.registry.give_erasure_up(&attempt).unwrap();
+        other.registry.give_erasure_up(&attempt).unwrap();
+    }
+    let records = one.registry.applied().unwrap();
+    assert_eq!((records, other.registry.catch_up().unwrap()), (1 + 2 * 5, 0));
+    for writer in [&one, &other] {
+        assert_eq!(writer.registry.erasures().iter().map(|erasure| erasure.number).collect::<Vec<_>>(), [5]);
+    }
+    // Another one that begins is the last from then on.
+    let kept = one.registry.add_erasure(new.clone(), None).unwrap();
+    let given_up = one.registry.add_erasure(new, None).unwrap();
+    one.registry.give_erasure_up(&given_up).unwrap();
+    let numbers = || one.registry.erasures().iter().map(|erasure| erasure.number).collect::<Vec<_>>();
+    assert_eq!(numbers(), [kept.number, given_up.number]);
+    one.registry.give_erasure_up(&kept).unwrap();
+    assert_eq!(numbers(), [given_up.number]);
+    assert_eq!(one.registry.suppress_more(&kept).unwrap(), None);
+}
+
+#[test]
 fn writers_at_once_lose_and_double_nothing() {
     const WRITERS: usize = 4;
     const EACH: usize = 15;

@@ -13,12 +13,8 @@ use super::list::{StateFile, StateList, StateObject};
 use crate::files::FilesError;
 use crate::files::bucket::{Bucket, sha256_of};
 use crate::files::pointer::{ListName, OwnPointer, Pointers};
+use crate::files::unnamed::Unnamed;
 use crate::log::{Link, sequence_of};
-
-/// How old an object is that no list names when it is deleted: a node may be about to name a younger one.
-const UNNAMED_AGE: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often unnamed objects are looked for.
-const UNNAMED_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a takeover waits for a list: without it, it replays more.
 const READ_WITHIN: Duration = Duration::from_secs(2);
@@ -41,8 +37,7 @@ pub(super) struct OwnState {
     /// The objects of the files that were written since the partition was taken over.
     written: HashMap<(Kind, u64), StateObject>,
     /// Objects that the published list no longer names.
-    unnamed: BTreeSet<String>,
-    looked_for_unnamed: Option<Instant>,
+    unnamed: Unnamed,
     /// How often the state was withdrawn. A state that was saved before is not published afterwards.
     pub(super) withdrawals: u64,
 }
@@ -60,17 +55,8 @@ impl OwnState {
             .inspect_err(|error| tracing::warn!(name, %error, "a published state can't be read; what it reflects is replayed"))
             .ok(),
         };
-        let (written, unnamed) = (HashMap::new(), BTreeSet::new());
-        Self {
-            bucket,
-            pointer,
-            published,
-            published_at: Instant::now(),
-            written,
-            unnamed,
-            looked_for_unnamed: None,
-            withdrawals: 0,
-        }
+        let (written, unnamed) = (HashMap::new(), Unnamed::new("state"));
+        Self { bucket, pointer, published, published_at: Instant::now(), written, unnamed, withdrawals: 0 }
     }
 
     pub(super) fn bucket(&self) -> &Bucket {
@@ -133,14 +119,8 @@ impl OwnState {
         self.written.clear();
         // Also those of which no list is known any more, but for those that a later owner may have written since.
         let last = format!("{:020}.", self.pointer.value.epoch);
-        self.unnamed.extend(self.bucket.all().await?.into_iter().filter(|object| *object < last));
-        for object in std::mem::take(&mut self.unnamed) {
-            if let Err(error) = self.bucket.delete(&object).await {
-                self.unnamed.insert(object);
-                return Err(error.into());
-            }
-        }
-        Ok(())
+        self.unnamed.add(self.bucket.all().await?.into_iter().filter(|object| *object < last));
+        Ok(self.unnamed.delete_known(&self.bucket).await?)
     }
 
     /// Has the pointer name another list, or none. What the former one named, and this one does not, is deleted later.
@@ -154,11 +134,11 @@ impl OwnState {
         let former = self.pointer.value.list.clone();
         pointers.publish(partition, &mut self.pointer, name).await?;
         let before = std::mem::replace(&mut self.published, list);
-        self.unnamed.extend(former.map(|list| list.name));
-        self.unnamed.extend(before.iter().flat_map(StateList::objects).map(str::to_owned));
-        let named: BTreeSet<&str> = self.published.iter().flat_map(StateList::objects).collect();
-        self.unnamed.retain(|object| !named.contains(object.as_str()));
-        self.written.retain(|_, object| named.contains(object.name.as_str()));
+        self.unnamed.add(former.map(|list| list.name));
+        self.unnamed.add(before.iter().flat_map(StateList::objects).map(str::to_owned));
+        let named = named(self.published.as_ref(), &self.pointer);
+        self.unnamed.keep(&named);
+        self.written.retain(|_, object| named.contains(&object.name));
         Ok(())
     }
 
@@ -188,23 +168,13 @@ impl OwnState {
 
     /// Deletes objects that the published list does not name. What can't be deleted is tried again later.
     async fn delete_unnamed(&mut self) {
-        if self.looked_for_unnamed.is_none_or(|at| at.elapsed() >= UNNAMED_INTERVAL) {
-            self.looked_for_unnamed = Some(Instant::now());
-            let list = self.pointer.value.list.as_ref().map(|list| list.name.as_str());
-            let named: BTreeSet<&str> = self.published.iter().flat_map(StateList::objects).chain(list).collect();
-            match self.bucket.older_than(UNNAMED_AGE).await {
-                Ok(old) => self.unnamed.extend(old.into_iter().filter(|object| !named.contains(object.as_str()))),
-                Err(error) => tracing::warn!(%error, "files that no state names could not be looked for"),
-            }
-        }
-        for object in self.unnamed.clone() {
-            match self.bucket.delete(&object).await {
-                Ok(()) => drop(self.unnamed.remove(&object)),
-                Err(error) => {
-                    tracing::warn!(%error, "files that no state names are not deleted yet");
-                    return;
-                }
-            }
-        }
+        let (published, pointer) = (self.published.as_ref(), &self.pointer);
+        self.unnamed.delete(&self.bucket, || named(published, pointer)).await;
     }
+}
+
+/// The objects that are named, the list itself among them.
+fn named(published: Option<&StateList>, pointer: &OwnPointer) -> BTreeSet<String> {
+    let list = pointer.value.list.iter().map(|list| list.name.clone());
+    published.into_iter().flat_map(StateList::objects).map(str::to_owned).chain(list).collect()
 }

@@ -1,0 +1,96 @@
+//! Erasures that were given up before they began. Each attempt has left records in the control log, which is kept whole, so that the next one waits: senders of events may link ids faster
+//! than an erasure finds them, and whoever asks for it asks again.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_domain::ids::{OrganizationId, RecordKey};
+use parking_lot::Mutex;
+
+/// For how long an attempt counts.
+const COUNTED: Duration = Duration::from_secs(3_600);
+/// How many attempts of an organization are given up in that time, at most.
+const MAX_GIVEN_UP: usize = 32;
+/// The pause after the first attempt about a subject. It doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct GivenUpErasures {
+    /// Those of the last time, oldest first, each with the key of whom it was about.
+    organizations: Mutex<HashMap<OrganizationId, Vec<(RecordKey, Stopwatch)>>>,
+}
+
+impl GivenUpErasures {
+    /// Notes that an attempt was given up.
+    pub(crate) fn note(&self, organization: OrganizationId, subject: RecordKey) {
+        self.note_at(organization, subject, Stopwatch::now());
+    }
+
+    fn note_at(&self, organization: OrganizationId, subject: RecordKey, now: Stopwatch) {
+        let mut organizations = self.organizations.lock();
+        organizations.retain(|_, given_up| {
+            given_up.retain(|(_, at)| now.saturating_duration_since(*at) < COUNTED);
+            !given_up.is_empty()
+        });
+        organizations.entry(organization).or_default().push((subject, now));
+    }
+
+    /// Whether there may be another attempt now.
+    pub(crate) fn allow(&self, organization: OrganizationId, subject: RecordKey) -> bool {
+        self.allow_at(organization, subject, Stopwatch::now())
+    }
+
+    fn allow_at(&self, organization: OrganizationId, subject: RecordKey, now: Stopwatch) -> bool {
+        let organizations = self.organizations.lock();
+        let Some(given_up) = organizations.get(&organization) else { return true };
+        let ages = given_up.iter().map(|(of, at)| (*of, now.saturating_duration_since(*at)));
+        let ages: Vec<_> = ages.filter(|(_, age)| *age < COUNTED).collect();
+        let (mut count, mut youngest) = (0_u32, Duration::MAX);
+        for (_, age) in ages.iter().filter(|(of, _)| *of == subject) {
+            (count, youngest) = (count + 1, youngest.min(*age));
+        }
+        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(count.saturating_sub(1))).min(LONGEST_PAUSE);
+        ages.len() < MAX_GIVEN_UP && (count == 0 || youngest >= pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: OrganizationId = OrganizationId(1);
+    const B: OrganizationId = OrganizationId(2);
+
+    /// How often each of `subjects` is given up in `time`, if it is asked for each second.
+    fn attempts(given_up: &GivenUpErasures, subjects: u128, began: Stopwatch, time: Duration) -> usize {
+        let mut attempts = 0;
+        for second in 0..time.as_secs() {
+            let now = began + Duration::from_secs(second);
+            for subject in (0..subjects).map(RecordKey) {
+                if given_up.allow_at(A, subject, now) {
+                    given_up.note_at(A, subject, now);
+                    attempts += 1;
+                }
+            }
+        }
+        attempts
+    }
+
+    #[test]
+    fn attempts_that_are_given_up_become_rare() {
+        let (given_up, began) = (GivenUpErasures::default(), Stopwatch::now());
+        let one = attempts(&given_up, 1, began, COUNTED);
+        assert!((8..=20).contains(&one), "{one}");
+        assert!(!given_up.allow_at(A, RecordKey(0), began + COUNTED));
+        assert!(given_up.allow_at(A, RecordKey(1), began + COUNTED) && given_up.allow_at(B, RecordKey(0), began + COUNTED));
+        let later = began + 3 * COUNTED;
+        assert!(given_up.allow_at(A, RecordKey(0), later));
+        // However many subjects there are.
+        let many = attempts(&given_up, 500, later, 3 * COUNTED);
+        assert!((MAX_GIVEN_UP..=4 * MAX_GIVEN_UP).contains(&many), "{many}");
+        given_up.note_at(B, RecordKey(0), later + 5 * COUNTED);
+        assert_eq!(given_up.organizations.lock().keys().copied().collect::<Vec<_>>(), [B], "nothing is kept for longer");
+    }
+}

@@ -1,0 +1,68 @@
+//! Appends to the log whose outcome nobody knows: events of them may be in the log, behind all that this machine knows of.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::partitions::PARTITIONS;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct UnknownAppends {
+    partitions: Vec<OfPartition>,
+}
+
+#[derive(Debug, Default)]
+struct OfPartition {
+    /// How many appends had no outcome.
+    count: AtomicU64,
+    /// How many of them were found out.
+    found: AtomicU64,
+}
+
+impl Default for UnknownAppends {
+    fn default() -> Self {
+        Self { partitions: (0..PARTITIONS).map(|_| OfPartition::default()).collect() }
+    }
+}
+
+impl UnknownAppends {
+    /// Notes an append without an outcome. Call it before whoever waits for its events knows.
+    pub(crate) fn note(&self, partition: u16) {
+        if let Some(known) = self.partitions.get(usize::from(partition)) {
+            known.count.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Notes that the log of a partition was read to its end, and that no earlier append can reach it any more.
+    pub(crate) fn found_out(&self, partition: u16) {
+        if let Some(known) = self.partitions.get(usize::from(partition)) {
+            known.found.store(known.count.load(Ordering::Acquire), Ordering::Release);
+        }
+    }
+
+    /// The number of appends of a partition whose outcome was unknown, if all were found out. If it is the same later, there was none between.
+    pub(crate) fn all_found(&self, partition: u16) -> Option<u64> {
+        let known = self.partitions.get(usize::from(partition))?;
+        let found = known.found.load(Ordering::Acquire);
+        (known.count.load(Ordering::Acquire) == found).then_some(found)
+    }
+
+    /// The sum of [`Self::all_found`] over all partitions.
+    pub(crate) fn all_found_anywhere(&self) -> Option<u64> {
+        (0..PARTITIONS).map(|partition| self.all_found(partition)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_append_is_unknown_until_the_log_was_read() {
+        let appends = UnknownAppends::default();
+        assert_eq!((appends.all_found(3), appends.all_found_anywhere()), (Some(0), Some(0)));
+        appends.note(3);
+        assert_eq!((appends.all_found(3), appends.all_found(4), appends.all_found_anywhere()), (None, Some(0), None));
+        appends.found_out(3);
+        assert_eq!((appends.all_found(3), appends.all_found_anywhere()), (Some(1), Some(1)), "there was one");
+    }
+}

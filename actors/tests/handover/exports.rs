@@ -1,0 +1,91 @@
+//! Exports of one of several engines whose files are not there.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headcount_actors::domain::ids::{OrganizationId, ProjectId};
+use headcount_actors::engine::DownloadError;
+use headcount_actors::privacy::{PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
+use headcount_actors::registry::PrivacyRequestId;
+use headcount_actors::{SharedDocuments, home_of, partition_of};
+
+use crate::member::{Documents, Node, SharedLog, origin};
+
+fn organization(node: &Node) -> OrganizationId {
+    node.engine.registry().organizations()[0].id
+}
+
+/// Starts an engine that has the project, and looks after the organization's privacy requests.
+async fn home(documents: &Arc<Documents>) -> (Node, ProjectId, tempfile::TempDir) {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let (letters, privacy) = (Arc::default(), Arc::<Documents>::clone(documents) as Arc<dyn SharedDocuments>);
+    let shared = (&log, &letters, privacy);
+    let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared, |config| {
+        config.export_pauses = [Duration::from_millis(10); 4];
+    });
+    let mut partitions = vec![partition_of(project), home_of(organization(&node))];
+    partitions.dedup();
+    for partition in partitions {
+        node.take(partition).await;
+        node.engine.resume(partition);
+    }
+    wait_until("it looks after the requests", || node.engine.is_privacy_home(organization(&node))).await;
+    (node, project, origin)
+}
+
+async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn exported(node: &Node, user: &str) -> PrivacyRequestId {
+    let (engine, organization, subject) = (node.engine.clone(), organization(node), PrivacySubject::UserId(user.to_owned()));
+    let now = engine.clock().now();
+    let make = move || engine.make_privacy_request(organization, PrivacyRequestKind::Export, subject, now);
+    tokio::task::spawn_blocking(make).await.unwrap().unwrap().id.clone()
+}
+
+fn shown(node: &Node, id: &PrivacyRequestId) -> Arc<PrivacyRequest> {
+    node.engine.privacy_request(organization(node), id).unwrap()
+}
+
+fn files(node: &Node) -> usize {
+    std::fs::read_dir(node.dir.path().join("exports")).unwrap().count()
+}
+
+async fn wait_until_completed(node: &Node, id: &PrivacyRequestId) {
+    wait_until("it is completed", || shown(node, id).status == PrivacyStatus::Completed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_whose_file_is_missing_is_made_again() {
+    let documents = Arc::default();
+    let (node, project, _origin) = home(&documents).await;
+    node.order(project, 1).await;
+    let id = exported(&node, "u1").await;
+    wait_until_completed(&node, &id).await;
+    let (expires_at, open) = (shown(&node, &id).expires_at(), || node.engine.open_export(organization(&node), &id));
+    std::fs::remove_file(node.dir.path().join(format!("exports/{id}.json"))).unwrap();
+    let opened = open();
+    assert!(matches!(opened, Err(DownloadError::MadeAgain)), "{opened:?}");
+    wait_until("it is there again", || !matches!(open(), Err(DownloadError::MadeAgain))).await;
+    assert!(open().unwrap().bytes > 0);
+    assert_eq!(shown(&node, &id).expires_at(), expires_at, "it is kept for no longer");
+}
+
+/// The request is completed, and who completed it does not know: the file is removed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_that_was_completed_without_an_answer_is_made_again_before_anybody_asks() {
+    let documents = Arc::<Documents>::default();
+    let (node, project, _origin) = home(&documents).await;
+    node.order(project, 1).await;
+    *documents.unanswered.lock() = Some(r#""status":"completed""#);
+    let id = exported(&node, "u1").await;
+    wait_until_completed(&node, &id).await;
+    assert_eq!(*documents.unanswered.lock(), None);
+    wait_until("its file is there", || files(&node) == 1 && shown(&node, &id).status == PrivacyStatus::Completed).await;
+    assert!(node.engine.open_export(organization(&node), &id).unwrap().bytes > 0);
+}

@@ -1,0 +1,42 @@
+//! Marks of the log, by which a saved state is compared with it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headcount_actors::{SharedDocuments, partition_of};
+
+use crate::member::{NoDocuments, Node, SharedLog, origin};
+
+/// A checkpoint that is written while much is read behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_checkpoint_without_a_mark_is_followed_by_one_that_has_it() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let partition = partition_of(project);
+    let letters = Arc::default();
+    let shared = || (&log, &letters, Arc::new(NoDocuments) as Arc<dyn SharedDocuments>);
+    let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared(), |config| {
+        config.checkpoints.interval = Duration::from_millis(20);
+    });
+    node.take(partition).await;
+    node.order(project, 1).await;
+    node.engine.save(partition).await.unwrap();
+    let position = node.engine.saved_position(partition).unwrap();
+    assert_eq!((position, node.engine.saved_mark(partition).unwrap()), (log.end(partition), None));
+    *log.marked_from.lock() = Some(position);
+    let began = Instant::now();
+    while node.engine.saved_mark(partition).unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(30), "no mark is saved");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(node.engine.saved_mark(partition).unwrap().map(|mark| mark.position), Some(position));
+    // So it is before the partition is given up.
+    *log.marked_from.lock() = None;
+    let node = Node::start_sharing(tempfile::tempdir().unwrap(), Some(origin.path()), shared(), |_| {});
+    node.take(partition).await;
+    node.order(project, 2).await;
+    node.engine.save(partition).await.unwrap();
+    assert_eq!(node.engine.saved_mark(partition).unwrap(), None);
+    *log.marked_from.lock() = Some(0);
+    node.give(partition).await;
+    assert_eq!(node.engine.saved_mark(partition).unwrap().map(|mark| mark.position), Some(log.end(partition)));
+}
