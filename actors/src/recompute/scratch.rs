@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headcount_domain::fault::Fault;
-use headcount_storage::files::{create_private_dir, remove_dir_all};
+use headcount_domain::ids::ProjectId;
+use headcount_storage::files::{create_private_dir, list, remove_dir_all};
 
-/// That of a verification, and that of a project that is folded anew.
+/// That of a verification, and the beginning of the name of those of projects that are folded anew.
 const VERIFY: &str = "verify-tmp";
 const FOLD: &str = "fold-tmp";
 
@@ -22,9 +23,9 @@ impl Scratch {
         Self::create(data_dir, VERIFY)
     }
 
-    /// Creates that of a project that is folded anew in `data_dir`. There is one at a time.
-    pub(crate) fn for_fold(data_dir: &Path) -> Result<Self, Fault> {
-        Self::create(data_dir, FOLD)
+    /// Creates that of a project that is folded anew in `data_dir`. There is one of each project at a time; those of several partitions may be folded at once.
+    pub(crate) fn for_fold(data_dir: &Path, project: ProjectId) -> Result<Self, Fault> {
+        Self::create(data_dir, &format!("{FOLD}.{project}"))
     }
 
     fn create(data_dir: &Path, name: &str) -> Result<Self, Fault> {
@@ -51,7 +52,9 @@ impl Drop for Scratch {
 
 /// Removes what the end of the process has left.
 pub(crate) fn remove_scratch(data_dir: &Path) -> io::Result<()> {
-    [VERIFY, FOLD].into_iter().try_for_each(|name| remove(data_dir, name))
+    remove(data_dir, VERIFY)?;
+    let is_fold = |path: &&PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(FOLD));
+    list(data_dir)?.iter().filter(is_fold).try_for_each(|path| remove_dir_all(path))
 }
 
 fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
