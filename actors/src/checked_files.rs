@@ -125,11 +125,18 @@ impl<T: Filed> CheckedFiles<T> {
     }
 }
 
-/// Reads the items of a directory that nobody changes, and changes nothing there. Also returns the number of those that are damaged.
+/// The items of a directory.
+pub(crate) struct ReadItems<T: Filed> {
+    pub(crate) items: Vec<(T::Id, T)>,
+    /// The number of those that are damaged.
+    pub(crate) damaged: usize,
+}
+
+/// Reads the items of a directory that nobody changes, and changes nothing there.
 ///
 /// # Errors
 /// Any error of the operating system.
-pub(crate) fn read_all<T: Filed>(dir: &Path) -> io::Result<(Vec<(T::Id, T)>, usize)> {
+pub(crate) fn read_all<T: Filed>(dir: &Path) -> io::Result<ReadItems<T>> {
     let files = CheckedFiles::<T> { dir: dir.to_owned(), items: PhantomData };
     let (mut items, mut damaged) = (Vec::new(), 0);
     let mut names = CheckedFiles::<T>::names(dir)?;
@@ -141,7 +148,7 @@ pub(crate) fn read_all<T: Filed>(dir: &Path) -> io::Result<(Vec<(T::Id, T)>, usi
             Err(error) => return Err(error),
         }
     }
-    Ok((items, damaged))
+    Ok(ReadItems { items, damaged })
 }
 
 /// The id of the item in the file `name`.

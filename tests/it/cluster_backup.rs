@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{Days, NaiveDate, TimeDelta};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::broker::{Broker, printed};
 use crate::client::{Answer, Call, Connection};
@@ -224,8 +225,8 @@ fn of_user(user: &str, id: &str) -> Value {
     json!({"name": "order", "user_id": user, "value": 3, "external_id": id, "timestamp": format!("{}T11:00:00.000Z", day(9))})
 }
 
-/// Sends everything: a person who is erased, one whose erasure is under way, one who comes again, and a project that is deleted.
-fn fill(busy: &Busy, receiver: &Receiver) {
+/// Sends everything: a person who is erased, one whose erasure is under way, one who comes again, and a project that is deleted. Returns the secret of a webhook.
+fn fill(busy: &Busy, receiver: &Receiver) -> String {
     let rates = json!({"fx_rates": {"EUR": 1.25}, "capabilities": ["target_accounts"]});
     busy.ask(0, "PATCH", "/organization", Some(rates)).ok(200);
     busy.ask(1, "POST", "/members", Some(json!({"email": "ada@acme.example", "role": "admin"}))).ok(201);
@@ -233,7 +234,7 @@ fn fill(busy: &Busy, receiver: &Receiver) {
     let (gone, key) = busy.project("gone");
     assert_eq!(busy.track(0, &key, &of_user(GONE[3], "d1")), "recorded");
     let hook = json!({"project_id": busy.projects[0].0, "url": receiver.url()});
-    busy.ask(0, "POST", "/webhooks", Some(hook)).ok(201);
+    let hook = busy.ask(0, "POST", "/webhooks", Some(hook)).ok(201);
     busy.round(0);
     for (number, user) in GONE[..3].iter().enumerate() {
         (0..PROJECTS).for_each(|project| busy.recorded(project, &of_user(user, &format!("g{number}-{project}"))));
@@ -257,6 +258,18 @@ fn fill(busy: &Busy, receiver: &Receiver) {
     assert_eq!(opted.status, 201, "{}", opted.text());
     busy.erase(GONE[1]);
     busy.recorded(1, &sale(2));
+    hook["secret"].as_str().unwrap().to_owned()
+}
+
+/// What a receiver got last is this sale, signed as the webhook was when it was made, and nothing else came again.
+fn assert_sent(receiver: &Receiver, secret: &str, count: usize, number: usize) {
+    receiver.wait(count);
+    std::thread::sleep(Duration::from_millis(500));
+    let got = receiver.wait(count);
+    assert_eq!(got.len(), count, "{:?}", got.iter().map(|received| received.json()).collect::<Vec<_>>());
+    let last = &got[count - 1];
+    assert_eq!(last.json()["data"]["message"], json!(format!("sale {number}")), "{}", last.json());
+    assert_eq!(last.count_signed_by(secret), 1);
 }
 
 /// Nothing of those who are gone is in a data directory, whatever its files look like.
@@ -275,7 +288,7 @@ fn one_server_and_another_cluster_go_on_from_a_backup_of_a_cluster() {
     let settings = ["--log", "warn", "--files", &files, "--log-kept", "1s", "--outbound-allow", "127.0.0.1"];
     let Some(busy) = Busy::start(dir.path(), &settings) else { return };
     let receiver = Receiver::start(&[200]);
-    fill(&busy, &receiver);
+    let secret = fill(&busy, &receiver);
     // Time for the progress of the webhook to be written.
     std::thread::sleep(Duration::from_millis(1_500));
     let questions = questions(&busy.projects);
@@ -295,14 +308,21 @@ fn one_server_and_another_cluster_go_on_from_a_backup_of_a_cluster() {
     let (searched, backup) = (place.path().join("searched"), place.path().join("b0"));
     assert!(command("restore", &searched).arg(&backup).output().unwrap().status.success());
     assert_gone(&searched);
-    goes_on_alone(&busy, (&questions, &expected), &backup, &receiver);
-    let token = busy.cluster.token.clone();
+    goes_on_alone(&busy, (&questions, &expected), &backup, (&receiver, &secret));
+    let (token, key) = (busy.cluster.token.clone(), busy.projects[0].1.clone());
     drop(busy);
-    goes_on_in_another_cluster(&token, (&questions, &expected), &place.path().join("b1"));
+    let node = goes_on_in_another_cluster(&token, (&questions, &expected), &place.path().join("b1"));
+    assert_eq!(send(&node.1, &Call::post("/track").key(&key).json(&sale(4))).ok(202)["status"], "recorded");
+    assert_sent(&receiver, &secret, 4, 4);
 }
 
 /// A server on the backup answers the same, and goes on.
-fn goes_on_alone(busy: &Busy, (questions, expected): (&[Asked], &[(u16, Value)]), backup: &Path, receiver: &Receiver) {
+fn goes_on_alone(
+    busy: &Busy,
+    (questions, expected): (&[Asked], &[(u16, Value)]),
+    backup: &Path,
+    (receiver, secret): (&Receiver, &str),
+) {
     let server = TestServer::start_with(&["--outbound-allow", "127.0.0.1"]);
     server.replace_by(backup);
     let token = &busy.cluster.token;
@@ -339,27 +359,28 @@ fn goes_on_alone(busy: &Busy, (questions, expected): (&[Asked], &[(u16, Value)])
     assert!(!listed.1.to_string().contains(GONE[1]), "{}", listed.1);
     // What was sent is not sent again, and what comes now is, signed as before.
     assert_eq!(track(0, &sale(3)), "recorded");
-    let got = receiver.wait(3);
-    std::thread::sleep(Duration::from_millis(500));
-    let messages: Vec<Value> = receiver.wait(3).iter().map(|received| received.json()["data"]["message"].clone()).collect();
-    assert_eq!(messages.len(), 3, "{messages:?}");
-    assert!(got[2].json().to_string().contains("sale 3"), "{}", got[2].json());
+    assert_sent(receiver, secret, 3, 3);
     let report: Value = serde_json::from_str(&server.run("verify", &["--json"])).unwrap();
     assert_eq!((&report["status"], &report["differing"]), (&json!("clean"), &json!(0)), "{report}");
 }
 
 /// Nodes over other brokers answer the same.
-fn goes_on_in_another_cluster(token: &str, (questions, expected): (&[Asked], &[(u16, Value)]), backup: &Path) {
+fn goes_on_in_another_cluster(
+    token: &str,
+    (questions, expected): (&[Asked], &[(u16, Value)]),
+    backup: &Path,
+) -> (Broker, Node, TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let broker = Broker::start(dir.path()).unwrap();
     let data = dir.path().join(NAMES[0]);
     let made = init_from(&broker, &data, backup, &["--json"]);
     assert!(made.status.success(), "{}", printed(&made));
-    let node = Node::start_with(&broker, &data, &["--log", "warn"], Stdio::inherit());
+    let node = Node::start_with(&broker, &data, &["--log", "warn", "--outbound-allow", "127.0.0.1"], Stdio::inherit());
     for (asked, expected) in questions.iter().zip(expected) {
         let found = answer_of(&send(&node, &call(token, asked)));
         assert!(found == *expected, "{asked:?}:\n{}\n{}", found.1, expected.1);
     }
+    (broker, node, dir)
 }
 
 /// What is acknowledged while backups are made.

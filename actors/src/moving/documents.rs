@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::{LeftBehind, MovingError, MovingSource};
-use crate::checked_files::{Filed, read_all};
+use crate::checked_files::{Filed, ReadItems, read_all};
 use crate::checked_json;
 use crate::position_map::PositionMap;
 use crate::privacy::{self, PRIVACY_DIR, PrivacyRequest};
@@ -45,7 +45,7 @@ impl MovedItems {
 
 fn documents<T: Filed>(from: &Path, dir: &str, shortened: impl Fn(T) -> T) -> Result<(Vec<MovedDocument>, usize), MovingError> {
     let dir = from.join(dir);
-    let (items, mut left) = read_all::<T>(&dir).map_err(MovingError::io("read", &dir))?;
+    let ReadItems { items, damaged: mut left } = read_all::<T>(&dir).map_err(MovingError::io("read", &dir))?;
     let mut documents = Vec::with_capacity(items.len());
     for (id, item) in items {
         let content = checked_json::encode(T::VERSION, &shortened(item)).map_err(MovingError::io("encode a file of", &dir))?;

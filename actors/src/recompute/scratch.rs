@@ -61,3 +61,25 @@ fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
     let dir = data_dir.join(name);
     if dir.exists() { remove_dir_all(&dir) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_that_are_folded_at_once_leave_each_other_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, other] = [1, 2].map(|project| Scratch::for_fold(dir.path(), ProjectId(project)).unwrap());
+        std::fs::write(one.dir().join("table"), "1").unwrap();
+        drop(other);
+        let again = Scratch::for_fold(dir.path(), ProjectId(2)).unwrap();
+        assert!(one.dir().join("table").exists() && again.dir().exists());
+        // As a kill leaves them.
+        std::mem::forget(again);
+        std::mem::forget(one);
+        std::fs::write(dir.path().join("FORMAT"), "").unwrap();
+        remove_scratch(dir.path()).unwrap();
+        let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["FORMAT"]);
+    }
+}

@@ -13,7 +13,7 @@ use super::key::WebhookKey;
 use super::place::{SharedWebhooks, WebhookPlace};
 use super::store::Webhooks;
 use super::webhook::{FormerSecret, SigningSecret, Webhook};
-use crate::checked_files::{Filed as _, read_all};
+use crate::checked_files::{Filed as _, ReadItems, read_all};
 use crate::checked_json;
 use crate::position_map::PositionMap;
 use crate::registry::{ControlError, WebhookId};
@@ -72,13 +72,13 @@ impl MovedWebhook {
     /// Any error of the operating system.
     pub(crate) fn read_all(data_dir: &Path) -> io::Result<(Vec<Self>, usize)> {
         let dir = data_dir.join(WEBHOOKS_DIR);
-        let (webhooks, unreadable) = read_all::<Webhook>(&dir)?;
-        let mut progress: BTreeMap<WebhookId, DeliveryProgress> = read_all::<DeliveryProgress>(&dir)?.0.into_iter().collect();
+        let ReadItems { items: webhooks, damaged } = read_all::<Webhook>(&dir)?;
+        let mut progress: BTreeMap<WebhookId, DeliveryProgress> = read_all::<DeliveryProgress>(&dir)?.items.into_iter().collect();
         let with_progress = |(id, webhook): (WebhookId, Webhook)| {
             let progress = progress.remove(&id).unwrap_or_else(|| DeliveryProgress::of(&webhook));
             Self { webhook, progress }
         };
-        Ok((webhooks.into_iter().map(with_progress).collect(), unreadable))
+        Ok((webhooks.into_iter().map(with_progress).collect(), damaged))
     }
 
     /// Returns what several machines with a key have of it in their log.
