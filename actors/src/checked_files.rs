@@ -125,6 +125,32 @@ impl<T: Filed> CheckedFiles<T> {
     }
 }
 
+/// The items of a directory.
+pub(crate) struct ReadItems<T: Filed> {
+    pub(crate) items: Vec<(T::Id, T)>,
+    /// The number of those that are damaged.
+    pub(crate) damaged: usize,
+}
+
+/// Reads the items of a directory that nobody changes, and changes nothing there.
+///
+/// # Errors
+/// Any error of the operating system.
+pub(crate) fn read_all<T: Filed>(dir: &Path) -> io::Result<ReadItems<T>> {
+    let files = CheckedFiles::<T> { dir: dir.to_owned(), items: PhantomData };
+    let (mut items, mut damaged) = (Vec::new(), 0);
+    let mut names = CheckedFiles::<T>::names(dir)?;
+    names.sort_unstable();
+    for id in names.iter().filter_map(|name| id_of::<T>(name)) {
+        match files.read(&id) {
+            Ok(item) => items.extend(item.map(|item| (id, item))),
+            Err(error) if error.kind() == ErrorKind::InvalidData => damaged += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(ReadItems { items, damaged })
+}
+
 /// The id of the item in the file `name`.
 fn id_of<T: Filed>(name: &str) -> Option<T::Id> {
     name.strip_suffix(T::SUFFIX)?.parse().ok()

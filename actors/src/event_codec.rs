@@ -1,5 +1,7 @@
 //! The encoding of the log's records: writes the current version, reads every version.
 
+use std::ops::ControlFlow;
+
 use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
 use headcount_storage::codec::{self, CodecError};
@@ -42,6 +44,27 @@ impl LogRecord {
             Self::Events(events) => encode(events),
             Self::Floor(floor) => codec::encode(FLOOR_VERSION, floor),
         }
+    }
+}
+
+/// Passes events on as payloads of log records, each with the number of its events: halved until a payload has at most so many bytes, or one event.
+///
+/// # Errors
+/// An event is larger than what a record may hold.
+pub(crate) fn encode_in_parts(
+    events: Events,
+    most_bytes: usize,
+    visit: &mut dyn FnMut(usize, Vec<u8>) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, CodecError> {
+    let (payload, count) = (encode(&events)?, events.len());
+    if payload.len() <= most_bytes || count <= 1 {
+        return Ok(visit(count, payload));
+    }
+    let mut events = events;
+    let later = events.split_off(count / 2);
+    match encode_in_parts(events, most_bytes, visit)? {
+        ControlFlow::Continue(()) => encode_in_parts(later, most_bytes, visit),
+        broken => Ok(broken),
     }
 }
 

@@ -37,6 +37,7 @@ mod nodes;
 mod opening_progress;
 mod owners;
 mod partitions;
+mod position_map;
 pub mod privacy;
 pub mod profiles;
 mod program_version;
@@ -61,9 +62,10 @@ mod website;
 
 pub use archiver::{ArchivePolicy, Sealed};
 pub use engine::{
-    AdoptError, Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, OpenError,
-    OpenRegistry, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake, ReindexError, Reindexed,
-    RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased, verify_directory,
+    AdoptError, Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, NodesBackup,
+    NodesBackupError, OpenError, OpenRegistry, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake,
+    ReindexError, Reindexed, RemainsError, SealError, SegmentRequest, StartCommit, Vitals, reindex, search_erased,
+    verify_directory,
 };
 pub use erased_search::{ErasedFinding, ErasedSearch};
 pub use geo::GeoError;
@@ -71,12 +73,13 @@ pub use headcount_domain as domain;
 pub use ingest::{QuotaExceeded, Ticket, TrackError, Tracker};
 pub use intake_counts::DropCounts;
 pub use live::{LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch, MAX_WATCHES};
-pub use moving::{LeftBehind, MovedEvents, MovingError, MovingSource};
+pub use moving::{LeftBehind, MovedDocument, MovedEvents, MovingError, MovingSource};
 pub use node_token::NodeToken;
 pub use node_vitals::{HeldPartition, NodeVitals};
 pub use nodes::{AskNode, AskNodeError, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, NodeAnswer, NodeCall};
 pub use opening_progress::Progress;
 pub use owners::{NOT_HERE, Owner, Owners};
+pub use position_map::PositionMap;
 pub use program_version::{answers_version, fold_version, is_next};
 pub use saved_state::{CopiedState, SavedState, state_version};
 pub use shard::{CheckpointPolicy, Outcome, PARTITIONS, home_of, partition_of};

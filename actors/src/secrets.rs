@@ -177,6 +177,16 @@ pub fn create(data_dir: &Path) -> Result<(), SecretsError> {
     Secrets::open(&data_dir.join(KEYS_DIR)).map(drop)
 }
 
+/// Returns what seals the secrets of webhooks with the key of a data directory or a backup.
+///
+/// # Errors
+/// There is no key, or it can't be read.
+pub(crate) fn webhook_key(data_dir: &Path) -> Result<WebhookKey, SecretsError> {
+    let dir = data_dir.join(KEYS_DIR);
+    let missing = || SecretsError::Io { path: dir.join(HASH_KEY), source: std::io::ErrorKind::NotFound.into() };
+    hash_key(&dir)?.map(WebhookKey::new).ok_or_else(missing)
+}
+
 /// Copies the keys of another data directory, or of a backup, to `data_dir`. Keys that are there already must be the same.
 ///
 /// # Errors

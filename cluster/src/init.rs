@@ -150,7 +150,7 @@ pub fn init_from(
     }
     let record = runtime.block_on(prepare(&connection, options, &|partition| begun.is_some() && load.has(partition)))?;
     let epoch = runtime.block_on(write_key(&connection, MOVING_KEY, source.digest()))?;
-    let moved = load.record(runtime, &connection, epoch, progress).map_err(moving)?;
+    let moved = load.record((runtime, &connection), options.replicas, epoch, progress).map_err(moving)?;
     open_registry(runtime, &connection, &record, &options.data_dir)?.catch_up()?;
     runtime.block_on(record.publish(&connection))?;
     node_id(&options.data_dir).map_err(InitError::Identity)?;

@@ -6,7 +6,7 @@ use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope, web};
 use utoipa::openapi::HttpMethod;
 
-use crate::http::forward::{alone, by_home, by_path, by_webhook, travel};
+use crate::http::forward::{by_home, by_path, by_webhook, travel};
 use crate::http::min_position;
 use crate::http::respond::error::ApiError;
 
@@ -81,9 +81,6 @@ impl Router {
         }
         if let Some(travel) = travel::of_organization(&method, path).filter(|_| self.has_peers) {
             route = route.wrap(from_fn(move |request, next| by_home(request, next, travel)));
-        }
-        if self.has_peers && alone::is_refused(&method, path) {
-            route = route.wrap(from_fn(alone::refuse));
         }
         let endpoint = self.endpoint(path);
         endpoint.routes.push(route);

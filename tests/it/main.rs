@@ -31,6 +31,7 @@
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
 //! | [`cluster`], [`cluster_nodes`] | making a cluster; servers that are its nodes |
 //! | [`two_versions`] | nodes of two versions, and an upgrade |
+//! | [`cluster_backup`], [`cluster_restore`], [`moving_in`] | backups of a cluster, and servers that move into one |
 //! | [`cluster_privacy`] | privacy requests through nodes that come and go |
 //! | [`cluster_histories`], [`moving_nodes`] | random histories through nodes that come and go |
 //! | [`matrix`] | every operation with every kind of credential |
@@ -50,6 +51,7 @@ mod canaries;
 mod cases;
 mod client;
 mod cluster;
+mod cluster_backup;
 mod cluster_demo;
 mod cluster_histories;
 mod cluster_nodes;

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::broker::{Broker, printed};
 use crate::client::{Answer, Call, Connection};
+use crate::cluster_backup::back_up;
 use crate::cluster_nodes::{NAMES, Node};
 use crate::histories::{can_be_asked, number};
 use crate::server::{TestServer, command};
@@ -72,6 +73,20 @@ impl NewHome {
         Some(Self { nodes, printed: serde_json::from_slice(&made.stdout).unwrap(), broker, dir })
     }
 
+    /// Moves everything back to a server that was stopped, by a backup through a node.
+    fn back_to(self, server: &TestServer, node: usize) {
+        let (backup, began) = (self.dir.path().join("back"), Instant::now());
+        loop {
+            let made = back_up(&self.nodes[node], &backup);
+            if made.status.success() {
+                break;
+            }
+            // Partitions are taken over.
+            assert!(began.elapsed() < PATIENCE, "{}", printed(&made));
+        }
+        server.replace_by(&backup);
+    }
+
     /// Sends a request to a node, again until no longer all that it concerns is being taken over.
     fn send(&self, node: usize, call: &Call) -> Answer {
         let address = self.nodes[node].url.trim_start_matches("http://").parse().unwrap();
@@ -89,7 +104,7 @@ impl NewHome {
     }
 }
 
-fn init_from(broker: &Broker, data: &Path, from: &Path, more: &[&str]) -> std::process::Output {
+pub(crate) fn init_from(broker: &Broker, data: &Path, from: &Path, more: &[&str]) -> std::process::Output {
     broker.run("init", data, &[&SIZE[..], &["--from", from.to_str().unwrap()], more].concat())
 }
 
@@ -117,7 +132,10 @@ impl headcount_model::subject::Subject for Emigrant {
     }
 
     fn restart(&mut self) {
-        self.moved = Some(NewHome::of(&self.tenant.server, self.from).unwrap());
+        match self.moved.take() {
+            None => self.moved = Some(NewHome::of(&self.tenant.server, self.from).unwrap()),
+            Some(moved) => moved.back_to(&self.tenant.server, self.rng.below(NAMES.len())),
+        }
     }
 }
 
@@ -167,8 +185,8 @@ impl Subject for EmigrantHistory {
     }
 }
 
-/// The history of a seed with one move, after two thirds of it. Backups have no visitor salts: visitors without ids are others afterwards.
-fn history_of(seed: u64, from: MovesFrom) -> History {
+/// The history of a seed with one move, after two thirds of it, or with one there and back. Backups have no visitor salts: visitors without ids are others afterwards.
+fn history_of(seed: u64, from: MovesFrom, comes_back: bool) -> History {
     let mut history = History::from_seed(seed, now_ms(), Size { events: 90, questions: 60 });
     if !matches!(from, MovesFrom::StoppedServer) {
         for project in &mut history.projects {
@@ -186,6 +204,9 @@ fn history_of(seed: u64, from: MovesFrom) -> History {
     };
     let mut steps: Vec<Step> = history.steps.iter().filter(stays).cloned().collect();
     steps.insert(steps.len() * 2 / 3, Step::Restart);
+    if comes_back {
+        steps.insert(steps.len() / 3, Step::Restart);
+    }
     history.with_steps(steps)
 }
 
@@ -200,7 +221,24 @@ fn cluster_histories_go_on_after_moving_in_as_if_nothing_had_happened() {
     let trials = usize::try_from(number("HEADCOUNT_TRIALS", 1)).unwrap();
     for (seed, from) in (700..).zip(moves.into_iter().cycle().take(moves.len() * trials)) {
         let server = Arc::new(TestServer::start());
-        let history = history_of(seed, from);
+        let history = history_of(seed, from, false);
+        let mover = Emigrant { tenant: Tenant::on(&server), from, moved: None, rng: Rng::new(seed) };
+        let outcome = run(&history, &mut EmigrantHistory(Served::new(mover)), model_of(&history));
+        assert!(outcome.is_ok(), "seed {seed}: {}\n{history}", outcome.unwrap_err());
+    }
+}
+
+#[test]
+fn cluster_histories_come_back_as_if_nothing_had_happened() {
+    let place = tempfile::tempdir().unwrap();
+    if Broker::start(place.path()).is_none() {
+        return;
+    }
+    let moves = [MovesFrom::Backup, MovesFrom::SealedBackup];
+    let trials = usize::try_from(number("HEADCOUNT_TRIALS", 1)).unwrap();
+    for (seed, from) in (720..).zip(moves.into_iter().cycle().take(moves.len() * trials)) {
+        let server = Arc::new(TestServer::start());
+        let history = history_of(seed, from, true);
         let mover = Emigrant { tenant: Tenant::on(&server), from, moved: None, rng: Rng::new(seed) };
         let outcome = run(&history, &mut EmigrantHistory(Served::new(mover)), model_of(&history));
         assert!(outcome.is_ok(), "seed {seed}: {}\n{history}", outcome.unwrap_err());
@@ -291,12 +329,16 @@ fn cluster_takes_a_server_in_and_gives_a_project_back() {
         ("GET", "/members".to_owned(), None),
         ("GET", "/api-tokens".to_owned(), None),
         ("GET", "/audit-log?limit=100".to_owned(), None),
+        ("GET", "/webhooks".to_owned(), None),
+        ("GET", "/privacy-requests".to_owned(), None),
     ];
     let before: Vec<Answer> = questions.iter().map(|question| server.send(&asked(&tenant.token, question))).collect();
     assert_eq!(before[0].status, 200, "{}", before[0].text());
     let Some(moved) = NewHome::of(&server, MovesFrom::Backup) else { return };
     assert_eq!(moved.printed["moved"]["events"], 120, "{}", moved.printed);
-    assert_eq!(moved.printed["moved"]["left_behind"]["webhooks"], 1, "{}", moved.printed);
+    // The webhook, and the request of the erasure.
+    assert_eq!(moved.printed["moved"]["documents"], 2, "{}", moved.printed);
+    assert_eq!(moved.printed["moved"]["left_behind"]["webhooks"], 0, "{}", moved.printed);
     for (question, before) in questions.iter().zip(&before) {
         for node in 0..NAMES.len() {
             let after = moved.send(node, &asked(&tenant.token, question));
@@ -322,7 +364,7 @@ fn cluster_takes_a_server_in_and_gives_a_project_back() {
 }
 
 /// Positions are others in a cluster.
-fn without_positions(mut answer: Value) -> Value {
+pub(crate) fn without_positions(mut answer: Value) -> Value {
     match &mut answer {
         Value::Object(fields) => {
             for name in ["position", "next"] {

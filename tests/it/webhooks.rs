@@ -30,7 +30,7 @@ impl Received {
     }
 
     /// The signatures that are right for a secret.
-    fn count_signed_by(&self, secret: &str) -> usize {
+    pub(crate) fn count_signed_by(&self, secret: &str) -> usize {
         let (time, signatures) = self.signature.split_once(',').expect("a signature");
         let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
         mac.update(time.strip_prefix("t=").expect("a time").as_bytes());

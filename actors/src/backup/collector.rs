@@ -1,12 +1,13 @@
 //! Collects the files of a data directory.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
 use headcount_domain::ids::ProjectId;
+use headcount_storage::backup::{BackupError, BackupTarget, BackupWriter};
 use headcount_storage::files::{File, create_private_dir, hard_link, list, remove_dir_all};
 use headcount_storage::log::LogFile;
 
@@ -32,6 +33,23 @@ pub(super) struct CollectedFile {
     pub(super) bytes: u64,
     /// Its SHA-256, where a list of the data directory says what it should be.
     pub(super) sha256: Option<String>,
+}
+
+impl CollectedFile {
+    /// Writes it to a backup.
+    ///
+    /// # Errors
+    /// Those of reading and writing; [`BackupError::Damaged`] if it is not what its list names.
+    pub(super) fn add_to<T: BackupTarget>(&self, writer: &mut BackupWriter<'_, T>) -> Result<(), BackupError> {
+        let Self { name, path, bytes, sha256 } = self;
+        let file = File::open(path).map_err(|source| BackupError::Io { doing: "open", path: path.clone(), source })?;
+        let written = writer.add(name, *bytes, (&file).take(*bytes))?;
+        if sha256.as_ref().is_some_and(|expected| *expected != written) {
+            let reason = "in the data directory does not match the archive's list".to_owned();
+            return Err(BackupError::Damaged { name: name.clone(), reason });
+        }
+        Ok(())
+    }
 }
 
 /// Collects files, in place or under second names.

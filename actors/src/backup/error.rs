@@ -17,8 +17,8 @@ pub enum BackupFailure {
     /// Another one is being made.
     #[error("another backup is being made")]
     Running,
-    /// The engine is one of several, and has no log of its own.
-    #[error("one of several machines can't be backed up: its events are on the brokers")]
+    /// The engine is one of several, and has no log of its own: `Engine::begin_nodes_backup` backs all of them up.
+    #[error("one of several machines can't be backed up by itself: its events are on the brokers")]
     SharedLog,
     /// The backup can't be written, or a file can't be read.
     #[error(transparent)]

@@ -10,6 +10,8 @@
 mod collector;
 mod error;
 mod later_erasures;
+mod made_directory;
+mod new_log;
 mod restoring;
 mod snapshot;
 mod staging;
@@ -18,6 +20,8 @@ mod tests;
 
 pub use error::{BackupFailure, RestoreFailure};
 pub use later_erasures::TakenErasures;
+pub(crate) use made_directory::MadeDirectory;
+pub(crate) use new_log::NewLog;
 pub use restoring::restore;
 pub use snapshot::BackupSnapshot;
 pub(crate) use staging::remove_left_over;

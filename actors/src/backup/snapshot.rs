@@ -1,12 +1,10 @@
 //! The files of a data directory at one moment.
 
-use std::io::Read;
 use std::path::Path;
 
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 use headcount_storage::backup::{BackupError, BackupManifest, BackupProject, BackupTarget, BackupWriter};
-use headcount_storage::files::File;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogHold, LogOptions};
@@ -72,14 +70,7 @@ impl BackupSnapshot {
     /// Those of reading the files and of `target`; [`BackupError::Damaged`] if a file of the archive is not what its list names.
     pub fn write(self, target: &mut impl BackupTarget) -> Result<BackupManifest, BackupError> {
         let mut writer = BackupWriter::new(target, self.list);
-        for CollectedFile { name, path, bytes, sha256 } in &self.files {
-            let file = File::open(path).map_err(|source| BackupError::Io { doing: "open", path: path.clone(), source })?;
-            let written = writer.add(name, *bytes, (&file).take(*bytes))?;
-            if sha256.as_ref().is_some_and(|expected| *expected != written) {
-                let reason = "in the data directory does not match the archive's list".to_owned();
-                return Err(BackupError::Damaged { name: name.clone(), reason });
-            }
-        }
+        self.files.iter().try_for_each(|file| file.add_to(&mut writer))?;
         writer.finish()
     }
 }
@@ -109,11 +100,16 @@ fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Regi
 
 /// The list of the backup, without files.
 fn list(registry: &Registry, position: Position, now: Instant) -> Result<BackupManifest, BackupFailure> {
+    Ok(BackupManifest::new(env!("CARGO_PKG_VERSION"), now.to_string(), projects(registry, position)?))
+}
+
+/// All projects, each with its events up to a position.
+pub(super) fn projects(registry: &Registry, position: Position) -> Result<Vec<BackupProject>, BackupFailure> {
     let mut projects = Vec::new();
     for organization in registry.organizations() {
         for project in registry.projects(organization.id)? {
             projects.push(BackupProject { project_id: project.id.to_string(), position });
         }
     }
-    Ok(BackupManifest::new(env!("CARGO_PKG_VERSION"), now.to_string(), projects))
+    Ok(projects)
 }

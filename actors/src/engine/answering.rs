@@ -57,6 +57,9 @@ impl Engine {
                 if let Some(answer) = self.answer_about_subject(tag, request).await {
                     return answer;
                 }
+                if let Some(answer) = self.answer_about_partition(tag, request).await {
+                    return answer;
+                }
                 let answer = with_query(tag, AnswerQuery { engine: self.clone(), request });
                 answer.ok_or_else(|| AskNodeError::OtherVersion(format!("the tag {tag} is of no question")))??.await
             }

@@ -2,6 +2,7 @@
 //!
 //! It is read from a backup, or from the data directory of a server that is stopped. Neither is changed: what opening would write to is copied to a scratch directory first.
 
+mod documents;
 mod error;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headcount_domain::floor::FloorMove;
-use headcount_domain::ids::KeyHasher;
+use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::intake::event::Position;
 use headcount_storage::backup::Backup;
 use headcount_storage::codec::CodecError;
 use headcount_storage::files;
@@ -24,14 +26,13 @@ use sha2::{Digest as _, Sha256};
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
-use crate::event_codec::{Events, LogRecord};
+use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{History as _, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::partitions::PARTITIONS;
-use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
-use crate::profiles::{PROFILES_DIR, ProfileFiles};
 use crate::registry::{CONTROL_DIR, Registry, RegistryError};
 use crate::secrets;
-use crate::webhooks::{WEBHOOKS_DIR, WebhookFiles};
+pub use documents::MovedDocument;
+use documents::MovedItems;
 pub use error::MovingError;
 
 const LOG_DIR: &str = "log";
@@ -46,13 +47,17 @@ const TOGETHER_BYTES: usize = 256 << 10;
 pub struct MovedEvents {
     /// The partition.
     pub partition: u16,
+    /// Their project.
+    pub project: ProjectId,
+    /// The positions that they had.
+    pub positions: Vec<Position>,
     /// The number of positions that they take.
     pub count: u32,
     /// The encoded events.
     pub payload: Vec<u8>,
 }
 
-/// What does not move, since a cluster has no place for it.
+/// What does not move: what can't be read, and events that were set aside.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeftBehind {
     /// Files of webhooks.
@@ -72,6 +77,7 @@ pub struct MovingSource {
     past: Past,
     dead: DeadLetters,
     digest: String,
+    items: MovedItems,
     left: LeftBehind,
     /// Of a data directory.
     _lock: Option<DirLock>,
@@ -95,12 +101,13 @@ impl MovingSource {
         digest.update(sealed.catalog().logged_after().to_le_bytes());
         let path = from.join("dead-letters.ndjson");
         let dead = DeadLetters::open(&path).map_err(MovingError::io("read", &path))?;
-        let left = LeftBehind { set_aside: dead.count(), ..left_behind(from)? };
+        let (items, unreadable) = MovedItems::read(from)?;
+        let left = LeftBehind { set_aside: dead.count(), ..unreadable };
         // None is unfinished, so that nothing is hashed.
         let erasures = Arc::new(Erasures::none(KeyHasher::new([0; 16])));
         let past = Past::new(Arc::new(PartitionArchives::new(Arc::new(sealed))), LoggedEvents::new(log.reader()), erasures);
         let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { from: from.to_owned(), registry, past, dead, digest, left, _lock: lock })
+        Ok(Self { from: from.to_owned(), registry, past, dead, digest, items, left, _lock: lock })
     }
 
     /// Tells this backup or directory, as it is now, from all others.
@@ -163,20 +170,22 @@ impl MovingSource {
         visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, CodecError> {
         let HistoryPiece { partition, events, floor, .. } = piece;
-        let mut of_project = Events::new();
+        let (mut of_project, mut positions) = (Events::new(), Vec::new());
         let mut rest = events.into_iter().filter(|(position, _)| !self.dead.contains(partition, *position)).peekable();
-        while let Some((_, event)) = rest.next() {
+        while let Some((position, event)) = rest.next() {
             let project = event.project;
             of_project.push(event);
+            positions.push(position);
             // A record has the events of one project.
             if rest.peek().is_none_or(|(_, next)| next.project != project)
-                && pass_on(partition, std::mem::take(&mut of_project), visit)?.is_break()
+                && pass_on((partition, project), std::mem::take(&mut positions), std::mem::take(&mut of_project), visit)?
+                    .is_break()
             {
                 return Ok(ControlFlow::Break(()));
             }
         }
         match floor {
-            Some((_, floor)) => pass_floor(partition, floor, visit),
+            Some((position, floor)) => pass_floor(partition, position, floor, visit),
             None => Ok(ControlFlow::Continue(())),
         }
     }
@@ -188,35 +197,29 @@ impl std::fmt::Debug for MovingSource {
     }
 }
 
-/// Passes events on, halved until they are small enough.
+/// Passes events of one project on.
 fn pass_on(
-    partition: u16,
-    mut events: Events,
+    (partition, project): (u16, ProjectId),
+    positions: Vec<Position>,
+    events: Events,
     visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, CodecError> {
-    let record = LogRecord::Events(std::mem::take(&mut events));
-    let (payload, count) = (record.encode()?, record.count());
-    if payload.len() <= TOGETHER_BYTES || count == 1 {
+    let mut positions = positions.into_iter();
+    encode_in_parts(events, TOGETHER_BYTES, &mut |events, payload| {
         // A piece has some hundred events.
-        let count = u32::try_from(count).map_err(|_| CodecError::TooLarge)?;
-        return Ok(visit(MovedEvents { partition, count, payload }));
-    }
-    if let LogRecord::Events(all) = record {
-        events = all;
-    }
-    let later = events.split_off(count / 2);
-    match pass_on(partition, events, visit)? {
-        ControlFlow::Continue(()) => pass_on(partition, later, visit),
-        broken => Ok(broken),
-    }
+        let count = u32::try_from(events).unwrap_or(u32::MAX);
+        visit(MovedEvents { partition, project, positions: positions.by_ref().take(events).collect(), count, payload })
+    })
 }
 
 fn pass_floor(
     partition: u16,
+    position: Position,
     floor: FloorMove,
     visit: &mut dyn FnMut(MovedEvents) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, CodecError> {
-    Ok(visit(MovedEvents { partition, count: 1, payload: LogRecord::Floor(floor).encode()? }))
+    let (project, payload) = (floor.project, LogRecord::Floor(floor).encode()?);
+    Ok(visit(MovedEvents { partition, project, positions: vec![position], count: 1, payload }))
 }
 
 /// Finds out what a directory is, checks it, and begins the digest that names it.
@@ -308,20 +311,4 @@ fn refuse_bases(sealed: &SealedEvents) -> Result<(), MovingError> {
         }
     }
     Ok(())
-}
-
-fn left_behind(from: &Path) -> Result<LeftBehind, MovingError> {
-    let of = |dir: &str, names: fn(&Path) -> io::Result<Vec<String>>| {
-        let dir = from.join(dir);
-        names(&dir).map(|names| names.len()).map_err(MovingError::io("list", &dir))
-    };
-    let is_webhook = |name: &&String| !name.ends_with(".progress.json");
-    let webhooks = from.join(WEBHOOKS_DIR);
-    let names = WebhookFiles::names(&webhooks).map_err(MovingError::io("list", &webhooks))?;
-    Ok(LeftBehind {
-        webhooks: names.iter().filter(is_webhook).count(),
-        privacy_requests: of(PRIVACY_DIR, PrivacyFiles::names)?,
-        company_profiles: of(PROFILES_DIR, ProfileFiles::names)?,
-        set_aside: 0,
-    })
 }

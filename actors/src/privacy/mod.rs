@@ -5,6 +5,7 @@
 //! an artifact is made: `engine::exporting`.
 
 mod artifacts;
+mod backed_up;
 mod export_jobs;
 mod export_state;
 mod files;
@@ -21,9 +22,11 @@ pub use request::{
 pub use requests::{MAX_PRIVACY_REQUESTS, PrivacyPage, PrivacyQuery};
 
 pub(crate) use artifacts::{ArtifactWriter, EXPORTS_DIR};
+pub(crate) use backed_up::write_backed_up;
 pub(crate) use export_state::{Artifact, ExportState};
 pub(crate) use files::{PRIVACY_DIR, PrivacyFiles};
 pub(crate) use place::SharedPrivacy;
 pub(crate) use recovery::AtStart;
 pub(crate) use request::{PrivacyKeys, PrivacyOutcome};
 pub(crate) use requests::PrivacyRequests;
+pub(crate) use sharing::shortened;

@@ -59,7 +59,7 @@ impl PrivacyRequests {
     }
 
     /// Reads what others have changed.
-    fn follow(&self, shared: &SharedPrivacy) -> Result<u64, ControlError> {
+    pub(super) fn follow(&self, shared: &SharedPrivacy) -> Result<u64, ControlError> {
         shared.items.follow(|id, request| {
             let mut all = self.all.write();
             match request {
@@ -235,7 +235,7 @@ impl PrivacyRequests {
 }
 
 /// The request as a document, whose size is bounded.
-fn shortened(request: &PrivacyRequest) -> PrivacyRequest {
+pub(crate) fn shortened(request: &PrivacyRequest) -> PrivacyRequest {
     let mut shortened = request.clone();
     // Nothing else says whom an export is about, who may be erased later. It has at most 10,000 ids.
     if request.kind != PrivacyRequestKind::Export {

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headcount_domain::fault::Fault;
-use headcount_storage::files::{create_private_dir, remove_dir_all};
+use headcount_domain::ids::ProjectId;
+use headcount_storage::files::{create_private_dir, list, remove_dir_all};
 
-/// That of a verification, and that of a project that is folded anew.
+/// That of a verification, and the beginning of the name of those of projects that are folded anew.
 const VERIFY: &str = "verify-tmp";
 const FOLD: &str = "fold-tmp";
 
@@ -22,9 +23,9 @@ impl Scratch {
         Self::create(data_dir, VERIFY)
     }
 
-    /// Creates that of a project that is folded anew in `data_dir`. There is one at a time.
-    pub(crate) fn for_fold(data_dir: &Path) -> Result<Self, Fault> {
-        Self::create(data_dir, FOLD)
+    /// Creates that of a project that is folded anew in `data_dir`. There is one of each project at a time; those of several partitions may be folded at once.
+    pub(crate) fn for_fold(data_dir: &Path, project: ProjectId) -> Result<Self, Fault> {
+        Self::create(data_dir, &format!("{FOLD}.{project}"))
     }
 
     fn create(data_dir: &Path, name: &str) -> Result<Self, Fault> {
@@ -51,10 +52,34 @@ impl Drop for Scratch {
 
 /// Removes what the end of the process has left.
 pub(crate) fn remove_scratch(data_dir: &Path) -> io::Result<()> {
-    [VERIFY, FOLD].into_iter().try_for_each(|name| remove(data_dir, name))
+    remove(data_dir, VERIFY)?;
+    let is_fold = |path: &&PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(FOLD));
+    list(data_dir)?.iter().filter(is_fold).try_for_each(|path| remove_dir_all(path))
 }
 
 fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
     let dir = data_dir.join(name);
     if dir.exists() { remove_dir_all(&dir) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_that_are_folded_at_once_leave_each_other_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, other] = [1, 2].map(|project| Scratch::for_fold(dir.path(), ProjectId(project)).unwrap());
+        std::fs::write(one.dir().join("table"), "1").unwrap();
+        drop(other);
+        let again = Scratch::for_fold(dir.path(), ProjectId(2)).unwrap();
+        assert!(one.dir().join("table").exists() && again.dir().exists());
+        // As a kill leaves them.
+        std::mem::forget(again);
+        std::mem::forget(one);
+        std::fs::write(dir.path().join("FORMAT"), "").unwrap();
+        remove_scratch(dir.path()).unwrap();
+        let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["FORMAT"]);
+    }
 }

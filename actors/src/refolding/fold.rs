@@ -122,7 +122,7 @@ impl Fold {
         let Self { sources, project } = self;
         // What is erased from now on is left to the next fold, so that this one ends.
         let Some((begun, erasures)) = sources.erasures.view(*project) else { return Ok(()) };
-        let scratch = Scratch::for_fold(&sources.data_dir)?;
+        let scratch = Scratch::for_fold(&sources.data_dir, *project)?;
         let set_aside = sources.dead.count_of(self.partition());
         let until = self.last_counted()?;
         let past =

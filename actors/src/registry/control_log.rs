@@ -9,6 +9,8 @@ use super::error::ControlError;
 use super::record::latest_record_version;
 
 const PARTITION: u16 = 0;
+/// About how many bytes of records are synced together.
+const TOGETHER_BYTES: usize = 1 << 20;
 
 /// Control records in a total order, one per position. Positions begin at 1 and have no gaps.
 ///
@@ -74,6 +76,24 @@ impl LocalControlLog {
             tracing::warn!(cut_bytes = recovery.cut_bytes, "cut an unfinished record off the control log");
         }
         Ok(Self { log })
+    }
+
+    /// Appends records, many with one sync. After an error, only the first of them may be recorded.
+    pub(super) fn append_all(&mut self, records: &[Vec<u8>]) -> Result<(), ControlError> {
+        let mut rest = records;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |record: &&Vec<u8>| {
+                let is_first = bytes == 0;
+                bytes += record.len();
+                is_first || bytes <= TOGETHER_BYTES
+            };
+            let (together, later) = rest.split_at(rest.iter().take_while(fits).count());
+            let entries = together.iter().map(|record| AppendEntry { partition: PARTITION, count: 1, payload: record });
+            self.log.append(&entries.collect::<Vec<_>>())?;
+            rest = later;
+        }
+        Ok(())
     }
 }
 

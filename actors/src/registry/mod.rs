@@ -22,6 +22,7 @@ mod actions;
 mod audit;
 mod audit_entry;
 mod audit_log;
+mod backed_up;
 mod browser_session;
 mod browser_sessions;
 mod build_run;
@@ -67,6 +68,7 @@ use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
+pub(crate) use backed_up::ControlMoment;
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub(crate) use build_run::NewBuild;
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS};

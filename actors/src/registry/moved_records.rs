@@ -37,7 +37,12 @@ impl Registry {
     /// [`RegistryError::Storage`] if an audit log can't be read, or if records can't say what is there.
     pub(crate) fn as_records(&self) -> Result<Vec<Vec<u8>>, RegistryError> {
         let state = self.state().clone();
-        let mut records: Vec<MovedRecord> = records_of(&state)?.into_iter().map(|record| (record, Vec::new())).collect();
+        self.records_of_state(&state)
+    }
+
+    /// As [`Self::as_records`], for another state of the same organizations.
+    pub(super) fn records_of_state(&self, state: &State) -> Result<Vec<Vec<u8>>, RegistryError> {
+        let mut records: Vec<MovedRecord> = records_of(state)?.into_iter().map(|record| (record, Vec::new())).collect();
         for (id, tenant) in &state.tenants {
             let query = AuditQuery { limit: usize::MAX, ..AuditQuery::default() };
             let mut entries = self.audit_log(*id, &query, KEEP_ALL)?.entries;
@@ -46,7 +51,7 @@ impl Registry {
                 records.push((ControlRecord::OrganizationChanged(Organization::clone(&tenant.organization)), part));
             }
         }
-        check(&state, &records)?;
+        check(state, &records)?;
         let version = record::latest_record_version();
         Ok(records.iter().map(|(record, audit)| record::encode(version, record, audit)).collect::<Result<_, _>>()?)
     }

@@ -8,6 +8,7 @@ mod files;
 mod held;
 mod key;
 mod message;
+mod moved;
 mod outlook;
 mod place;
 mod sharing;
@@ -16,6 +17,7 @@ mod transport;
 mod webhook;
 
 pub use delivery::{Delivery, DeliveryPage, DeliveryQuery, DeliveryStatus, MAX_DELIVERIES};
+pub use moved::WebhookDocuments;
 pub use outlook::{Rotation, WebhookFigures, WebhookPage, WebhookQuery, WebhookReplay};
 pub use store::MAX_WEBHOOKS;
 pub use transport::{Deliver, DeliveryFailure, SignedRequest, WebhookSettings};
@@ -24,6 +26,7 @@ pub use webhook::{NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus
 pub(crate) use files::{WEBHOOKS_DIR, WebhookFiles};
 pub(crate) use key::WebhookKey;
 pub(crate) use message::{Notification, signature};
+pub(crate) use moved::{MovedWebhook, write_moved};
 pub(crate) use outlook::{DeliveryAttempt, Outlook};
 pub(crate) use place::SharedWebhooks;
 pub(crate) use store::Webhooks;

@@ -56,6 +56,11 @@ impl SigningSecret {
         Ok((Self(secret.expose().to_owned()), secret))
     }
 
+    /// What stands for a secret.
+    pub(super) fn of_text(text: String) -> Self {
+        Self(text)
+    }
+
     /// The key of the signature: the whole secret.
     pub(crate) fn key(&self) -> &[u8] {
         self.0.as_bytes()

@@ -12,6 +12,7 @@ use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, Me
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;
 
+mod backup;
 #[path = "../support/copies.rs"]
 mod copies;
 mod erasures;

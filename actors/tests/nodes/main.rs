@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod backups;
 #[path = "../support/copies.rs"]
 mod copies;
 mod erasures;

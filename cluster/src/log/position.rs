@@ -8,7 +8,7 @@ use super::message::MAX_EVENTS;
 const PLACE_BITS: u32 = MAX_EVENTS.trailing_zeros();
 
 /// Returns the position of the first event of a message.
-pub(super) fn first_of(sequence: u64) -> Position {
+pub(crate) fn first_of(sequence: u64) -> Position {
     sequence << PLACE_BITS
 }
 

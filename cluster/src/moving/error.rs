@@ -1,7 +1,7 @@
 //! Why an installation did not move in.
 
-use headcount_actors::MovingError;
 use headcount_actors::registry::ControlError;
+use headcount_actors::{MovingError, SharedDocumentsError};
 
 use crate::log::LogError;
 
@@ -37,6 +37,16 @@ pub enum MoveError {
     /// The control log can't be read or written.
     #[error(transparent)]
     Control(#[from] ControlError),
+    /// A document can't be written.
+    #[error("the document {key} of {stream} can't be written: {source}")]
+    Document {
+        /// Its stream.
+        stream: &'static str,
+        /// Its key.
+        key: String,
+        /// Why.
+        source: SharedDocumentsError,
+    },
     /// The caller ended the attempt. It can be made again.
     #[error("stopped; the same command goes on with it")]
     Stopped,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use headcount_actors::MovedEvents;
+use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::intake::event::Position;
 
 use super::error::MoveError;
 use crate::levels::Levels;
@@ -13,19 +15,27 @@ const MESSAGE_BYTES: usize = 1 << 20;
 /// What a message takes in a stream beside its bytes, at most: its header, its subject and what the broker adds.
 const ENVELOPE_BYTES: u64 = 256;
 
+/// An entry of a message, and where its events come from.
+pub(super) struct MovedEntry {
+    pub(super) entry: Entry,
+    pub(super) project: ProjectId,
+    /// The positions that they had.
+    pub(super) positions: Vec<Position>,
+}
+
 /// Takes the entries of one message.
-type RecordMessage<'r> = &'r mut dyn FnMut(u16, Vec<Entry>) -> Result<(), MoveError>;
+type RecordMessage<'r> = &'r mut dyn FnMut(u16, Vec<MovedEntry>) -> Result<(), MoveError>;
 
 /// The events of each partition that wait for their message: 64 times a megabyte at most.
 #[derive(Default)]
 pub(super) struct Gathered {
-    waiting: BTreeMap<u16, (u32, usize, Vec<Entry>)>,
+    waiting: BTreeMap<u16, (u32, usize, Vec<MovedEntry>)>,
 }
 
 impl Gathered {
     /// Adds events, after those that wait were recorded if both don't fit into one message.
     pub(super) fn add(&mut self, events: MovedEvents, record: RecordMessage<'_>) -> Result<(), MoveError> {
-        let MovedEvents { partition, count, payload } = events;
+        let MovedEvents { partition, project, positions, count, payload } = events;
         let (events, bytes, entries) = self.waiting.entry(partition).or_default();
         if !entries.is_empty() && (*events + count > MAX_EVENTS || *bytes + payload.len() > MESSAGE_BYTES) {
             record(partition, std::mem::take(entries))?;
@@ -33,7 +43,7 @@ impl Gathered {
         }
         *events += count;
         *bytes += payload.len();
-        entries.push(Entry { count, payload });
+        entries.push(MovedEntry { entry: Entry { count, payload }, project, positions });
         Ok(())
     }
 
@@ -52,7 +62,8 @@ pub(super) struct Sizes(BTreeMap<u16, (u64, u64)>);
 
 impl Sizes {
     /// Counts a message.
-    pub(super) fn add(&mut self, partition: u16, entries: Vec<Entry>) -> Result<(), MoveError> {
+    pub(super) fn add(&mut self, partition: u16, entries: Vec<MovedEntry>) -> Result<(), MoveError> {
+        let entries: Vec<Entry> = entries.into_iter().map(|moved| moved.entry).collect();
         let added: u64 = entries.iter().map(|entry| u64::from(entry.count)).sum();
         let message = Message { epoch: 0, content: Content::Events(entries) };
         let (bytes, _) = message.encode(&Levels::own(), Chain::default()).map_err(crate::log::LogError::from)?;

@@ -1,8 +1,10 @@
 //! Moving an installation into a cluster that is being made.
 //!
 //! First everything is read once, so that what can't be read, or does not fit, is known before anything is made. Then the control data are appended to the control log, and the events to
-//! the streams of their partitions, in an epoch of this attempt. What an earlier attempt has recorded is read again, with its chain, and compared: the next message follows it.
+//! the streams of their partitions, in an epoch of this attempt. What an earlier attempt has recorded is read again, with its chain, and compared: the next message follows it. Documents come after the events: how far webhooks have come is told by
+//! the positions that these have got.
 
+mod documents;
 mod error;
 mod gather;
 mod streams;
@@ -36,6 +38,8 @@ pub struct Moved {
     pub bytes: u64,
     /// Of the events, those that an earlier attempt had recorded.
     pub recorded_before: u64,
+    /// Company profiles, privacy requests and webhooks.
+    pub documents: usize,
     /// What stayed behind.
     pub left_behind: LeftBehind,
 }
@@ -82,11 +86,11 @@ impl<'s> Load<'s> {
         self.sizes.events(partition) > 0
     }
 
-    /// Records everything, in the epoch `epoch`.
+    /// Records everything, in the epoch `epoch`, on `replicas` brokers.
     pub(crate) fn record(
         self,
-        runtime: &Handle,
-        connection: &Connection,
+        (runtime, connection): (&Handle, &Connection),
+        replicas: usize,
         epoch: u64,
         progress: &mut MoveProgress<'_>,
     ) -> Result<Moved, MoveError> {
@@ -95,10 +99,11 @@ impl<'s> Load<'s> {
         let mut streams = Streams::take_over(runtime, connection, &wanted, epoch)?;
         let total = self.sizes.all_events();
         let recorded_before = streams.recorded();
+        let mut positions = self.source.positions();
         let mut gathered = Gathered::default();
         let mut failure = None;
         let mut append = |partition, entries| {
-            streams.append(partition, entries)?;
+            streams.append(partition, entries, &mut positions)?;
             match progress(streams.passed(), total) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(MoveError::Stopped),
@@ -116,9 +121,11 @@ impl<'s> Load<'s> {
         }
         gathered.finish(&mut append)?;
         streams.finish()?;
+        positions.finish();
+        let documents = documents::record(self.source, &positions, (runtime, connection, replicas))?;
         let (organizations, projects) = self.source.counts()?;
         let (bytes, left_behind) = (self.sizes.all_bytes(), self.source.left_behind());
-        Ok(Moved { organizations, projects, events: total, bytes, recorded_before, left_behind })
+        Ok(Moved { organizations, projects, events: total, bytes, recorded_before, documents, left_behind })
     }
 }
 

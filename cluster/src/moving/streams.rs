@@ -1,13 +1,15 @@
 //! Appending what moves in to the streams of partitions, after what an earlier attempt has recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
+use headcount_actors::PositionMap;
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::error::MoveError;
+use super::gather::MovedEntry;
 use crate::connection::Connection;
-use crate::log::{Content, Entry, LogEnd, LogWriter};
+use crate::log::{Content, Entry, LogEnd, LogWriter, first_of};
 use crate::stream::StreamName;
 
 /// The streams of all partitions that get events, in the epoch of this attempt.
@@ -21,6 +23,8 @@ struct Filling {
     writer: LogWriter,
     /// What it had when the attempt began.
     before: Contents,
+    /// The sequences of its messages with events.
+    sequences: VecDeque<u64>,
     /// What of that has come again.
     again: Contents,
     appended: u64,
@@ -48,14 +52,15 @@ impl Streams {
     pub(super) fn take_over(runtime: &Handle, connection: &Connection, wanted: &[u16], epoch: u64) -> Result<Self, MoveError> {
         let mut streams = BTreeMap::new();
         for partition in wanted {
-            let (name, mut before) = (StreamName::of_partition(*partition), Contents::default());
-            let mut visit = |_, message: crate::log::Message| {
+            let (name, mut before, mut sequences) = (StreamName::of_partition(*partition), Contents::default(), VecDeque::new());
+            let mut visit = |end: LogEnd, message: crate::log::Message| {
                 if let Content::Events(entries) = message.content {
                     before.add(&entries);
+                    sequences.push_back(end.sequence);
                 }
             };
             let writer = runtime.block_on(LogWriter::take_over(connection, &name, epoch, LogEnd::default(), &mut visit))?;
-            streams.insert(*partition, Filling { writer, before, again: Contents::default(), appended: 0 });
+            streams.insert(*partition, Filling { writer, before, sequences, again: Contents::default(), appended: 0 });
         }
         Ok(Self { runtime: runtime.clone(), streams })
     }
@@ -70,18 +75,31 @@ impl Streams {
         self.streams.values().map(|filling| filling.again.events + filling.appended).sum()
     }
 
-    /// Appends a message, unless the stream has it.
-    pub(super) fn append(&mut self, partition: u16, entries: Vec<Entry>) -> Result<(), MoveError> {
+    /// Appends a message, unless the stream has it, and tells `new` which positions its events have.
+    pub(super) fn append(&mut self, partition: u16, moved: Vec<MovedEntry>, new: &mut PositionMap) -> Result<(), MoveError> {
+        let (entries, origins): (Vec<Entry>, Vec<_>) =
+            moved.into_iter().map(|MovedEntry { entry, project, positions }| (entry, (project, positions))).unzip();
+        let sequence = self.append_entries(partition, entries)?;
+        let mut position = first_of(sequence);
+        for (project, positions) in origins {
+            new.pass(project, &positions, position);
+            position += positions.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Returns the sequence of the message.
+    fn append_entries(&mut self, partition: u16, entries: Vec<Entry>) -> Result<u64, MoveError> {
         let other = || MoveError::OtherContent(StreamName::of_partition(partition).stream);
-        let Filling { writer, before, again, appended } = self.streams.get_mut(&partition).ok_or_else(other)?;
+        let Filling { writer, before, sequences, again, appended } = self.streams.get_mut(&partition).ok_or_else(other)?;
         if again.events < before.events {
             again.add(&entries);
             let is_same = again.events < before.events
                 || (again.events == before.events && again.digest.digest128() == before.digest.digest128());
-            return if is_same { Ok(()) } else { Err(other()) };
+            return if is_same { sequences.pop_front().ok_or_else(other) } else { Err(other()) };
         }
         *appended += entries.iter().map(|entry| u64::from(entry.count)).sum::<u64>();
-        self.runtime.block_on(writer.append(entries)).map(drop).map_err(MoveError::from)
+        Ok(self.runtime.block_on(writer.append(entries))?)
     }
 
     /// Checks that no stream has more than what has come.

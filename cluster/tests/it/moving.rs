@@ -6,8 +6,9 @@ use std::path::Path;
 
 use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::ingest::{Field, NewEvent};
+use headcount_actors::profiles::{NewCompanyProfile, ProfilePatch};
 use headcount_actors::registry::{NewProject, Registry};
-use headcount_actors::{Engine, EngineConfig, MovingError, MovingSource, PARTITIONS, partition_of};
+use headcount_actors::{Engine, EngineConfig, LeftBehind, MovingError, MovingSource, PARTITIONS, partition_of};
 use headcount_cluster::init::{InitError, InitOptions, init, init_from};
 use headcount_cluster::log::{Content, LogEnd, LogReader};
 use headcount_cluster::moving::{MoveError, Moved};
@@ -36,6 +37,8 @@ fn fill(runtime: &Runtime, dir: &Path) -> BTreeMap<ProjectId, u64> {
         let now = engine.clock().now();
         engine.registry().initialize(now).unwrap();
         let organization = engine.registry().organizations()[0].id;
+        let profile = ProfilePatch { website: Some("acme.example".to_owned()), ..ProfilePatch::default() };
+        drop(engine.create_company_profile(organization, NewCompanyProfile(profile), now).unwrap());
         let mut counts = BTreeMap::new();
         for number in 0..PROJECTS {
             let new = NewProject { name: format!("project {number}"), ..NewProject::default() };
@@ -123,6 +126,7 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     let (record, moved) = move_in(&runtime, &options, from.path(), |_| true).unwrap();
     assert_eq!((moved.organizations, moved.projects, moved.events), (1, PROJECTS + 1, total));
     assert!(moved.recorded_before > total / 2, "{moved:?}");
+    assert_eq!((moved.documents, moved.left_behind), (1, LeftBehind::default()));
     let mut wanted = BTreeMap::<u16, u64>::new();
     events.iter().for_each(|(project, count)| *wanted.entry(partition_of(*project)).or_default() += count);
     assert_eq!(runtime.block_on(recorded(&brokers)), wanted);

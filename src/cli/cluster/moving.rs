@@ -48,13 +48,16 @@ pub(super) fn run(runtime: &Handle, options: &InitOptions, from: &Path, json: bo
 
 fn text(MovedIn { cluster, moved }: &MovedIn, data_dir: &Path) -> String {
     let ClusterRecord { incarnation, partitions, replicas, .. } = cluster;
-    let Moved { organizations, projects, events, bytes, recorded_before, left_behind } = moved;
+    let Moved { organizations, projects, events, bytes, recorded_before, documents, left_behind } = moved;
     let mut lines = vec![
         format!("moved in: {organizations} organizations, {projects} projects, {events} events, {bytes} bytes on each broker"),
         format!("cluster {incarnation}: {partitions} partitions, replicas: {replicas}"),
     ];
     if *recorded_before > 0 {
         lines.push(format!("{recorded_before} of the events were recorded by an earlier attempt"));
+    }
+    if *documents > 0 {
+        lines.push(format!("moved in: {documents} company profiles, privacy requests and webhooks"));
     }
     lines.extend(stayed(left_behind));
     lines.push(format!("Copy {}/keys/hash.key into `keys` of the data directory of each other node.", data_dir.display()));
@@ -71,5 +74,5 @@ fn stayed(left: &LeftBehind) -> Option<String> {
         (set_aside, "events that were set aside"),
     ];
     let there: Vec<String> = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    (!there.is_empty()).then(|| format!("stayed behind, since a cluster can't take it: {}", there.join(", ")))
+    (!there.is_empty()).then(|| format!("stayed behind, since it can't be read, or counts nowhere: {}", there.join(", ")))
 }

@@ -3,7 +3,6 @@
 //! `travel` says which operations travel, `way` where to, `send` sends. `upload` and `download` are the bodies on their way, `headers` what goes with
 //! them, and `peers` the connections.
 
-pub(crate) mod alone;
 mod download;
 mod headers;
 mod peers;

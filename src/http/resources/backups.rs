@@ -1,4 +1,4 @@
-//! `POST /admin/backup`: a backup of the running server, as a tar stream.
+//! `POST /admin/backup`: a backup of the running server, or of all nodes of a cluster, as a tar stream.
 
 use std::io::{self, Write};
 
@@ -7,13 +7,14 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::stream;
 use headcount_actors::backup::{BackupFailure, BackupSnapshot};
+use headcount_actors::{NodesBackup, NodesBackupError};
 use headcount_storage::backup::TarTarget;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::http::app::AppState;
 use crate::http::extract::auth;
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{ConflictErrors, TokenErrors};
+use crate::http::openapi::responses::{ConflictErrors, TokenErrors, UnavailableErrors};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -24,13 +25,16 @@ const PARTS_AHEAD: usize = 4;
 
 type TarPart = Result<Bytes, io::Error>;
 
-/// Backs up the data directory while the server runs: all that was acknowledged before, as a tar stream. `manifest.json` is its last
+/// Backs up everything while the server runs, as a tar stream: all that was acknowledged before. `manifest.json` is its last
 /// file; without it the backup is not complete. `headcount backup` makes a directory of it.
+///
+/// A node of a cluster takes what all nodes have, and the directory is that of a server that is alone. If it can't be completed, the stream ends with a file `NOT_COMPLETED`, which says why. 501: a project has lost
+/// events by its retention, which such a backup can't have.
 #[utoipa::path(
     post, path = "/admin/backup", tag = "operations", operation_id = "backup",
     responses(
         (status = 200, description = "The backup.", content_type = "application/x-tar", body = [u8]),
-        TokenErrors, ConflictErrors,
+        TokenErrors, ConflictErrors, UnavailableErrors,
     ),
     security(("operator_token" = []))
 )]
@@ -38,14 +42,21 @@ pub(crate) async fn backup(state: Data<AppState>, request: HttpRequest) -> Resul
     auth::operator(&state, &request)?;
     NoParameters::check(&request)?;
     let engine = state.engine.clone();
-    let begun = web::block(move || engine.begin_backup()).await;
-    let snapshot = begun.map_err(|_| ApiError::internal())?.map_err(|failure| refused(&failure))?;
     let (sender, receiver) = channel(PARTS_AHEAD);
-    let thread = std::thread::Builder::new().name("backup".into()).spawn(move || send(snapshot, sender));
-    thread.map_err(|error| {
-        tracing::error!(%error, "the thread of a backup could not be started");
-        ApiError::internal()
-    })?;
+    if engine.owners().is_alone() {
+        let begun = web::block(move || engine.begin_backup()).await;
+        let snapshot = begun.map_err(|_| ApiError::internal())?.map_err(|failure| refused(&failure))?;
+        let thread = std::thread::Builder::new().name("backup".into()).spawn(move || send(snapshot, sender));
+        thread.map_err(|error| {
+            tracing::error!(%error, "the thread of a backup could not be started");
+            ApiError::internal()
+        })?;
+    } else {
+        let begun = web::block(move || engine.begin_nodes_backup()).await;
+        let backup = begun.map_err(|_| ApiError::internal())?.map_err(|failure| refused_of_nodes(&failure))?;
+        // It asks other nodes from there.
+        drop(tokio::task::spawn_blocking(move || send_of_nodes(backup, sender)));
+    }
     Ok(HttpResponse::Ok()
         .content_type("application/x-tar")
         .insert_header((header::CACHE_CONTROL, "no-store"))
@@ -56,12 +67,23 @@ fn refused(failure: &BackupFailure) -> ApiError {
     if let BackupFailure::Running = failure {
         return ApiError::new(ErrorCode::BackupRunning, "another backup is being made");
     }
-    if let BackupFailure::SharedLog = failure {
-        return ApiError::new(ErrorCode::UnsupportedInCluster, failure.to_string());
-    }
     tracing::error!(%failure, "a backup could not be begun");
     // Only the operator asks.
     ApiError::new(ErrorCode::Internal, failure.to_string())
+}
+
+fn refused_of_nodes(failure: &NodesBackupError) -> ApiError {
+    let code = match failure {
+        NodesBackupError::Failed(failure) => return refused(failure),
+        NodesBackupError::Removed(_) => ErrorCode::UnsupportedInCluster,
+        NodesBackupError::Asking(_)
+        | NodesBackupError::Beginning
+        | NodesBackupError::Changed(_)
+        | NodesBackupError::DiskFull
+        | NodesBackupError::Stopped => ErrorCode::Overloaded,
+    };
+    tracing::warn!(%failure, "a backup of the cluster could not be begun");
+    ApiError::new(code, failure.to_string())
 }
 
 /// The parts as they come.
@@ -71,9 +93,33 @@ fn parts(receiver: Receiver<TarPart>) -> impl stream::Stream<Item = TarPart> {
 
 /// Sends the backup. It waits for the client, and ends when the connection is closed.
 fn send(snapshot: BackupSnapshot, parts: Sender<TarPart>) {
-    let mut target = TarTarget::new(TarWriter { parts: parts.clone(), waiting: Vec::with_capacity(PART_BYTES) });
+    let mut target = target_of(&parts);
     let sent = snapshot.write(&mut target).and_then(|_| target.into_writer());
     let sent = sent.map_err(|error| error.to_string()).and_then(|mut writer| writer.flush().map_err(|error| error.to_string()));
+    finish(sent, &parts);
+}
+
+/// Sends the backup of all nodes. It waits for them and for the client, and ends when the connection is closed.
+fn send_of_nodes(backup: NodesBackup, parts: Sender<TarPart>) {
+    let mut target = target_of(&parts);
+    let written = backup.write(&mut target, &|| parts.is_closed());
+    if let Err(failure) = &written
+        && !failure.is_of_target()
+        && let Err(error) = target.give_up(&failure.to_string())
+    {
+        tracing::debug!(%error, "nobody is there to be told why a backup was not completed");
+    }
+    let sent = target.into_writer().map_err(|error| error.to_string());
+    let sent = sent.and_then(|mut writer| writer.flush().map_err(|error| error.to_string()));
+    finish(written.map_err(|failure| failure.to_string()).and(sent), &parts);
+}
+
+fn target_of(parts: &Sender<TarPart>) -> TarTarget<TarWriter> {
+    TarTarget::new(TarWriter { parts: parts.clone(), waiting: Vec::with_capacity(PART_BYTES) })
+}
+
+/// Notes how the sending ended.
+fn finish(sent: Result<(), String>, parts: &Sender<TarPart>) {
     if let Err(error) = sent {
         tracing::error!(%error, "a backup was not completed");
         // The stream must not look as if it ended by itself. Nobody may be there to see it.

@@ -14,6 +14,9 @@ use crate::files::PRIVATE_FILE;
 /// The most bytes of the list, and of the checksums, that are read from a stream.
 const MAX_LIST_BYTES: u64 = 256 << 20;
 const BUFFER_BYTES: usize = 256 << 10;
+/// What comes instead of the list when the server can't complete a backup: the reason.
+const GIVEN_UP_NAME: &str = "NOT_COMPLETED";
+const MAX_REASON_BYTES: u64 = 4096;
 
 /// Writes a backup as a tar stream. The list is its last file.
 pub struct TarTarget<W: Write> {
@@ -36,6 +39,14 @@ impl<W: Write> TarTarget<W> {
     /// Writes the stream to `writer`.
     pub fn new(writer: W) -> Self {
         Self { builder: Builder::new(writer) }
+    }
+
+    /// Writes why the backup will not be completed, instead of its list. Call it only where no file is cut off.
+    ///
+    /// # Errors
+    /// [`BackupError::Unsent`].
+    pub fn give_up(&mut self, reason: &str) -> Result<(), BackupError> {
+        self.file(GIVEN_UP_NAME, reason.len() as u64, &mut reason.as_bytes()).map(drop)
     }
 
     /// Returns the writer.
@@ -97,6 +108,11 @@ pub fn unpack(stream: impl Read, folder: &mut BackupFolder) -> Result<BackupMani
                 }
                 folder.finish(&list, &sums)?;
                 return Ok(manifest);
+            }
+            GIVEN_UP_NAME => {
+                let mut reason = Vec::new();
+                entry.take(MAX_REASON_BYTES).read_to_end(&mut reason).map_err(ended)?;
+                return Err(BackupError::EndedEarly { reason: String::from_utf8_lossy(&reason).into_owned() });
             }
             _ => {
                 let bytes = entry.size();

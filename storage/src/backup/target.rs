@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::error::BackupError;
-use super::manifest::{BackupFile, BackupManifest};
+use super::manifest::{BackupFile, BackupManifest, BackupProject};
 
 /// Where a backup is written to.
 pub trait BackupTarget {
@@ -31,6 +31,11 @@ impl<'t, T: BackupTarget> BackupWriter<'t, T> {
     /// Begins a backup. `manifest` is the list without files.
     pub fn new(target: &'t mut T, manifest: BackupManifest) -> Self {
         Self { target, manifest }
+    }
+
+    /// Names the projects, and how far each is in the backup, if that was not known when it was begun.
+    pub fn set_projects(&mut self, projects: Vec<BackupProject>) {
+        self.manifest.projects = projects;
     }
 
     /// Adds a file of `bytes` bytes. Returns its SHA-256.

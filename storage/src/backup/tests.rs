@@ -133,6 +133,21 @@ fn a_stream_becomes_the_same_backup_and_a_cut_one_none() {
 }
 
 #[test]
+fn a_stream_that_is_given_up_says_why() {
+    let (data, place) = (data_directory(), quick_directory());
+    let mut target = TarTarget::new(Vec::new());
+    let layout = fs::read(data.path().join("FORMAT")).unwrap();
+    let mut writer = BackupWriter::new(&mut target, manifest());
+    writer.add("FORMAT", layout.len() as u64, &layout[..]).unwrap();
+    target.give_up("a project was deleted: make it again").unwrap();
+    let stream = target.into_writer().unwrap();
+    let dir = place.path().join("backup");
+    let error = unpack(&stream[..], &mut BackupFolder::create(&dir, None).unwrap()).unwrap_err();
+    assert!(matches!(&error, BackupError::EndedEarly { reason } if reason == "a project was deleted: make it again"), "{error}");
+    assert!(contents(&dir).is_empty());
+}
+
+#[test]
 fn a_byte_that_flips_in_any_file_is_found_before_anything_is_written() {
     let (data, place) = (data_directory(), quick_directory());
     let (dir, to) = (place.path().join("backup"), place.path().join("data"));

@@ -7,6 +7,7 @@ use super::block::Encoder;
 use super::durable::abort;
 use super::error::LogError;
 use super::floor;
+use super::hold::LogFile;
 use super::index::SegmentIndex;
 use super::reader::{LogReader, LogTrimmer, Removed};
 use super::record::{AppendEntry, Position};
@@ -150,6 +151,29 @@ impl Log {
     /// As there.
     pub fn remove_before(&mut self, position: Position) -> Result<Removed, LogError> {
         self.trimmer().remove_before(position)
+    }
+
+    /// Returns the files of the segments that are ended, in order: nothing is appended to them any more.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn ended_segments(&self) -> Result<Vec<LogFile>, LogError> {
+        let headers = self.shared.lock().clone();
+        let ended = headers.iter().filter(|header| header.first != self.active.header.first);
+        let file = |header: &SegmentHeader| {
+            let path = segment_path(&self.shared.dir, header.first);
+            let bytes = File::open(&path).and_then(|file| file.len()).map_err(|error| LogError::io("inspect", &path, error))?;
+            Ok(LogFile { path, bytes })
+        };
+        ended.map(file).collect()
+    }
+
+    /// Removes the segments that are ended. See [`LogTrimmer::remove_before`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove_ended(&mut self) -> Result<Removed, LogError> {
+        self.remove_before(self.active.header.first)
     }
 
     fn append_block(&mut self, entries: &[AppendEntry<'_>], sync: Sync) -> Result<Position, LogError> {

@@ -20,3 +20,4 @@ mod withdrawal;
 mod writer;
 
 pub use download::{Download, DownloadError};
+pub(super) use questions::ask_patiently;

@@ -158,7 +158,7 @@ impl Engine {
 }
 
 /// Asks again for a while what has no answer for now. Blocks; call it where a runtime is.
-pub(super) fn ask_patiently<R, F: Future<Output = Result<R, AskError>>>(
+pub(in crate::engine) fn ask_patiently<R, F: Future<Output = Result<R, AskError>>>(
     is_over: &dyn Fn() -> bool,
     ask: impl Fn() -> F,
 ) -> Result<R, AskError> {

@@ -91,6 +91,15 @@ impl Engine {
         let turn = self.inner.node_scans.take(organization).await?;
         self.run_scan(turn, move |engine, cancelled, _| Ok(run(engine, cancelled)?)).await
     }
+
+    /// As [`Self::run_for_export`], for a part of a backup of whole partitions.
+    pub(in crate::engine) async fn run_for_backup<R: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Self, &AtomicBool) -> Result<R, AskError> + Send + 'static,
+    ) -> Result<R, AskError> {
+        let turn = self.inner.node_scans.take(None).await?;
+        self.run_scan(turn, move |engine, cancelled, _| Ok(run(engine, cancelled)?)).await
+    }
 }
 
 impl Scan<'_> {

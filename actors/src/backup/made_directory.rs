@@ -1,0 +1,60 @@
+//! A data directory that is made for a backup of several machines, since none of them has one with everything.
+
+use std::path::Path;
+
+use headcount_domain::intake::event::Position;
+use headcount_storage::backup::{BackupTarget, BackupWriter};
+use headcount_storage::format::Format;
+
+use super::collector::Collector;
+use super::error::BackupFailure;
+use super::snapshot::projects;
+use super::staging::Staging;
+use crate::registry::Registry;
+
+/// The directory, which is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct MadeDirectory {
+    staging: Staging,
+}
+
+impl MadeDirectory {
+    /// Creates it, empty, in the data directory of a machine. There is one at a time.
+    ///
+    /// # Errors
+    /// [`BackupFailure::Layout`], and those of the operating system.
+    pub(crate) fn create(machine: &Path) -> Result<Self, BackupFailure> {
+        let staging = Staging::create(machine)?;
+        Format::open(staging.dir())?;
+        Ok(Self { staging })
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        self.staging.dir()
+    }
+
+    /// Passes on everything but the log, which has events up to `last`: its control data, webhooks and privacy requests, and the key and the company profiles that the machine has.
+    ///
+    /// # Errors
+    /// [`BackupFailure::Control`], and those of reading and writing.
+    pub(crate) fn pass_on<T: BackupTarget>(
+        &self,
+        machine: &Path,
+        last: Position,
+        writer: &mut BackupWriter<'_, T>,
+    ) -> Result<(), BackupFailure> {
+        let registry = Registry::open(self.path())?;
+        let mut of_machine = Collector::new(machine, Some(&self.staging));
+        of_machine.take("keys/hash.key", None, None)?;
+        of_machine.take_profiles()?;
+        let mut made = Collector::new(self.path(), None);
+        made.take("FORMAT", None, None)?;
+        made.take_privacy()?;
+        made.take_webhooks()?;
+        registry.hold_files(|files| made.take_log(files))??;
+        of_machine.files.iter().chain(&made.files).try_for_each(|file| file.add_to(writer))?;
+        writer.set_projects(projects(&registry, last)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Why a backup of several machines could not be made.
+
+use std::io;
+use std::path::Path;
+
+use headcount_domain::ids::ProjectId;
+use headcount_storage::backup::BackupError;
+use headcount_storage::log::LogError;
+
+use crate::backup::BackupFailure;
+use crate::engine::shard_client::AskError;
+use crate::registry::{ControlError, RegistryError};
+
+/// Why a backup of several machines could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum NodesBackupError {
+    /// It can't be written, or what this machine has can't be read.
+    #[error(transparent)]
+    Failed(#[from] BackupFailure),
+    /// The owner of a partition does not answer, or there is none.
+    #[error("a partition can't be read: {0}")]
+    Asking(#[from] AskError),
+    /// Events are gone of which only figures are kept.
+    #[error(
+        "events of {0} were removed by its retention, and only their figures are kept, which such a backup can't have: copy the brokers and the files instead"
+    )]
+    Removed(ProjectId),
+    /// It is not known yet what an erasure erases.
+    #[error("an erasure begins: make the backup again in a moment")]
+    Beginning,
+    /// Events that were read before a change are wrong after it.
+    #[error("{0} while the backup was being made: make it again")]
+    Changed(String),
+    /// There is too little room.
+    #[error("the disk of the node is nearly full")]
+    DiskFull,
+    /// The machine stops, or nobody waits for the backup any more.
+    #[error("the node stops, or nobody waits for the backup any more")]
+    Stopped,
+}
+
+impl NodesBackupError {
+    /// Wraps an error of the operating system.
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| BackupError::Io { doing, path, source }.into()
+    }
+
+    /// Whether the target of the backup could not be written to: it may end within a file.
+    #[must_use]
+    pub fn is_of_target(&self) -> bool {
+        matches!(self, Self::Failed(BackupFailure::Backup(_)))
+    }
+}
+
+impl From<BackupError> for NodesBackupError {
+    fn from(error: BackupError) -> Self {
+        BackupFailure::from(error).into()
+    }
+}
+
+impl From<LogError> for NodesBackupError {
+    fn from(error: LogError) -> Self {
+        BackupFailure::from(error).into()
+    }
+}
+
+impl From<RegistryError> for NodesBackupError {
+    fn from(error: RegistryError) -> Self {
+        BackupFailure::from(error).into()
+    }
+}
+
+impl From<ControlError> for NodesBackupError {
+    fn from(error: ControlError) -> Self {
+        RegistryError::from(error).into()
+    }
+}

@@ -1,0 +1,13 @@
+//! A backup of several machines (ADR 65): the machine that is asked makes a data directory of one machine, of what the owners of all partitions have.
+//!
+//! `begin` takes the control data and the documents as they are, and learns where each partition ends; `write` passes events on as they come, then everything else. What a machine is asked for is in
+//! `questions`, how it answers in `pages`.
+
+mod begin;
+mod error;
+mod pages;
+mod questions;
+mod write;
+
+pub use begin::NodesBackup;
+pub use error::NodesBackupError;

@@ -1,0 +1,181 @@
+//! What the owner of a partition answers a backup.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::codec::CodecError;
+
+use super::questions::{PartitionEnd, PartitionEndQuestion, PartitionEvents, PartitionEventsQuestion, PartitionRecord};
+use crate::dead_letters::DeadLetters;
+use crate::engine::handle::Engine;
+use crate::engine::shard_client::AskError;
+use crate::event_codec::{Events, LogRecord, encode_in_parts};
+use crate::history::{HistoryPiece, PieceOrigin, Wanted};
+use crate::nodes::AskNodeError;
+use crate::partitions::partition_of;
+use crate::registry::RegistryError;
+
+/// About how many bytes of events a page has.
+const PAGE_BYTES: usize = 4 << 20;
+/// The most bytes of a record, unless it has one event.
+const RECORD_BYTES: usize = 256 << 10;
+
+/// There is no answer now. There may be one in a moment, here or elsewhere.
+fn no_answer(error: impl std::fmt::Display) -> AskError {
+    AskNodeError::NoAnswer(error.to_string()).into()
+}
+
+/// Takes the events of a page.
+struct Page<'p> {
+    question: &'p PartitionEventsQuestion,
+    dead: &'p DeadLetters,
+    cancelled: &'p AtomicBool,
+    records: Vec<PartitionRecord>,
+    bytes: usize,
+    /// The last position of its events.
+    reached: Position,
+    ended: Option<PageEnd>,
+}
+
+/// Why a page ends before there are no more events.
+enum PageEnd {
+    Full,
+    /// What was in the log is sealed by now.
+    Sealed,
+    Cancelled,
+    Failed(CodecError),
+}
+
+impl Page<'_> {
+    fn take(&mut self, piece: HistoryPiece) -> ControlFlow<()> {
+        self.ended = if self.cancelled.load(Ordering::Acquire) {
+            Some(PageEnd::Cancelled)
+        } else if self.question.project.is_none() && piece.origin != PieceOrigin::Log {
+            Some(PageEnd::Sealed)
+        } else {
+            match self.add(piece) {
+                Ok(()) if self.bytes >= PAGE_BYTES => Some(PageEnd::Full),
+                Ok(()) => None,
+                Err(error) => Some(PageEnd::Failed(error)),
+            }
+        };
+        if self.ended.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn add(&mut self, piece: HistoryPiece) -> Result<(), CodecError> {
+        let HistoryPiece { partition, events, floor, .. } = piece;
+        let (dead, mut of_project, mut positions) = (self.dead, Events::new(), Vec::new());
+        let mut rest = events.into_iter().filter(|(position, _)| !dead.contains(partition, *position)).peekable();
+        while let Some((position, event)) = rest.next() {
+            let project = event.project;
+            of_project.push(event);
+            positions.push(position);
+            // A record has the events of one project.
+            if rest.peek().is_none_or(|(_, next)| next.project != project) {
+                let mut positions = std::mem::take(&mut positions).into_iter();
+                let _all = encode_in_parts(std::mem::take(&mut of_project), RECORD_BYTES, &mut |count, payload| {
+                    self.push(PartitionRecord { project, positions: positions.by_ref().take(count).collect(), payload });
+                    ControlFlow::Continue(())
+                })?;
+            }
+        }
+        if let Some((position, floor)) = floor {
+            let (project, payload) = (floor.project, LogRecord::Floor(floor).encode()?);
+            self.push(PartitionRecord { project, positions: vec![position], payload });
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, record: PartitionRecord) {
+        self.bytes += record.payload.len();
+        self.reached = record.positions.last().copied().unwrap_or(self.reached);
+        self.records.push(record);
+    }
+}
+
+impl Engine {
+    /// Answers where a partition ends that is here.
+    pub(super) async fn partition_end(&self, question: PartitionEndQuestion) -> Result<PartitionEnd, AskError> {
+        self.run_for_backup(move |engine, _| {
+            engine.check_knows(question.applied)?;
+            let last = engine.inner.history.last_position(question.partition);
+            Ok(PartitionEnd { last, with_bases: engine.projects_with_bases(question.partition)? })
+        })
+        .await
+    }
+
+    /// Answers a question for events of a partition that is here.
+    pub(super) async fn partition_events(&self, question: PartitionEventsQuestion) -> Result<PartitionEvents, AskError> {
+        self.run_for_backup(move |engine, cancelled| {
+            engine.check_knows(question.applied)?;
+            engine.read_partition(&question, cancelled)
+        })
+        .await
+    }
+
+    /// Checks that this machine knows a record of the control log: it leaves out what is erased.
+    fn check_knows(&self, applied: u64) -> Result<(), AskError> {
+        let failed = |error: RegistryError| no_answer(error);
+        if self.registry().applied().map_err(failed)? < applied {
+            self.follow().map_err(failed)?;
+        }
+        self.follow_erasures().map_err(failed)?;
+        match self.registry().applied().map_err(failed)? < applied {
+            true => Err(no_answer("the node does not know yet what is erased")),
+            false => Ok(()),
+        }
+    }
+
+    /// The projects of a partition of which events may have been removed, since a base has their figures.
+    fn projects_with_bases(&self, partition: u16) -> Result<Vec<ProjectId>, AskError> {
+        let sealed = self.inner.archives.of(partition);
+        let mut with_bases = Vec::new();
+        let projects = sealed.catalog();
+        for (project, last) in projects.projects().filter(|(project, _)| partition_of(*project) == partition) {
+            if sealed.is_deleted(project) {
+                continue;
+            }
+            if sealed.list(project, last).map_err(no_answer)?.manifest().base().is_some() {
+                with_bases.push(project);
+            }
+        }
+        Ok(with_bases)
+    }
+
+    /// What is sealed of the events that a question is about, if the first of them are.
+    fn sealed_part(&self, question: &PartitionEventsQuestion) -> Option<PartitionEvents> {
+        let PartitionEventsQuestion { partition, after, until, .. } = *question;
+        let catalog = self.inner.archives.of(partition).catalog();
+        let is_its = |project: ProjectId| partition_of(project) == partition;
+        let sealed = catalog.sealed_until_of(is_its).min(until);
+        let projects = || catalog.projects().filter(|(project, last)| is_its(*project) && *last > after);
+        (sealed > after)
+            .then(|| PartitionEvents::Sealed { until: sealed, projects: projects().map(|(project, _)| project).collect() })
+    }
+
+    fn read_partition(&self, question: &PartitionEventsQuestion, cancelled: &AtomicBool) -> Result<PartitionEvents, AskError> {
+        let PartitionEventsQuestion { partition, project, after, until, .. } = *question;
+        if project.is_none()
+            && let Some(sealed) = self.sealed_part(question)
+        {
+            return Ok(sealed);
+        }
+        if self.inner.history.last_position(partition) < until {
+            return Err(no_answer("the node does not know yet what was recorded"));
+        }
+        let (dead, records) = (&*self.inner.dead, Vec::new());
+        let mut page = Page { question, dead, cancelled, records, bytes: 0, reached: after, ended: None };
+        let wanted = Wanted { partition, project, after, until, days: None };
+        self.inner.history.read(&[wanted], &mut |piece| page.take(piece)).map_err(no_answer)?;
+        let Page { records, reached, ended, .. } = page;
+        match ended {
+            None => Ok(PartitionEvents::Found { records, reached: until }),
+            Some(PageEnd::Full) => Ok(PartitionEvents::Found { records, reached }),
+            Some(PageEnd::Sealed) => self.sealed_part(question).ok_or_else(|| no_answer("events are being sealed")),
+            Some(PageEnd::Cancelled) => Err(AskError::NoAnswer),
+            Some(PageEnd::Failed(error)) => Err(no_answer(error)),
+        }
+    }
+}

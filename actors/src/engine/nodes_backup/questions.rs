@@ -1,0 +1,189 @@
+//! What a backup asks the owner of a partition, which may be the machine itself. Nodes ask each other the same.
+
+use std::time::Duration;
+
+use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::handle::Engine;
+use crate::engine::shard_client::AskError;
+use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
+use crate::owners::Owner;
+
+/// The tags of the questions.
+const END: u16 = 1040;
+const EVENTS: u16 = 1041;
+/// How long an answer may take: files may have to be fetched for it.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(40);
+
+/// Asks where a partition ends: whatever was acknowledged before is not behind that.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct PartitionEndQuestion {
+    pub(super) partition: u16,
+    /// The record of the control log that the owner must know.
+    pub(super) applied: u64,
+}
+
+/// Answers a [`PartitionEndQuestion`].
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PartitionEnd {
+    pub(super) last: Position,
+    /// The projects of which events may have been removed.
+    pub(super) with_bases: Vec<ProjectId>,
+}
+
+/// Asks for some events of a partition, or of one of its projects: those after a position, up to another one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct PartitionEventsQuestion {
+    pub(super) partition: u16,
+    /// The record of the control log that the owner must know. What it erases is not in the answer.
+    pub(super) applied: u64,
+    pub(super) project: Option<ProjectId>,
+    pub(super) after: Position,
+    pub(super) until: Position,
+}
+
+/// Answers a [`PartitionEventsQuestion`].
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum PartitionEvents {
+    /// Events, and floors, in their order.
+    Found {
+        records: Vec<PartitionRecord>,
+        /// There are no others up to this position.
+        reached: Position,
+    },
+    /// Of a whole partition: the next ones are sealed, each project's by themselves.
+    Sealed {
+        /// Up to this position.
+        until: Position,
+        /// Whose they are.
+        projects: Vec<ProjectId>,
+    },
+}
+
+/// Events of one project, or a floor.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PartitionRecord {
+    pub(super) project: ProjectId,
+    /// Their positions.
+    pub(super) positions: Vec<Position>,
+    /// The record as logs have it.
+    pub(super) payload: Vec<u8>,
+}
+
+/// A question to the owner of a partition.
+pub(super) trait AboutPartition: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// Tells it from other questions of nodes.
+    const TAG: u16;
+    type Answer: Serialize + DeserializeOwned + Send + 'static;
+
+    fn partition(&self) -> u16;
+
+    /// Answers it for a partition of this machine.
+    fn answer(self, engine: &Engine) -> impl Future<Output = Result<Self::Answer, AskError>> + Send;
+}
+
+impl AboutPartition for PartitionEndQuestion {
+    const TAG: u16 = END;
+    type Answer = PartitionEnd;
+
+    fn partition(&self) -> u16 {
+        self.partition
+    }
+
+    async fn answer(self, engine: &Engine) -> Result<PartitionEnd, AskError> {
+        engine.partition_end(self).await
+    }
+}
+
+impl AboutPartition for PartitionEventsQuestion {
+    const TAG: u16 = EVENTS;
+    type Answer = PartitionEvents;
+
+    fn partition(&self) -> u16 {
+        self.partition
+    }
+
+    async fn answer(self, engine: &Engine) -> Result<PartitionEvents, AskError> {
+        engine.partition_events(self).await
+    }
+}
+
+impl Engine {
+    /// Asks the owner of a partition.
+    pub(super) async fn ask_about_partition<Q: AboutPartition>(&self, question: Q) -> Result<Q::Answer, AskError> {
+        match self.owners().of(question.partition()) {
+            Owner::Here => Ok(self.answer_of_partition(question).await?),
+            Owner::There(address) => {
+                // Of all organizations.
+                let node = self.node(&address, OrganizationId(0))?;
+                Ok(node.ask(Q::TAG, Vec::new(), &question, ANSWERED_WITHIN).await?)
+            }
+            Owner::Nowhere => Err(AskError::NoOwner),
+        }
+    }
+
+    /// Answers for a partition that has to be here until the end.
+    async fn answer_of_partition<Q: AboutPartition>(&self, question: Q) -> Result<Q::Answer, AskNodeError> {
+        let partition = question.partition();
+        if !self.owners().is_here(partition) {
+            return Err(AskNodeError::NotHere);
+        }
+        let answer = tokio::time::timeout(ANSWERED_WITHIN, question.answer(self)).await;
+        // It may be made of what was left when the partition was given up.
+        match self.owners().is_here(partition) {
+            true => Ok(answer.unwrap_or(Err(AskError::TimedOut(ANSWERED_WITHIN)))?),
+            false => Err(AskNodeError::NotHere),
+        }
+    }
+
+    /// Answers what a backup on another node asks. `None`: the tag is of another question.
+    pub(in crate::engine) async fn answer_about_partition(
+        &self,
+        tag: u16,
+        request: &[u8],
+    ) -> Option<Result<Vec<u8>, AskNodeError>> {
+        Some(match tag {
+            END => self.answer_for_backup::<PartitionEndQuestion>(request).await,
+            EVENTS => self.answer_for_backup::<PartitionEventsQuestion>(request).await,
+            _ => return None,
+        })
+    }
+
+    async fn answer_for_backup<Q: AboutPartition>(&self, request: &[u8]) -> Result<Vec<u8>, AskNodeError> {
+        let question = NodeRequest::<Q>::decode(request)?.question;
+        encode_answer(Q::TAG, &self.answer_of_partition(question).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::decode_answer;
+
+    fn request<Q: AboutPartition>(question: Q) -> Vec<u8> {
+        NodeRequest { organization: OrganizationId(0), projects: Vec::new(), question }.encode(Q::TAG).unwrap()
+    }
+
+    /// Nodes of other versions read these bytes.
+    #[test]
+    fn the_bytes_of_questions_about_partitions_stay() {
+        assert_eq!(request(PartitionEndQuestion { partition: 5, applied: 7 }), [16, 4, 1, 0, 0, 5, 7]);
+        let end = PartitionEnd { last: 300, with_bases: vec![ProjectId(2)] };
+        assert_eq!(encode_answer(END, &end).unwrap(), [16, 4, 1, 251, 44, 1, 1, 2]);
+        let question = |project| PartitionEventsQuestion { partition: 5, applied: 7, project, after: 3, until: 4 };
+        assert_eq!(request(question(None)), [17, 4, 1, 0, 0, 5, 7, 0, 3, 4]);
+        assert_eq!(request(question(Some(ProjectId(2)))), [17, 4, 1, 0, 0, 5, 7, 1, 2, 3, 4]);
+        let record = PartitionRecord { project: ProjectId(2), positions: vec![3, 4], payload: vec![250, 9] };
+        let answers = [
+            (PartitionEvents::Found { records: vec![record], reached: 4 }, &[17, 4, 1, 0, 1, 2, 2, 3, 4, 2, 250, 9, 4][..]),
+            (PartitionEvents::Sealed { until: 9, projects: vec![ProjectId(2)] }, &[17, 4, 1, 1, 9, 1, 2]),
+        ];
+        for (answer, bytes) in answers {
+            assert_eq!(encode_answer(EVENTS, &answer).unwrap(), bytes);
+            assert_eq!(decode_answer::<PartitionEvents>(EVENTS, bytes).unwrap(), answer);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Which positions of a log events of another one get, as far as somebody wants to know.
+
+use std::collections::HashMap;
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+
+/// The wanted positions of each project, and what they are in the new log.
+#[derive(Debug, Default)]
+pub struct PositionMap {
+    projects: HashMap<ProjectId, Mapped>,
+}
+
+#[derive(Debug, Default)]
+struct Mapped {
+    /// In order, each once.
+    wanted: Vec<Position>,
+    /// For the first of them: the new position of the last event up to there, and whether it is the event of that very position.
+    found: Vec<(Position, bool)>,
+    /// The last event that was passed: its former position, and the new one.
+    last: (Position, Position),
+}
+
+impl Mapped {
+    fn find_before(&mut self, position: Position) {
+        while let Some(wanted) = self.wanted.get(self.found.len()).filter(|wanted| **wanted < position) {
+            self.found.push((self.last.1, *wanted == self.last.0));
+        }
+    }
+}
+
+impl PositionMap {
+    /// Wants to know of positions of a project. Call it before events are passed.
+    pub(crate) fn want(&mut self, project: ProjectId, positions: impl IntoIterator<Item = Position>) {
+        let mapped = self.projects.entry(project).or_default();
+        mapped.wanted.extend(positions);
+        mapped.wanted.sort_unstable();
+        mapped.wanted.dedup();
+    }
+
+    /// Passes events of a project, in their order. They get new positions from `first` on.
+    pub fn pass(&mut self, project: ProjectId, positions: &[Position], first: Position) {
+        let Some(mapped) = self.projects.get_mut(&project) else { return };
+        for (position, new) in positions.iter().zip(first..) {
+            mapped.find_before(*position);
+            mapped.last = (*position, new);
+        }
+    }
+
+    /// Notes that there are no other events.
+    pub fn finish(&mut self) {
+        self.projects.values_mut().for_each(|mapped| mapped.find_before(Position::MAX));
+    }
+
+    /// Returns the new position of the last event of a project up to a wanted position; 0 if there is none.
+    pub(crate) fn up_to(&self, project: ProjectId, position: Position) -> Position {
+        self.found(project, position).map_or(0, |(new, _)| new)
+    }
+
+    /// Returns the new position of the event of a wanted position; `None` if it is not there.
+    pub(crate) fn exactly(&self, project: ProjectId, position: Position) -> Option<Position> {
+        self.found(project, position).filter(|(_, is_exact)| *is_exact).map(|(new, _)| new)
+    }
+
+    fn found(&self, project: ProjectId, position: Position) -> Option<(Position, bool)> {
+        let mapped = self.projects.get(&project)?;
+        mapped.found.get(mapped.wanted.binary_search(&position).ok()?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_those_of_the_events_that_came_along() {
+        let (project, other) = (ProjectId(1), ProjectId(2));
+        let mut map = PositionMap::default();
+        map.want(project, [300, 8, 30, 10]);
+        map.want(project, [20, 30]);
+        map.pass(other, &[9, 30], 1);
+        map.pass(project, &[9, 10], 3);
+        map.pass(project, &[25, 30, 31], 7);
+        map.finish();
+        let up_to = [8, 10, 20, 30, 300].map(|position| map.up_to(project, position));
+        assert_eq!(up_to, [0, 4, 4, 8, 9]);
+        let exactly = [8, 10, 20, 30, 300].map(|position| map.exactly(project, position));
+        assert_eq!(exactly, [None, Some(4), None, Some(8), None]);
+        assert_eq!((map.up_to(other, 30), map.exactly(other, 30)), (0, None), "nobody wanted it");
+    }
+}

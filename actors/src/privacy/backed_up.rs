@@ -1,0 +1,93 @@
+//! Privacy requests for the data directory of one machine: a backup of several machines.
+
+use std::io;
+use std::path::Path;
+
+use super::files::{PRIVACY_DIR, PrivacyFiles};
+use super::place::PrivacyPlace;
+use super::request::{PrivacyKeys, PrivacyRequest, PrivacyRequestKind};
+use super::requests::PrivacyRequests;
+use crate::registry::{ControlError, Erasure};
+
+impl PrivacyRequests {
+    /// Returns all requests as they are now, for a data directory in which these erasures are done. Blocks.
+    ///
+    /// # Errors
+    /// Those who keep them for all members do not answer.
+    pub(crate) fn for_backup(&self, erasures: &[Erasure]) -> Result<Vec<PrivacyRequest>, ControlError> {
+        if let PrivacyPlace::Shared(shared) = &self.place {
+            let _one = self.changes.lock();
+            self.follow(shared)?;
+        }
+        Ok(self.all.read().values().map(|request| fitted(PrivacyRequest::clone(request), erasures)).collect())
+    }
+}
+
+/// A request for where erasures are done: nothing names whom they erase, and it has all their ids.
+fn fitted(mut request: PrivacyRequest, erasures: &[Erasure]) -> PrivacyRequest {
+    for erasure in erasures.iter().filter(|erasure| erasure.organization == request.organization) {
+        let keys = PrivacyKeys { users: erasure.users.clone(), others: erasure.others.clone(), emails: Vec::new() };
+        let is_own = request.kind == PrivacyRequestKind::Erasure && request.erasures.contains(&erasure.number);
+        if !erasure.is_done && (is_own || request.names_any_of(&keys)) {
+            request.subject = request.subject.erased();
+        }
+        if is_own && request.is_open() {
+            add(&mut request.keys.users, keys.users);
+            add(&mut request.keys.others, keys.others);
+        }
+    }
+    request
+}
+
+fn add<K: Ord>(keys: &mut Vec<K>, more: Vec<K>) {
+    keys.extend(more);
+    keys.sort_unstable();
+    keys.dedup();
+}
+
+/// Writes requests to a data directory that has none.
+///
+/// # Errors
+/// Any error of the operating system.
+pub(crate) fn write_backed_up(data_dir: &Path, requests: &[PrivacyRequest]) -> io::Result<()> {
+    let files = PrivacyFiles::open(&data_dir.join(PRIVACY_DIR), |_, _| ())?;
+    requests.iter().try_for_each(|request| files.write(&request.id, request))
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::{OrganizationId, ProjectId, RecordKey};
+
+    use super::super::request::tests::request;
+    use super::*;
+    use crate::registry::{ErasedUntil, ErasureEnd, ErasureStage};
+
+    fn erasure(number: u64, user: u128, is_done: bool) -> Erasure {
+        let end = ErasureEnd { project: ProjectId(1), until: 9, stage: ErasureStage::Begun };
+        Erasure {
+            number,
+            organization: OrganizationId(1),
+            users: vec![RecordKey(user)],
+            others: vec![(ProjectId(1), RecordKey(user + 100))],
+            projects: vec![ProjectId(1)],
+            until: ErasedUntil::ByProject(vec![end]),
+            is_done,
+            is_lifted: false,
+        }
+    }
+
+    #[test]
+    fn nothing_names_somebody_whose_erasure_is_under_way() {
+        let erasures = [erasure(1, 7, false), erasure(2, 8, true)];
+        let erasing = fitted(request(1, 5, 7), &erasures);
+        assert!(erasing.subject.is_erased() && erasing.is_open());
+        assert_eq!(erasing.keys.others, [(ProjectId(1), RecordKey(107))]);
+        let export = PrivacyRequest { kind: PrivacyRequestKind::Export, erasures: Vec::new(), ..request(1, 5, 7) };
+        assert!(fitted(export.clone(), &erasures).subject.is_erased());
+        // Of somebody else, of another organization, and of somebody whose erasure was done before.
+        for other in [request(1, 5, 9), request(2, 5, 7), PrivacyRequest { erasures: vec![2], ..request(1, 5, 8) }] {
+            let other = PrivacyRequest { kind: PrivacyRequestKind::OptIn, erasures: Vec::new(), ..other };
+            assert_eq!(fitted(other.clone(), &erasures), other);
+        }
+    }
+}

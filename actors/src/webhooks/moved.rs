@@ -1,0 +1,214 @@
+//! Webhooks for another log, whose positions are others: of several machines for the data directory of one, and of one machine for several.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+
+use super::delivery::{Delivery, DeliveryProgress, MAX_SHARED_DELIVERIES};
+use super::files::{WEBHOOKS_DIR, WebhookFiles};
+use super::key::WebhookKey;
+use super::place::{SharedWebhooks, WebhookPlace};
+use super::store::Webhooks;
+use super::webhook::{FormerSecret, SigningSecret, Webhook};
+use crate::checked_files::{Filed as _, ReadItems, read_all};
+use crate::checked_json;
+use crate::position_map::PositionMap;
+use crate::registry::{ControlError, WebhookId};
+
+/// A webhook with the secrets that sign, and how far it has come.
+#[derive(Debug)]
+pub(crate) struct MovedWebhook {
+    webhook: Webhook,
+    progress: DeliveryProgress,
+}
+
+impl Webhooks {
+    /// Returns the webhooks of the wanted projects, as they are now. Blocks.
+    ///
+    /// # Errors
+    /// Those who keep them for all members do not answer.
+    pub(crate) fn for_backup(&self, is_wanted: impl Fn(ProjectId) -> bool) -> Result<Vec<MovedWebhook>, ControlError> {
+        self.follow()?;
+        let held = self.held.read();
+        let wanted = held.all().filter(|held| is_wanted(held.webhook.project));
+        let wanted: Vec<_> = wanted.map(|held| (held.webhook.clone(), held.progress.clone())).collect();
+        drop(held);
+        wanted.into_iter().map(|(webhook, held)| self.backed_up(webhook, held)).collect()
+    }
+
+    fn backed_up(&self, webhook: Webhook, held: DeliveryProgress) -> Result<MovedWebhook, ControlError> {
+        let WebhookPlace::Shared(SharedWebhooks { cursors, key, .. }) = &self.place else {
+            return Ok(MovedWebhook { webhook, progress: held });
+        };
+        let read = cursors.read(&webhook.id.to_string()).map_err(|error| ControlError::Documents(error.to_string()))?;
+        // What its owner does with one that can't be read.
+        let decoded = read.and_then(|(bytes, _)| checked_json::decode(DeliveryProgress::VERSION, &bytes));
+        let progress = decoded.unwrap_or_else(|| DeliveryProgress::of(&webhook));
+        let secret_of = |number: &SigningSecret| SigningSecret::of(&key.secret_of(number));
+        let secret = secret_of(&webhook.secret);
+        let former = webhook.former.as_ref().map(|former| FormerSecret { secret: secret_of(&former.secret), ..former.clone() });
+        Ok(MovedWebhook { webhook: Webhook { secret, former, ..webhook }, progress })
+    }
+}
+
+/// A webhook as several machines have it: its document, and how far it has come.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WebhookDocuments {
+    /// The key of both.
+    pub key: String,
+    /// The document.
+    pub webhook: Vec<u8>,
+    /// How far it has come.
+    pub cursor: Vec<u8>,
+}
+
+impl MovedWebhook {
+    /// Reads the webhooks of a data directory that nobody changes. Also returns the number of those that can't be read.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    pub(crate) fn read_all(data_dir: &Path) -> io::Result<(Vec<Self>, usize)> {
+        let dir = data_dir.join(WEBHOOKS_DIR);
+        let ReadItems { items: webhooks, damaged } = read_all::<Webhook>(&dir)?;
+        let mut progress: BTreeMap<WebhookId, DeliveryProgress> = read_all::<DeliveryProgress>(&dir)?.items.into_iter().collect();
+        let with_progress = |(id, webhook): (WebhookId, Webhook)| {
+            let progress = progress.remove(&id).unwrap_or_else(|| DeliveryProgress::of(&webhook));
+            Self { webhook, progress }
+        };
+        Ok((webhooks.into_iter().map(with_progress).collect(), damaged))
+    }
+
+    /// Returns what several machines with a key have of it in their log.
+    ///
+    /// # Errors
+    /// It can't be encoded.
+    pub(crate) fn documents(&self, positions: &PositionMap, key: &WebhookKey) -> io::Result<WebhookDocuments> {
+        let (mut webhook, progress) = self.moved(positions);
+        webhook.secret = key.sealed(&webhook.secret);
+        if let Some(former) = &mut webhook.former {
+            former.secret = key.sealed(&former.secret);
+        }
+        Ok(WebhookDocuments {
+            key: webhook.id.to_string(),
+            webhook: checked_json::encode(Webhook::VERSION, &webhook)?,
+            cursor: checked_json::encode(DeliveryProgress::VERSION, &progress.shortened(MAX_SHARED_DELIVERIES))?,
+        })
+    }
+
+    /// Adds the positions that it has to those that are wanted.
+    pub(crate) fn want(&self, positions: &mut PositionMap) {
+        let own = [self.webhook.created_after, self.progress.done];
+        positions.want(self.webhook.project, own.into_iter().chain(self.progress.deliveries.keys().copied()));
+    }
+
+    /// The same in the log with the new positions. Deliveries of events that it does not have are left out.
+    fn moved(&self, positions: &PositionMap) -> (Webhook, DeliveryProgress) {
+        let (webhook, project) = (self.webhook.clone(), self.webhook.project);
+        let up_to = |position: Position| positions.up_to(project, position);
+        let delivery = |delivery: &Delivery| {
+            let position = positions.exactly(project, delivery.position)?;
+            Some((position, Delivery { position, ..delivery.clone() }))
+        };
+        let progress = DeliveryProgress {
+            done: up_to(self.progress.done),
+            // Whoever goes on looks which of their events are there.
+            reflected: 0,
+            deliveries: self.progress.deliveries.values().filter_map(delivery).collect(),
+        };
+        (Webhook { created_after: up_to(webhook.created_after), ..webhook }, progress)
+    }
+}
+
+/// Writes webhooks to a data directory that has none.
+///
+/// # Errors
+/// Any error of the operating system.
+pub(crate) fn write_moved(data_dir: &Path, webhooks: &[MovedWebhook], positions: &PositionMap) -> io::Result<()> {
+    let (files, _) = WebhookFiles::open(&data_dir.join(WEBHOOKS_DIR))?;
+    for webhook in webhooks {
+        let (webhook, progress) = webhook.moved(positions);
+        files.write_progress(&webhook.id, &progress)?;
+        files.write(&webhook)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::OrganizationId;
+    use headcount_domain::time::Instant;
+
+    use super::super::delivery::DeliveryStatus;
+    use super::super::webhook::WebhookStatus;
+    use super::*;
+
+    fn delivery(position: Position) -> Delivery {
+        Delivery {
+            position,
+            event_id: format!("evt_{position}"),
+            status: DeliveryStatus::Delivered,
+            attempts: 1,
+            last_status: Some(200),
+            last_error: None,
+            created_at: Instant(1),
+            delivered_at: Some(Instant(2)),
+            tried_since: Instant(1),
+            next_at: Instant(1),
+        }
+    }
+
+    /// From several machines to one and back: nothing is sent twice, and the secrets are the same.
+    #[test]
+    fn a_webhook_goes_on_in_another_log_where_it_was() {
+        let (secret, former) = (SigningSecret::random().unwrap().0, SigningSecret::random().unwrap().0);
+        let webhook = Webhook {
+            id: WebhookId::random().unwrap(),
+            organization: OrganizationId(1),
+            project: ProjectId(2),
+            url: "https://a.example/".to_owned(),
+            events: Vec::new(),
+            status: WebhookStatus::Active,
+            created_at: Instant(1),
+            created_after: 8192,
+            secret: secret.clone(),
+            former: Some(FormerSecret { secret: former.clone(), valid_until: Instant(9) }),
+        };
+        let deliveries = [16_384, 16_385, 24_576].map(|position| (position, delivery(position))).into();
+        let moved = MovedWebhook { webhook, progress: DeliveryProgress { done: 24_576, reflected: 7, deliveries } };
+        let mut positions = PositionMap::default();
+        moved.want(&mut positions);
+        // The event of one delivery was erased.
+        positions.pass(ProjectId(2), &[8191, 8192], 1);
+        positions.pass(ProjectId(2), &[16_384, 24_576, 24_577], 7);
+        positions.finish();
+        let dir = tempfile::tempdir().unwrap();
+        write_moved(dir.path(), &[moved], &positions).unwrap();
+        let (read, unreadable) = MovedWebhook::read_all(dir.path()).unwrap();
+        let MovedWebhook { webhook, progress } = &read[0];
+        assert_eq!((read.len(), unreadable, webhook.created_after, progress.done, progress.reflected), (1, 0, 2, 8, 0));
+        let listed: Vec<_> =
+            progress.deliveries.iter().map(|(at, delivery)| (*at, delivery.position, &*delivery.event_id)).collect();
+        assert_eq!(listed, [(7, 7, "evt_16384"), (8, 8, "evt_24576")]);
+        // And back.
+        let mut back = PositionMap::default();
+        read[0].want(&mut back);
+        back.pass(ProjectId(2), &[1, 2, 7, 8, 9], 8192);
+        back.finish();
+        let key = WebhookKey::new([5; 16]);
+        let documents = read[0].documents(&back, &key).unwrap();
+        assert_eq!(documents, read[0].documents(&back, &key).unwrap(), "an attempt that is made again writes the same");
+        let shared: Webhook = checked_json::decode(Webhook::VERSION, &documents.webhook).unwrap();
+        let cursor: DeliveryProgress = checked_json::decode(DeliveryProgress::VERSION, &documents.cursor).unwrap();
+        assert_eq!((shared.created_after, cursor.done, cursor.deliveries.len()), (8193, 8195, 2));
+        let text = String::from_utf8_lossy(&documents.webhook).into_owned();
+        for (signs, number) in [(&secret, &shared.secret), (&former, &shared.former.unwrap().secret)] {
+            let signs = String::from_utf8_lossy(signs.key()).into_owned();
+            assert_eq!(key.secret_of(number).expose(), signs);
+            assert_ne!(WebhookKey::new([6; 16]).secret_of(number).expose(), signs, "only with the key");
+            assert!(!text.contains(&signs), "the brokers do not have it");
+        }
+    }
+}

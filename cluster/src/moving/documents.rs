@@ -1,0 +1,74 @@
+//! Writing the documents that move in: those that an earlier attempt has written stay as they are.
+
+use std::collections::BTreeMap;
+
+use headcount_actors::{
+    DocumentChange, MovedDocument, MovingSource, PositionMap, SharedCursors as _, SharedDocuments as _, SharedDocumentsError,
+};
+use tokio::runtime::Handle;
+
+use super::error::MoveError;
+use crate::connection::Connection;
+use crate::cursors::Cursors;
+use crate::documents::DocumentStream;
+
+/// Writes all documents, with events at these positions. Returns their number.
+pub(super) fn record(
+    source: &MovingSource,
+    positions: &PositionMap,
+    (runtime, connection, replicas): (&Handle, &Connection, usize),
+) -> Result<usize, MoveError> {
+    let stream = |kind| DocumentStream::new(runtime, connection, kind, replicas);
+    let mut count = write(&stream("profiles"), "profiles", source.profiles())?;
+    count += write(&stream("privacy"), "privacy", source.privacy_requests())?;
+    let webhooks = source.webhooks(positions)?;
+    if webhooks.is_empty() {
+        return Ok(count);
+    }
+    let cursors = Cursors::new(runtime, connection, replicas);
+    let mut documents = Vec::with_capacity(webhooks.len());
+    for webhook in webhooks {
+        let key = webhook.key;
+        // First: without it, everything would be sent again.
+        write_cursor(&cursors, &key, &webhook.cursor).map_err(failed("webhooks", &key))?;
+        documents.push(MovedDocument { key, content: webhook.webhook });
+    }
+    Ok(count + write(&stream("webhooks"), "webhooks", &documents)?)
+}
+
+fn failed(stream: &'static str, key: &str) -> impl FnOnce(SharedDocumentsError) -> MoveError {
+    let key = key.to_owned();
+    move |source| MoveError::Document { stream, key, source }
+}
+
+/// Writes documents to a stream that nobody else writes to. Returns their number.
+fn write(stream: &DocumentStream, name: &'static str, documents: &[MovedDocument]) -> Result<usize, MoveError> {
+    if documents.is_empty() {
+        return Ok(0);
+    }
+    let mut there: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let mut follow = || {
+        stream.follow(&mut |DocumentChange { key, content }| {
+            there.insert(key.to_owned(), content.unwrap_or_default().to_owned());
+            Ok(())
+        })
+    };
+    let mut last = follow()?;
+    for MovedDocument { key, content } in documents {
+        if there.get(key).is_some_and(|there| there == content) {
+            continue;
+        }
+        stream.put(last, DocumentChange { key, content: Some(content) }).map_err(failed(name, key))?;
+        last = stream.follow(&mut |_| Ok(()))?;
+    }
+    Ok(documents.len())
+}
+
+fn write_cursor(cursors: &Cursors, key: &str, value: &[u8]) -> Result<(), SharedDocumentsError> {
+    let found = cursors.read(key)?;
+    let revision = found.as_ref().map_or(0, |(_, revision)| *revision);
+    if found.is_some_and(|(found, _)| found == value) {
+        return Ok(());
+    }
+    cursors.write(key, value, revision).map(drop)
+}
