@@ -127,7 +127,8 @@ async fn a_kill_at_each_step_leaves_a_base_to_be_finished() {
 async fn operations_on_files_fail_once_and_a_base_is_written_anew() {
     let home = tempfile::tempdir().unwrap();
     let rig = with_base(&home.path().join("base")).await;
-    fails_once(&rig, home.path(), &[("archive", 3), ("store/tables", 1), ("fold-tmp", 1)]).await;
+    let fold = format!("fold-tmp.{}", rig.projects[0]);
+    fails_once(&rig, home.path(), &[("archive", 3), ("store/tables", 1), (&fold, 1)]).await;
 }
 
 /// After an opt-in, new events of the person are counted, although the base is as old as the erasure.
