@@ -13,8 +13,8 @@ BUGS = [
     # Failures.
     ("events without an answer may be sent again", "Travel::Records => ApiError::outcome_unknown(),", 'Travel::Records => ApiError::overloaded("again"),'),
     ("what was sent counts as not sent", "None => return Err(NoAnswer::Lost),", "None => return Err(NoAnswer::NotSent),"),
-    ("a connection that was closed while idle is a failure", "Some(unsent) if !is_new => request = unsent,", "Some(_) if !is_new => return Err(NoAnswer::Lost),"),
-    ("a frozen node is waited for", "Some(since) if since.elapsed() >= LAST_PATIENCE => return,", "Some(since) if since.elapsed() >= LAST_PATIENCE * 100 => return,"),
+    ("a connection that was closed while idle is a failure", "Some(unsent) if !is_new => {", "Some(_) if !is_new => return Err(NoAnswer::Lost),\n                    Some(unsent) => {"),
+    ("a frozen node is waited for", "Owner::There(_) | Owner::Here => LAST_PATIENCE,", "Owner::There(_) | Owner::Here => LAST_PATIENCE * 100,"),
     # What goes with a request and its answer.
     ("headers of the connection are passed on", "|| named.iter().any(|other| other == name)", ""),
     ("an answer is encoded again", "if response.response().extensions().contains::<PassedOn>() {", "if false {"),

@@ -1,6 +1,6 @@
 //! The connections of a worker to other nodes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,13 +69,13 @@ pub(super) struct InUse {
 }
 
 impl Peers {
-    /// Sends a request to the node at `address`, once. Returns the head of the answer, which has to come within `patience`.
+    /// Sends a request to the node at `address`, once. Returns the head of the answer, which has to come within `patience`. `is_sent` becomes `true` before the first byte is sent.
     pub(super) async fn send(
         &self,
         address: &Arc<str>,
         mut request: Request<UploadBody>,
         travel: Travel,
-        patience: Duration,
+        (patience, is_sent): (Duration, &Cell<bool>),
     ) -> Result<(Response<Incoming>, InUse), NoAnswer> {
         let peer = self.peer(address)?;
         let place = peer.place(travel).await?;
@@ -84,11 +84,15 @@ impl Peers {
                 Some(sender) => (sender, false),
                 None => (peer.connect().await?, true),
             };
+            is_sent.set(true);
             match timeout(patience, sender.try_send_request(request)).await {
                 Ok(Ok(response)) => return Ok((response, InUse { sender, peer, place })),
                 // The node closed the connection while it was idle. The request comes back only if not a byte of it was sent.
                 Ok(Err(mut error)) => match error.take_message() {
-                    Some(unsent) if !is_new => request = unsent,
+                    Some(unsent) if !is_new => {
+                        is_sent.set(false);
+                        request = unsent;
+                    }
                     Some(_) => return Err(NoAnswer::NotSent),
                     None => return Err(NoAnswer::Lost),
                 },

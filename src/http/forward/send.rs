@@ -1,5 +1,6 @@
 //! Sending a request to the owner, and its answer.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use actix_web::body::{BodySize, BoxBody};
@@ -29,9 +30,12 @@ use crate::http::respond::error::{ApiError, REQUEST_ID};
 const MARGIN: Duration = Duration::from_secs(30);
 /// How long the owner may take at least: for a body to arrive, and events to be recorded and applied.
 const LEAST_PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked whether the node is still the owner, and how long one that no longer is may take for its answer.
+/// How often it is looked whether the node is still the owner.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-const LAST_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a node may take for its answer after another one has become the owner: it may have recorded what is being counted.
+const LAST_PATIENCE: Duration = Duration::from_secs(4);
+/// The same while nobody is known to be the owner: this node may only have lost sight of the others.
+const LAST_PATIENCE_UNKNOWN: Duration = Duration::from_secs(20);
 
 /// Sends a request to the node `to`, once, and returns its answer as it is.
 ///
@@ -62,9 +66,10 @@ async fn send(
     };
     let (outgoing, broken) = outgoing(state, request, upload)?;
     let patience = state.engine.question_timeout().max(LEAST_PATIENCE) + MARGIN;
+    let is_sent = Cell::new(false);
     let answer = tokio::select! {
-        answer = peers.send(&to.address, outgoing, travel, patience) => answer,
-        () = replaced(state, &to) => Err(NoAnswer::Lost),
+        answer = peers.send(&to.address, outgoing, travel, (patience, &is_sent)) => answer,
+        () = replaced(state, &to) => Err(if is_sent.get() { NoAnswer::Lost } else { NoAnswer::NotSent }),
     };
     match answer {
         Ok((answer, connection)) => {
@@ -80,12 +85,16 @@ async fn replaced(state: &AppState, node: &Destination) {
     let mut since = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let is_owner = matches!(state.engine.owners().of(node.partition), Owner::There(address) if address == node.address);
-        match since {
-            _ if is_owner => since = None,
-            None => since = Some(Instant::now()),
-            Some(since) if since.elapsed() >= LAST_PATIENCE => return,
-            Some(_) => {}
+        let patience = match state.engine.owners().of(node.partition) {
+            Owner::There(address) if address == node.address => {
+                since = None;
+                continue;
+            }
+            Owner::There(_) | Owner::Here => LAST_PATIENCE,
+            Owner::Nowhere => LAST_PATIENCE_UNKNOWN,
+        };
+        if since.get_or_insert_with(Instant::now).elapsed() >= patience {
+            return;
         }
     }
 }

@@ -115,12 +115,11 @@ async fn a_frozen_owner_is_not_waited_for_once_another_one_has_its_place() {
         stream.write_all(OK.as_bytes()).is_ok()
     });
     nodes.first.look_for(&nodes.there, &fake.url);
-    let partition = headcount_actors::partition_of(nodes.there.id);
     let began = Instant::now();
     let (event, question) = (refusal(nodes.event()), refusal(nodes.question()));
     let replace = async {
         actix_web::rt::time::sleep(Duration::from_secs(1)).await;
-        nodes.first.owners.note_elsewhere(partition, None);
+        nodes.first.look_for(&nodes.there, "http://127.0.0.1:1");
     };
     let (event, question, ()) = futures_util::join!(event, question, replace);
     assert_eq!(event, (500, "outcome_unknown".to_owned()), "it may be recorded");
