@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 
 /// For how long an attempt counts.
 const COUNTED: Duration = Duration::from_secs(3_600);
-/// How many attempts of an organization are given up in that time, at most.
-const MAX_GIVEN_UP: usize = 32;
+/// After how many attempts of an organization in that time each further one waits, since the last of any.
+const MANY: usize = 32;
+const PAUSE_AFTER_MANY: Duration = Duration::from_secs(30);
 /// The pause after the first attempt about a subject. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
@@ -47,12 +48,13 @@ impl GivenUpErasures {
         let Some(given_up) = organizations.get(&organization) else { return true };
         let ages = given_up.iter().map(|(of, at)| (*of, now.saturating_duration_since(*at)));
         let ages: Vec<_> = ages.filter(|(_, age)| *age < COUNTED).collect();
+        let last = ages.iter().map(|(_, age)| *age).min().unwrap_or(Duration::MAX);
         let (mut count, mut youngest) = (0_u32, Duration::MAX);
         for (_, age) in ages.iter().filter(|(of, _)| *of == subject) {
             (count, youngest) = (count + 1, youngest.min(*age));
         }
         let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(count.saturating_sub(1))).min(LONGEST_PAUSE);
-        ages.len() < MAX_GIVEN_UP && (count == 0 || youngest >= pause)
+        (ages.len() < MANY || last >= PAUSE_AFTER_MANY) && (count == 0 || youngest >= pause)
     }
 }
 
@@ -89,7 +91,10 @@ mod tests {
         assert!(given_up.allow_at(A, RecordKey(0), later));
         // However many subjects there are.
         let many = attempts(&given_up, 500, later, 3 * COUNTED);
-        assert!((MAX_GIVEN_UP..=4 * MAX_GIVEN_UP).contains(&many), "{many}");
+        assert!((MANY..=MANY + 3 * 120).contains(&many), "{many}");
+        // Nobody is kept from trying for long.
+        let soon = later + 3 * COUNTED + PAUSE_AFTER_MANY;
+        assert!(given_up.allow_at(A, RecordKey(1_000), soon));
         given_up.note_at(B, RecordKey(0), later + 5 * COUNTED);
         assert_eq!(given_up.organizations.lock().keys().copied().collect::<Vec<_>>(), [B], "nothing is kept for longer");
     }
