@@ -125,7 +125,9 @@ fn is_same(known: &Erasure, later: &Erasure) -> bool {
     known.users == later.users && known.others.iter().all(|other| later.others.contains(other))
 }
 
-/// An erasure as the restored directory needs it: not finished, and about events that it has.
+/// An erasure as the restored directory needs it: not finished, and about all events that it has.
+///
+/// The backup does not know it, so that it began after the last of them, wherever it ended. Positions are no help: in two backups of a cluster, events have different ones.
 ///
 /// All projects of the organization lose the identity, also those that were deleted, or had lost it, when it was erased there. It costs nothing more: the first
 /// start makes every state anew.
@@ -133,10 +135,28 @@ fn fitted(registry: &Registry, later: Erasure, last: Position) -> Result<Erasure
     let theirs: BTreeSet<ProjectId> = registry.projects(later.organization)?.iter().map(|project| project.id).collect();
     let others = later.others.iter().filter(|(project, _)| theirs.contains(project)).copied().collect();
     let projects: Vec<ProjectId> = theirs.into_iter().collect();
-    let until = match later.until {
-        ErasedUntil::Everywhere(until) => until.min(last),
-        // Of several machines, which make no backups.
-        ErasedUntil::ByProject(_) => last,
-    };
-    Ok(Erasure { is_done: projects.is_empty(), others, projects, until: ErasedUntil::Everywhere(until), ..later })
+    Ok(Erasure { is_done: projects.is_empty(), others, projects, until: ErasedUntil::Everywhere(last), ..later })
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::RecordKey;
+    use headcount_domain::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn an_erasure_that_a_backup_lacks_erases_all_events_of_the_backup() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = Registry::open(dir.path()).unwrap();
+        let organization = registry.initialize(Instant(1_700_000_000_000)).unwrap().organization_id;
+        // As a server has it that was restored from a backup of a cluster, and as one with fewer events has it.
+        for until in [0, 950] {
+            let until = ErasedUntil::Everywhere(until);
+            let (users, others, projects) = (vec![RecordKey(7)], Vec::new(), Vec::new());
+            let later = Erasure { number: 3, organization, users, others, projects, until, is_done: true, is_lifted: false };
+            let fitted = fitted(&registry, later, 1_000).unwrap();
+            assert_eq!((fitted.until, fitted.is_done, fitted.projects.len()), (ErasedUntil::Everywhere(1_000), false, 1));
+        }
+    }
 }
