@@ -99,6 +99,8 @@ pub(super) struct Inner {
     pub(super) scans: ScanTurns,
     /// Of scans for other nodes, which wait for no other node: two nodes that ask each other would else wait for each other's turns.
     pub(super) node_scans: ScanTurns,
+    /// For backups that other machines make.
+    pub(super) backup_scans: ScanTurns,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
@@ -271,6 +273,7 @@ impl Engine {
             webhooks: Arc::new(webhooks),
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
             node_scans: ScanTurns::new(1, ScanHelpers::new(0)),
+            backup_scans: ScanTurns::new(1, ScanHelpers::new(0)),
             scratch: SpillDir::new(&config.data_dir),
             views,
             exports: Gate::new(MAX_EXPORTS),

@@ -1,5 +1,6 @@
 //! Privacy requests for the data directory of one machine: a backup of several machines.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -19,16 +20,22 @@ impl PrivacyRequests {
             let _one = self.changes.lock();
             self.follow(shared)?;
         }
-        Ok(self.all.read().values().map(|request| fitted(PrivacyRequest::clone(request), erasures)).collect())
+        let all = self.all.read();
+        // Requests name people until the erasure's own one is completed.
+        let open = all.values().filter(|request| request.kind == PrivacyRequestKind::Erasure && request.is_open());
+        let open: BTreeSet<_> =
+            open.flat_map(|request| request.erasures.iter().map(|number| (request.organization, *number))).collect();
+        let is_under_way = |erasure: &Erasure| !erasure.is_done || open.contains(&(erasure.organization, erasure.number));
+        Ok(all.values().map(|request| fitted(PrivacyRequest::clone(request), erasures, &is_under_way)).collect())
     }
 }
 
-/// A request for where erasures are done: nothing names whom they erase, and it has all their ids.
-fn fitted(mut request: PrivacyRequest, erasures: &[Erasure]) -> PrivacyRequest {
+/// A request for where erasures are done: nothing names whom those erase that are under way, and it has all their ids.
+fn fitted(mut request: PrivacyRequest, erasures: &[Erasure], is_under_way: &dyn Fn(&Erasure) -> bool) -> PrivacyRequest {
     for erasure in erasures.iter().filter(|erasure| erasure.organization == request.organization) {
         let keys = PrivacyKeys { users: erasure.users.clone(), others: erasure.others.clone(), emails: Vec::new() };
         let is_own = request.kind == PrivacyRequestKind::Erasure && request.erasures.contains(&erasure.number);
-        if !erasure.is_done && (is_own || request.names_any_of(&keys)) {
+        if is_under_way(erasure) && (is_own || request.names_any_of(&keys)) {
             request.subject = request.subject.erased();
         }
         if is_own && request.is_open() {
@@ -78,6 +85,7 @@ mod tests {
 
     #[test]
     fn nothing_names_somebody_whose_erasure_is_under_way() {
+        let fitted = |request, erasures: &[Erasure]| fitted(request, erasures, &|erasure| !erasure.is_done);
         let erasures = [erasure(1, 7, false), erasure(2, 8, true)];
         let erasing = fitted(request(1, 5, 7), &erasures);
         assert!(erasing.subject.is_erased() && erasing.is_open());
@@ -89,5 +97,16 @@ mod tests {
             let other = PrivacyRequest { kind: PrivacyRequestKind::OptIn, erasures: Vec::new(), ..other };
             assert_eq!(fitted(other.clone(), &erasures), other);
         }
+    }
+
+    #[test]
+    fn a_request_names_nobody_whose_erasure_is_done_before_the_request_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let requests = PrivacyRequests::open(&dir.path().join("privacy"), &dir.path().join("exports")).unwrap();
+        let erasure = erasure(2, 8, true);
+        let open = PrivacyRequest { erasures: vec![2], ..request(1, 5, 8) };
+        requests.all.write().insert(open.id.clone(), open.into());
+        let backed_up = requests.for_backup(&[erasure]).unwrap();
+        assert!(backed_up[0].subject.is_erased() && backed_up[0].is_open());
     }
 }

@@ -70,7 +70,10 @@ fn contradicted(tenant: &Tenant, later: &Tenant) -> Option<String> {
         };
         later.erasures.get(&erasure.number).is_some_and(same)
     };
-    if tenant.erasures.len() == later.erasures.len() && tenant.erasures.values().all(is_same) {
+    // One that was given up has erased nothing.
+    let erasures = |tenant: &Tenant| tenant.erasures.values().filter(|erasure| !erasure.is_given_up()).count();
+    let are_same = tenant.erasures.values().filter(|erasure| !erasure.is_given_up()).all(is_same);
+    if erasures(tenant) == erasures(later) && are_same {
         return None;
     }
     Some("an identity was erased, or opted in again".to_owned())

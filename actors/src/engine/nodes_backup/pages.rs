@@ -98,10 +98,10 @@ impl Page<'_> {
 impl Engine {
     /// Answers where a partition ends that is here.
     pub(super) async fn partition_end(&self, question: PartitionEndQuestion) -> Result<PartitionEnd, AskError> {
-        self.run_for_backup(move |engine, _| {
+        self.run_for_backup(move |engine, cancelled| {
             engine.check_knows(question.applied)?;
             let last = engine.inner.history.last_position(question.partition);
-            Ok(PartitionEnd { last, with_bases: engine.projects_with_bases(question.partition)? })
+            Ok(PartitionEnd { last, with_bases: engine.projects_with_bases(question.partition, cancelled)? })
         })
         .await
     }
@@ -129,11 +129,14 @@ impl Engine {
     }
 
     /// The projects of a partition of which events may have been removed, since a base has their figures.
-    fn projects_with_bases(&self, partition: u16) -> Result<Vec<ProjectId>, AskError> {
+    fn projects_with_bases(&self, partition: u16, cancelled: &AtomicBool) -> Result<Vec<ProjectId>, AskError> {
         let sealed = self.inner.archives.of(partition);
         let mut with_bases = Vec::new();
         let projects = sealed.catalog();
         for (project, last) in projects.projects().filter(|(project, _)| partition_of(*project) == partition) {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(AskError::NoAnswer);
+            }
             if sealed.is_deleted(project) {
                 continue;
             }

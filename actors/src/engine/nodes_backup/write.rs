@@ -1,5 +1,7 @@
 //! How a backup of several machines is written.
 
+use std::time::{Duration, Instant as Stopwatch};
+
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{BackupManifest, BackupTarget, BackupWriter};
@@ -16,6 +18,9 @@ use crate::position_map::PositionMap;
 use crate::privacy;
 use crate::webhooks;
 
+/// How often it is looked whether a change of the control data has made the backup one that can't be completed.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
 /// Receives events, and passes them on.
 struct Receiver<'w, 't, T> {
     backup: &'w NodesBackup,
@@ -23,6 +28,8 @@ struct Receiver<'w, 't, T> {
     writer: &'w mut BackupWriter<'t, T>,
     log: NewLog,
     positions: PositionMap,
+    /// When it was last looked whether the backup can still be completed.
+    looked: Stopwatch,
 }
 
 impl NodesBackup {
@@ -64,7 +71,8 @@ impl NodesBackup {
         is_over: &dyn Fn() -> bool,
     ) -> Result<(Position, PositionMap), NodesBackupError> {
         let log = NewLog::create(self.directory.path(), writer)?;
-        let mut receiver = Receiver { backup: self, is_over, writer, log, positions: PositionMap::default() };
+        let (positions, looked) = (PositionMap::default(), Stopwatch::now());
+        let mut receiver = Receiver { backup: self, is_over, writer, log, positions, looked };
         self.webhooks.iter().for_each(|webhook| webhook.want(&mut receiver.positions));
         for (partition, end) in &self.ends {
             receiver.receive(*partition, *end)?;
@@ -145,9 +153,16 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         Ok(())
     }
 
-    fn check_goes_on(&self) -> Result<(), NodesBackupError> {
+    fn check_goes_on(&mut self) -> Result<(), NodesBackupError> {
         if (self.is_over)() {
             return Err(NodesBackupError::Stopped);
+        }
+        if self.looked.elapsed() >= LOOK_EVERY {
+            // Without an answer it may go on: it is looked again, and at the end.
+            if let Err(changed @ NodesBackupError::Changed(_)) = self.backup.check_unchanged() {
+                return Err(changed);
+            }
+            self.looked = Stopwatch::now();
         }
         let inner = &self.backup.engine.inner;
         // Twice of what events need, as exports leave it.

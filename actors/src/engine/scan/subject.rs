@@ -97,7 +97,7 @@ impl Engine {
         &self,
         run: impl FnOnce(&Self, &AtomicBool) -> Result<R, AskError> + Send + 'static,
     ) -> Result<R, AskError> {
-        let turn = self.inner.node_scans.take(None).await?;
+        let turn = self.inner.backup_scans.take(None).await?;
         self.run_scan(turn, move |engine, cancelled, _| Ok(run(engine, cancelled)?)).await
     }
 }
