@@ -23,7 +23,6 @@ const PROJECTS: usize = 6;
 /// What no backup may have.
 const GONE: [&str; 4] = ["canary-eve-7731", "canary-mallory-4402", "canary-olga-9917", "canary-deleted-2218"];
 
-/// A method, a path and a body.
 type Asked = (&'static str, String, Option<Value>);
 
 /// Sends a request to a node, again until it is no refusal of the moment.
@@ -136,7 +135,7 @@ impl Busy {
     }
 
     /// The answers once states without erased people are served.
-    fn settled(&self, questions: &[Asked]) -> Vec<(u16, Value)> {
+    fn steady(&self, questions: &[Asked]) -> Vec<(u16, Value)> {
         let (began, mut answers) = (Instant::now(), self.answers(questions));
         loop {
             std::thread::sleep(Duration::from_secs(2));
@@ -292,7 +291,7 @@ fn one_server_and_another_cluster_go_on_from_a_backup_of_a_cluster() {
     // Time for the progress of the webhook to be written.
     std::thread::sleep(Duration::from_millis(1_500));
     let questions = questions(&busy.projects);
-    let expected = busy.settled(&questions);
+    let expected = busy.steady(&questions);
     for (asked, (status, answer)) in questions.iter().zip(&expected) {
         assert_eq!(*status, 200, "{asked:?}: {answer}");
     }

@@ -6,7 +6,7 @@ BUGS = [
     ("the owner takes the first node for the client", "return first.address;", ""),
     ("what clients claim goes on to the owner", "|| name == first_node::FORWARDED.as_str()", ""),
     # Which requests, and where to.
-    ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(Destination { partition, address })),", "Owner::There(address) => Ok(Some(Destination { partition, address })),"),
+    ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address })),", "Owner::There(address) => Ok(Some(OwnerNode { partition, address })),"),
     ("keys and shares travel", "_ if OF_CONTROL_DATA.contains(&rest) => None,", ""),
     ("an import only reads", 'const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];', 'const RECORDING: [&str; 2] = ["/track", "/batch"];'),
     ("strangers hear of the owner's state", "_ if !auth::is_visible(&state, request.request(), project) => return next.call(request).await,", ""),

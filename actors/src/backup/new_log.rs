@@ -16,7 +16,7 @@ const FLOOR: &str = "log/floor";
 const TOGETHER_BYTES: usize = 1 << 20;
 
 /// Events of one project, or a floor, that wait to be appended.
-struct Waiting {
+struct WaitingRecord {
     partition: u16,
     count: u32,
     payload: Vec<u8>,
@@ -25,7 +25,7 @@ struct Waiting {
 /// See the module.
 pub(crate) struct NewLog {
     log: Log,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingRecord>,
     bytes: usize,
     next: Position,
 }
@@ -52,7 +52,7 @@ impl NewLog {
         let first = self.next;
         self.next += u64::from(count);
         self.bytes += payload.len();
-        self.waiting.push(Waiting { partition, count, payload });
+        self.waiting.push(WaitingRecord { partition, count, payload });
         if self.bytes >= TOGETHER_BYTES {
             self.append()?;
         }
@@ -65,7 +65,7 @@ impl NewLog {
         if waiting.is_empty() {
             return Ok(());
         }
-        let entries = waiting.iter().map(|Waiting { partition, count, payload }| AppendEntry {
+        let entries = waiting.iter().map(|WaitingRecord { partition, count, payload }| AppendEntry {
             partition: *partition,
             count: *count,
             payload,

@@ -25,7 +25,7 @@ use super::idle_views::start_views;
 use super::marks::{Mark, start_tracking};
 use super::membership::Membership;
 use super::open::{self, EventLog, Opened};
-use super::scan::{ScanHelpers, ScanTurns, SpillDir, Views};
+use super::scan::{NodeScans, ScanHelpers, ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
@@ -98,9 +98,7 @@ pub(super) struct Inner {
     pub(super) webhooks: Arc<Webhooks>,
     pub(super) scans: ScanTurns,
     /// Of scans for other nodes, which wait for no other node: two nodes that ask each other would else wait for each other's turns.
-    pub(super) node_scans: ScanTurns,
-    /// For backups that other machines make.
-    pub(super) backup_scans: ScanTurns,
+    pub(super) node_scans: NodeScans,
     pub(super) scratch: SpillDir,
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
@@ -223,19 +221,18 @@ impl Engine {
         Ok(engine)
     }
 
-    fn start(config: EngineConfig, opened: OpenedParts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let (opened, (profiles, webhooks)) = opened;
+    fn start(config: EngineConfig, (opened, kept): OpenedParts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
         let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, lock, incarnation, starts } =
             opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
-        let (map, delivered) = (ShardMap::new(shards.len()), Arc::new(AtomicU64::new(log.last_position())));
+        let (delivered, unknown) = (Arc::new(AtomicU64::new(log.last_position())), Arc::<UnknownAppends>::default());
+        let (map, backups) = (ShardMap::new(shards.len()), Arc::new(Semaphore::new(1)));
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
-        let unknown = Arc::<UnknownAppends>::default();
         let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health))?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
-        let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
+        let shards = Arc::new(ShardClient::new(addresses, map));
         let sources = EngineSources {
             settings: archive_settings(&config),
             logged,
@@ -268,12 +265,11 @@ impl Engine {
             unknown,
             intake,
             privacy,
-            profiles,
+            profiles: kept.0,
             watches: Watches::new(shared.feeds),
-            webhooks: Arc::new(webhooks),
+            webhooks: Arc::new(kept.1),
             scans: ScanTurns::new(MAX_SCANS, ScanHelpers::new(config.memory_bytes)),
-            node_scans: ScanTurns::new(1, ScanHelpers::new(0)),
-            backup_scans: ScanTurns::new(1, ScanHelpers::new(0)),
+            node_scans: NodeScans::default(),
             scratch: SpillDir::new(&config.data_dir),
             views,
             exports: Gate::new(MAX_EXPORTS),

@@ -1,17 +1,14 @@
 //! What moves beside control data and events: company profiles, privacy requests and webhooks, as documents that several machines share.
 
-use std::io;
 use std::path::Path;
 
-use super::{LeftBehind, MovingError, MovingSource};
+use super::error::MovingError;
 use crate::checked_files::{Filed, ReadItems, read_all};
 use crate::checked_json;
-use crate::position_map::PositionMap;
 use crate::privacy::{self, PRIVACY_DIR, PrivacyRequest};
 use crate::profiles::{CompanyProfile, PROFILES_DIR};
-use crate::secrets;
 use crate::shared_documents::MAX_DOCUMENT_BYTES;
-use crate::webhooks::{MovedWebhook, WebhookDocuments};
+use crate::webhooks::MovedWebhook;
 
 /// A document.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,11 +19,24 @@ pub struct MovedDocument {
     pub content: Vec<u8>,
 }
 
+/// What does not move: what can't be read, and events that were set aside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct LeftBehind {
+    /// Files of webhooks.
+    pub webhooks: usize,
+    /// Privacy requests.
+    pub privacy_requests: usize,
+    /// Company profiles.
+    pub company_profiles: usize,
+    /// Events that made the server panic, and that it has set aside.
+    pub set_aside: usize,
+}
+
 /// What is read of them.
 pub(super) struct MovedItems {
-    profiles: Vec<MovedDocument>,
-    privacy: Vec<MovedDocument>,
-    webhooks: Vec<MovedWebhook>,
+    pub(super) profiles: Vec<MovedDocument>,
+    pub(super) privacy: Vec<MovedDocument>,
+    pub(super) webhooks: Vec<MovedWebhook>,
 }
 
 impl MovedItems {
@@ -55,40 +65,4 @@ fn documents<T: Filed>(from: &Path, dir: &str, shortened: impl Fn(T) -> T) -> Re
         }
     }
     Ok((documents, left))
-}
-
-impl MovingSource {
-    /// The company profiles.
-    #[must_use]
-    pub fn profiles(&self) -> &[MovedDocument] {
-        &self.items.profiles
-    }
-
-    /// The privacy requests.
-    #[must_use]
-    pub fn privacy_requests(&self) -> &[MovedDocument] {
-        &self.items.privacy
-    }
-
-    /// Returns what has to be told of the events that move, before [`Self::webhooks`].
-    #[must_use]
-    pub fn positions(&self) -> PositionMap {
-        let mut positions = PositionMap::default();
-        self.items.webhooks.iter().for_each(|webhook| webhook.want(&mut positions));
-        positions
-    }
-
-    /// The webhooks, where events have these positions.
-    ///
-    /// # Errors
-    /// [`MovingError::Secrets`] without the key that is to seal their secrets, and [`MovingError::Io`].
-    pub fn webhooks(&self, positions: &PositionMap) -> Result<Vec<WebhookDocuments>, MovingError> {
-        if self.items.webhooks.is_empty() {
-            return Ok(Vec::new());
-        }
-        let key = secrets::webhook_key(&self.from)?;
-        let documents = |webhook: &MovedWebhook| webhook.documents(positions, &key);
-        let all: io::Result<Vec<_>> = self.items.webhooks.iter().map(documents).collect();
-        all.map_err(MovingError::io("encode the webhooks of", &self.from))
-    }
 }

@@ -29,10 +29,12 @@ use crate::erasures::Erasures;
 use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{History as _, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::partitions::PARTITIONS;
+use crate::position_map::PositionMap;
 use crate::registry::{CONTROL_DIR, Registry, RegistryError};
 use crate::secrets;
-pub use documents::MovedDocument;
+use crate::webhooks::{MovedWebhook, WebhookDocuments};
 use documents::MovedItems;
+pub use documents::{LeftBehind, MovedDocument};
 pub use error::MovingError;
 
 const LOG_DIR: &str = "log";
@@ -55,19 +57,6 @@ pub struct MovedEvents {
     pub count: u32,
     /// The encoded events.
     pub payload: Vec<u8>,
-}
-
-/// What does not move: what can't be read, and events that were set aside.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct LeftBehind {
-    /// Files of webhooks.
-    pub webhooks: usize,
-    /// Privacy requests.
-    pub privacy_requests: usize,
-    /// Company profiles.
-    pub company_profiles: usize,
-    /// Events that made the server panic, and that it has set aside.
-    pub set_aside: usize,
 }
 
 /// See the module.
@@ -188,6 +177,42 @@ impl MovingSource {
             Some((position, floor)) => pass_floor(partition, position, floor, visit),
             None => Ok(ControlFlow::Continue(())),
         }
+    }
+}
+
+impl MovingSource {
+    /// The company profiles.
+    #[must_use]
+    pub fn profiles(&self) -> &[MovedDocument] {
+        &self.items.profiles
+    }
+
+    /// The privacy requests.
+    #[must_use]
+    pub fn privacy_requests(&self) -> &[MovedDocument] {
+        &self.items.privacy
+    }
+
+    /// Returns what asks for the positions of the events that move, before [`Self::webhooks`].
+    #[must_use]
+    pub fn positions(&self) -> PositionMap {
+        let mut positions = PositionMap::default();
+        self.items.webhooks.iter().for_each(|webhook| webhook.want(&mut positions));
+        positions
+    }
+
+    /// The webhooks, where events have these positions.
+    ///
+    /// # Errors
+    /// [`MovingError::Secrets`] without the key that is to seal their secrets, and [`MovingError::Io`].
+    pub fn webhooks(&self, positions: &PositionMap) -> Result<Vec<WebhookDocuments>, MovingError> {
+        if self.items.webhooks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let key = secrets::webhook_key(&self.from)?;
+        let documents = |webhook: &MovedWebhook| webhook.documents(positions, &key);
+        let all: io::Result<Vec<_>> = self.items.webhooks.iter().map(documents).collect();
+        all.map_err(MovingError::io("encode the webhooks of", &self.from))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Moving an installation into a cluster that is being made.
 //!
 //! First everything is read once, so that what can't be read, or does not fit, is known before anything is made. Then the control data are appended to the control log, and the events to
-//! the streams of their partitions, in an epoch of this attempt. What an earlier attempt has recorded is read again, with its chain, and compared: the next message follows it. Documents come after the events: how far webhooks have come is told by
+//! the streams of their partitions, in an epoch of this attempt. What an earlier attempt has recorded is read again, with its chain, and compared: the next message follows it. Documents come after the events: how far webhooks have come is said by
 //! the positions that these have got.
 
 mod documents;

@@ -5,6 +5,7 @@
 
 mod download;
 mod headers;
+mod owner_node;
 mod peers;
 mod send;
 pub(crate) mod travel;

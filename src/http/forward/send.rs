@@ -15,10 +15,10 @@ use hyper::{Request, Response};
 
 use super::download::{Download, PassedOn};
 use super::headers;
+use super::owner_node::OwnerNode;
 use super::peers::{InUse, NoAnswer, Peers};
 use super::travel::Travel;
 use super::upload::{BrokenUpload, Upload, UploadBody};
-use super::way::Destination;
 use crate::http::app::AppState;
 use crate::http::first_node;
 use crate::http::middleware::RequestId;
@@ -47,7 +47,7 @@ pub(crate) fn forward<'a>(
     state: &'a AppState,
     request: &'a HttpRequest,
     upload: Upload,
-    to: Destination,
+    to: OwnerNode,
     travel: Travel,
 ) -> LocalBoxFuture<'a, Result<HttpResponse, ApiError>> {
     Box::pin(send(state, request, upload, to, travel))
@@ -57,7 +57,7 @@ async fn send(
     state: &AppState,
     request: &HttpRequest,
     upload: Upload,
-    to: Destination,
+    to: OwnerNode,
     travel: Travel,
 ) -> Result<HttpResponse, ApiError> {
     let Some(peers) = request.app_data::<Data<Peers>>() else {
@@ -81,7 +81,7 @@ async fn send(
 }
 
 /// Waits until a node has not been the owner for a while.
-async fn replaced(state: &AppState, node: &Destination) {
+async fn replaced(state: &AppState, node: &OwnerNode) {
     let mut since = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;

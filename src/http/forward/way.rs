@@ -1,7 +1,5 @@
 //! Where a request of a project goes.
 
-use std::sync::Arc;
-
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
@@ -10,6 +8,7 @@ use actix_web::{Error, HttpRequest, HttpResponse};
 use headcount_actors::{NOT_HERE, Owner, home_of, partition_of};
 use headcount_domain::ids::ProjectId;
 
+use super::owner_node::OwnerNode;
 use super::send::forward;
 use super::travel::Travel;
 use super::upload::Upload;
@@ -19,31 +18,22 @@ use crate::http::min_position;
 use crate::http::request_metrics::Forwarded;
 use crate::http::respond::error::ApiError;
 
-/// The node that a request goes to.
-#[derive(Debug, Clone)]
-pub(crate) struct Destination {
-    /// The partition that it owns.
-    pub(super) partition: u16,
-    /// Its address.
-    pub(super) address: Arc<str>,
-}
-
 /// Returns the node that a request of a project goes to. `None`: it is answered here.
 ///
 /// A request that came from another node goes no further: the two may each take the other for the owner.
-pub(crate) fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<Destination>, ApiError> {
+pub(crate) fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<OwnerNode>, ApiError> {
     way_to(state, request, partition_of(project))
 }
 
 /// The same for whatever goes to the owner of a partition.
-fn way_to(state: &AppState, request: &HttpRequest, partition: u16) -> Result<Option<Destination>, ApiError> {
+fn way_to(state: &AppState, request: &HttpRequest, partition: u16) -> Result<Option<OwnerNode>, ApiError> {
     let owners = state.engine.owners();
     if owners.is_alone() {
         return Ok(None);
     }
     match owners.of(partition) {
         Owner::Here => Ok(None),
-        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(Destination { partition, address })),
+        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address })),
         Owner::There(_) | Owner::Nowhere => {
             state.request_metrics.count_forwarded(Forwarded::NoOwner);
             Err(ApiError::overloaded(NOT_HERE))

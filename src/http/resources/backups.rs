@@ -107,7 +107,7 @@ fn send_of_nodes(backup: NodesBackup, parts: Sender<TarPart>) {
         && !failure.is_of_target()
         && let Err(error) = target.give_up(&failure.to_string())
     {
-        tracing::debug!(%error, "nobody is there to be told why a backup was not completed");
+        tracing::debug!(%error, "nobody is there to hear why a backup was not completed");
     }
     let sent = target.into_writer().map_err(|error| error.to_string());
     let sent = sent.and_then(|mut writer| writer.flush().map_err(|error| error.to_string()));

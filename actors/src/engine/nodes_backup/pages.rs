@@ -28,7 +28,7 @@ fn no_answer(error: impl std::fmt::Display) -> AskError {
 }
 
 /// Takes the events of a page.
-struct Page<'p> {
+struct PartitionPage<'p> {
     question: &'p PartitionEventsQuestion,
     dead: &'p DeadLetters,
     cancelled: &'p AtomicBool,
@@ -48,7 +48,7 @@ enum PageEnd {
     Failed(CodecError),
 }
 
-impl Page<'_> {
+impl PartitionPage<'_> {
     fn take(&mut self, piece: HistoryPiece) -> ControlFlow<()> {
         self.ended = if self.cancelled.load(Ordering::Acquire) {
             Some(PageEnd::Cancelled)
@@ -169,10 +169,10 @@ impl Engine {
             return Err(no_answer("the node does not know yet what was recorded"));
         }
         let (dead, records) = (&*self.inner.dead, Vec::new());
-        let mut page = Page { question, dead, cancelled, records, bytes: 0, reached: after, ended: None };
+        let mut page = PartitionPage { question, dead, cancelled, records, bytes: 0, reached: after, ended: None };
         let wanted = Wanted { partition, project, after, until, days: None };
         self.inner.history.read(&[wanted], &mut |piece| page.take(piece)).map_err(no_answer)?;
-        let Page { records, reached, ended, .. } = page;
+        let PartitionPage { records, reached, ended, .. } = page;
         match ended {
             None => Ok(PartitionEvents::Found { records, reached: until }),
             Some(PageEnd::Full) => Ok(PartitionEvents::Found { records, reached }),

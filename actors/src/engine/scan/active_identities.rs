@@ -101,7 +101,7 @@ impl Engine {
         projects: Vec<ProjectId>,
         question: ActiveQuestion,
     ) -> Result<ActiveAnswer, AskError> {
-        let turn = Arc::new(self.inner.node_scans.take(Some(organization)).await?);
+        let turn = Arc::new(self.inner.node_scans.questions.take(Some(organization)).await?);
         let Some(active) = self.collect_active(&turn, projects, question.window).await? else {
             return Ok(ActiveAnswer::Identities(Vec::new()));
         };

@@ -50,6 +50,6 @@ pub use page::{EventsPage, PageOrder, PageQuestion, PagedEvent};
 pub(super) use record_sort::{RecordSorter, SortedRecords};
 pub(super) use spill_dir::{SpillDir, SpillWriter};
 pub(super) use subject::SubjectSink;
-pub(super) use turns::ScanTurns;
+pub(super) use turns::{NodeScans, ScanTurns};
 pub use views::ViewFigures;
 pub(super) use views::Views;

@@ -69,7 +69,7 @@ impl Engine {
         mut sink: S,
     ) -> Result<(S, Position), AskError> {
         let organization = self.registry().policy(project).map(|config| config.policy.organization);
-        let turn = self.inner.node_scans.take(organization).await?;
+        let turn = self.inner.node_scans.questions.take(organization).await?;
         self.scan_with(turn, project, move |mut scan, _| {
             if scan.until < until {
                 return Err(AskError::NoAnswer.into());
@@ -88,7 +88,7 @@ impl Engine {
         run: impl FnOnce(&Self, &AtomicBool) -> Result<R, AskError> + Send + 'static,
     ) -> Result<R, AskError> {
         let organization = self.registry().policy(project).map(|config| config.policy.organization);
-        let turn = self.inner.node_scans.take(organization).await?;
+        let turn = self.inner.node_scans.questions.take(organization).await?;
         self.run_scan(turn, move |engine, cancelled, _| Ok(run(engine, cancelled)?)).await
     }
 
@@ -97,7 +97,7 @@ impl Engine {
         &self,
         run: impl FnOnce(&Self, &AtomicBool) -> Result<R, AskError> + Send + 'static,
     ) -> Result<R, AskError> {
-        let turn = self.inner.backup_scans.take(None).await?;
+        let turn = self.inner.node_scans.backups.take(None).await?;
         self.run_scan(turn, move |engine, cancelled, _| Ok(run(engine, cancelled)?)).await
     }
 }

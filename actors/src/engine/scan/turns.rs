@@ -45,6 +45,21 @@ impl Drop for ScanTurn {
     }
 }
 
+/// Those of scans for other nodes, one at a time of each kind.
+pub(in crate::engine) struct NodeScans {
+    /// For questions and exports.
+    pub(in crate::engine) questions: ScanTurns,
+    /// For backups, which wait for none of the others.
+    pub(in crate::engine) backups: ScanTurns,
+}
+
+impl Default for NodeScans {
+    fn default() -> Self {
+        let one = || ScanTurns::new(1, ScanHelpers::new(0));
+        Self { questions: one(), backups: one() }
+    }
+}
+
 impl ScanTurns {
     /// Creates `count` turns. Those who have one share `helpers`.
     pub(in crate::engine) fn new(count: usize, helpers: ScanHelpers) -> Self {
