@@ -13,6 +13,7 @@ use headcount_domain::intake::event::{Event, Position};
 use parking_lot::{Mutex, RwLock};
 
 use crate::erasure_turns::{ErasureTurn, ErasureTurns};
+use crate::given_up_erasures::GivenUpErasures;
 use crate::partitions::partition_of;
 use crate::registry::{Erasure, ErasureStage, Registry};
 use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
@@ -79,6 +80,8 @@ pub(crate) struct Erasures {
     unfinished: RwLock<Unfinished>,
     unfinished_count: AtomicUsize,
     turns: ErasureTurns,
+    /// Those that were given up before they began.
+    pub(crate) given_up: GivenUpErasures,
     /// Held while they are made of what other machines changed: how many changes the registry had applied then.
     followed: Mutex<Option<u64>>,
     /// Held while somebody waits for events that were admitted before.
@@ -101,8 +104,8 @@ impl Erasures {
         let suppressed_count = AtomicUsize::new(suppressed.users.len() + suppressed.others.len());
         let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
         let (suppressed, unfinished) = (RwLock::new(suppressed), RwLock::new(unfinished));
-        let (turns, followed, waiting) = (ErasureTurns::default(), Mutex::default(), Mutex::default());
-        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, turns, followed, waiting }
+        let (turns, given_up, followed, waiting) = Default::default();
+        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
     }
 
     /// Creates the list of one of several machines, which may have erased identities of some projects on its disk.

@@ -124,7 +124,7 @@ impl Engine {
         }
         self.check_room(&erasure)?;
         let key = self.subject_key(subject);
-        if !self.inner.given_up.allow(organization, key) {
+        if !self.inner.erasures.given_up.allow(organization, key) {
             return Err(ErasureError::Unavailable("earlier attempts did not find all ids; wait some minutes until the next one"));
         }
         let is_own = attempts.is_empty();
@@ -135,7 +135,7 @@ impl Engine {
         let suppressed = suppressed.ok_or(GIVEN_UP)?;
         let begun = self.begin_suppressed(&mut looking, suppressed.clone(), made_for);
         if begun.is_err() {
-            self.inner.given_up.note(organization, key);
+            self.inner.erasures.given_up.note(organization, key);
         }
         if begun.is_err() && is_own {
             // If that fails, too, a further attempt goes on with it.

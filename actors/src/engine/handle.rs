@@ -37,7 +37,6 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
-use crate::given_up_erasures::GivenUpErasures;
 use crate::history::{History, PartitionArchives, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
@@ -89,7 +88,6 @@ pub(super) struct Inner {
     pub(super) damage: Arc<DamageNote>,
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
-    pub(super) given_up: GivenUpErasures,
     pub(super) unknown: Arc<UnknownAppends>,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) privacy: PrivacyRequests,
@@ -222,17 +220,15 @@ impl Engine {
     }
 
     fn start(config: EngineConfig, (opened, kept): OpenedParts, geo: Option<GeoDatabase>) -> Result<Self, OpenError> {
-        let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, lock, incarnation, starts } =
-            opened;
+        let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
-        let (delivered, unknown) = (Arc::new(AtomicU64::new(log.last_position())), Arc::<UnknownAppends>::default());
-        let (map, backups) = (ShardMap::new(shards.len()), Arc::new(Semaphore::new(1)));
+        let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
         let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health))?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
-        let shards = Arc::new(ShardClient::new(addresses, map));
+        let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = EngineSources {
             settings: archive_settings(&config),
             logged,
@@ -247,7 +243,8 @@ impl Engine {
             removal: removal((&admission.gate, mark), (store, &writer, &log), (&backups, &shared.erasures, &views, &shards)),
         };
         let (archiver, archiver_thread) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
-        let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiver_thread), lock);
+        let threads =
+            Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiver_thread), opened.lock);
         let inner = Inner {
             admission,
             shards,
@@ -261,7 +258,6 @@ impl Engine {
             damage: shared.damage,
             deleted: shared.deleted,
             erasures: shared.erasures,
-            given_up: GivenUpErasures::default(),
             unknown,
             intake,
             privacy,
@@ -288,7 +284,7 @@ impl Engine {
             geo,
             tracker,
             incarnation,
-            starts,
+            starts: opened.starts,
             config,
         };
         Ok(Self { inner: Arc::new(inner) })
