@@ -22,7 +22,7 @@ use headcount_domain::identity::IdentitySlot;
 
 /// How long the state may take to be saved, so that all links are known.
 pub(super) const SAVE_TIMEOUT: Duration = Duration::from_secs(60);
-pub(super) const POLL: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 /// The most identities with an e-mail address that are erased together: anybody can send events with any address.
 pub(super) const MAX_OWNERS: usize = 10_000;
 

@@ -13,10 +13,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use super::erasing::{BegunErasure, ErasureError, ErasureSubject, NewErasure, POLL, SAVE_TIMEOUT, check_known};
+use super::erasing::{BegunErasure, ErasureError, ErasureSubject, NewErasure, SAVE_TIMEOUT, check_known};
 use super::handle::Engine;
 use super::shard_client::AskError;
-use crate::archiver::ShardBarrier;
 use crate::nodes::{AskNodeError, NodeRequest, encode_answer};
 use crate::owners::Owner;
 use crate::partitions::partition_of;
@@ -365,23 +364,13 @@ impl Engine {
     /// Has the partitions of projects saved as they are now. Returns the last position of each.
     fn save_partitions_of(&self, projects: &[ProjectId]) -> Result<Vec<u64>, ErasureError> {
         let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
-        let applied = |partition: u16| Some((partition, self.inner.shards.applied_until_of(partition)?));
-        let applied: Option<Vec<(u16, u64)>> = partitions.into_iter().map(applied).collect();
-        let applied = applied.ok_or(ErasureError::Unavailable("a partition is being rebuilt"))?;
         let lasts = projects.iter().map(|project| self.inner.history.last_position(partition_of(*project))).collect();
-        let (began, mut asked) = (Stopwatch::now(), None::<Stopwatch>);
-        let is_saved = |(partition, applied): &(u16, u64)| {
-            self.inner.shards.durable_until_of(*partition).is_some_and(|until| until >= *applied)
-        };
-        while !applied.iter().all(is_saved) {
-            if asked.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
-                self.inner.shards.want_checkpoints();
-                asked = Some(Stopwatch::now());
-            }
-            if began.elapsed() > SAVE_TIMEOUT {
-                return Err(ErasureError::Unavailable("the state can't be saved"));
-            }
-            std::thread::sleep(POLL);
+        let began = Stopwatch::now();
+        for partition in partitions {
+            self.save_blocking(partition, &|| began.elapsed() > SAVE_TIMEOUT).map_err(|error| {
+                tracing::info!(partition, %error, "a partition of which somebody is erased is not saved");
+                ErasureError::Unavailable("the state of a project can't be saved, or the project moved to another node")
+            })?;
         }
         Ok(lasts)
     }

@@ -1,6 +1,6 @@
 //! The saved states of partitions, for other machines.
 
-use std::time::Duration;
+use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
@@ -10,6 +10,7 @@ use headcount_storage::log::LogMark;
 use super::handle::Engine;
 use super::remains::RemainsError;
 use super::shard_client::AskError;
+use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::{
     PartitionMeta, highest_key, mark_key, position_key, read_meta, saved_mark, saved_position, saved_reflected,
 };
@@ -18,6 +19,8 @@ use crate::saved_state::SavedState;
 use crate::shard::Shard;
 
 const POLL: Duration = Duration::from_millis(10);
+/// How long until checkpoints are asked for again: once is not enough if a round was under way.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Returns the position up to which what is saved of a partition on this machine reflects everything; 0 if nothing is. The partition need not be here.
@@ -110,5 +113,26 @@ impl Engine {
                 None => return Err(AskError::NoAnswer),
             }
         }
+    }
+
+    /// The same for a caller that may block, until `is_over`. A partition that another machine gets meanwhile is not waited for.
+    ///
+    /// # Errors
+    /// [`AskError::NoAnswer`]: it is not here any more, is being rebuilt, the shard does not answer, or `is_over`.
+    pub(super) fn save_blocking(&self, partition: u16, is_over: &dyn Fn() -> bool) -> Result<(), AskError> {
+        let shards = &self.inner.shards;
+        let applied = shards.applied_until_of(partition).ok_or(AskError::NoAnswer)?;
+        let mut asked = None::<Stopwatch>;
+        while shards.durable_until_of(partition).ok_or(AskError::NoAnswer)? < applied {
+            if is_over() || !self.owners().is_here(partition) {
+                return Err(AskError::NoAnswer);
+            }
+            if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
+                shards.want_checkpoints();
+                asked = Some(Stopwatch::now());
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
     }
 }

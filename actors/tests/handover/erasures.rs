@@ -1,10 +1,12 @@
 //! Erasures of people of whom an event may be in the log.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use headcount_actors::engine::{ErasureError, ErasureSubject};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::partition_of;
+use headcount_storage::files::switch::{Errno, Plan, Switch};
 
 use crate::member::{BASE_MS, Node, SharedLog, origin};
 
@@ -39,11 +41,32 @@ async fn an_event_whose_append_had_no_answer_is_erased_with_the_others() {
     assert_eq!(node.order(project, 3).await, Status::Recorded);
     erased(&node).await.unwrap();
     while node.users(project).await.is_ok_and(|users| users > 2) {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     node.give(partition).await;
     node.engine.close().await;
     let later = Node::start_in(node.dir, None, &log);
     later.take(partition).await;
     assert_eq!(later.users(project).await.unwrap(), 2, "a replay leaves it out, too");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_does_not_wait_for_a_partition_that_has_moved() {
+    let ((origin, project), log) = (origin().await, Arc::<SharedLog>::default());
+    let (node, partition) = (Arc::new(Node::start(origin.path(), &log)), partition_of(project));
+    node.take(partition).await;
+    node.order(project, 1).await;
+    // Its state can't be saved, which an erasure waits for.
+    let switch = Switch::arm(&node.dir.path().join("store"), Plan { at: 1, failures: u64::MAX, errno: Errno::Io, done: false });
+    let waiting = Arc::clone(&node);
+    let erasing = tokio::spawn(async move { erased(&waiting).await });
+    while switch.failed().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(!erasing.is_finished());
+    let began = Instant::now();
+    node.owners.give_up(partition);
+    let refused = erasing.await.unwrap();
+    assert!(matches!(refused, Err(ErasureError::Unavailable(_))), "{refused:?}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }

@@ -27,12 +27,12 @@ fn subject() -> ErasureSubject {
     ErasureSubject::User(format!("{MARK}-user"))
 }
 
-/// Records an event at the node that has the project. Returns what became of it.
+/// Records an event at the node that has the project, and that knows what others have changed. Returns what became of it.
 fn track(nodes: &[ClusterNode], project: ProjectId, event: &NewEvent) -> Status {
     let status = Mutex::new(None);
     wait_until("an event is recorded", || {
-        let recorded =
-            nodes.iter().filter(|node| node.has(project)).find_map(|node| node.block_on(node.engine.track(project, event)).ok());
+        let mut owners = nodes.iter().filter(|node| node.has(project) && node.engine.owners().is_live());
+        let recorded = owners.find_map(|node| node.block_on(node.engine.track(project, event)).ok());
         *status.lock() = recorded.map(|receipt| receipt.status);
         status.lock().is_some()
     });
@@ -96,6 +96,7 @@ fn erase(node: &ClusterNode) -> u64 {
         }
         Err(ErasureError::Unavailable(why)) => {
             println!("not erased yet: {why}");
+            std::thread::sleep(Duration::from_millis(500));
             false
         }
         Err(error) => panic!("{error}"),

@@ -36,7 +36,7 @@ pub(crate) const NOW: Moment = Moment(1_700_000_000_000);
 const PROJECTS: usize = 12;
 /// A project that keeps events for some days only.
 const FORGETS: &str = "forgets";
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(120);
 pub(crate) const TIMING: NodeTiming = NodeTiming {
     leases: Timing { held: Duration::from_millis(1500), taken_after: Duration::from_millis(1800) },
     renewed_every: Duration::from_millis(300),

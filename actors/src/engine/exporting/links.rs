@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::fault::Fault;
@@ -13,7 +13,6 @@ use headcount_storage::store::Store;
 
 use super::questions::{SubjectLinks, SubjectLinksQuestion};
 use super::subject_ids::MAX_IDS;
-use crate::archiver::ShardBarrier;
 use crate::checkpoint_writer::for_each_identity;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
@@ -21,7 +20,6 @@ use crate::partitions::partition_of;
 
 /// How long the state of a partition may take to be saved.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(20);
 
 /// Reads the links of a project's ids, until `is_over`.
 pub(super) fn saved_links(
@@ -59,7 +57,9 @@ impl Engine {
         question: SubjectLinksQuestion,
     ) -> Result<SubjectLinks, AskError> {
         self.run_for_export(project, move |engine, cancelled| {
-            engine.save_partition(partition_of(project), cancelled)?;
+            let began = Stopwatch::now();
+            let is_over = || cancelled.load(Ordering::Acquire) || began.elapsed() > SAVE_TIMEOUT;
+            engine.save_blocking(partition_of(project), &is_over)?;
             engine.links_of(project, &question, &|| cancelled.load(Ordering::Acquire))
         })
         .await
@@ -76,23 +76,5 @@ impl Engine {
         let place = self.inner.shards.ask_partition(partition, move |shard| Ok(shard.store_of(partition)))?;
         let (store, stored_as) = place.ok_or(AskError::NoAnswer)?;
         saved_links((&*store, stored_as), project, question, is_over).map_err(AskError::Lost)
-    }
-
-    /// Has everything of a partition saved that was applied before the call. Blocks.
-    fn save_partition(&self, partition: u16, cancelled: &AtomicBool) -> Result<(), AskError> {
-        let shards = &self.inner.shards;
-        let applied = shards.applied_until_of(partition).ok_or(AskError::NoAnswer)?;
-        let (began, mut asked) = (Stopwatch::now(), None::<Stopwatch>);
-        while shards.durable_until_of(partition).ok_or(AskError::NoAnswer)? < applied {
-            if cancelled.load(Ordering::Acquire) || began.elapsed() > SAVE_TIMEOUT {
-                return Err(AskError::NoAnswer);
-            }
-            if asked.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
-                shards.want_checkpoints();
-                asked = Some(Stopwatch::now());
-            }
-            std::thread::sleep(POLL);
-        }
-        Ok(())
     }
 }
