@@ -116,7 +116,7 @@ fn wait_until_done(nodes: &[ClusterNode], number: u64) {
 fn wait_until_counted(cluster: &Cluster, nodes: &[ClusterNode], users: usize) {
     for project in &cluster.projects[..2] {
         let is_counted = |node: &ClusterNode| {
-            node.users(*project) == Some(users as u64) && node.has(*project) && node.orders_by_a_scan(*project) == users
+            node.users(*project) == Some(users as u64) && node.has(*project) && node.orders_if_here(*project) == Some(users)
         };
         wait_until("the owner counts nobody who is erased", || nodes.iter().any(is_counted));
     }

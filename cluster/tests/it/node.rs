@@ -282,8 +282,8 @@ impl ClusterNode {
         self.runtime.block_on(future)
     }
 
-    /// The number of orders, counted by a pass over the events.
-    pub(crate) fn orders_by_a_scan(&self, project: ProjectId) -> usize {
+    /// The number of orders, counted by a pass over the events. `None`: it can't be counted here now.
+    pub(crate) fn orders_if_here(&self, project: ProjectId) -> Option<usize> {
         let question = PageQuestion {
             predicate: Predicate::default(),
             window: None,
@@ -291,7 +291,17 @@ impl ClusterNode {
             limit: 1000,
             until: None,
         };
-        self.runtime.block_on(self.engine.events_page(project, question)).unwrap().events.len()
+        self.runtime.block_on(self.engine.events_page(project, question)).ok().map(|page| page.events.len())
+    }
+
+    /// The same of a project that stays here.
+    pub(crate) fn orders_by_a_scan(&self, project: ProjectId) -> usize {
+        let orders = Mutex::new(None);
+        wait_until("the orders are counted", || {
+            *orders.lock() = self.orders_if_here(project);
+            orders.lock().is_some()
+        });
+        orders.into_inner().unwrap()
     }
 
     /// Whether it has raised the floor of the project that keeps events for some days only.
