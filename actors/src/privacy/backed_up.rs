@@ -11,26 +11,30 @@ use super::requests::PrivacyRequests;
 use crate::registry::{ControlError, Erasure};
 
 impl PrivacyRequests {
-    /// Returns all requests as they are now, for a data directory in which these erasures are done. Blocks.
+    /// Returns all requests as they are now. Blocks.
     ///
     /// # Errors
     /// Those who keep them for all members do not answer.
-    pub(crate) fn for_backup(&self, erasures: &[Erasure]) -> Result<Vec<PrivacyRequest>, ControlError> {
+    pub(crate) fn now(&self) -> Result<Vec<PrivacyRequest>, ControlError> {
         if let PrivacyPlace::Shared(shared) = &self.place {
             let _one = self.changes.lock();
             self.follow(shared)?;
         }
-        let all = self.all.read();
-        // Requests name people until the erasure's own one is completed.
-        let open = all.values().filter(|request| request.kind == PrivacyRequestKind::Erasure && request.is_open());
-        let open: BTreeSet<_> =
-            open.flat_map(|request| request.erasures.iter().map(|number| (request.organization, *number))).collect();
-        let is_under_way = |erasure: &Erasure| !erasure.is_done || open.contains(&(erasure.organization, erasure.number));
-        Ok(all.values().map(|request| fitted(PrivacyRequest::clone(request), erasures, &is_under_way)).collect())
+        Ok(self.all.read().values().map(|request| PrivacyRequest::clone(request)).collect())
     }
 }
 
-/// A request for where erasures are done: nothing names whom those erase that are under way, and it has all their ids.
+/// The requests for a data directory of which these erasures, of now or later, are the only traces of whom they erase.
+pub(crate) fn fitted_to(requests: Vec<PrivacyRequest>, erasures: &[Erasure]) -> Vec<PrivacyRequest> {
+    // Requests name people until the erasure's own one is completed.
+    let open = requests.iter().filter(|request| request.kind == PrivacyRequestKind::Erasure && request.is_open());
+    let open: BTreeSet<_> =
+        open.flat_map(|request| request.erasures.iter().map(|number| (request.organization, *number))).collect();
+    let is_under_way = |erasure: &Erasure| !erasure.is_done || open.contains(&(erasure.organization, erasure.number));
+    requests.into_iter().map(|request| fitted(request, erasures, &is_under_way)).collect()
+}
+
+/// A request of which nothing names whom erasures erase that are under way, and that has all their ids.
 fn fitted(mut request: PrivacyRequest, erasures: &[Erasure], is_under_way: &dyn Fn(&Erasure) -> bool) -> PrivacyRequest {
     for erasure in erasures.iter().filter(|erasure| erasure.organization == request.organization) {
         let keys = PrivacyKeys { users: erasure.users.clone(), others: erasure.others.clone(), emails: Vec::new() };
@@ -106,7 +110,7 @@ mod tests {
         let erasure = erasure(2, 8, true);
         let open = PrivacyRequest { erasures: vec![2], ..request(1, 5, 8) };
         requests.all.write().insert(open.id.clone(), open.into());
-        let backed_up = requests.for_backup(&[erasure]).unwrap();
+        let backed_up = fitted_to(requests.now().unwrap(), &[erasure]);
         assert!(backed_up[0].subject.is_erased() && backed_up[0].is_open());
     }
 }

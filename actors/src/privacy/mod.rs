@@ -22,7 +22,7 @@ pub use request::{
 pub use requests::{MAX_PRIVACY_REQUESTS, PrivacyPage, PrivacyQuery};
 
 pub(crate) use artifacts::{ArtifactWriter, EXPORTS_DIR};
-pub(crate) use backed_up::write_backed_up;
+pub(crate) use backed_up::{fitted_to, write_backed_up};
 pub(crate) use export_state::{Artifact, ExportState};
 pub(crate) use files::{PRIVACY_DIR, PrivacyFiles};
 pub(crate) use place::SharedPrivacy;

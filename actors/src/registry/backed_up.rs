@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
+use headcount_domain::intake::event::Position;
 use headcount_storage::files::create_private_dir;
 
 use super::control_log::LocalControlLog;
@@ -32,51 +33,50 @@ impl ControlMoment {
         self.state.tenants.contains_key(&organization)
     }
 
-    /// The erasures.
+    /// The erasures, finished ones too.
     pub(crate) fn erasures(&self) -> impl Iterator<Item = &Erasure> {
         self.state.erasures()
     }
 
-    /// What of it no longer holds at a later moment, and makes events that were read meanwhile wrong.
-    pub(crate) fn contradicted_by(&self, later: &Self) -> Option<String> {
-        self.state.tenants.iter().find_map(|(id, tenant)| match later.state.tenants.get(id) {
-            Some(later) => contradicted(tenant, later),
-            None => Some(format!("{id} was removed")),
-        })
-    }
-
-    /// The same, as one machine has it: without projects that are being deleted, and with erasures that are done. No event of the log that it gets is to be erased: those of erased identities do
-    /// not come along, and those of identities that were opted in again stay.
-    fn of_one_machine(&self) -> State {
+    /// The same, as the machine has it that gets a log.
+    fn for_log(&self, log: &BackedUpLog<'_>) -> State {
         let mut state = self.state.clone();
-        for tenant in state.tenants.values_mut() {
-            tenant.deletions.clear();
-            for erasure in tenant.erasures.values_mut() {
-                (erasure.is_done, erasure.until) = (true, ErasedUntil::Everywhere(0));
+        for (id, tenant) in &mut state.tenants {
+            let former = log.moment.state.tenants.get(id);
+            tenant.deletions = former.map(|former| deleted_since(former, tenant, log.projects)).unwrap_or_default();
+            // What it erases is not known yet. Nobody was answered that it is erased.
+            tenant.erasures.retain(|_, erasure| !erasure.only_suppresses());
+            for (number, erasure) in &mut tenant.erasures {
+                let has_begun = |former: &Tenant| former.erasures.get(number).is_some_and(Erasure::has_begun);
+                let until = match erasure.is_given_up() || former.is_some_and(has_begun) {
+                    true => None,
+                    false => Some(log.last),
+                };
+                (erasure.is_done, erasure.until) = (until.is_none(), ErasedUntil::Everywhere(until.unwrap_or_default()));
             }
         }
         state
     }
 }
 
-fn contradicted(tenant: &Tenant, later: &Tenant) -> Option<String> {
-    if let Some(project) = tenant.projects.keys().find(|project| !later.projects.contains_key(project)) {
-        return Some(format!("the project {project} was deleted"));
-    }
-    let is_same = |erasure: &Erasure| {
-        let same = |later: &Erasure| {
-            let ids = later.users == erasure.users && later.others == erasure.others;
-            ids && later.is_lifted == erasure.is_lifted && later.has_begun() == erasure.has_begun()
-        };
-        later.erasures.get(&erasure.number).is_some_and(same)
-    };
-    // One that was given up has erased nothing.
-    let erasures = |tenant: &Tenant| tenant.erasures.values().filter(|erasure| !erasure.is_given_up()).count();
-    let are_same = tenant.erasures.values().filter(|erasure| !erasure.is_given_up()).all(is_same);
-    if erasures(tenant) == erasures(later) && are_same {
-        return None;
-    }
-    Some("an identity was erased, or opted in again".to_owned())
+/// The wanted projects that an organization had, and has no more.
+fn deleted_since(former: &Tenant, now: &Tenant, wanted: &BTreeSet<ProjectId>) -> BTreeSet<ProjectId> {
+    let is_deleted = |project: &&ProjectId| wanted.contains(project) && !now.projects.contains_key(project);
+    former.projects.keys().filter(is_deleted).copied().collect()
+}
+
+/// The log of a backup, for which control data of a later moment are made.
+///
+/// It has no events of identities whose erasure had begun at its moment, but for those that came after an opt-in: such erasures are done. Those that began since are not, and erase all that it has of
+/// their identities; nor are the deletions of projects.
+#[derive(Debug)]
+pub(crate) struct BackedUpLog<'b> {
+    /// No event was recorded after it.
+    pub(crate) moment: &'b ControlMoment,
+    /// The projects that it has events of.
+    pub(crate) projects: &'b BTreeSet<ProjectId>,
+    /// Its last position.
+    pub(crate) last: Position,
 }
 
 impl Registry {
@@ -92,12 +92,12 @@ impl Registry {
         Ok(ControlMoment { state, applied: change.journal.next_position() - 1 })
     }
 
-    /// Returns the records of a control log of one machine that lead to the state of a moment. The audit logs are those of now.
+    /// Returns the records of a control log that lead to the state of a moment, for one machine with a log of an earlier moment. The audit logs are those of now.
     ///
     /// # Errors
     /// As [`Self::as_records`].
-    pub(crate) fn records_of(&self, moment: &ControlMoment) -> Result<Vec<Vec<u8>>, RegistryError> {
-        self.records_of_state(&moment.of_one_machine())
+    pub(crate) fn records_for(&self, moment: &ControlMoment, log: &BackedUpLog<'_>) -> Result<Vec<Vec<u8>>, RegistryError> {
+        self.records_of_state(&moment.for_log(log))
     }
 
     /// Creates the control data of a data directory that has none.

@@ -68,7 +68,7 @@ use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
-pub(crate) use backed_up::ControlMoment;
+pub(crate) use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub(crate) use build_run::NewBuild;
 pub use build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS};

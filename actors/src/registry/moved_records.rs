@@ -96,6 +96,7 @@ fn records_of(state: &State) -> Result<Vec<ControlRecord>, ControlError> {
     let mut root_tokens = state.root_tokens.iter().copied();
     for tenant in state.tenants.values() {
         creation(state, tenant, root_tokens.next(), &mut records)?;
+        deletions(tenant, &mut records);
         ledger(tenant, &mut records);
         credentials(tenant, &mut records);
         records.extend(tenant.erasures.values().cloned().map(ControlRecord::IdentityErased));
@@ -118,7 +119,7 @@ fn creation(
     let mut projects = tenant.projects.values().map(|project| Project::clone(project));
     let first = projects.next();
     let has_project = first.is_some();
-    let project = first.unwrap_or_else(|| placeholder_project(state, &organization));
+    let project = first.unwrap_or_else(|| placeholder_project(unused_id(state, &organization), &organization));
     let placeholder = project.id;
     let token = tenant.tokens.values().find(|(token, _)| token.member.is_none()).map(stored);
     let revoked = match &token {
@@ -138,6 +139,15 @@ fn creation(
     }
     records.extend(projects.map(ControlRecord::ProjectCreated));
     Ok(())
+}
+
+/// The projects whose deletion is under way.
+fn deletions(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
+    for id in &tenant.deletions {
+        let project = Project { events_recorded: true, ..placeholder_project(*id, &tenant.organization) };
+        let organization = project.organization;
+        records.extend([ControlRecord::ProjectCreated(project), ControlRecord::ProjectDeleted { organization, project: *id }]);
+    }
 }
 
 /// The ledger of Actions, and the runs that build company profiles.
@@ -169,12 +179,17 @@ fn stored((token, hash): &(Arc<ApiToken>, SecretHash)) -> StoredToken {
     StoredToken { token: ApiToken::clone(token), hash: *hash }
 }
 
-/// A project that is deleted right after its organization is created.
-fn placeholder_project(state: &State, of: &Organization) -> Project {
+/// An id that no project has.
+fn unused_id(state: &State, of: &Organization) -> ProjectId {
     let mut id = ProjectId(of.id.0);
     while state.has_project(id) {
         id = ProjectId(id.0.wrapping_add(1));
     }
+    id
+}
+
+/// A project that is deleted right after it is created.
+fn placeholder_project(id: ProjectId, of: &Organization) -> Project {
     Project {
         id,
         organization: of.id,

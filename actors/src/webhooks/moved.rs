@@ -66,6 +66,11 @@ pub struct WebhookDocuments {
 }
 
 impl MovedWebhook {
+    /// Whose it is.
+    pub(crate) fn project(&self) -> ProjectId {
+        self.webhook.project
+    }
+
     /// Reads the webhooks of a data directory that nobody changes. Also returns the number of those that can't be read.
     ///
     /// # Errors
@@ -126,7 +131,11 @@ impl MovedWebhook {
 ///
 /// # Errors
 /// Any error of the operating system.
-pub(crate) fn write_moved(data_dir: &Path, webhooks: &[MovedWebhook], positions: &PositionMap) -> io::Result<()> {
+pub(crate) fn write_moved<'w>(
+    data_dir: &Path,
+    webhooks: impl IntoIterator<Item = &'w MovedWebhook>,
+    positions: &PositionMap,
+) -> io::Result<()> {
     let (files, _) = WebhookFiles::open(&data_dir.join(WEBHOOKS_DIR))?;
     for webhook in webhooks {
         let (webhook, progress) = webhook.moved(positions);

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_actors::backup::BackupFailure;
 use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::time::Instant;
-use headcount_actors::registry::{NewProject, RegistryError};
+use headcount_actors::registry::NewProject;
 use headcount_actors::{Engine, EngineConfig, NodesBackupError};
 use headcount_histories::{History, Rng, Size, Step};
 use headcount_storage::backup::{Backup, BackupError, BackupFolder};
@@ -174,26 +175,36 @@ async fn a_backup_that_would_be_wrong_fails_and_says_why() {
         assert!(matches!(second, NodesBackupError::Failed(BackupFailure::Running)), "{second}");
     };
     back_up_until(&rig.b, &running, |_| false, second).await.unwrap();
-    // A project that is deleted meanwhile.
-    let (organization, gone) = (rig.organization, rig.projects[0]);
-    let deleted = move |engine: &Engine| engine.delete_project(organization, gone, Instant(NOW_MS)).unwrap();
-    let failed = back_up_until(&rig.a, &dir("deleted"), |_| false, deleted).await.unwrap_err();
-    assert!(matches!(&failed, NodesBackupError::Changed(what) if what.contains(&gone.to_string())), "{failed}");
-    // One that is made meanwhile is not in it.
-    let made = move |engine: &Engine| {
-        let new = NewProject { name: "late".to_owned(), ..NewProject::default() };
-        engine.registry().create_project(organization, new, Instant(NOW_MS)).unwrap();
-    };
-    back_up_until(&rig.b, &dir("made"), |_| false, made).await.unwrap();
-    let one = restored(&dir("made"), &dir("data"));
-    let names = |engine: &Engine| -> Result<Vec<String>, RegistryError> {
-        Ok(engine.registry().projects(organization)?.into_iter().map(|project| project.name.clone()).collect())
-    };
-    assert!(!names(&one).unwrap().contains(&"late".to_owned()) && names(&rig.b).unwrap().contains(&"late".to_owned()));
-    one.close().await;
-    for name in ["deleted", "stopped", "other"] {
+    for name in ["stopped", "other"] {
         let opened = Backup::open(&dir(name));
         assert!(matches!(opened, Err(BackupError::Incomplete { .. })), "{name}");
     }
+    rig.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn projects_are_deleted_and_made_during_a_backup() {
+    let history = History::from_seed(2, NOW_MS, Size { events: 60, questions: 0 });
+    let (rig, place, mut rng) = (Rig::new(&history).await, tempfile::tempdir().unwrap(), Rng::new(2));
+    let names = record(&rig, &history, &mut rng, true).await;
+    let (organization, gone, backup) = (rig.organization, rig.projects[0], place.path().join("backup"));
+    let change = move |engine: &Engine| {
+        engine.delete_project(organization, gone, Instant(NOW_MS)).unwrap();
+        let new = NewProject { name: "late".to_owned(), ..NewProject::default() };
+        engine.registry().create_project(organization, new, Instant(NOW_MS)).unwrap();
+    };
+    back_up_until(&rig.a, &backup, |_| false, change).await.unwrap();
+    let one = restored(&backup, &place.path().join("data"));
+    assert!(one.registry().policy(gone).is_none());
+    let made = one.registry().projects(organization).unwrap();
+    assert!(made.iter().any(|project| project.name == "late"), "the control data are those of the end");
+    let began = Stopwatch::now();
+    while one.vitals().deletions_pending > 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "the deletion does not end");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    rig.single.delete_project(organization, gone, Instant(NOW_MS)).unwrap();
+    assert!(compare(&rig, &one, &names, "without a project").await > 50);
+    one.close().await;
     rig.close().await;
 }

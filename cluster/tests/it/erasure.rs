@@ -21,14 +21,14 @@ use crate::files::{below, files_in, first_message};
 use crate::node::{BASE_MS, Cluster, ClusterNode, wait_until};
 
 /// A text in everything that the erased identity has, and in nothing else.
-const MARK: &str = "zanzibar";
+pub(crate) const MARK: &str = "zanzibar";
 
-fn subject() -> ErasureSubject {
+pub(crate) fn subject() -> ErasureSubject {
     ErasureSubject::User(format!("{MARK}-user"))
 }
 
 /// Records an event at the node that has the project, and that knows what others have changed. Returns what became of it.
-fn track(nodes: &[ClusterNode], project: ProjectId, event: &NewEvent) -> Status {
+pub(crate) fn track(nodes: &[ClusterNode], project: ProjectId, event: &NewEvent) -> Status {
     let status = Mutex::new(None);
     wait_until("an event is recorded", || {
         let mut owners = nodes.iter().filter(|node| node.has(project) && node.engine.owners().is_live());
@@ -51,7 +51,7 @@ fn marked(number: usize) -> NewEvent {
 }
 
 /// Records the same for a person and for everybody.
-fn record(cluster: &Cluster, nodes: &[ClusterNode], numbers: std::ops::Range<usize>) {
+pub(crate) fn record(cluster: &Cluster, nodes: &[ClusterNode], numbers: std::ops::Range<usize>) {
     for project in &cluster.projects[..2] {
         for number in numbers.clone() {
             track(nodes, *project, &marked(number));
@@ -62,7 +62,7 @@ fn record(cluster: &Cluster, nodes: &[ClusterNode], numbers: std::ops::Range<usi
 }
 
 /// The files below a directory that have the mark.
-fn with_mark(dir: &Path) -> Vec<String> {
+pub(crate) fn with_mark(dir: &Path) -> Vec<String> {
     let has_mark = |path: &Path| {
         let bytes = fs::read(path).unwrap_or_default();
         bytes.windows(MARK.len()).any(|window| window == MARK.as_bytes())
@@ -71,7 +71,7 @@ fn with_mark(dir: &Path) -> Vec<String> {
 }
 
 /// How many projects have files with the mark.
-fn sealed_projects(dir: &Path) -> usize {
+pub(crate) fn sealed_projects(dir: &Path) -> usize {
     let files = with_mark(dir);
     let folders: BTreeSet<_> =
         files.iter().filter_map(|file| Path::new(file).ancestors().find(|dir| is_of_project(dir))).collect();
@@ -82,7 +82,7 @@ fn is_of_project(dir: &Path) -> bool {
     dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with("project="))
 }
 
-fn organization(node: &ClusterNode) -> OrganizationId {
+pub(crate) fn organization(node: &ClusterNode) -> OrganizationId {
     node.engine.registry().organizations()[0].id
 }
 

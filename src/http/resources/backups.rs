@@ -6,9 +6,9 @@ use actix_web::http::header;
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::stream;
-use headcount_actors::backup::{BackupFailure, BackupSnapshot};
-use headcount_actors::{NodesBackup, NodesBackupError};
-use headcount_storage::backup::TarTarget;
+use headcount_actors::NodesBackupError;
+use headcount_actors::backup::BackupFailure;
+use headcount_storage::backup::{BackupManifest, TarTarget};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::http::app::AppState;
@@ -26,9 +26,10 @@ const PARTS_AHEAD: usize = 4;
 type TarPart = Result<Bytes, io::Error>;
 
 /// Backs up everything while the server runs, as a tar stream: all that was acknowledged before. `manifest.json` is its last
-/// file; without it the backup is not complete. `headcount backup` makes a directory of it.
+/// file; without it the backup is not complete. `headcount backup` makes a directory of it. If it can't be completed, the stream
+/// ends with a file `NOT_COMPLETED`, which says why, or within a file.
 ///
-/// A node of a cluster takes what all nodes have, and the directory is that of a server that is alone. If it can't be completed, the stream ends with a file `NOT_COMPLETED`, which says why. 501: a project has lost
+/// A node of a cluster takes what all nodes have, and the directory is that of a server that is alone. 501: a project has lost
 /// events by its retention, which such a backup can't have.
 #[utoipa::path(
     post, path = "/admin/backup", tag = "operations", operation_id = "backup",
@@ -46,7 +47,9 @@ pub(crate) async fn backup(state: Data<AppState>, request: HttpRequest) -> Resul
     if engine.owners().is_alone() {
         let begun = web::block(move || engine.begin_backup()).await;
         let snapshot = begun.map_err(|_| ApiError::internal())?.map_err(|failure| refused(&failure))?;
-        let thread = std::thread::Builder::new().name("backup".into()).spawn(move || send(snapshot, sender));
+        let thread = std::thread::Builder::new().name("backup".into()).spawn(move || {
+            send(&sender, |target| snapshot.write(target).map_err(|error| error.to_string()));
+        });
         thread.map_err(|error| {
             tracing::error!(%error, "the thread of a backup could not be started");
             ApiError::internal()
@@ -55,7 +58,9 @@ pub(crate) async fn backup(state: Data<AppState>, request: HttpRequest) -> Resul
         let begun = web::block(move || engine.begin_nodes_backup()).await;
         let backup = begun.map_err(|_| ApiError::internal())?.map_err(|failure| refused_of_nodes(&failure))?;
         // It asks other nodes from there.
-        drop(tokio::task::spawn_blocking(move || send_of_nodes(backup, sender)));
+        drop(tokio::task::spawn_blocking(move || {
+            send(&sender, |target| backup.write(target, &|| sender.is_closed()).map_err(|error| error.to_string()));
+        }));
     }
     Ok(HttpResponse::Ok()
         .content_type("application/x-tar")
@@ -76,11 +81,7 @@ fn refused_of_nodes(failure: &NodesBackupError) -> ApiError {
     let code = match failure {
         NodesBackupError::Failed(failure) => return refused(failure),
         NodesBackupError::Removed(_) => ErrorCode::UnsupportedInCluster,
-        NodesBackupError::Asking(_)
-        | NodesBackupError::Beginning
-        | NodesBackupError::Changed(_)
-        | NodesBackupError::DiskFull
-        | NodesBackupError::Stopped => ErrorCode::Overloaded,
+        NodesBackupError::Asking(_) | NodesBackupError::DiskFull | NodesBackupError::Stopped => ErrorCode::Overloaded,
     };
     tracing::warn!(%failure, "a backup of the cluster could not be begun");
     ApiError::new(code, failure.to_string())
@@ -91,27 +92,18 @@ fn parts(receiver: Receiver<TarPart>) -> impl stream::Stream<Item = TarPart> {
     stream::unfold(receiver, |mut receiver| async move { receiver.recv().await.map(|part| (part, receiver)) })
 }
 
-/// Sends the backup. It waits for the client, and ends when the connection is closed.
-fn send(snapshot: BackupSnapshot, parts: Sender<TarPart>) {
-    let mut target = target_of(&parts);
-    let sent = snapshot.write(&mut target).and_then(|_| target.into_writer());
-    let sent = sent.map_err(|error| error.to_string()).and_then(|mut writer| writer.flush().map_err(|error| error.to_string()));
-    finish(sent, &parts);
-}
-
-/// Sends the backup of all nodes. It waits for them and for the client, and ends when the connection is closed.
-fn send_of_nodes(backup: NodesBackup, parts: Sender<TarPart>) {
-    let mut target = target_of(&parts);
-    let written = backup.write(&mut target, &|| parts.is_closed());
-    if let Err(failure) = &written
-        && !failure.is_of_target()
-        && let Err(error) = target.give_up(&failure.to_string())
+/// Sends what `write` writes. It waits for the client, and ends when the connection is closed.
+fn send(parts: &Sender<TarPart>, write: impl FnOnce(&mut TarTarget<TarWriter>) -> Result<BackupManifest, String>) {
+    let mut target = target_of(parts);
+    let written = write(&mut target);
+    if let Err(reason) = &written
+        && let Err(error) = target.give_up(reason)
     {
         tracing::debug!(%error, "nobody is there to hear why a backup was not completed");
     }
     let sent = target.into_writer().map_err(|error| error.to_string());
     let sent = sent.and_then(|mut writer| writer.flush().map_err(|error| error.to_string()));
-    finish(written.map_err(|failure| failure.to_string()).and(sent), &parts);
+    finish(written.and(sent), parts);
 }
 
 fn target_of(parts: &Sender<TarPart>) -> TarTarget<TarWriter> {

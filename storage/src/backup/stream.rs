@@ -21,6 +21,8 @@ const MAX_REASON_BYTES: u64 = 4096;
 /// Writes a backup as a tar stream. The list is its last file.
 pub struct TarTarget<W: Write> {
     builder: Builder<W>,
+    /// The last file was not written to its end.
+    is_cut_off: bool,
 }
 
 /// Remembers whether reading failed, because the builder of the stream does not tell it from writing.
@@ -38,14 +40,17 @@ impl<R: Read> Read for Source<R> {
 impl<W: Write> TarTarget<W> {
     /// Writes the stream to `writer`.
     pub fn new(writer: W) -> Self {
-        Self { builder: Builder::new(writer) }
+        Self { builder: Builder::new(writer), is_cut_off: false }
     }
 
-    /// Writes why the backup will not be completed, instead of its list. Call it only where no file is cut off.
+    /// Writes why the backup will not be completed, instead of its list.
     ///
     /// # Errors
-    /// [`BackupError::Unsent`].
+    /// [`BackupError::Unsent`]: it can't be written, also where a file was cut off, since its reader would take the reason for the rest of the file.
     pub fn give_up(&mut self, reason: &str) -> Result<(), BackupError> {
+        if self.is_cut_off {
+            return Err(BackupError::Unsent(io::Error::other("a file is cut off")));
+        }
         self.file(GIVEN_UP_NAME, reason.len() as u64, &mut reason.as_bytes()).map(drop)
     }
 
@@ -63,6 +68,7 @@ impl<W: Write> BackupTarget for TarTarget<W> {
         let mut header = Header::new_gnu();
         header.set_mode(PRIVATE_FILE);
         header.set_size(bytes);
+        self.is_cut_off = true;
         let mut source = Source { inner: Hashed::new(BufReader::with_capacity(BUFFER_BYTES, contents)), has_failed: false };
         let appended = self.builder.append_data(&mut header, name, (&mut source).take(bytes));
         if let Err(error) = appended {
@@ -71,6 +77,7 @@ impl<W: Write> BackupTarget for TarTarget<W> {
         if source.inner.bytes != bytes {
             return Err(BackupError::damaged(name, format!("does not have {bytes} bytes")));
         }
+        self.is_cut_off = false;
         Ok(source.inner.sha256())
     }
 

@@ -20,4 +20,4 @@ mod withdrawal;
 mod writer;
 
 pub use download::{Download, DownloadError};
-pub(super) use questions::ask_patiently;
+pub(super) use questions::{ask_patiently, asked_patiently};

@@ -162,10 +162,18 @@ pub(in crate::engine) fn ask_patiently<R, F: Future<Output = Result<R, AskError>
     is_over: &dyn Fn() -> bool,
     ask: impl Fn() -> F,
 ) -> Result<R, AskError> {
+    Handle::current().block_on(asked_patiently(is_over, ask))
+}
+
+/// The same without blocking.
+pub(in crate::engine) async fn asked_patiently<R, F: Future<Output = Result<R, AskError>>>(
+    is_over: &dyn Fn() -> bool,
+    ask: impl Fn() -> F,
+) -> Result<R, AskError> {
     let began = Stopwatch::now();
     loop {
-        match Handle::current().block_on(ask()) {
-            Err(error) if may_pass(&error) && began.elapsed() < PATIENCE && !is_over() => std::thread::sleep(PAUSE),
+        match ask().await {
+            Err(error) if may_pass(&error) && began.elapsed() < PATIENCE && !is_over() => tokio::time::sleep(PAUSE).await,
             answer => return answer,
         }
     }

@@ -25,12 +25,6 @@ pub enum NodesBackupError {
         "events of {0} were removed by its retention, and only their figures are kept, which such a backup can't have: copy the brokers and the files instead"
     )]
     Removed(ProjectId),
-    /// It is not known yet what an erasure erases.
-    #[error("an erasure begins: make the backup again in a moment")]
-    Beginning,
-    /// Events that were read before a change are wrong after it.
-    #[error("{0} while the backup was being made: make it again")]
-    Changed(String),
     /// There is too little room.
     #[error("the disk of the node is nearly full")]
     DiskFull,
@@ -44,12 +38,6 @@ impl NodesBackupError {
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| BackupError::Io { doing, path, source }.into()
-    }
-
-    /// Whether the target of the backup could not be written to: it may end within a file.
-    #[must_use]
-    pub fn is_of_target(&self) -> bool {
-        matches!(self, Self::Failed(BackupFailure::Backup(_)))
     }
 }
 

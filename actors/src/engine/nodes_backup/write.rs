@@ -1,7 +1,5 @@
 //! How a backup of several machines is written.
 
-use std::time::{Duration, Instant as Stopwatch};
-
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{BackupManifest, BackupTarget, BackupWriter};
@@ -16,10 +14,8 @@ use crate::event_codec::{self, LogRecord};
 use crate::nodes::AskNodeError;
 use crate::position_map::PositionMap;
 use crate::privacy;
+use crate::registry::{Erasure, Registry};
 use crate::webhooks;
-
-/// How often it is looked whether a change of the control data has made the backup one that can't be completed.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Receives events, and passes them on.
 struct Receiver<'w, 't, T> {
@@ -28,8 +24,6 @@ struct Receiver<'w, 't, T> {
     writer: &'w mut BackupWriter<'t, T>,
     log: NewLog,
     positions: PositionMap,
-    /// When it was last looked whether the backup can still be completed.
-    looked: Stopwatch,
 }
 
 impl NodesBackup {
@@ -38,16 +32,7 @@ impl NodesBackup {
     /// # Errors
     /// [`NodesBackupError`]. The backup is not complete then.
     pub fn write(self, target: &mut impl BackupTarget, is_over: &dyn Fn() -> bool) -> Result<BackupManifest, NodesBackupError> {
-        let is_over = || is_over() || self.engine.inner.admission.is_closing();
-        match self.write_all(target, &is_over) {
-            Err(error) if is_over() || error.is_of_target() => Err(error),
-            // A change may be why there was no answer.
-            Err(error) => {
-                let changed = self.check_unchanged().err().filter(|found| matches!(found, NodesBackupError::Changed(_)));
-                Err(changed.unwrap_or(error))
-            }
-            written => written,
-        }
+        self.write_all(target, &|| is_over() || self.engine.inner.admission.is_closing())
     }
 
     fn write_all<T: BackupTarget>(&self, target: &mut T, is_over: &dyn Fn() -> bool) -> Result<BackupManifest, NodesBackupError> {
@@ -55,11 +40,21 @@ impl NodesBackup {
         let mut writer = BackupWriter::new(target, BackupManifest::new(env!("CARGO_PKG_VERSION"), now, Vec::new()));
         let (last, positions) = self.write_events(&mut writer, is_over)?;
         self.engine.partition_ends(&self.projects, self.moment.applied, is_over)?;
-        self.check_unchanged()?;
+        // Requests first: the control data of later have all erasures that they speak of.
+        let requests = self.engine.inner.privacy.now()?;
+        let later = self.engine.registry().moment()?;
+        // Profiles afterwards: they have all that builds were paid for.
+        self.engine.inner.profiles.follow()?;
         let dir = self.directory.path();
-        webhooks::write_moved(dir, &self.webhooks, &positions).map_err(NodesBackupError::io("write the webhooks to", dir))?;
-        let written = privacy::write_backed_up(dir, &self.requests);
+        let erasures: Vec<Erasure> = later.erasures().cloned().collect();
+        let mut requests = privacy::fitted_to(requests, &erasures);
+        requests.retain(|request| later.has_organization(request.organization));
+        let written = privacy::write_backed_up(dir, &requests);
         written.map_err(NodesBackupError::io("write the privacy requests to", dir))?;
+        let left = later.projects();
+        let webhooks = self.webhooks.iter().filter(|webhook| left.contains(&webhook.project()));
+        webhooks::write_moved(dir, webhooks, &positions).map_err(NodesBackupError::io("write the webhooks to", dir))?;
+        drop(Registry::create_from(dir, &self.control_records(&later, last)?)?);
         self.directory.pass_on(self.engine.data_dir(), last, &mut writer)?;
         Ok(writer.finish()?)
     }
@@ -71,8 +66,7 @@ impl NodesBackup {
         is_over: &dyn Fn() -> bool,
     ) -> Result<(Position, PositionMap), NodesBackupError> {
         let log = NewLog::create(self.directory.path(), writer)?;
-        let (positions, looked) = (PositionMap::default(), Stopwatch::now());
-        let mut receiver = Receiver { backup: self, is_over, writer, log, positions, looked };
+        let mut receiver = Receiver { backup: self, is_over, writer, log, positions: PositionMap::default() };
         self.webhooks.iter().for_each(|webhook| webhook.want(&mut receiver.positions));
         for (partition, end) in &self.ends {
             receiver.receive(*partition, *end)?;
@@ -80,12 +74,6 @@ impl NodesBackup {
         let Receiver { writer, log, mut positions, .. } = receiver;
         positions.finish();
         Ok((log.finish(writer)?, positions))
-    }
-
-    /// Checks that nothing was changed that makes events wrong which were read before.
-    fn check_unchanged(&self) -> Result<(), NodesBackupError> {
-        let now = self.engine.registry().moment()?;
-        self.moment.contradicted_by(&now).map_or(Ok(()), |what| Err(NodesBackupError::Changed(what)))
     }
 }
 
@@ -97,7 +85,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
             let (reached, projects) = self.receive_page(partition, None, (after, end))?;
             for project in projects.into_iter().filter(|project| self.backup.projects.contains(project)) {
                 let mut of_project = after;
-                while of_project < reached {
+                while of_project < reached && !self.is_deleted(project) {
                     (of_project, _) = self.receive_page(partition, Some(project), (of_project, reached))?;
                 }
             }
@@ -116,9 +104,12 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         self.check_goes_on()?;
         let (engine, applied) = (&self.backup.engine, self.backup.moment.applied);
         let question = PartitionEventsQuestion { partition, applied, project, after, until };
-        // There is no answer about a project that was deleted.
-        let is_in_vain = || (self.is_over)() || project.is_some_and(|project| engine.registry().policy(project).is_none());
-        let page = ask_patiently(&is_in_vain, || engine.ask_about_partition(question.clone()))?;
+        // There is no answer about a project that was deleted, and need not be: its deletion will be in the control data.
+        let is_in_vain = || project.is_some_and(|project| self.is_deleted(project));
+        let page = match ask_patiently(&|| (self.is_over)() || is_in_vain(), || engine.ask_about_partition(question.clone())) {
+            Err(_) if is_in_vain() => return Ok((until, Vec::new())),
+            page => page?,
+        };
         let (reached, projects) = match page {
             PartitionEvents::Found { records, reached } => {
                 records.into_iter().try_for_each(|record| self.add(partition, record))?;
@@ -132,6 +123,10 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
             return Err(strange("its answer is about other positions"));
         }
         Ok((reached, projects))
+    }
+
+    fn is_deleted(&self, project: ProjectId) -> bool {
+        self.backup.engine.registry().policy(project).is_none()
     }
 
     fn add(&mut self, partition: u16, record: PartitionRecord) -> Result<(), NodesBackupError> {
@@ -153,16 +148,9 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         Ok(())
     }
 
-    fn check_goes_on(&mut self) -> Result<(), NodesBackupError> {
+    fn check_goes_on(&self) -> Result<(), NodesBackupError> {
         if (self.is_over)() {
             return Err(NodesBackupError::Stopped);
-        }
-        if self.looked.elapsed() >= LOOK_EVERY {
-            // Without an answer it may go on: it is looked again, and at the end.
-            if let Err(changed @ NodesBackupError::Changed(_)) = self.backup.check_unchanged() {
-                return Err(changed);
-            }
-            self.looked = Stopwatch::now();
         }
         let inner = &self.backup.engine.inner;
         // Twice of what events need, as exports leave it.

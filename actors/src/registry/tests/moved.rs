@@ -1,9 +1,12 @@
 //! The control data as the records of another control log.
 
+use std::collections::BTreeSet;
+
 use headcount_domain::ids::RecordKey;
 
 use super::*;
 use crate::registry::control_log::{ControlLog as _, LocalControlLog};
+use crate::registry::{BackedUpLog, ControlMoment};
 
 /// Opens what the records of a registry lead to.
 fn moved(registry: &Registry, dir: &Path) -> Registry {
@@ -61,36 +64,45 @@ fn an_organization_without_a_project_and_without_a_token_moves() {
     assert_moves(&registry);
 }
 
-/// A backup of several machines is that of one, in which nothing is under way.
+/// An erasure of a user, in a project up to a position; without a project, its ids are suppressed so far.
+fn erasure(id: OrganizationId, user: u128, project: Option<ProjectId>) -> Erasure {
+    let end = |project| ErasureEnd { project, until: 9 << 13, stage: ErasureStage::Begun };
+    Erasure {
+        number: 0,
+        organization: id,
+        users: vec![RecordKey(user)],
+        others: Vec::new(),
+        projects: project.into_iter().collect(),
+        until: ErasedUntil::ByProject(project.map(end).into_iter().collect()),
+        is_done: false,
+        is_lifted: false,
+    }
+}
+
+/// The control data for a log of the moment `then`, as a registry reads them, of which the log has `projects`, and ends at 5.
+fn made_for(registry: &Registry, then: &ControlMoment, projects: &BTreeSet<ProjectId>) -> (tempfile::TempDir, Registry) {
+    let dir = tempfile::tempdir().unwrap();
+    let records = registry.records_for(&registry.moment().unwrap(), &BackedUpLog { moment: then, projects, last: 5 });
+    drop(Registry::create_from(dir.path(), &records.unwrap()).unwrap());
+    let made = Registry::open(dir.path()).unwrap();
+    (dir, made)
+}
+
+/// What was erased before a log was read is not in it.
 #[test]
-fn records_for_one_machine_have_erasures_that_are_done_and_no_deletions() {
+fn records_for_one_machine_have_no_erasure_or_deletion_that_was_under_way_before() {
     let dir = tempfile::tempdir().unwrap();
     let registry = open(dir.path()).unwrap();
     changes().iter().for_each(|change| change(&registry));
     let id = first_organization(&registry);
     let projects: Vec<ProjectId> = registry.projects(id).unwrap().into_iter().map(|project| project.id).collect();
-    let end = ErasureEnd { project: projects[0], until: 9 << 13, stage: ErasureStage::Logged };
-    let (users, others, until) = (vec![RecordKey(7)], Vec::new(), ErasedUntil::ByProject(vec![end]));
-    let erasure = Erasure {
-        number: 0,
-        organization: id,
-        users,
-        others,
-        projects: projects.clone(),
-        until,
-        is_done: false,
-        is_lifted: false,
-    };
-    let under_way = registry.add_erasure(erasure.clone(), None).unwrap();
-    let lifted = registry.add_erasure(Erasure { users: vec![RecordKey(8)], ..erasure.clone() }, None).unwrap();
+    let under_way = registry.add_erasure(erasure(id, 7, Some(projects[0])), None).unwrap();
+    let lifted = registry.add_erasure(erasure(id, 8, Some(projects[0])), None).unwrap();
     registry.lift_erasure(&lifted, None).unwrap();
     registry.apply(ControlRecord::ProjectDeleted { organization: id, project: projects[1] });
     let moment = registry.moment().unwrap();
     assert_eq!((moment.projects().contains(&projects[0]), moment.projects().contains(&projects[1])), (true, false));
-    let made = tempfile::tempdir().unwrap();
-    let records = registry.records_of(&moment).unwrap();
-    drop(Registry::create_from(made.path(), &records).unwrap());
-    let made = Registry::open(made.path()).unwrap();
+    let (_dir, made) = made_for(&registry, &moment, &moment.projects());
     assert!(made.deletions().is_empty() && made.erasures().iter().all(|erasure| erasure.is_done));
     for (erasure, is_lifted) in [(under_way, false), (lifted, true)] {
         let found = made.erasures().into_iter().find(|found| found.number == erasure.number).unwrap();
@@ -105,44 +117,45 @@ fn records_for_one_machine_have_erasures_that_are_done_and_no_deletions() {
     assert_eq!(*made.state(), state);
 }
 
-/// What was read of events before such a change is wrong after it.
+/// What is erased while a log is read may be in it.
 #[test]
-fn a_moment_is_contradicted_by_deletions_and_erasures_alone() {
+fn records_for_one_machine_have_erasures_and_deletions_of_later_as_unfinished_ones() {
     let dir = tempfile::tempdir().unwrap();
     let registry = open(dir.path()).unwrap();
     registry.initialize(NOW).unwrap();
     let id = first_organization(&registry);
-    let project = registry.projects(id).unwrap()[0].id;
-    let attempt = Erasure {
-        number: 0,
-        organization: id,
-        users: vec![RecordKey(7)],
-        others: Vec::new(),
-        projects: Vec::new(),
-        until: ErasedUntil::ByProject(Vec::new()),
-        is_done: false,
-        is_lifted: false,
+    let [kept, deleted, empty] = [("kept", true), ("deleted", true), ("empty", false)].map(|(name, has_events)| {
+        let project = registry.create_project(id, NewProject { name: name.into(), ..NewProject::default() }, NOW).unwrap().id;
+        if has_events {
+            registry.apply(ControlRecord::EventsRecorded { organization: id, project });
+        }
+        project
+    });
+    let before = registry.add_erasure(erasure(id, 1, Some(kept)), None).unwrap();
+    // It only suppresses ids when the log is read, and begins then.
+    let begins = registry.add_erasure(erasure(id, 2, None), None).unwrap();
+    let then = registry.moment().unwrap();
+    let mut projects = then.projects();
+    projects.remove(&empty);
+    let begins = Erasure { number: begins.number, ..erasure(id, 2, Some(kept)) };
+    let begun = registry.begin_erasure(&begins, None).unwrap().unwrap();
+    registry.progress_erasures(id, kept, &[before.number, begun.number], ErasureStage::Gone).unwrap();
+    let lifted = registry.add_erasure(erasure(id, 3, Some(kept)), None).unwrap();
+    registry.lift_erasure(&lifted, None).unwrap();
+    let suppresses = registry.add_erasure(erasure(id, 4, None), None).unwrap();
+    registry.delete_project(id, empty, NOW).unwrap();
+    registry.delete_project(id, deleted, NOW).unwrap();
+    registry.finish_deletion(deleted).unwrap();
+    let late = registry.create_project(id, NewProject { name: "late".into(), ..NewProject::default() }, NOW).unwrap().id;
+    let (_dir, made) = made_for(&registry, &then, &projects);
+    let found = |number: u64| {
+        let erasure = made.erasures().into_iter().find(|found| found.number == number)?;
+        Some((erasure.is_done, erasure.until_in(kept), erasure.is_lifted))
     };
-    let mut before = registry.moment().unwrap();
-    let mut changed = |registry: &Registry| {
-        let now = registry.moment().unwrap();
-        let what = before.contradicted_by(&now);
-        before = now;
-        what
-    };
-    drop(registry.create_token(id, token("reader", &[Scope::AnalyticsRead]), NOW).unwrap());
-    drop(registry.create_project(id, NewProject { name: "late".into(), ..NewProject::default() }, NOW).unwrap());
-    assert_eq!(changed(&registry), None);
-    let attempt = registry.add_erasure(attempt, None).unwrap();
-    assert!(changed(&registry).unwrap().contains("erased"));
-    let end = ErasureEnd { project, until: 9, stage: ErasureStage::Begun };
-    let begun = Erasure { projects: vec![project], until: ErasedUntil::ByProject(vec![end]), ..attempt };
-    let begun = registry.begin_erasure(&begun, None).unwrap().unwrap();
-    assert!(changed(&registry).unwrap().contains("erased"));
-    registry.progress_erasures(id, project, &[begun.number], ErasureStage::Gone).unwrap();
-    assert_eq!(changed(&registry), None, "it is as far as one is that has just begun");
-    registry.lift_erasure(&begun, None).unwrap();
-    assert!(changed(&registry).unwrap().contains("opted in"));
-    registry.delete_project(id, project, NOW).unwrap();
-    assert!(changed(&registry).unwrap().contains(&project.to_string()));
+    assert_eq!(found(before.number), Some((true, 0, false)), "the log has nothing of it, though it was done later");
+    assert_eq!(found(begun.number), Some((false, 5, false)), "the log may have something, though it is done by now");
+    assert_eq!(found(lifted.number), Some((false, 5, true)));
+    assert_eq!(found(suppresses.number), None);
+    assert_eq!(made.deletions(), [deleted], "all is gone by now, but not of the log");
+    assert!(made.policy(kept).is_some() && made.policy(late).is_some() && made.policy(empty).is_none());
 }

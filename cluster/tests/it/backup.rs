@@ -1,0 +1,124 @@
+//! Backups of a cluster whose control data change meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use headcount_actors::domain::ids::{OrganizationId, ProjectId};
+use headcount_actors::domain::queries::UniqueUsersQuery;
+use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
+use headcount_actors::ingest::{NewEvent, Status};
+use headcount_actors::{Engine, EngineConfig, NodesBackup, PARTITIONS};
+use headcount_storage::backup::{Backup, BackupFolder};
+use tokio::runtime::Runtime;
+
+use crate::erasure::{MARK, organization, record, sealed_projects, subject, track, with_mark};
+use crate::files::{at_once, files_in};
+use crate::node::{BASE_MS, Cluster, ClusterNode, NOW, runtime, wait_until};
+
+/// Writes a backup to a directory, and calls `during` before it asks for its page with this number. Returns the number of pages.
+fn write(
+    node: &ClusterNode,
+    backup: NodesBackup,
+    to: &std::path::Path,
+    page: usize,
+    during: impl Fn(&Engine) + Send + 'static,
+) -> usize {
+    let (pages, to) = (Arc::<AtomicUsize>::default(), to.to_owned());
+    let asked = Arc::clone(&pages);
+    node.blocking(move |engine: &Engine| {
+        let is_over = || {
+            if asked.fetch_add(1, Ordering::SeqCst) == page {
+                during(engine);
+            }
+            false
+        };
+        backup.write(&mut BackupFolder::create(&to, None).unwrap(), &is_over).unwrap();
+    });
+    pages.load(Ordering::SeqCst)
+}
+
+fn users(runtime: &Runtime, engine: &Engine, project: ProjectId) -> u64 {
+    let day = Day::parse("2024-03-01").unwrap();
+    let query = UniqueUsersQuery { window: Window { start: day, end: day } };
+    runtime.block_on(engine.ask(project, query)).map_or(0, |answer| answer.total)
+}
+
+fn begin(node: &ClusterNode) -> NodesBackup {
+    node.blocking(|engine: &Engine| engine.begin_nodes_backup()).unwrap()
+}
+
+/// Erases an identity, again until all can answer.
+fn erase_through(engine: &Engine, organization: OrganizationId, subject: &ErasureSubject) -> u64 {
+    loop {
+        match engine.erase(organization, subject) {
+            Ok(number) => return number,
+            Err(ErasureError::Unavailable(why)) => println!("not erased yet: {why}"),
+            Err(error) => panic!("{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// Erases somebody of whom an event follows an opt-in.
+fn erase_and_opt_in(nodes: &[ClusterNode], project: ProjectId) {
+    let organization = organization(&nodes[0]);
+    nodes[1].blocking(move |engine: &Engine| {
+        let subject = ErasureSubject::User("u1".to_owned());
+        erase_through(engine, organization, &subject);
+        engine.opt_in(organization, &subject).unwrap();
+    });
+    let again = NewEvent::new("visit").user("u1").external_id("again").at_ms(BASE_MS);
+    assert_eq!(track(nodes, project, &again), Status::Recorded);
+}
+
+#[test]
+fn a_server_erases_and_deletes_what_was_erased_and_deleted_during_the_backup_that_it_has() {
+    let (place, backups) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
+    let mut nodes = vec![cluster.join("a")];
+    record(&cluster, &nodes, 0..6);
+    let deleted = cluster.projects[2];
+    let of_deleted = NewEvent::new("visit").user(format!("{MARK}-deleted")).external_id("x").at_ms(BASE_MS);
+    assert_eq!(track(&nodes, deleted, &of_deleted), Status::Recorded);
+    wait_until("it is sealed in all projects", || sealed_projects(place.path()) == 3);
+    record(&cluster, &nodes, 6..8);
+    nodes.push(cluster.join("b"));
+    let has_all = || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS);
+    wait_until("the partitions are shared", || has_all() && nodes.iter().all(|node| node.serves() > 10));
+    let (first, second) = (cluster.projects[0], cluster.projects[1]);
+    erase_and_opt_in(&nodes, first);
+    let (counted, changed) = (backups.path().join("counted"), backups.path().join("changed"));
+    let pages = write(&nodes[1], begin(&nodes[1]), &counted, usize::MAX, |_| {});
+    assert!(pages >= 3, "{pages}");
+    let organization = organization(&nodes[0]);
+    let number = Arc::<AtomicU64>::default();
+    let erased_as = Arc::clone(&number);
+    let change = move |engine: &Engine| {
+        erased_as.store(erase_through(engine, organization, &subject()), Ordering::SeqCst);
+        engine.delete_project(organization, deleted, NOW).unwrap();
+    };
+    write(&nodes[1], begin(&nodes[1]), &changed, pages - 1, change);
+    let number = number.load(Ordering::SeqCst);
+    assert!(!with_mark(&changed).is_empty(), "what was read before has events of the identity");
+    nodes.into_iter().for_each(ClusterNode::stop);
+
+    let data = backups.path().join("data");
+    let opened = Backup::open(&changed).unwrap();
+    opened.check().unwrap();
+    headcount_actors::backup::restore(&opened, &data, None).unwrap();
+    let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(&data) };
+    (config.archive, config.checkpoints.interval) = (at_once(), Duration::from_millis(500));
+    let (runtime, engine) = (runtime(), Engine::open(config).unwrap());
+    assert!(engine.registry().policy(deleted).is_none());
+    wait_until("the erasure is done", || engine.erasure(organization, number) == Some(ErasureState::Done));
+    wait_until("the deletion has ended", || engine.vitals().deletions_pending == 0);
+    // Of the one who was opted in, an event is left in one of them.
+    assert_eq!([first, second].map(|project| users(&runtime, &engine, project)), [8, 7]);
+    let event = NewEvent::new("visit").user(format!("{MARK}-user")).external_id("later").at_ms(BASE_MS);
+    let receipt = runtime.block_on(engine.track(first, &event)).unwrap();
+    assert!(matches!(receipt.status, Status::Dropped(_)), "{:?}", receipt.status);
+    wait_until("nothing has them", || with_mark(&data).is_empty());
+    runtime.block_on(engine.close());
+}
