@@ -8,7 +8,7 @@ BUGS = [
     ("a tag leaves out the events of other nodes", "versions.push((place, self.project_version(projects[place]).await?));", "versions.push((place, self.project_version(projects[place]).await?));\n            versions.retain(|(other, _)| *other <= place);"),
     ("each part lists all identities", "hash % self.parts.max(1) == self.part", "hash % self.parts.max(1) == self.part || self.part == 1"),
     ("an answer to another question counts", "(found, value) if found == tag =>", "(found, value) if found == tag || found != tag + 1 =>"),
-    ("the identities of other nodes are left out", "active = Some(self.collect_from(turn, node, window, active).await?);", "let _ = (node, turn, window);"),
+    ("the identities of other nodes are left out", "active = self.collect_from(turn, node, window, active).await?;", "let _ = (node, turn, window);"),
 ]
 
 # In partitions that move between engines; `actors/tests/handover.rs` catches them.

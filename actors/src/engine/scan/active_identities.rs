@@ -51,6 +51,17 @@ impl ActiveQuestion {
         hash % self.parts.max(1) == self.part
     }
 
+    /// The same question for smaller parts, of about half as many identities as an answer may have, if the part has `count`.
+    fn divided(self, count: u64, most: usize) -> Result<impl Iterator<Item = Self>, AskNodeError> {
+        // Parts of few identities are far from equal.
+        let times = count.div_ceil((most as u64 / 2).max(1)).max(2);
+        let parts = self.parts.max(1).saturating_mul(times);
+        match parts <= MAX_PARTS {
+            true => Ok((self.part..parts).step_by(self.parts.max(1) as usize).map(move |part| Self { part, parts, ..self })),
+            false => Err(AskNodeError::TooLarge),
+        }
+    }
+
     /// Lists the identities of the part.
     fn list(self, active: GroupTable, most: usize, cancelled: &AtomicBool) -> Result<ActiveAnswer, ScanError> {
         let (mut listed, mut count) = (Vec::new(), 0);
@@ -124,7 +135,7 @@ impl Engine {
         for (address, projects) in &there {
             for projects in projects.chunks(MAX_PROJECTS) {
                 let node = AskedNode { address, organization, projects };
-                active = Some(self.collect_from(turn, node, window, active).await?);
+                active = self.collect_from(turn, node, window, active).await?;
             }
         }
         Ok(active)
@@ -136,21 +147,14 @@ impl Engine {
         turn: &Arc<ScanTurn>,
         node: AskedNode<'_>,
         window: Window,
-        active: Option<GroupTable>,
-    ) -> Result<GroupTable, AskError> {
-        let parts = match self.ask_active(node, ActiveQuestion { window, part: 0, parts: 1 }).await? {
-            ActiveAnswer::Identities(listed) => return self.add_listed(turn, listed, active).await,
-            // Parts are almost equal.
-            ActiveAnswer::TooMany(count) => count.div_ceil((self.inner.config.max_active_identities as u64 / 2).max(1)),
-        };
-        let mut active = self.add_listed(turn, Vec::new(), active).await?;
-        for part in 0..parts {
-            let answer = match parts <= MAX_PARTS {
-                true => self.ask_active(node, ActiveQuestion { window, part, parts }).await?,
-                false => ActiveAnswer::TooMany(parts),
-            };
-            let ActiveAnswer::Identities(listed) = answer else { return Err(AskNodeError::TooLarge.into()) };
-            active = self.add_listed(turn, listed, Some(active)).await?;
+        mut active: Option<GroupTable>,
+    ) -> Result<Option<GroupTable>, AskError> {
+        let mut wanted = vec![ActiveQuestion { window, part: 0, parts: 1 }];
+        while let Some(question) = wanted.pop() {
+            match self.ask_active(node, question).await? {
+                ActiveAnswer::Identities(listed) => active = Some(self.add_listed(turn, listed, active).await?),
+                ActiveAnswer::TooMany(count) => wanted.extend(question.divided(count, self.inner.config.max_active_identities)?),
+            }
         }
         Ok(active)
     }
@@ -207,6 +211,12 @@ mod tests {
         for key in (0..100).map(user) {
             assert_eq!((0..7).filter(|part| question(*part, 7).is_asked_for(&key)).count(), 1);
             assert!(question(0, 1).is_asked_for(&key) && question(0, 0).is_asked_for(&key));
+            // However it was divided.
+            let smaller: Vec<_> = (0..7).flat_map(|part| question(part, 7).divided(9, 4).unwrap()).collect();
+            assert_eq!(smaller.iter().filter(|question| question.is_asked_for(&key)).count(), 1);
         }
+        let parts = |of: ActiveQuestion, count| of.divided(count, 4).map(Iterator::count);
+        assert_eq!((parts(question(0, 1), 5), parts(question(0, 1), 13), parts(question(2, 5), 5)), (Ok(3), Ok(7), Ok(3)));
+        assert_eq!((parts(question(0, 1), 128), parts(question(0, 1), 129)), (Ok(64), Err(AskNodeError::TooLarge)));
     }
 }
