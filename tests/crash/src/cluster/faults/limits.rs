@@ -19,8 +19,6 @@ const ROOM_BYTES: u64 = 20_000;
 const FULL: Duration = Duration::from_secs(4);
 /// How long a stream may take until it is full.
 const FILLED_WITHIN: Duration = Duration::from_secs(60);
-/// How long files can't be reached.
-const GONE: Duration = Duration::from_secs(60);
 /// How long a node is cut off, and how long it may answer after that.
 const CUT: Duration = Duration::from_secs(30);
 const MOMENT: Duration = Duration::from_secs(1);
@@ -97,15 +95,15 @@ pub(super) async fn full(campaign: &mut Campaign, load: &Load) -> Result<Vec<Mea
     Ok(vec![limited("served after the limit was raised", served, 5)])
 }
 
-/// Takes the place of files away, and gives it back.
-pub(super) async fn bucket(campaign: &mut Campaign, load: &Load) -> Result<Vec<Measure>> {
+/// Takes the place of files away, and gives it back after a while.
+pub(super) async fn bucket(campaign: &mut Campaign, load: &Load, gone_for: Duration) -> Result<Vec<Measure>> {
     let bucket = campaign.cluster.bucket.clone();
     let away = bucket.with_extension("away");
     let gone = Instant::now();
     std::fs::rename(&bucket, &away)?;
     // Nothing can be written to a directory that is a file.
     std::fs::write(&bucket, "")?;
-    tokio::time::sleep(GONE).await;
+    tokio::time::sleep(gone_for).await;
     std::fs::remove_file(&bucket)?;
     std::fs::rename(&away, &bucket)?;
     let back = Instant::now();

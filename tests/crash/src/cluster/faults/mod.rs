@@ -6,6 +6,7 @@ mod nodes;
 mod requests;
 
 use std::fmt;
+use std::time::Duration;
 
 use clap::ValueEnum;
 
@@ -14,6 +15,8 @@ use super::figures::Measure;
 use super::load::Load;
 use super::network::Direction;
 use crate::error::Result;
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A fault, or what is to hold under load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -46,6 +49,8 @@ pub enum Fault {
     SlowDisk,
     /// Take the place of files away for a minute
     Bucket,
+    /// Take the place of files away for ten minutes
+    LongBucket,
     /// Cut the owner off for 30 s (network namespaces)
     Cut,
     /// Lose what the owner sends for 30 s
@@ -87,7 +92,8 @@ pub async fn inject(campaign: &mut Campaign, load: &Load, fault: Fault, cycle: u
         Fault::Etag => requests::etag(campaign).await,
         Fault::Full => limits::full(campaign, load).await,
         Fault::SlowDisk => limits::slow_disk(campaign, load, cycle).await,
-        Fault::Bucket => limits::bucket(campaign, load).await,
+        Fault::Bucket => limits::bucket(campaign, load, MINUTE).await,
+        Fault::LongBucket => limits::bucket(campaign, load, 10 * MINUTE).await,
         Fault::Cut => limits::cut(campaign, load, Direction::Both).await,
         Fault::CutOut => limits::cut(campaign, load, Direction::Out).await,
         Fault::CutIn => limits::cut(campaign, load, Direction::In).await,
