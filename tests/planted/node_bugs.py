@@ -18,13 +18,13 @@ HANDOVER_BUGS = [
     ("a log that lost its end is served", "if partition.applied() > self.until {", "if false {"),
     ("what is found in a partition that moved counts", "if !is_held(number) {", "if false {"),
     ("a partition that no report has is verified", "report.not_verified.entry(*partition).or_insert_with(|| UnverifiedPartition { node, reason: reason.to_owned() });", "let _ = (node, reason);"),
-    ("an erasure waits for a partition that has moved", "if is_over() || !self.owners().is_here(partition) {", "if is_over() {"),
+    ("an erasure waits for a partition that has moved", "if is_over() || !left.iter().all(|(partition, _)| self.owners().is_here(*partition)) {", "if is_over() {"),
     ("a machine of several makes salts of its own", "if !self.makes_salts {", "if false {"),
 ]
 
 # In privacy requests of several nodes; `cluster/tests/it/privacy.rs` catches them.
 PRIVACY_BUGS = [
-    ("an export leaves out ids whose links are not saved yet", "engine.save_blocking(partition_of(project), &is_over)?;", "let _unsaved = &is_over;"),
+    ("an export leaves out ids whose links are not saved yet", "engine.save_blocking([partition_of(project)], &is_over)?;", "let _unsaved = &is_over;"),
     ("a new home relies on the artifacts of the former one", "None if self.is_shared() => self.change(&request.id, PrivacyRequest::make_again)?,", "None if self.is_shared() => {}"),
     ("a home begins without what others have done", "self.prove(shared, partition)?;", "let _unproved = Self::prove;"),
     ("an export that is made again is kept for longer", "self.export.expires_at = expires_at;\n    }", "let _former = expires_at;\n    }"),

@@ -366,12 +366,10 @@ impl Engine {
         let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
         let lasts = projects.iter().map(|project| self.inner.history.last_position(partition_of(*project))).collect();
         let began = Stopwatch::now();
-        for partition in partitions {
-            self.save_blocking(partition, &|| began.elapsed() > SAVE_TIMEOUT).map_err(|error| {
-                tracing::info!(partition, %error, "a partition of which somebody is erased is not saved");
-                ErasureError::Unavailable("the state of a project can't be saved, or the project moved to another node")
-            })?;
-        }
+        self.save_blocking(partitions, &|| began.elapsed() > SAVE_TIMEOUT).map_err(|error| {
+            tracing::info!(%error, "a partition of which somebody is erased is not saved");
+            ErasureError::Unavailable("the state of a project can't be saved, or the project moved to another node")
+        })?;
         Ok(lasts)
     }
 }

@@ -115,16 +115,27 @@ impl Engine {
         }
     }
 
-    /// The same for a caller that may block, until `is_over`. A partition that another machine gets meanwhile is not waited for.
+    /// The same of several partitions, for a caller that may block, until `is_over`. A partition that another machine gets meanwhile is not waited for.
     ///
     /// # Errors
-    /// [`AskError::NoAnswer`]: it is not here any more, is being rebuilt, the shard does not answer, or `is_over`.
-    pub(super) fn save_blocking(&self, partition: u16, is_over: &dyn Fn() -> bool) -> Result<(), AskError> {
+    /// [`AskError::NoAnswer`]: one is not here any more, is being rebuilt at the call, its shard does not answer, or `is_over`.
+    pub(super) fn save_blocking(
+        &self,
+        partitions: impl IntoIterator<Item = u16>,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<(), AskError> {
         let shards = &self.inner.shards;
-        let applied = shards.applied_until_of(partition).ok_or(AskError::NoAnswer)?;
+        let applied = |partition: u16| Some((partition, shards.applied_until_of(partition)?));
+        let applied: Option<Vec<(u16, Position)>> = partitions.into_iter().map(applied).collect();
+        let mut left = applied.ok_or(AskError::NoAnswer)?;
         let mut asked = None::<Stopwatch>;
-        while shards.durable_until_of(partition).ok_or(AskError::NoAnswer)? < applied {
-            if is_over() || !self.owners().is_here(partition) {
+        loop {
+            // Without an answer it may be saved in a moment.
+            left.retain(|(partition, applied)| shards.durable_until_of(*partition).is_none_or(|until| until < *applied));
+            if left.is_empty() {
+                return Ok(());
+            }
+            if is_over() || !left.iter().all(|(partition, _)| self.owners().is_here(*partition)) {
                 return Err(AskError::NoAnswer);
             }
             if asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN) {
@@ -133,6 +144,5 @@ impl Engine {
             }
             std::thread::sleep(POLL);
         }
-        Ok(())
     }
 }

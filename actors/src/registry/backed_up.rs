@@ -47,12 +47,10 @@ impl ControlMoment {
             // What it erases is not known yet. Nobody was answered that it is erased.
             tenant.erasures.retain(|_, erasure| !erasure.only_suppresses());
             for (number, erasure) in &mut tenant.erasures {
-                let has_begun = |former: &Tenant| former.erasures.get(number).is_some_and(Erasure::has_begun);
-                let until = match erasure.is_given_up() || former.is_some_and(has_begun) {
-                    true => None,
-                    false => Some(log.last),
-                };
-                (erasure.is_done, erasure.until) = (until.is_none(), ErasedUntil::Everywhere(until.unwrap_or_default()));
+                let had_begun = former.and_then(|former| former.erasures.get(number)).is_some_and(Erasure::has_begun);
+                // Without projects, nobody had the ids, or they are not even suppressed any more.
+                erasure.is_done = had_begun || erasure.projects.is_empty();
+                erasure.until = ErasedUntil::Everywhere(if erasure.is_done { 0 } else { log.last });
             }
         }
         state

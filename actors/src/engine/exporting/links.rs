@@ -59,7 +59,7 @@ impl Engine {
         self.run_for_export(project, move |engine, cancelled| {
             let began = Stopwatch::now();
             let is_over = || cancelled.load(Ordering::Acquire) || began.elapsed() > SAVE_TIMEOUT;
-            engine.save_blocking(partition_of(project), &is_over)?;
+            engine.save_blocking([partition_of(project)], &is_over)?;
             engine.links_of(project, &question, &|| cancelled.load(Ordering::Acquire))
         })
         .await

@@ -18,8 +18,8 @@ use crate::partitions::partition_of;
 use crate::registry::{BackedUpLog, ControlMoment};
 use crate::webhooks::MovedWebhook;
 
-/// How many partitions are asked for their ends at once. Each may take a while, if it moves.
-const ASKED_AT_ONCE: usize = 16;
+/// How many partitions are asked for their ends at once. Each may take a while, if it moves; an owner answers one after the other.
+const ASKED_AT_ONCE: usize = 4;
 
 /// A backup of several machines that has begun: it is known what it will have.
 #[derive(Debug)]

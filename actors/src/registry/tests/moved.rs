@@ -138,6 +138,11 @@ fn records_for_one_machine_have_erasures_and_deletions_of_later_as_unfinished_on
     let lifted = registry.add_erasure(erasure(id, 3, Some(kept)), None).unwrap();
     registry.lift_erasure(&lifted, None).unwrap();
     let suppresses = registry.add_erasure(erasure(id, 4, None), None).unwrap();
+    // Of nobody: all is gone that others erased, or it was lifted before it began.
+    let nobody = Erasure { is_done: true, ..erasure(id, 5, None) };
+    let nobody = registry.add_erasure(nobody, None).unwrap();
+    let never_began = registry.add_erasure(erasure(id, 6, None), None).unwrap();
+    registry.lift_erasure(&never_began, None).unwrap();
     registry.delete_project(id, empty, NOW).unwrap();
     registry.delete_project(id, deleted, NOW).unwrap();
     registry.finish_deletion(deleted).unwrap();
@@ -151,6 +156,7 @@ fn records_for_one_machine_have_erasures_and_deletions_of_later_as_unfinished_on
     assert_eq!(found(begun.number), Some((false, 5, false)), "the log may have something, though it is done by now");
     assert_eq!(found(lifted.number), Some((false, 5, true)));
     assert_eq!(found(suppresses.number), None);
+    assert_eq!([nobody.number, never_began.number].map(found), [Some((true, 0, false)), Some((true, 0, true))]);
     assert_eq!(made.deletions(), [deleted], "all is gone by now, but not of the log");
     assert!(made.policy(kept).is_some() && made.policy(late).is_some() && made.policy(empty).is_none());
 }
