@@ -58,7 +58,7 @@ impl Cluster {
         let mut attempt = 1;
         let brokers = loop {
             let folder = dir.join(format!("brokers{attempt}"));
-            let brokers = Brokers::start(nats, folder, site.brokers, &site.runner, rng)?;
+            let mut brokers = Brokers::start(nats, folder, site.brokers, &site.runner, rng)?;
             match brokers.wait_until_ready().await {
                 Ok(_) => break brokers,
                 Err(error) if attempt == ATTEMPTS => return Err(harness(error.to_string())),
