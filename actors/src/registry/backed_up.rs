@@ -38,7 +38,7 @@ impl ControlMoment {
         self.state.erasures()
     }
 
-    /// The same, as the machine has it that gets a log.
+    /// Returns the state for one machine that has a log of an earlier moment.
     fn for_log(&self, log: &BackedUpLog<'_>) -> State {
         let mut state = self.state.clone();
         for (id, tenant) in &mut state.tenants {
@@ -69,7 +69,7 @@ fn deleted_since(former: &Tenant, now: &Tenant, wanted: &BTreeSet<ProjectId>) ->
 /// their identities; nor are the deletions of projects.
 #[derive(Debug)]
 pub(crate) struct BackedUpLog<'b> {
-    /// No event was recorded after it.
+    /// All events of the log were recorded before it.
     pub(crate) moment: &'b ControlMoment,
     /// The projects that it has events of.
     pub(crate) projects: &'b BTreeSet<ProjectId>,

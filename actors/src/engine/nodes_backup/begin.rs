@@ -25,7 +25,7 @@ const ASKED_AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub struct NodesBackup {
     pub(super) engine: Engine,
-    /// No event of it was recorded later.
+    /// All events of the backup were recorded before it.
     pub(super) moment: ControlMoment,
     pub(super) projects: BTreeSet<ProjectId>,
     /// Where each partition with projects ends.

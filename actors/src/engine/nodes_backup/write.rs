@@ -40,10 +40,10 @@ impl NodesBackup {
         let mut writer = BackupWriter::new(target, BackupManifest::new(env!("CARGO_PKG_VERSION"), now, Vec::new()));
         let (last, positions) = self.write_events(&mut writer, is_over)?;
         self.engine.partition_ends(&self.projects, self.moment.applied, is_over)?;
-        // Requests first: the control data of later have all erasures that they speak of.
+        // Before the control data, which then have all erasures that requests mention.
         let requests = self.engine.inner.privacy.now()?;
         let later = self.engine.registry().moment()?;
-        // Profiles afterwards: they have all that builds were paid for.
+        // After the control data: profiles then have all that builds were paid for.
         self.engine.inner.profiles.follow()?;
         let dir = self.directory.path();
         let erasures: Vec<Erasure> = later.erasures().cloned().collect();
@@ -85,7 +85,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
             let (reached, projects) = self.receive_page(partition, None, (after, end))?;
             for project in projects.into_iter().filter(|project| self.backup.projects.contains(project)) {
                 let mut of_project = after;
-                while of_project < reached && !self.is_deleted(project) {
+                while of_project < reached && !self.backup.engine.is_deleted(project) {
                     (of_project, _) = self.receive_page(partition, Some(project), (of_project, reached))?;
                 }
             }
@@ -105,7 +105,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         let (engine, applied) = (&self.backup.engine, self.backup.moment.applied);
         let question = PartitionEventsQuestion { partition, applied, project, after, until };
         // There is no answer about a project that was deleted, and need not be: its deletion will be in the control data.
-        let is_in_vain = || project.is_some_and(|project| self.is_deleted(project));
+        let is_in_vain = || project.is_some_and(|project| engine.is_deleted(project));
         let page = match ask_patiently(&|| (self.is_over)() || is_in_vain(), || engine.ask_about_partition(question.clone())) {
             Err(_) if is_in_vain() => return Ok((until, Vec::new())),
             page => page?,
@@ -123,10 +123,6 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
             return Err(strange("its answer is about other positions"));
         }
         Ok((reached, projects))
-    }
-
-    fn is_deleted(&self, project: ProjectId) -> bool {
-        self.backup.engine.registry().policy(project).is_none()
     }
 
     fn add(&mut self, partition: u16, record: PartitionRecord) -> Result<(), NodesBackupError> {
