@@ -1,10 +1,16 @@
 //! The streams of partitions, and of the control log.
 
+use std::time::{Duration, Instant};
+
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::CreateStreamErrorKind;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 
 use crate::connection::Connection;
+
+/// How long a stream waits for brokers that are offline, and how often it is tried.
+const OFFLINE: Duration = Duration::from_secs(15);
+const RETRY: Duration = Duration::from_millis(250);
 
 /// The name of a stream, and the subject of its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +34,14 @@ pub enum StreamError {
         "the stream {stream} does not fit: {error}; brokers reserve --max-bytes for each of 64 streams: choose less, or raise `max_file_store` in their configuration"
     )]
     NoRoom {
+        /// The stream.
+        stream: String,
+        /// What the brokers say.
+        error: String,
+    },
+    /// Too few brokers are there to keep its copies.
+    #[error("the stream {stream} can't be created while brokers are offline: {error}")]
+    Offline {
         /// The stream.
         stream: String,
         /// What the brokers say.
@@ -69,7 +83,18 @@ impl StreamName {
         self.make_as(connection, Config { deny_purge: true, ..self.config(replicas, -1) }).await
     }
 
+    /// Waits for brokers that are offline: those that have just started take each other for offline at times.
     async fn make_as(&self, connection: &Connection, config: Config) -> Result<u64, StreamError> {
+        let began = Instant::now();
+        loop {
+            match self.try_to_make(connection, config.clone()).await {
+                Err(StreamError::Offline { .. }) if began.elapsed() < OFFLINE => tokio::time::sleep(RETRY).await,
+                made => return made,
+            }
+        }
+    }
+
+    async fn try_to_make(&self, connection: &Connection, config: Config) -> Result<u64, StreamError> {
         let error = match connection.context.create_stream(config).await {
             Ok(stream) => return Ok(stream.cached_info().state.last_sequence),
             Err(error) => error,
@@ -81,6 +106,8 @@ impl StreamName {
         };
         Err(match code {
             ErrorCode::STREAM_NAME_EXIST => StreamError::Differs(stream),
+            // The same code says that there is no room; only the text has the reasons.
+            ErrorCode::CLUSTER_NO_PEERS if text.contains("offline") => StreamError::Offline { stream, error: text },
             ErrorCode::STORAGE_RESOURCES_EXCEEDED | ErrorCode::INSUFFICIENT_RESOURCES | ErrorCode::CLUSTER_NO_PEERS => {
                 StreamError::NoRoom { stream, error: text }
             }

@@ -121,6 +121,11 @@ impl Brokers {
         Connection::open(&self.addresses(), &Credentials::None).await.unwrap()
     }
 
+    /// Their version.
+    pub(crate) async fn version(&self) -> String {
+        async_nats::connect(self.addresses()).await.unwrap().server_info().version
+    }
+
     /// Waits until one of them takes connections.
     pub(crate) async fn wait_for_connection(&self) {
         let began = Instant::now();
@@ -146,6 +151,14 @@ impl Brokers {
     pub(crate) fn kill(&mut self, place: usize) {
         if let Some(mut process) = self.brokers[place].process.take() {
             process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    /// Stops a broker, which tells the others.
+    pub(crate) fn stop(&mut self, place: usize) {
+        if let Some(mut process) = self.brokers[place].process.take() {
+            assert!(Command::new("kill").arg(process.id().to_string()).status().unwrap().success());
             process.wait().unwrap();
         }
     }

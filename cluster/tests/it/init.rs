@@ -165,6 +165,29 @@ async fn streams_that_do_not_fit_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_waits_for_a_broker_that_is_offline() {
+    let Some(mut brokers) = Brokers::start(3).await else { return };
+    let connection = brokers.connect().await;
+    brokers.stop(1);
+    let name = StreamName::of_partition(0);
+    let made = loop {
+        match name.create(&connection, 3, -1).await {
+            // The others have to elect a leader first, if it was that one.
+            Err(StreamError::Unavailable { .. }) => {}
+            made => break made,
+        }
+    };
+    match made {
+        Err(refused) => assert!(matches!(&refused, StreamError::Offline { .. }), "{refused}"),
+        // Later brokers do with a majority once all have been there.
+        Ok(()) => assert_ne!(brokers.version().await, "2.10.27"),
+    }
+    brokers.restart(1);
+    let made = name.create(&connection, 3, -1).await;
+    made.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_needs_a_directory_and_the_key_of_its_cluster() {
     let Some(brokers) = Brokers::start(1).await else { return };
     let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
