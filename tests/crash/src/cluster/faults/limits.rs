@@ -19,6 +19,8 @@ const ROOM_BYTES: u64 = 20_000;
 const FULL: Duration = Duration::from_secs(4);
 /// How long a stream may take until it is full.
 const FILLED_WITHIN: Duration = Duration::from_secs(60);
+/// How long that takes if no events leave it meanwhile.
+const REFUSED_WITHIN: Duration = Duration::from_secs(20);
 /// How long a node is cut off, and how long it may answer after that.
 const CUT: Duration = Duration::from_secs(30);
 const MOMENT: Duration = Duration::from_secs(1);
@@ -83,16 +85,30 @@ pub(super) async fn full(campaign: &mut Campaign, load: &Load) -> Result<Vec<Mea
     let all = campaign.projects();
     let project = *campaign.rng.pick(&all);
     let name = campaign.cluster.stream_of(project);
-    let bytes = campaign.cluster.brokers.stream(&name).await?.bytes + ROOM_BYTES;
-    let limit = i64::try_from(bytes).map_err(|error| harness(error.to_string()))?;
-    let before = campaign.cluster.brokers.limit(&name, limit).await?;
-    let filled = wait_until_refused(campaign, load, project).await;
+    let before = limit_to_what_it_has(campaign, &name).await?;
+    let began = Instant::now();
+    let filled = loop {
+        // Events that are sealed meanwhile leave the stream, and make room.
+        match wait_until_refused(campaign, load, project).await {
+            Ok(false) if began.elapsed() < FILLED_WITHIN => limit_to_what_it_has(campaign, &name).await?,
+            Ok(false) => break Err(violation("a stream takes events beyond its limit")),
+            Ok(true) => break Ok(()),
+            Err(error) => break Err(error),
+        };
+    };
     tokio::time::sleep(FULL).await;
     let raised = Instant::now();
     campaign.cluster.brokers.limit(&name, before).await?;
     filled?;
     let served = campaign.wait_until_served(load, raised, &[project], &[0, 1, 2]).await?;
     Ok(vec![limited("served after the limit was raised", served, 5)])
+}
+
+/// Leaves a stream little room. Returns its limit until now.
+async fn limit_to_what_it_has(campaign: &Campaign, name: &str) -> Result<i64> {
+    let bytes = campaign.cluster.brokers.stream(name).await?.bytes + ROOM_BYTES;
+    let limit = i64::try_from(bytes).map_err(|error| harness(error.to_string()))?;
+    campaign.cluster.brokers.limit(name, limit).await
 }
 
 /// Takes the place of files away, and gives it back after a while.
@@ -115,20 +131,20 @@ pub(super) async fn bucket(campaign: &mut Campaign, load: &Load, gone_for: Durat
     Ok(vec![limited("longest gap", gap, 2), measured("99 of 100 acknowledgements", quantile(&times, 99))])
 }
 
-/// Waits until a project has got no acknowledgement for a second, while the load goes on.
-async fn wait_until_refused(campaign: &mut Campaign, load: &Load, project: usize) -> Result<()> {
+/// Waits until a project has got no acknowledgement for a second, while the load goes on. Returns whether it was so in time.
+async fn wait_until_refused(campaign: &mut Campaign, load: &Load, project: usize) -> Result<bool> {
     let began = Instant::now();
-    while began.elapsed() < FILLED_WITHIN {
+    while began.elapsed() < REFUSED_WITHIN {
         let now = Instant::now();
         tokio::time::sleep(MOMENT).await;
         campaign.shared.findings.check()?;
         campaign.cluster.check_alive()?;
         if (0..NODES).all(|node| load.field.timeline.served_after(now, &[project], &[node]).is_none()) {
-            return Ok(());
+            return Ok(true);
         }
         tokio::time::sleep(TICK).await;
     }
-    Err(violation("a stream takes events beyond its limit"))
+    Ok(false)
 }
 
 /// Cuts the node that owns most off from brokers and other nodes for 30 s.
