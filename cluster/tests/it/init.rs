@@ -183,8 +183,7 @@ async fn a_stream_waits_for_a_broker_that_is_offline() {
         Ok(()) => assert_ne!(brokers.version().await, "2.10.27"),
     }
     brokers.restart(1);
-    let made = name.create(&connection, 3, -1).await;
-    made.unwrap();
+    name.create(&connection, 3, -1).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
