@@ -77,7 +77,8 @@ def count(program):
     """Runs the stages under callgrind. Returns the number of events and the counts by stage and thread, in order."""
     directory = Path(tempfile.mkdtemp(prefix="headcount-guard-", dir=memory()))
     try:
-        command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--dump-before=*guard_mark*"]
+        # One thread runs at a time. They take turns: sled spins until another thread has finished, which may otherwise not run for minutes.
+        command = ["valgrind", "--tool=callgrind", "--fair-sched=try", "--separate-threads=yes", "--dump-before=*guard_mark*"]
         command += [f"--callgrind-out-file={directory}/out", str(program)]
         run = subprocess.run(command, capture_output=True, text=True, timeout=900, env=dict(os.environ, TMPDIR=str(directory)))
         if run.returncode != 0:
