@@ -3,10 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::Context;
-use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::context::{ContextBuilder, CreateKeyValueError};
+use async_nats::jetstream::kv::{Config, Store};
 use async_nats::{Client, ConnectOptions};
 use parking_lot::Mutex;
 
@@ -17,6 +18,10 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often a broker is asked whether it is there; after two questions without an answer, another one is.
 const PING: Duration = Duration::from_secs(1);
+
+/// How long streams and buckets wait for brokers that are offline, and how often they are tried. Brokers that have just started take each other for offline at times.
+pub(crate) const OFFLINE: Duration = Duration::from_secs(15);
+pub(crate) const RETRY: Duration = Duration::from_millis(250);
 
 /// What brokers are shown.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +79,17 @@ impl Connection {
         Ok(Self { client, context, written: Arc::new(Mutex::new(Levels::FIRST)) })
     }
 
+    /// Returns a bucket, which is created unless it is there with the same settings. Waits for brokers that are offline.
+    pub(crate) async fn bucket(&self, config: Config) -> Result<Store, CreateKeyValueError> {
+        let began = Instant::now();
+        loop {
+            match self.context.create_key_value(config.clone()).await {
+                Err(error) if says_offline(&error.to_string()) && began.elapsed() < OFFLINE => tokio::time::sleep(RETRY).await,
+                created => return created,
+            }
+        }
+    }
+
     /// Has everything that uses this connection, or a clone, write at these levels.
     pub(crate) fn write_as(&self, levels: Levels) {
         *self.written.lock() = levels;
@@ -83,4 +99,9 @@ impl Connection {
     pub(crate) fn written(&self) -> Levels {
         *self.written.lock()
     }
+}
+
+/// Whether brokers say that some of them are offline. They have one code for this and for too little room; only the text has the reason.
+pub(crate) fn says_offline(error: &str) -> bool {
+    error.contains("offline")
 }

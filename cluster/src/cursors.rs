@@ -43,7 +43,7 @@ impl Cursors {
                 num_replicas: self.replicas,
                 ..Config::default()
             };
-            self.connection.context.create_key_value(config).await.map_err(unavailable)
+            self.connection.bucket(config).await.map_err(unavailable)
         };
         self.bucket.get_or_try_init(open).await
     }

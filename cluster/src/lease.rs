@@ -129,7 +129,7 @@ impl Leases {
             num_replicas: replicas,
             ..Config::default()
         };
-        let store = connection.context.create_key_value(config).await.map_err(unavailable)?;
+        let store = connection.bucket(config).await.map_err(unavailable)?;
         Ok(Self { store, timing, fold: Levels::own().fold })
     }
 

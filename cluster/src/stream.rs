@@ -1,16 +1,12 @@
 //! The streams of partitions, and of the control log.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::CreateStreamErrorKind;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 
-use crate::connection::Connection;
-
-/// How long a stream waits for brokers that are offline, and how often it is tried.
-const OFFLINE: Duration = Duration::from_secs(15);
-const RETRY: Duration = Duration::from_millis(250);
+use crate::connection::{Connection, OFFLINE, RETRY, says_offline};
 
 /// The name of a stream, and the subject of its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +79,7 @@ impl StreamName {
         self.make_as(connection, Config { deny_purge: true, ..self.config(replicas, -1) }).await
     }
 
-    /// Waits for brokers that are offline: those that have just started take each other for offline at times.
+    /// Waits for brokers that are offline.
     async fn make_as(&self, connection: &Connection, config: Config) -> Result<u64, StreamError> {
         let began = Instant::now();
         loop {
@@ -106,8 +102,7 @@ impl StreamName {
         };
         Err(match code {
             ErrorCode::STREAM_NAME_EXIST => StreamError::Differs(stream),
-            // The same code says that there is no room; only the text has the reasons.
-            ErrorCode::CLUSTER_NO_PEERS if text.contains("offline") => StreamError::Offline { stream, error: text },
+            ErrorCode::CLUSTER_NO_PEERS if says_offline(&text) => StreamError::Offline { stream, error: text },
             ErrorCode::STORAGE_RESOURCES_EXCEEDED | ErrorCode::INSUFFICIENT_RESOURCES | ErrorCode::CLUSTER_NO_PEERS => {
                 StreamError::NoRoom { stream, error: text }
             }

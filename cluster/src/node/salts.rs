@@ -122,7 +122,7 @@ async fn open_bucket(connection: &Connection, replicas: usize) -> Result<Store, 
         num_replicas: replicas,
         ..Config::default()
     };
-    connection.context.create_key_value(config).await.map_err(NodeError::unavailable)
+    connection.bucket(config).await.map_err(NodeError::unavailable)
 }
 
 fn random() -> Result<[u8; 16], NodeError> {
