@@ -1,5 +1,7 @@
 //! Backups of a cluster whose control data change meanwhile.
 
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -89,17 +91,22 @@ fn a_server_erases_and_deletes_what_was_erased_and_deleted_during_the_backup_tha
     wait_until("the partitions are shared", || has_all() && nodes.iter().all(|node| node.serves() > 10));
     let (first, second) = (cluster.projects[0], cluster.projects[1]);
     erase_and_opt_in(&nodes, first);
-    let (counted, changed) = (backups.path().join("counted"), backups.path().join("changed"));
-    let pages = write(&nodes[1], begin(&nodes[1]), &counted, usize::MAX, |_| {});
-    assert!(pages >= 3, "{pages}");
     let organization = organization(&nodes[0]);
     let number = Arc::<AtomicU64>::default();
-    let erased_as = Arc::clone(&number);
-    let change = move |engine: &Engine| {
-        erased_as.store(erase_through(engine, organization, &subject()), Ordering::SeqCst);
-        engine.delete_project(organization, deleted, NOW).unwrap();
-    };
-    write(&nodes[1], begin(&nodes[1]), &changed, pages - 1, change);
+    // Before the last page. How many there are is known afterwards, and changes while events are sealed.
+    let (mut page, mut changed) = (usize::MAX, PathBuf::new());
+    while number.load(Ordering::SeqCst) == 0 {
+        let erased_as = Arc::clone(&number);
+        let change = move |engine: &Engine| {
+            erased_as.store(erase_through(engine, organization, &subject()), Ordering::SeqCst);
+            engine.delete_project(organization, deleted, NOW).unwrap();
+        };
+        changed = backups.path().join(format!("before-{page}"));
+        let _ = fs::remove_dir_all(&changed);
+        let pages = write(&nodes[1], begin(&nodes[1]), &changed, page, change);
+        assert!(pages >= 3, "{pages}");
+        page = pages - 1;
+    }
     let number = number.load(Ordering::SeqCst);
     assert!(!with_mark(&changed).is_empty(), "what was read before has events of the identity");
     nodes.into_iter().for_each(ClusterNode::stop);
