@@ -13,7 +13,7 @@ use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
 use headcount_actors::ingest::{NewEvent, Status};
 use headcount_actors::{Engine, EngineConfig, NodesBackup, PARTITIONS};
 use headcount_storage::backup::{Backup, BackupFolder};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::erasure::{MARK, organization, record, sealed_projects, subject, track, with_mark};
 use crate::files::{at_once, files_in};
@@ -25,20 +25,30 @@ fn write(
     backup: NodesBackup,
     to: &std::path::Path,
     page: usize,
-    during: impl Fn(&Engine) + Send + 'static,
+    during: impl Fn(&Engine) + Send + Sync + 'static,
 ) -> usize {
     let (pages, to) = (Arc::<AtomicUsize>::default(), to.to_owned());
     let asked = Arc::clone(&pages);
     node.blocking(move |engine: &Engine| {
         let is_over = || {
             if asked.fetch_add(1, Ordering::SeqCst) == page {
-                during(engine);
+                elsewhere(&|| during(engine));
             }
             false
         };
         backup.write(&mut BackupFolder::create(&to, None).unwrap(), &is_over).unwrap();
     });
     pages.load(Ordering::SeqCst)
+}
+
+/// Runs something that blocks on a thread of its own: a page that is asked for again is asked for where nothing else may block.
+fn elsewhere(something: &(dyn Fn() + Sync)) {
+    let runtime = Handle::current();
+    let run = || {
+        let _guard = runtime.enter();
+        something();
+    };
+    std::thread::scope(|scope| scope.spawn(run).join().unwrap());
 }
 
 fn users(runtime: &Runtime, engine: &Engine, project: ProjectId) -> u64 {
@@ -93,7 +103,7 @@ fn a_server_erases_and_deletes_what_was_erased_and_deleted_during_the_backup_tha
     erase_and_opt_in(&nodes, first);
     let organization = organization(&nodes[0]);
     let number = Arc::<AtomicU64>::default();
-    // Before the last page. How many there are is known afterwards, and changes while events are sealed.
+    // Before the last page. How many are asked for is known afterwards, and changes: events are sealed, and some pages are asked for again.
     let (mut page, mut changed) = (usize::MAX, PathBuf::new());
     while number.load(Ordering::SeqCst) == 0 {
         let erased_as = Arc::clone(&number);
