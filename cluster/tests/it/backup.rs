@@ -104,8 +104,10 @@ fn a_server_erases_and_deletes_what_was_erased_and_deleted_during_the_backup_tha
     let organization = organization(&nodes[0]);
     let number = Arc::<AtomicU64>::default();
     // Before the last page. How many are asked for is known afterwards, and changes: events are sealed, and some pages are asked for again.
-    let (mut page, mut changed) = (usize::MAX, PathBuf::new());
+    let (mut page, mut changed, mut attempts) = (usize::MAX, PathBuf::new(), 0);
     while number.load(Ordering::SeqCst) == 0 {
+        attempts += 1;
+        assert!(attempts <= 10, "each backup asks for fewer pages than the one before");
         let erased_as = Arc::clone(&number);
         let change = move |engine: &Engine| {
             erased_as.store(erase_through(engine, organization, &subject()), Ordering::SeqCst);

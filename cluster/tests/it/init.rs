@@ -1,6 +1,7 @@
 //! Making a cluster, and what the brokers have of it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use headcount_actors::domain::time::Instant;
 use headcount_actors::registry::{Registry, RegistryError};
@@ -165,7 +166,7 @@ async fn streams_that_do_not_fit_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_waits_for_a_broker_that_is_offline() {
+async fn a_stream_and_a_bucket_wait_for_a_broker_that_is_offline() {
     let Some(mut brokers) = Brokers::start(3).await else { return };
     let connection = brokers.connect().await;
     brokers.stop(1);
@@ -182,8 +183,13 @@ async fn a_stream_waits_for_a_broker_that_is_offline() {
         // Later brokers do with a majority once all have been there.
         Ok(()) => assert_ne!(brokers.version().await, "2.10.27"),
     }
+    let of_bucket = connection.clone();
+    let bucket = tokio::spawn(async move { Leases::create(&of_bucket, "waiting", 3, Timing::default()).await });
+    // Its first attempt is refused while the broker is away.
+    tokio::time::sleep(Duration::from_secs(1)).await;
     brokers.restart(1);
     name.create(&connection, 3, -1).await.unwrap();
+    bucket.await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -171,12 +171,10 @@ pub(super) async fn cut(campaign: &mut Campaign, load: &Load, direction: Directi
         "  node {node}, cut off: {} questions answered, {} refused, none stale; {compared} acknowledged events have kept their positions",
         read.answered, read.refused
     );
-    // What the owner sends still arrives then: the others wait for 12 s from a renewal that it sends up to 2 s after the cut, and whose answer it never has.
-    let served_within = if direction == Direction::In { 17 } else { 15 };
     let silent = read.last_answered.map_or(Duration::ZERO, |last| last.saturating_duration_since(cut));
     Ok(vec![
         limited("until it only refuses", silent, 10),
-        limited("served again by others", served, served_within),
+        limited("served again by others", served, 15),
         measured("longest gap", gap),
         measured("back after the cut", back),
     ])
