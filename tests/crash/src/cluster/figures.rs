@@ -75,6 +75,13 @@ impl Figures {
         self.cycles.entry(fault).or_default().push(cycle);
     }
 
+    /// Whether a time of any cycle was longer than its limit.
+    #[must_use]
+    pub fn exceed_a_limit(&self) -> bool {
+        let exceeds = |measure: &Measure| measure.limit.is_some_and(|limit| measure.value > limit);
+        self.cycles.values().flatten().any(|cycle| cycle.measured.iter().any(exceeds))
+    }
+
     /// Prints a line for each fault and time, and returns those whose limit was not met.
     #[must_use]
     pub fn print(&self) -> Vec<String> {

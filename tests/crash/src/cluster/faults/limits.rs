@@ -155,6 +155,8 @@ pub(super) async fn cut(campaign: &mut Campaign, load: &Load, direction: Directi
     let readers = Readers::start(campaign, node);
     tokio::time::sleep(MOMENT).await;
     let cut = Instant::now();
+    // As the logs of the nodes have it.
+    println!("  node {node} is cut off at {}", chrono::Utc::now().format("%T%.3f"));
     network.cut(node, direction)?;
     let served = campaign.wait_until_served(load, cut, &projects, &others).await;
     let gap = load.field.timeline.longest_gap(&projects, cut);
