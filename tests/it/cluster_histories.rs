@@ -1,14 +1,11 @@
 //! Random histories through three nodes: each event goes to a random one, and each question to a random one, while nodes are killed, stopped, halted and started again, so that
 //! their partitions move. Compared with the naive model to the last cell.
 //!
-//! Left out is what nodes refuse: privacy requests, webhooks, company profiles, the deletion of a project, and backups. `GET …/intake` is asked for what was recorded: the rest
-//! of it the present owner of a project does not know.
+//! `GET …/intake` is asked for what was recorded: the rest of it the present owner of a project does not know. Nodes that keep files, and erasures, are in `cluster_erased_histories.rs`.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
@@ -18,15 +15,15 @@ use headcount_model::subject::{Method, Request};
 use headcount_model::{Json, Question, Rates};
 use serde_json::json;
 
-use crate::client::Call;
+use crate::client::{Answer, Call};
 use crate::histories::{history, number};
-use crate::moving_nodes::{Mover, MovingNodes, moves_of};
+use crate::moving_nodes::{Kind, MovingNodes, moves_of, while_nodes_move};
 use crate::tenant::{body_of, call_of, now_ms};
 
 /// How many histories, unless `HEADCOUNT_TRIALS` says otherwise.
 const TRIALS: u64 = 6;
 /// How many run at once.
-const AT_ONCE: u64 = 24;
+const AT_ONCE: usize = 24;
 /// In how many places each waits until a node moves.
 const MOVES: usize = 2;
 /// How many of a hundred single events are sent a second time after they were answered.
@@ -39,8 +36,8 @@ const CHANGE_PATIENCE: Duration = Duration::from_secs(90);
 const FLOOR_PATIENCE: Duration = Duration::from_secs(90);
 
 /// An organization, whose requests go to random nodes.
-struct Scattered<'a> {
-    nodes: &'a MovingNodes,
+pub(crate) struct Scattered<'a> {
+    pub(crate) nodes: &'a MovingNodes,
     token: String,
     rng: Rng,
     /// Whether the last request was sent again, and may have had its effect the first time.
@@ -48,13 +45,18 @@ struct Scattered<'a> {
 }
 
 impl<'a> Scattered<'a> {
-    fn new(nodes: &'a MovingNodes, seed: u64) -> Self {
+    pub(crate) fn new(nodes: &'a MovingNodes, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let call = Call::post("/organizations").bearer(nodes.root_token()).json(&json!({"name": format!("history {seed}")}));
         // If it is made twice, nobody uses the first one.
         let (made, _) = nodes.send(&call, CHANGE_PATIENCE, &mut rng);
         assert_eq!(made.status, 201, "{}", made.text());
         Self { nodes, token: made.field("api_token"), rng, is_resent: false }
+    }
+
+    /// Sends a change of the organization that has the same effect if it is made twice, or a question.
+    pub(crate) fn send(&mut self, call: Call) -> Answer {
+        self.nodes.send(&call.bearer(&self.token), CHANGE_PATIENCE, &mut self.rng).0
     }
 }
 
@@ -78,7 +80,7 @@ impl headcount_model::subject::Subject for Scattered<'_> {
 }
 
 /// The subject of a history.
-struct OnNodes<'a>(Served<Scattered<'a>>);
+pub(crate) struct OnNodes<'a>(pub(crate) Served<Scattered<'a>>);
 
 impl Subject for OnNodes<'_> {
     fn now_ms(&mut self) -> i64 {
@@ -150,7 +152,7 @@ fn as_duplicate(reply: &TrackReply) -> TrackReply {
 }
 
 /// The history of a seed, in the middle of which nodes move. Its events can be sent again.
-fn moving_history(seed: u64) -> History {
+pub(crate) fn moving_history(seed: u64) -> History {
     let history = history(seed).with_external_ids();
     let mut steps = history.steps.clone();
     steps.retain(|step| *step != Step::Restart);
@@ -193,37 +195,13 @@ fn every_answer_of_nodes_of_two_versions_equals_the_model_while_owners_move() {
 }
 
 fn compare(is_mixed: bool) {
-    let Some((nodes, started)) = MovingNodes::start(is_mixed) else { return };
+    let kind = if is_mixed { Kind::OfTwoVersions } else { Kind::Alike };
+    let Some((nodes, started)) = MovingNodes::start(kind) else { return };
     let (first, trials) = (number("HEADCOUNT_FIRST_SEED", 0), number("HEADCOUNT_TRIALS", TRIALS));
-    let next = AtomicU64::new(first);
-    let outcomes: Mutex<Vec<Result<Outcome, String>>> = Mutex::default();
     let began = Instant::now();
-    let participants: Vec<_> = (0..AT_ONCE.min(trials)).map(|_| nodes.participant()).collect();
-    std::thread::scope(|scope| {
-        let mover = Mover::new(&nodes, started, Rng::new(first));
-        scope.spawn(move || mover.run());
-        for participant in participants {
-            let (nodes, next, outcomes) = (&nodes, &next, &outcomes);
-            scope.spawn(move || {
-                let _until_the_end = participant;
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    let has_failed = outcomes.lock().unwrap().iter().filter(|outcome| outcome.is_err()).count() >= 3;
-                    if seed >= first + trials || has_failed || nodes.is_broken() {
-                        return;
-                    }
-                    let outcome = trial(nodes, seed);
-                    println!(
-                        "{:5.0} s  seed {seed}: {}",
-                        began.elapsed().as_secs_f64(),
-                        if outcome.is_ok() { "equal" } else { "differs" }
-                    );
-                    outcomes.lock().unwrap().push(outcome);
-                }
-            });
-        }
-    });
-    report(&nodes, outcomes.into_inner().unwrap(), trials, began.elapsed());
+    let seeds: Vec<u64> = (first..first + trials).collect();
+    let outcomes = while_nodes_move((&nodes, started), AT_ONCE, &seeds, trial);
+    report(&nodes, outcomes, trials, began.elapsed());
 }
 
 /// Prints what happened, and asserts that nothing differed and that owners moved.

@@ -225,7 +225,7 @@ fn a_deleted_project_leaves_no_trace() {
 }
 
 /// Sends what a step sends to both.
-pub(crate) fn send(served: &mut Served<Tenant>, model: &mut Model, step: &Step) {
+pub(crate) fn send(served: &mut impl Subject, model: &mut Model, step: &Step) {
     let mut record = |project: &str, body: &str| drop(model.record(project, body, now_ms(), &Sender::browser()));
     match step {
         Step::Track { project, body } => {

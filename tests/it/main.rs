@@ -53,6 +53,7 @@ mod client;
 mod cluster;
 mod cluster_backup;
 mod cluster_demo;
+mod cluster_erased_histories;
 mod cluster_histories;
 mod cluster_nodes;
 mod cluster_privacy;

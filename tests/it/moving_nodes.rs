@@ -23,6 +23,8 @@ use crate::cluster_nodes::{NAMES, Node, make};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long somebody may wait for a move: for the rest of one under way, and for a calm minute, on a loaded machine.
 const MOVE_PATIENCE: Duration = Duration::from_secs(400);
+/// How long a node is waited for that seals.
+const SEAL_PATIENCE: Duration = Duration::from_secs(6);
 /// Often checkpoints, so that nodes also start with those of partitions that others had since.
 const SETTINGS: [&str; 6] = ["--checkpoint-interval", "2s", "--log", "warn,headcount_cluster=info", "--log-format", "json"];
 /// How long an owner is away that is replaced, in seconds: its leases end after 12.
@@ -39,13 +41,24 @@ pub(crate) struct MovingNodes {
     dir: TempDir,
     /// What `cluster init` printed.
     made: Value,
-    /// Whether nodes have one of two versions, and another one when they are started again.
-    is_mixed: bool,
+    kind: Kind,
+    /// Where nodes of [`Kind::WithFiles`] keep them.
+    files: TempDir,
     /// Where each listens, or listened last.
     addresses: [Mutex<SocketAddr>; NAMES.len()],
     turns: Mutex<Turns>,
     turned: Condvar,
     counts: Counts,
+}
+
+/// What nodes are like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Alike,
+    /// Each has one of two versions, and the other one now and then when it is started again.
+    OfTwoVersions,
+    /// They seal events soon, and keep files in one directory.
+    WithFiles,
 }
 
 /// When nodes move: when somebody waits for it.
@@ -60,7 +73,7 @@ struct Turns {
 }
 
 /// Somebody for whom nodes move, until the end of the value.
-pub(crate) struct Participant<'a>(&'a MovingNodes);
+struct Participant<'a>(&'a MovingNodes);
 
 /// What happened.
 #[derive(Default)]
@@ -82,7 +95,7 @@ pub(crate) struct Move {
 }
 
 /// Moves the nodes.
-pub(crate) struct Mover<'a> {
+struct Mover<'a> {
     shared: &'a MovingNodes,
     nodes: [Node; NAMES.len()],
     rng: Rng,
@@ -100,25 +113,54 @@ fn add(count: &AtomicUsize) {
 }
 
 impl MovingNodes {
-    /// Makes a cluster, and starts its nodes, of two versions if `is_mixed`. `None`: there is no broker.
-    pub(crate) fn start(is_mixed: bool) -> Option<(Self, [Node; NAMES.len()])> {
-        let dir = tempfile::tempdir().unwrap();
+    /// Makes a cluster, and starts its nodes. `None`: there is no broker.
+    pub(crate) fn start(kind: Kind) -> Option<(Self, [Node; NAMES.len()])> {
+        let [dir, files] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let broker = Broker::start(dir.path())?;
         let made = make(&broker, dir.path());
-        let nodes = [0, 1, 2].map(|place| start_node(&broker, dir.path(), place, is_mixed && place == 2));
-        let addresses = [0, 1, 2].map(|place: usize| Mutex::new(address_of(&nodes[place])));
+        let addresses = [(); 3].map(|()| Mutex::new(SocketAddr::from(([127, 0, 0, 1], 0))));
         let (turns, turned, counts) = <(Mutex<Turns>, Condvar, Counts)>::default();
-        Some((Self { broker, dir, made, is_mixed, addresses, turns, turned, counts }, nodes))
+        let nodes = Self { broker, dir, made, kind, files, addresses, turns, turned, counts };
+        let started = [0, 1, 2].map(|place| nodes.start_node(place, kind == Kind::OfTwoVersions && place == 2));
+        Some((nodes, started))
+    }
+
+    /// Starts a node, with the next version if `is_next`.
+    fn start_node(&self, place: usize, is_next: bool) -> Node {
+        let dir = self.dir.path();
+        let log: File = OpenOptions::new().create(true).append(true).open(log_of(dir, NAMES[place])).unwrap();
+        let files = format!("file://{}", self.files.path().display());
+        let mut settings = SETTINGS.to_vec();
+        if self.kind == Kind::WithFiles {
+            settings.extend(["--files", &files, "--log-kept", "1s"]);
+        }
+        let node = Node::start_as(&self.broker, &dir.join(NAMES[place]), &settings, Stdio::from(log), is_next);
+        *lock(&self.addresses[place]) = address_of(&node);
+        node
+    }
+
+    /// Has each node seal what it has, and remove from the brokers what is sealed.
+    pub(crate) fn seal(&self) {
+        for (place, name) in NAMES.iter().enumerate() {
+            let Ok(token) = std::fs::read_to_string(self.dir.path().join(name).join("operator-token")) else { continue };
+            // A node that is away, or has just taken partitions over, does it the next time.
+            drop(self.try_to_send(place, &Call::post("/admin/archive/seal").bearer(token.trim()), SEAL_PATIENCE));
+        }
+    }
+
+    /// The directory where nodes keep files.
+    pub(crate) fn files(&self) -> &Path {
+        self.files.path()
     }
 
     /// Nodes move as long as somebody takes part.
-    pub(crate) fn participant(&self) -> Participant<'_> {
+    fn participant(&self) -> Participant<'_> {
         lock(&self.turns).participants += 1;
         Participant(self)
     }
 
     /// Whether somebody who took part has panicked.
-    pub(crate) fn is_broken(&self) -> bool {
+    fn is_broken(&self) -> bool {
         lock(&self.turns).is_broken
     }
 
@@ -261,11 +303,6 @@ fn log_of(dir: &Path, name: &str) -> std::path::PathBuf {
     dir.join(name).with_extension("log")
 }
 
-fn start_node(broker: &Broker, dir: &Path, place: usize, is_next: bool) -> Node {
-    let log: File = OpenOptions::new().create(true).append(true).open(log_of(dir, NAMES[place])).unwrap();
-    Node::start_as(broker, &dir.join(NAMES[place]), &SETTINGS, Stdio::from(log), is_next)
-}
-
 fn address_of(node: &Node) -> SocketAddr {
     node.url.strip_prefix("http://").unwrap().parse().unwrap()
 }
@@ -285,12 +322,12 @@ impl Drop for Participant<'_> {
 }
 
 impl<'a> Mover<'a> {
-    pub(crate) fn new(shared: &'a MovingNodes, nodes: [Node; NAMES.len()], rng: Rng) -> Self {
+    fn new(shared: &'a MovingNodes, nodes: [Node; NAMES.len()], rng: Rng) -> Self {
         Self { shared, nodes, rng }
     }
 
     /// Moves nodes whenever somebody waits for it, until nobody takes part any more.
-    pub(crate) fn run(mut self) {
+    fn run(mut self) {
         let mut turn = 0;
         while self.shared.is_wanted() {
             if turn % CALM_EACH == CALM_EACH - 1 {
@@ -356,10 +393,8 @@ impl<'a> Mover<'a> {
 
     /// Starts a node again, and waits until it answers.
     fn start(&mut self, place: usize) {
-        let is_next = self.shared.is_mixed && self.rng.chance(50);
-        self.nodes[place] = start_node(&self.shared.broker, self.shared.dir.path(), place, is_next);
-        let address = address_of(&self.nodes[place]);
-        *lock(&self.shared.addresses[place]) = address;
+        let is_next = self.shared.kind == Kind::OfTwoVersions && self.rng.chance(50);
+        self.nodes[place] = self.shared.start_node(place, is_next);
         let began = Instant::now();
         while !self.shared.try_to_send(place, &Call::get("/readyz"), PATIENCE).is_ok_and(|answer| answer.status == 200) {
             assert!(began.elapsed() < PATIENCE, "node {place} is not ready\n{}", self.shared.end_of_logs());
@@ -377,4 +412,38 @@ impl<'a> Mover<'a> {
 pub(crate) fn moves_of(moves: &[Move], partitions: &BTreeSet<u16>, (from_ms, to_ms): (i64, i64)) -> usize {
     let concerns = |one: &&Move| (from_ms..=to_ms).contains(&one.at_ms) && partitions.contains(&one.partition);
     moves.iter().filter(concerns).count()
+}
+
+/// Runs a trial for each seed, as many at once as said, while nodes move. Ends early after three that failed. Returns their outcomes.
+pub(crate) fn while_nodes_move<T: Send>(
+    (nodes, started): (&MovingNodes, [Node; NAMES.len()]),
+    at_once: usize,
+    seeds: &[u64],
+    trial: impl Fn(&MovingNodes, u64) -> Result<T, String> + Sync,
+) -> Vec<Result<T, String>> {
+    let (next, outcomes) = (AtomicUsize::new(0), Mutex::<Vec<Result<T, String>>>::default());
+    let began = Instant::now();
+    let participants: Vec<_> = seeds.iter().take(at_once).map(|_| nodes.participant()).collect();
+    std::thread::scope(|scope| {
+        let mover = Mover::new(nodes, started, Rng::new(seeds.first().copied().unwrap_or_default()));
+        scope.spawn(move || mover.run());
+        for participant in participants {
+            let (next, outcomes, trial) = (&next, &outcomes, &trial);
+            scope.spawn(move || {
+                let _until_the_end = participant;
+                loop {
+                    let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                    let has_failed = lock(outcomes).iter().filter(|outcome| outcome.is_err()).count() >= 3;
+                    if has_failed || nodes.is_broken() {
+                        return;
+                    }
+                    let outcome = trial(nodes, *seed);
+                    let verdict = if outcome.is_ok() { "equal" } else { "differs" };
+                    println!("{:5.0} s  seed {seed}: {verdict}", began.elapsed().as_secs_f64());
+                    lock(outcomes).push(outcome);
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
