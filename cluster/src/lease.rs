@@ -274,12 +274,6 @@ impl Candidate {
         (since + self.leases.timing.taken_after).checked_sub(boot_time())
     }
 
-    /// Returns the revision that it saw last; `None`: nobody has had the lease, as far as it has seen.
-    #[must_use]
-    pub fn revision(&self) -> Option<u64> {
-        self.seen.map(|(revision, _)| revision)
-    }
-
     fn is_free(&mut self, record: &Record, revision: u64, now: Duration) -> bool {
         let since = match self.seen {
             Some((seen, since)) if seen == revision => since,

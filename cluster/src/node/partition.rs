@@ -29,28 +29,6 @@ pub(super) struct PartitionTask {
     pub(super) stop: watch::Receiver<bool>,
 }
 
-/// A change of a lease that was heard of. Listeners hear of it before the brokers have confirmed it, so that the first look may come too early.
-struct AwaitedChange {
-    /// The revision that the node had seen by then.
-    known: Option<u64>,
-    /// The pause before the next look.
-    pause: Duration,
-}
-
-impl AwaitedChange {
-    const FIRST_PAUSE: Duration = Duration::from_millis(10);
-
-    fn new(known: Option<u64>) -> Self {
-        Self { known, pause: Self::FIRST_PAUSE / 2 }
-    }
-
-    /// Returns what is awaited after a look that found `revision`, with a pause that is twice as long. `None` if the change is there, or the pause is as long as that of a node that heard nothing.
-    fn after_a_look(self, revision: Option<u64>, longest: Duration) -> Option<Self> {
-        let pause = self.pause * 2;
-        (revision == self.known && pause < longest).then_some(Self { pause, ..self })
-    }
-}
-
 /// Why a node no longer serves a partition.
 enum End {
     /// It still has the lease, and gives it up: it stops, or another node is to have the partition.
@@ -73,7 +51,6 @@ impl PartitionTask {
     pub(super) async fn run(mut self) {
         let key = lease::key_of(self.partition);
         let mut candidate = self.shared.leases.candidate(&key, self.shared.holder.clone());
-        let mut awaited: Option<AwaitedChange> = None;
         while !*self.stop.borrow() {
             let pause = match self.look(&mut candidate).await {
                 Ok(Some(lease)) => {
@@ -89,8 +66,6 @@ impl PartitionTask {
                 Ok(None) => {
                     self.remove_remains().await;
                     let pause = self.shared.timing.renewed_every / 2;
-                    awaited = awaited.and_then(|awaited| awaited.after_a_look(candidate.revision(), pause));
-                    let pause = awaited.as_ref().map_or(pause, |awaited| awaited.pause);
                     candidate.free_in().map_or(pause, |free_in| pause.min(free_in))
                 }
                 Err(error) => {
@@ -100,7 +75,7 @@ impl PartitionTask {
             };
             tokio::select! {
                 () = sleep(pause) => {}
-                () = self.shared.hints.changed(self.partition) => awaited = Some(AwaitedChange::new(candidate.revision())),
+                () = self.shared.hints.changed(self.partition) => {}
                 () = stopped(&mut self.stop) => return,
             }
         }
@@ -335,24 +310,5 @@ async fn take_state_over(shared: &Shared, partition: u16, epoch: u64) -> Result<
     match &shared.files {
         Some(files) => Ok(files.states().take_over(partition, epoch).await?),
         None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_that_is_heard_is_looked_for_until_it_is_there_or_seems_to_be_lost() {
-        let longest = Duration::from_secs(1);
-        let mut awaited = AwaitedChange::new(Some(4)).after_a_look(Some(4), longest);
-        let mut pauses = Vec::new();
-        while let Some(again) = awaited {
-            pauses.push(again.pause.as_millis());
-            awaited = again.after_a_look(Some(4), longest);
-        }
-        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640]);
-        assert!(AwaitedChange::new(Some(4)).after_a_look(Some(5), longest).is_none());
-        assert!(AwaitedChange::new(None).after_a_look(Some(1), longest).is_none());
     }
 }
