@@ -74,14 +74,14 @@ pub async fn run(arguments: &ClusterArguments) -> Result<()> {
     let result = async {
         let mut campaign = Campaign::start(&common, &nats, work.path(), &site, rng).await?;
         let result = cycles(&mut campaign, arguments, &mut figures).await;
-        if result.is_err() || figures.exceed_a_limit() {
+        if result.is_err() || arguments.limits && figures.exceed_a_limit() {
             campaign.cluster.save_logs()?;
         }
         result
     }
     .await;
     let missed = figures.print();
-    if result.is_err() || figures.exceed_a_limit() {
+    if result.is_err() || arguments.limits && figures.exceed_a_limit() {
         work.keep();
     }
     result?;
