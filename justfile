@@ -76,7 +76,7 @@ cluster release="trixie":
     HEADCOUNT_REQUIRE_CLUSTER=1 HEADCOUNT_NATS_SERVER="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})" cargo test -p headcount-cluster
     HEADCOUNT_REQUIRE_CLUSTER=1 HEADCOUNT_NATS_SERVER="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})" cargo test -p headcount --test it -- cluster two_versions
 
-# Compare three nodes with the naive model on random histories, while nodes are killed, stopped and halted, also of two versions, and with files and erasures: about an hour.
+# Compare three nodes with the naive model on random histories, while nodes are killed, stopped and halted, also of two versions, and with files and erasures: an hour or more.
 cluster-histories trials="330" release="trixie":
     HEADCOUNT_TRIALS={{trials}} HEADCOUNT_REQUIRE_CLUSTER=1 HEADCOUNT_NATS_SERVER="$(sh tests/cluster/nats-server.sh target/nats-server {{release}})" cargo test -p headcount --test it -- cluster_histories cluster_erased_histories --nocapture
 

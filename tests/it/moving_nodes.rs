@@ -57,7 +57,7 @@ pub(crate) enum Kind {
     Alike,
     /// Each has one of two versions, and the other one now and then when it is started again.
     OfTwoVersions,
-    /// They seal events soon, and keep files in one directory.
+    /// They keep files in one directory, and the brokers only what was sealed within a second.
     WithFiles,
 }
 
