@@ -69,3 +69,8 @@ export function useAnswer<T>(path: string | null, body?: object, of = ""): Answe
     again: () => setTurn(turn + 1),
   };
 }
+
+/** An answer that is shown once another one has come, or failed, which says the currency of its amounts. */
+export function withCurrency<T>(answer: Answer<T>, other: Answer<{ currency?: string }>): Answer<T> {
+  return other.data === undefined && other.isLoading ? { ...answer, data: undefined } : answer;
+}

@@ -5,6 +5,7 @@ import type { Interval, Scalar } from "../api/types";
 const LOCALE = navigator.language || "en";
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumSignificantDigits: 3 });
+const amount = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const percent = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 1 });
 const wholePercent = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 0 });
 const change = new Intl.NumberFormat(LOCALE, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" });
@@ -15,7 +16,9 @@ export const brief = (value: number) => (Math.abs(value) < 10_000 ? whole.format
 export const share = (value: number) => percent.format(value);
 export const roundShare = (value: number) => wholePercent.format(value);
 
-export function money(value: number, currency: string, options: Intl.NumberFormatOptions = {}): string {
+/** An amount, or its number alone if the currency is not known. */
+export function money(value: number, currency: string | undefined, options: Intl.NumberFormatOptions = {}): string {
+  if (!currency) return amount.format(value);
   try {
     return new Intl.NumberFormat(LOCALE, { style: "currency", currency, ...options }).format(value);
   } catch {

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { Refusal, ask, url } from "../api/client";
 import type { CompanyFigures, CompanyRow, UserRow } from "../api/types";
-import { useAnswer } from "../api/use";
+import { useAnswer, withCurrency } from "../api/use";
 import { isAdmin, useScene } from "../context";
 import { brief, briefMoney, count, longDay, money, moment, since } from "../lib/format";
 import { rangeDaysOf } from "../lib/period";
@@ -42,7 +42,7 @@ function List() {
     },
     { name: "Events", value: ({ events }) => events, show: ({ events }) => count(events), isNumber: true },
     { name: "People", value: ({ users }) => users, show: ({ users }) => count(users), isNumber: true },
-    { name: "Revenue", value: ({ revenue }) => revenue, show: ({ revenue }) => (currency ? money(revenue, currency) : count(revenue)), isNumber: true },
+    { name: "Revenue", value: ({ revenue }) => revenue, show: ({ revenue }) => money(revenue, currency), isNumber: true },
     { name: "Last seen", value: ({ last_seen }) => last_seen, show: ({ last_seen }) => since(last_seen), isNumber: true },
   ];
   const tools = (
@@ -55,7 +55,7 @@ function List() {
     <div class={layout.stack}>
       <Lookup />
       <Card title="Most active companies" lead={EVERYWHERE} tools={tools} isStale={answer.isStale}>
-        <Answered answer={answer} height={400}>
+        <Answered answer={withCurrency(answer, organization)} height={400}>
           {({ companies, truncated }) =>
             companies.length ? (
               <Table caption="Companies" columns={columns} rows={companies} truncated={truncated} />

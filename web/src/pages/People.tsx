@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { url } from "../api/client";
 import type { People as Answer, PersonProfile, PersonRow } from "../api/types";
-import { useAnswer } from "../api/use";
+import { useAnswer, withCurrency } from "../api/use";
 import { useScene } from "../context";
 import { brief, count, dayRange, duration, longDay, money, moment, share, since } from "../lib/format";
 import { rangeDaysOf, windowOf } from "../lib/period";
@@ -89,7 +89,7 @@ function Person({ who }: { who: string }) {
         ← All people
       </a>
       <Card title="Person" isBare>
-        <Answered answer={answer} height={200}>
+        <Answered answer={withCurrency(answer, organization)} height={200}>
           {(person) => (
             <>
               <div class={layout.identity}>
@@ -110,7 +110,7 @@ function Person({ who }: { who: string }) {
                   { id: "active_days", name: "Active days", value: brief(person.active_days) },
                   { id: "duration_avg_sec", name: "Session duration", value: duration(person.duration_avg_sec), hint: `90% under ${duration(person.duration_p90_sec)}` },
                   { id: "bounce_rate", name: "Bounce rate", value: share(person.bounce_rate) },
-                  { id: "revenue", name: "Revenue", value: money(person.revenue, organization.data?.currency ?? "USD") },
+                  { id: "revenue", name: "Revenue", value: money(person.revenue, organization.data?.currency) },
                 ]}
               />
             </>
