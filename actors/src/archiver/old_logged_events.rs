@@ -52,8 +52,9 @@ impl OldLoggedEvents {
             Err(error) => return Err(error.into()),
         }
         sources.done("old events out of the log");
-        // Unless a reader holds a segment.
-        if partitions.iter().all(|partition| sources.logged.first_position(*partition) > last) {
+        // Brokers lose what is sealed in some time. The disk of this machine has, unless a reader holds a segment.
+        let is_removed = |partition: &u16| sources.is_member() || sources.logged.first_position(*partition) > last;
+        if partitions.iter().all(is_removed) {
             self.removed.extend(raised);
             self.tried = None;
         }
@@ -61,14 +62,16 @@ impl OldLoggedEvents {
     }
 }
 
-/// The position of the last event in the log whose day lies before the floor of its project, which is in one of `partitions`.
+/// The position of the last event in the log whose day lies before the floor of its project, which is in one of `partitions`. Brokers lose what is sealed without being told, so only what is not is
+/// looked at: what their first message follows, they can't tell.
 fn last_before(
     sources: &Sources,
     floors: &BTreeMap<ProjectId, Day>,
     partitions: &BTreeSet<u16>,
 ) -> Result<Option<Position>, Fault> {
+    let sealed = if sources.is_member() { sources.sealed.catalog().logged_after() } else { 0 };
     let first = |partition| sources.logged.first_position(partition);
-    let all = |partition: &u16| Wanted::partition(*partition, first(*partition).saturating_sub(1));
+    let all = |partition: &u16| Wanted::partition(*partition, first(*partition).saturating_sub(1).max(sealed));
     let wanted: Vec<Wanted> = partitions.iter().map(all).collect();
     let mut last = None;
     let read = sources.logged.read(&wanted, &mut |piece: HistoryPiece| {

@@ -26,6 +26,8 @@ use crate::partitions::partition_of;
 const INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// The pause before the next attempt, if something must be waited for.
 const WAIT: Duration = Duration::from_millis(200);
+/// The same while states are being rebuilt, perhaps those of many projects.
+const REBUILT_WAIT: Duration = Duration::from_secs(2);
 /// The pause after a failure, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(300);
@@ -51,6 +53,8 @@ pub(super) struct Retention {
     failures: u32,
     /// The projects that wait, for the pass after this one.
     waiting: Vec<ProjectId>,
+    /// Whether the states of some of them are being rebuilt.
+    has_unknown: bool,
     /// The floors of projects that were met.
     floors: BTreeMap<ProjectId, Day>,
     logged: OldLoggedEvents,
@@ -94,8 +98,11 @@ impl Retention {
         }
         let Some(project) = self.unchecked.last().copied() else { return self.end_pass(sources, merges) };
         let from = keep_from(sources, project);
-        if let Ok(Some(from)) = from {
-            self.floors.insert(project, from);
+        match from {
+            // It may not have been known when the log was looked at.
+            Ok(KeepFrom::Floor(from)) => self.is_open |= self.floors.insert(project, from) != Some(from),
+            Ok(KeepFrom::Unknown) => self.has_unknown = true,
+            Ok(KeepFrom::Ever) | Err(_) => {}
         }
         match from.and_then(|from| remove_old(sources, project, from)) {
             Ok(RemovalProgress::Worked) => {
@@ -130,7 +137,7 @@ impl Retention {
         }
         self.unchecked = std::mem::take(&mut self.waiting);
         if !self.unchecked.is_empty() {
-            let wait = Stopwatch::now() + WAIT;
+            let wait = Stopwatch::now() + if std::mem::take(&mut self.has_unknown) { REBUILT_WAIT } else { WAIT };
             self.not_before = Some(self.not_before.map_or(wait, |at| at.max(wait)));
         }
         false
@@ -162,16 +169,34 @@ impl Retention {
     }
 }
 
-/// The day before which the events of a project are removed: its floor, as the last durable checkpoint has it.
-fn keep_from(sources: &Sources, project: ProjectId) -> Result<Option<Day>, Fault> {
-    let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(sources.settings.policy.keep_from) };
+/// The day before which the events of a project are removed.
+#[derive(Debug, Clone, Copy)]
+enum KeepFrom {
+    Floor(Day),
+    /// All are kept.
+    Ever,
+    /// The state is being rebuilt.
+    Unknown,
+}
+
+/// The floor of a project, as the last durable checkpoint has it.
+fn keep_from(sources: &Sources, project: ProjectId) -> Result<KeepFrom, Fault> {
+    let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(KeepFrom::Unknown) };
     let meta: Option<ProjectMeta> = read_meta(&*sources.removal.store, &meta_key(stored_as.number(), project))?;
-    Ok(meta.and_then(|meta| meta.floor).max(sources.settings.policy.keep_from))
+    let floor = meta.and_then(|meta| meta.floor).max(sources.settings.policy.keep_from);
+    Ok(floor.map_or(KeepFrom::Ever, KeepFrom::Floor))
 }
 
 /// Does the next thing that lets events of a project go.
-fn remove_old(sources: &Sources, project: ProjectId, from: Option<Day>) -> Result<RemovalProgress, Fault> {
-    let Some(from) = from.filter(|_| !sources.deleted.contains(project)) else { return Ok(RemovalProgress::Done) };
+fn remove_old(sources: &Sources, project: ProjectId, from: KeepFrom) -> Result<RemovalProgress, Fault> {
+    if sources.deleted.contains(project) {
+        return Ok(RemovalProgress::Done);
+    }
+    let from = match from {
+        KeepFrom::Floor(from) => from,
+        KeepFrom::Ever => return Ok(RemovalProgress::Done),
+        KeepFrom::Unknown => return Ok(RemovalProgress::Waits),
+    };
     let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
         None => return Ok(RemovalProgress::Done),
         Some(opened) => opened.map_err(fault::of_archive)?,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::ingest::Status;
+use headcount_actors::registry::ProjectPatch;
 use headcount_actors::{ArchivePolicy, PARTITIONS, SharedArchive, SharedArchiveError, partition_of};
 use headcount_cluster::StreamName;
 use headcount_cluster::files::{Bucket, FilesError, SharedFiles};
 use headcount_cluster::log::LogReader;
 
-use crate::node::{Cluster, ClusterNode, NodeFiles, check, record, wait_until};
+use crate::node::{Cluster, ClusterNode, NOW, NodeFiles, check, record, wait_until};
 
 /// Seals as soon as events are in checkpoints.
 pub(crate) fn at_once() -> ArchivePolicy {
@@ -108,6 +109,33 @@ fn events_are_recorded_while_files_can_not_be_reached() {
         assert_eq!(nodes[0].orders_by_a_scan(*project), 25);
     }
     nodes.into_iter().for_each(ClusterNode::stop);
+}
+
+#[test]
+fn events_before_a_floor_leave_brokers_that_have_lost_earlier_ones() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start_with(Some(NodeFiles { archive: ArchivePolicy::default(), ..files_in(place.path()) }))
+    else {
+        return;
+    };
+    let node = cluster.join("a");
+    wait_until("one node has all", || node.serves() == usize::from(PARTITIONS));
+    record(&cluster, std::slice::from_ref(&node), (0, 10));
+    wait_until("all is sealed", || node.block_on(node.engine.seal_archive()).is_ok());
+    let project = cluster.projects[0];
+    let first = |node: &ClusterNode| node.block_on(first_message(&cluster, partition_of(project)));
+    let sealed = first(&node);
+    assert!(sealed > 2, "what is sealed has left the log");
+    // What follows would wait for many more before it is sealed.
+    record(&cluster, std::slice::from_ref(&node), (10, 20));
+    let organization = node.engine.registry().organizations()[0].id;
+    let keeps = ProjectPatch { retention_days: Some(Some(30)), ..ProjectPatch::default() };
+    node.blocking(move |engine| engine.registry().update_project(organization, project, keeps, NOW).map(drop)).unwrap();
+    assert!(node.block_on(node.engine.apply_retention(project)).unwrap().is_some());
+    assert_eq!(first(&node), sealed);
+    let node = cluster.rejoin("a", node.leave(), |_| {});
+    wait_until("it looks at the log, and has old events leave it", || first(&node) > sealed + 5);
+    node.stop();
 }
 
 #[test]
