@@ -66,7 +66,8 @@ impl SharedErasures {
             return;
         }
         self.cleanings.retain(|project, _| sources.registry.policy(*project).is_some());
-        let is_over = |folding: &mut (ProjectId, Folding)| sources.registry.policy(folding.0).is_none();
+        let is_over =
+            |folding: &mut (ProjectId, Folding)| !projects.contains(&folding.0) || sources.registry.policy(folding.0).is_none();
         drop(self.folding.take_if(is_over));
         let mut failed = None;
         for project in projects {

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use headcount_domain::fault::Fault;
 use headcount_domain::intake::event::Position;
 use headcount_storage::background::{self, Tempo};
 use parking_lot::Mutex;
@@ -35,7 +36,7 @@ const FULL_FROM_EVENTS: u64 = 3_000_000;
 
 enum ArchiverRequest {
     /// Seal everything.
-    Seal(Sender<Result<Sealed, SealingError>>),
+    Seal(Sender<Result<Sealed, Fault>>),
     /// Merge the tables of all partitions, and say whether nothing is left to merge.
     MergeTables(Sender<bool>),
     /// Begin to work on the archive of one partition, until the flag is set.
@@ -112,9 +113,9 @@ impl Archiver {
     /// Seals everything that was recorded before the call. Blocks.
     ///
     /// # Errors
-    /// [`SealingError`].
-    pub(crate) fn seal_all(&self) -> Result<Sealed, SealingError> {
-        self.ask(ArchiverRequest::Seal).unwrap_or(Err(SealingError::NoAnswer))
+    /// The cause.
+    pub(crate) fn seal_all(&self) -> Result<Sealed, Fault> {
+        self.ask(ArchiverRequest::Seal).unwrap_or_else(|| Err(SealingError::NoAnswer.into()))
     }
 
     /// Merges the sorted files of all partitions now, without waiting until they are at rest. Blocks. Returns `false` if some could not be merged: they are
@@ -181,8 +182,10 @@ impl ArchiveThread {
             };
             match next {
                 Ok(request) => {
+                    let is_long = matches!(request, ArchiverRequest::Seal(_) | ArchiverRequest::MergeTables(_));
                     self.take(request, requests);
-                    has_more = true;
+                    // Whoever asks ever again holds up nothing else.
+                    has_more = !is_long || self.tick(requests);
                 }
                 Err(RecvTimeoutError::Timeout) => has_more = self.tick(requests),
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -204,10 +207,19 @@ impl ArchiveThread {
     fn take(&mut self, request: ArchiverRequest, requests: &Receiver<ArchiverRequest>) {
         match request {
             ArchiverRequest::Seal(reply) => {
-                let outcome = self.seal_all(requests);
+                // Whoever has asked by now gets the same answer.
+                self.let_move(requests);
+                let mut replies = vec![reply];
+                for request in std::mem::take(&mut self.postponed) {
+                    match request {
+                        ArchiverRequest::Seal(reply) => replies.push(reply),
+                        other => self.postponed.push_back(other),
+                    }
+                }
+                let outcome = self.seal_all(requests).map_err(Fault::from);
                 // Who waits for it also looks at the figures.
                 self.sum_up();
-                let _ = reply.send(outcome);
+                replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
             }
             ArchiverRequest::MergeTables(reply) => {
                 let _ = reply.send(self.resting.merge_all(&self.engine));

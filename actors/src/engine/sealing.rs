@@ -60,7 +60,7 @@ impl Engine {
     pub async fn seal_archive(&self) -> Result<Sealed, Fault> {
         let archiver = Arc::clone(&self.inner.archiver);
         match tokio::task::spawn_blocking(move || archiver.seal_all()).await {
-            Ok(sealed) => sealed.map_err(Fault::from),
+            Ok(sealed) => sealed,
             Err(_) => Err(Fault::io("the engine is shutting down")),
         }
     }

@@ -1,6 +1,6 @@
 //! Other projects of the same partition are served while a project is folded anew without an erased identity.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 
 use headcount_actors::partition_of;
@@ -160,4 +160,30 @@ async fn a_partition_that_is_given_up_meanwhile_loses_nothing() {
         rig.engine.close().await;
         assert_gone(home.path(), "zanzibar", step);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_ends_while_somebody_always_waits_for_sealing() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("d");
+    let made = half_sealed(&dir).await;
+    let rig = made.open(&dir);
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let ask = |_| {
+        let (engine, has_ended) = (rig.engine.clone(), Arc::clone(&has_ended));
+        tokio::spawn(async move {
+            while !has_ended.load(Ordering::Acquire) {
+                drop(engine.seal_archive().await);
+            }
+        })
+    };
+    let asking: Vec<_> = (0..8).map(ask).collect();
+    let erasure = rig.erase(ErasureSubject::User("zanzibar".into())).await.unwrap();
+    rig.finish(erasure, "asked to seal").await;
+    has_ended.store(true, Ordering::Release);
+    for asked in asking {
+        asked.await.unwrap();
+    }
+    rig.engine.close().await;
+    assert_gone(&dir, "zanzibar", "asked to seal");
 }
