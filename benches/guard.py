@@ -2,6 +2,7 @@
 """Guards the cost of the hot paths: instructions and allocations of each stage, as callgrind counts them, against those of guard.txt.
 
 usage: guard.py              build, count and compare; fails if a stage costs more than its margin allows
+       guard.py --build      only build
        guard.py --accept     build, count, and write what was counted to guard.txt
        guard.py --profile STAGE [--thread http] [--top 25] [--release]
                              print which functions cost the most in a stage, and which allocate
@@ -176,6 +177,7 @@ def print_spread(runs):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--build", action="store_true")
     parser.add_argument("--accept", action="store_true")
     parser.add_argument("--profile", metavar="STAGE")
     parser.add_argument("--thread", choices=sorted(MARGINS))
@@ -188,6 +190,8 @@ def main():
         parser.error("--release is for --profile")
     # Incremental compilation divides the code otherwise, and so optimizes it otherwise.
     subprocess.run(RELEASE if options.release else BUILD, cwd=ROOT, check=True, env=dict(os.environ, CARGO_INCREMENTAL="0"))
+    if options.build:
+        return None
     program = TARGET / ("release" if options.release else "debug") / "guard"
     if options.profile:
         return profile(count(program), options.profile, options.thread, options.top)
