@@ -176,6 +176,8 @@ pub struct Settings {
     pub node_url: Option<String>,
     /// Where the nodes of the cluster keep files.
     pub files: Option<Bucket>,
+    /// How many bytes of these files a node keeps on its own disk.
+    pub files_cache: u64,
     /// How long the brokers keep events that are sealed.
     pub log_kept: Duration,
     /// The filter of log lines.
@@ -298,6 +300,7 @@ impl Settings {
                 "" => Ok(None),
                 text => Bucket::open(text).map(Some).map_err(|error| error.to_string()),
             })?,
+            files_cache: read.value("files_cache", |text| bytes(text).ok_or("must be a size, such as 10GiB"))?,
             log_kept: read.at_least_1s("log_kept", "6h or 30m")?,
             log: read.value("log", |text| telemetry::filter(text).map(|_| text.to_owned()).map_err(|error| error.to_string()))?,
             log_format: read.value("log_format", |text| match text {
@@ -357,6 +360,7 @@ impl Settings {
         config.archive.seal_after = self.seal_after;
         config.archive.seal_events = self.seal_events;
         config.archive.level = self.archive_level;
+        config.archive.cache_bytes = self.files_cache;
         let transport = Arc::new(GuardedTransport::new(self.outbound_allow.clone()));
         config.webhooks = Some(WebhookSettings { sends: false, ..WebhookSettings::new(transport) });
         let reader = Arc::new(GuardedReader::new(self.outbound_allow.clone()));

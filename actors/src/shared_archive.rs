@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_archive::source::FileSource;
+use headcount_archive::source::{FileSource, ListedFile};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
@@ -80,6 +80,9 @@ pub trait SharedArchive: Debug + Send + Sync {
     /// # Errors
     /// [`SharedArchiveError`]: not everything could be read.
     fn damaged_objects(&self, partition: u16, is_stopping: &dyn Fn() -> bool) -> Result<Vec<DamagedObject>, SharedArchiveError>;
+
+    /// Returns the files of a project that the published archive of a partition of this engine names. None if the partition is not this engine's.
+    fn published_files(&self, partition: u16, project: ProjectId) -> Vec<ListedFile>;
 
     /// Returns what has the files of a partition's published archive.
     fn source(&self, partition: u16) -> Arc<dyn FileSource>;

@@ -16,6 +16,9 @@ use crate::manifest::{MANIFEST_NAME, Manifest};
 use crate::row::Row;
 use crate::source::{ListedFile, Source, fetch_missing};
 
+/// How often a file is fetched that disappears before it is open: a cache that is far too small has others removed.
+const MAX_FETCHES: usize = 4;
+
 /// The archive of one project. One owner changes it. A reader opens the folder for itself, and opens it again if a file is missing,
 /// which was merged then.
 #[derive(Debug)]
@@ -148,10 +151,7 @@ impl Archive {
     /// As [`BaseReader::open`].
     pub fn base(&self) -> Result<Option<BaseReader>, ArchiveError> {
         let project = self.manifest.project();
-        let open = |base: &BaseEntry| {
-            fetch_missing(&self.source, project, &self.dir, &ListedFile::from(base))?;
-            BaseReader::open(&self.dir, project, base)
-        };
+        let open = |base: &BaseEntry| self.fetched(&ListedFile::from(base), || BaseReader::open(&self.dir, project, base));
         self.manifest.base().map(open).transpose()
     }
 
@@ -160,8 +160,25 @@ impl Archive {
     /// # Errors
     /// As [`ArchiveFile::open`].
     pub fn file(&self, entry: &FileEntry) -> Result<ArchiveFile, ArchiveError> {
-        fetch_missing(&self.source, self.manifest.project(), &self.dir, &ListedFile::from(entry))?;
-        ArchiveFile::open(&self.dir, self.manifest.project(), entry)
+        self.fetched(&ListedFile::from(entry), || ArchiveFile::open(&self.dir, self.manifest.project(), entry))
+    }
+
+    /// Opens a file that is fetched before if it is not in the folder, from which it may disappear again until it is open.
+    fn fetched<T>(&self, file: &ListedFile, open: impl Fn() -> Result<T, ArchiveError>) -> Result<T, ArchiveError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            fetch_missing(&self.source, self.manifest.project(), &self.dir, file)?;
+            match open() {
+                Err(error) if self.is_to_be_fetched(&error) && attempts < MAX_FETCHES => {}
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Whether an error is that of a file that is not in the folder, and need not be.
+    fn is_to_be_fetched(&self, error: &ArchiveError) -> bool {
+        self.source.is_some() && matches!(error, ArchiveError::Damaged { reason: Damage::Missing, .. })
     }
 
     /// Calls `visit` with each row from the position `from` on, in order. Stops at the first error.
@@ -194,6 +211,8 @@ impl Archive {
         let files = self.manifest.files().iter().filter(|entry| is_here(&entry.name.to_string()));
         for outcome in base.into_iter().chain(files.map(check)) {
             match outcome {
+                // It has left the folder since.
+                Err(error) if self.is_to_be_fetched(&error) => {}
                 Err(error) if error.is_damage() => damaged.push(error),
                 other => other?,
             }
@@ -240,13 +259,13 @@ impl Archive {
 }
 
 /// Whether a file in a project's folder belongs into the list.
-fn is_listed(path: &Path) -> bool {
+pub(crate) fn is_listed(path: &Path) -> bool {
     let is_base = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(BASE_PREFIX));
     is_base || path.extension().is_some_and(|extension| extension == "parquet")
 }
 
 /// The paths of lists, Parquet files, bases and temporary files in a project's folder and in its months, in order.
-fn paths_in(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
+pub(crate) fn paths_in(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
     let list = |dir: &Path| files::list(dir).map_err(ArchiveError::io("list", dir));
     let mut paths = Vec::new();
     for path in list(dir)? {

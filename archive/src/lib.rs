@@ -14,6 +14,7 @@
 
 pub mod archive;
 pub mod base;
+pub mod cache;
 pub mod catalog;
 mod checksum;
 pub mod compact;

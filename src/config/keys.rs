@@ -84,6 +84,7 @@ keys! {
     nats_creds "FILE" "--nats-creds" "HEADCOUNT_NATS_CREDS" "" "File of credentials for the brokers, as `nsc` writes it";
     node_url "URL" "--node-url" "HEADCOUNT_NODE_URL" "" "Address at which the other nodes of the cluster reach this one, such as http://10.0.1.1:8080; none: that of --listen";
     files "PLACE" "--files" "HEADCOUNT_FILES" "" "Where the nodes of the cluster keep sealed events: s3://BUCKET/PREFIX, or file:///DIRECTORY that all of them have; none: events stay on the brokers";
+    files_cache "SIZE" "--files-cache" "HEADCOUNT_FILES_CACHE" "10GiB" "Bytes of sealed events that a node keeps on its own disk; it reads others from --files";
     log_kept "DURATION" "--log-kept" "HEADCOUNT_LOG_KEPT" "6h" "Time for which the brokers keep events that are sealed";
     log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off,async_nats=warn" "Log level, or directives such as info,headcount_storage=debug";
     log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";

@@ -11,6 +11,7 @@ mod due;
 mod erasures;
 mod error;
 mod figures;
+mod file_cache;
 mod marks;
 mod merges;
 mod old_logged_events;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use headcount_domain::time::Day;
 
 pub(crate) use deletions::remove_small_files;
+pub(crate) use file_cache::archive_dir;
 pub use sealing::Sealed;
 pub(crate) use sources::{ArchiveSettings, EngineSources, RemovalSources, ShardBarrier, StepProbe, Trimming, writer_options};
 pub(crate) use thread::Archiver;
@@ -39,6 +41,8 @@ pub struct ArchivePolicy {
     pub seal_after: Duration,
     /// The number of unsealed events in durable checkpoints at which they are sealed.
     pub seal_events: u64,
+    /// The most bytes of files that a member keeps on its disk, besides those that only it has: it fetches others when they are read.
+    pub cache_bytes: u64,
     /// How long a partition has not changed when its tables are merged to one.
     #[doc(hidden)]
     pub rest: Duration,
@@ -60,6 +64,7 @@ impl Default for ArchivePolicy {
         Self {
             seal_after: Duration::from_secs(24 * 60 * 60),
             seal_events: 1 << 18,
+            cache_bytes: 10 << 30,
             rest: Duration::from_secs(60),
             level: 3,
             file_rows: None,

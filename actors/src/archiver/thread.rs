@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 use super::error::SealingError;
 use super::figures::ArchiveFigures;
+use super::file_cache::FileCache;
 use super::resting::Resting;
 use super::sealing::Sealed;
 use super::sources::{EngineSources, Sources, Trimming};
@@ -81,6 +82,7 @@ impl Archiver {
             asked: Arc::clone(&asked),
             works,
             resting: Resting::default(),
+            cache: FileCache::default(),
             figures: Arc::clone(&figures),
             postponed: VecDeque::new(),
         };
@@ -163,6 +165,7 @@ struct ArchiveThread {
     /// By the first partition of their archives.
     works: BTreeMap<u16, ArchiveWork>,
     resting: Resting,
+    cache: FileCache,
     figures: Arc<ArchiveFigures>,
     /// Requests that came while others were worked on, and wait for them.
     postponed: VecDeque<ArchiverRequest>,
@@ -217,6 +220,8 @@ impl ArchiveThread {
                     }
                 }
                 let outcome = self.seal_all(requests).map_err(Fault::from);
+                // There are more files now.
+                self.cache = FileCache::default();
                 // Who waits for it also looks at the figures.
                 self.sum_up();
                 replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
@@ -245,6 +250,8 @@ impl ArchiveThread {
             let work = self.works.get_mut(&partition);
             has_more |= work.is_some_and(|work| !work.sources.is_stopping() && work.tick());
         }
+        // Between pieces of work: none of them is writing a file.
+        self.cache.step(&self.engine, &self.works);
         has_more
     }
 

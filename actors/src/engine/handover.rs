@@ -83,7 +83,7 @@ impl Engine {
     /// Returns the directory that the archive of a partition has on this machine.
     #[must_use]
     pub fn archive_dir(&self, partition: u16) -> PathBuf {
-        self.data_dir().join("archive").join(format!("partition={partition:02}"))
+        crate::archiver::archive_dir(self.data_dir(), partition)
     }
 
     fn adopt_archive(&self, partition: u16) -> Result<(), AdoptError> {

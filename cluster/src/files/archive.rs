@@ -230,6 +230,12 @@ impl SharedArchive for SharedFiles {
         Ok(self.runtime.block_on(self.check(partition, is_stopping))?)
     }
 
+    fn published_files(&self, partition: u16, project: ProjectId) -> Vec<ListedFile> {
+        let Some(files) = self.of(partition) else { return Vec::new() };
+        let files = files.lock();
+        files.published.projects.get(&project).map(|list| list.files.clone()).unwrap_or_default()
+    }
+
     fn source(&self, partition: u16) -> Arc<dyn FileSource> {
         Arc::new(BucketFiles { runtime: self.runtime.clone(), bucket: self.bucket.below(&format!("{partition:02}")) })
     }

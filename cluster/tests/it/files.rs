@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use headcount_actors::ingest::Status;
@@ -136,6 +137,49 @@ fn events_before_a_floor_leave_brokers_that_have_lost_earlier_ones() {
     let node = cluster.rejoin("a", node.leave(), |_| {});
     wait_until("it looks at the log, and has old events leave it", || first(&node) > sealed + 5);
     node.stop();
+}
+
+#[test]
+fn files_that_others_can_read_leave_the_disk_and_are_read_all_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let archive = ArchivePolicy { cache_bytes: 0, ..at_once() };
+    let Some(cluster) = Cluster::start_with(Some(NodeFiles { archive, ..files_in(place.path()) })) else { return };
+    let mut nodes = vec![cluster.join("a")];
+    wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
+    let is_file = |path: &PathBuf| path.to_string_lossy().contains(".parquet");
+    let kept = |node: &ClusterNode| below(&node.engine.data_dir().join("archive")).iter().filter(|path| is_file(path)).count();
+    let leave = |node: &ClusterNode| {
+        wait_until("what is published leaves the disk", || {
+            drop(node.block_on(node.engine.seal_archive()));
+            kept(node) == 0
+        });
+    };
+    record(&cluster, &nodes, (0, 20));
+    leave(&nodes[0]);
+    // Files are fetched and removed at the same time.
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_ended.load(Ordering::Acquire) {
+                drop(nodes[0].block_on(nodes[0].engine.seal_archive()));
+            }
+        });
+        for _ in 0..10 {
+            for project in &cluster.projects {
+                assert_eq!(nodes[0].orders_by_a_scan(*project), 20);
+            }
+        }
+        has_ended.store(true, Ordering::Release);
+    });
+    // What it has of partitions that moved leaves its disk, too.
+    nodes.push(cluster.join("b"));
+    wait_until("the other one has its part", || nodes.iter().all(|node| node.serves() >= 8));
+    record(&cluster, &nodes, (20, 30));
+    nodes.iter().for_each(leave);
+    for project in &cluster.projects {
+        check(&nodes, *project, 30);
+    }
+    nodes.into_iter().for_each(ClusterNode::stop);
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! The files in the directory of an archive that is a cache.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use headcount_domain::ids::ProjectId;
+use headcount_storage::files;
+
+use crate::archive::{is_listed, paths_in};
+use crate::error::ArchiveError;
+
+/// A file of events, or a base.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachedFile {
+    /// Whose events it has.
+    pub project: ProjectId,
+    /// Its name in the project's folder, as a list has it.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// The length in bytes.
+    pub bytes: u64,
+    /// When it was written, or fetched.
+    pub written: SystemTime,
+}
+
+impl CachedFile {
+    /// Removes it. Whoever has it open can still read it.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`].
+    pub fn remove(&self) -> Result<(), ArchiveError> {
+        match files::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(ArchiveError::io("remove", &self.path)(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the files in the directory of an archive, which need not exist.
+///
+/// # Errors
+/// [`ArchiveError::Io`].
+pub fn cached_files(root: &Path) -> Result<Vec<CachedFile>, ArchiveError> {
+    let mut found = Vec::new();
+    if !root.exists() {
+        return Ok(found);
+    }
+    for dir in files::list(root).map_err(ArchiveError::io("list", root))? {
+        let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some(project) = name.strip_prefix("project=").and_then(|project| project.parse().ok()) else { continue };
+        for path in paths_in(&dir)?.into_iter().filter(|path| is_listed(path)) {
+            let Ok(name) = path.strip_prefix(&dir) else { continue };
+            let name = name.to_string_lossy().into_owned();
+            let (bytes, written) = match std::fs::metadata(&path) {
+                Ok(about) => (about.len(), about.modified().unwrap_or(SystemTime::UNIX_EPOCH)),
+                // It has just been merged.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(ArchiveError::io("inspect", &path)(error)),
+            };
+            found.push(CachedFile { project, name, path, bytes, written });
+        }
+    }
+    Ok(found)
+}
