@@ -33,7 +33,7 @@ use crate::telemetry::{self, LogFormat};
 use crate::webhooks::GuardedTransport;
 pub use keys::Flags;
 use keys::{KEYS, Key};
-use value::{brokers, count, duration_from_1s, header, listen, networks, origins, path, public_url, size_from};
+use value::{brokers, count, duration_from_1s, header, listen, networks, origins, path, public_url, size_from, size_or_auto};
 pub(crate) use value::{bytes, duration};
 
 /// The variable that names the TOML file.
@@ -251,9 +251,8 @@ impl Settings {
             memory: read.value("memory", |text| {
                 size_from(text, MIN_MEMORY_BYTES).ok_or("must be a size of at least 64MiB, such as 1GiB or 1GB")
             })?,
-            admission_bytes: read.value("admission_bytes", |text| match text {
-                "auto" => Ok(None),
-                text => size_from(text, 8 << 20).map(Some).ok_or("must be auto or a size of at least 8MiB, such as 64MiB"),
+            admission_bytes: read.value("admission_bytes", |text| {
+                size_or_auto(text, 8 << 20).ok_or("must be auto or a size of at least 8MiB, such as 64MiB")
             })?,
             min_free_bytes: read.value("min_free_bytes", |text| {
                 bytes(text).ok_or("must be a size, such as 256MiB or 256MB, or 0 for no limit")
@@ -275,13 +274,8 @@ impl Settings {
                     .filter(|it| (Duration::from_secs(1)..=MAX_QUESTION_TIMEOUT).contains(it))
                     .ok_or("must be a duration from 1s to 1h, such as 60s")
             })?,
-            view_memory: read.value("view_memory", |text| match text {
-                "auto" => Ok(None),
-                text => bytes(text)
-                    .and_then(|bytes| usize::try_from(bytes).ok())
-                    .map(Some)
-                    .ok_or("must be auto, 0 or a size, such as 64MiB"),
-            })?,
+            view_memory: read
+                .value("view_memory", |text| size_or_auto(text, 0).ok_or("must be auto, 0 or a size, such as 64MiB"))?,
             checkpoint_interval: read.at_least_1s("checkpoint_interval", "60s or 5m")?,
             seal_after: read.at_least_1s("seal_after", "24h or 10m")?,
             seal_events: read.value("seal_events", |text| {

@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use headcount_domain::ids::ProjectId;
 use headcount_storage::files;
@@ -21,8 +20,8 @@ pub struct CachedFile {
     pub path: PathBuf,
     /// The length in bytes.
     pub bytes: u64,
-    /// When it was written, or fetched.
-    pub written: SystemTime,
+    /// When it was written, or fetched, in seconds of the file system's clock.
+    pub written: i64,
 }
 
 impl CachedFile {
@@ -53,11 +52,10 @@ pub fn cached_files(root: &Path) -> Result<Vec<CachedFile>, ArchiveError> {
         for path in paths_in(&dir)?.into_iter().filter(|path| is_listed(path)) {
             let Ok(name) = path.strip_prefix(&dir) else { continue };
             let name = name.to_string_lossy().into_owned();
-            let (bytes, written) = match std::fs::metadata(&path) {
-                Ok(about) => (about.len(), about.modified().unwrap_or(SystemTime::UNIX_EPOCH)),
+            let (bytes, written) = match files::length_and_time(&path) {
                 // It has just been merged.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(ArchiveError::io("inspect", &path)(error)),
+                known => known.map_err(ArchiveError::io("inspect", &path))?,
             };
             found.push(CachedFile { project, name, path, bytes, written });
         }

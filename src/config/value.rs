@@ -99,6 +99,12 @@ pub(super) fn path(text: &str) -> Option<Option<String>> {
 pub(super) fn size_from(text: &str, least: usize) -> Option<usize> {
     bytes(text).and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes >= least)
 }
+
+/// Reads a size of at least `least`, or `auto`.
+pub(super) fn size_or_auto(text: &str, least: usize) -> Option<Option<usize>> {
+    if text == "auto" { Some(None) } else { size_from(text, least).map(Some) }
+}
+
 /// Reads a comma-separated list of web origins, and spells them as browsers do.
 pub(super) fn origins(text: &str) -> Option<Vec<String>> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(normal_origin).collect()

@@ -62,8 +62,8 @@ impl OldLoggedEvents {
     }
 }
 
-/// The position of the last event in the log whose day lies before the floor of its project, which is in one of `partitions`. Brokers lose what is sealed without being told, so only what is not is
-/// looked at: what their first message follows, they can't tell.
+/// The position of the last event in the log whose day lies before the floor of its project, which is in one of `partitions`. Brokers lose what is sealed in any case, so only the rest is looked
+/// at; nor can they say what their first message follows.
 fn last_before(
     sources: &Sources,
     floors: &BTreeMap<ProjectId, Day>,

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::directory::{parent_of, rename, sync_dir};
@@ -79,6 +80,14 @@ pub fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         read => read.map(Some),
     }
+}
+
+/// Returns the length of a file in bytes, and when it was written, in seconds of the file system's clock.
+///
+/// # Errors
+/// Any error of the operating system.
+pub fn length_and_time(path: &Path) -> io::Result<(u64, i64)> {
+    run_at(Operation::Read, path, || fs::metadata(path)).map(|about| (about.len(), about.mtime()))
 }
 
 /// Reads a text file.
