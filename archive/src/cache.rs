@@ -25,7 +25,7 @@ pub struct CachedFile {
 }
 
 impl CachedFile {
-    /// Removes it. Whoever has it open can still read it.
+    /// Removes the file. Readers that have it open are not affected.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].

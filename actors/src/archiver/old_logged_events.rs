@@ -62,8 +62,8 @@ impl OldLoggedEvents {
     }
 }
 
-/// The position of the last event in the log whose day lies before the floor of its project, which is in one of `partitions`. Brokers lose what is sealed in any case, so only the rest is looked
-/// at; nor can they say what their first message follows.
+/// Returns the position of the last event in the log whose day lies before the floor of its project, which is in one of `partitions`. In a cluster, only events that are not sealed are read: sealed
+/// ones leave the brokers anyway, and the first message that brokers have can't be checked against the one before it.
 fn last_before(
     sources: &Sources,
     floors: &BTreeMap<ProjectId, Day>,

@@ -187,7 +187,7 @@ impl ArchiveThread {
                 Ok(request) => {
                     let is_long = matches!(request, ArchiverRequest::Seal(_) | ArchiverRequest::MergeTables(_));
                     self.take(request, requests);
-                    // Whoever asks ever again holds up nothing else.
+                    // Repeated requests must not hold up other work.
                     has_more = !is_long || self.tick(requests);
                 }
                 Err(RecvTimeoutError::Timeout) => has_more = self.tick(requests),
@@ -210,7 +210,7 @@ impl ArchiveThread {
     fn take(&mut self, request: ArchiverRequest, requests: &Receiver<ArchiverRequest>) {
         match request {
             ArchiverRequest::Seal(reply) => {
-                // Whoever has asked by now gets the same answer.
+                // All requests that arrived before the pass get the same answer.
                 self.let_move(requests);
                 let mut replies = vec![reply];
                 for request in std::mem::take(&mut self.postponed) {
