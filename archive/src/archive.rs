@@ -249,10 +249,7 @@ impl Archive {
             files::sync_dir(&self.dir).map_err(ArchiveError::io("sync", &self.dir))?;
         }
         for path in left {
-            match files::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(ArchiveError::io("remove", &path)(error)),
-                _ => {}
-            }
+            files::remove_if_there(&path).map_err(ArchiveError::io("remove", &path))?;
         }
         Ok(())
     }

@@ -30,10 +30,7 @@ impl CachedFile {
     /// # Errors
     /// [`ArchiveError::Io`].
     pub fn remove(&self) -> Result<(), ArchiveError> {
-        match files::remove_file(&self.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(ArchiveError::io("remove", &self.path)(error)),
-            _ => Ok(()),
-        }
+        files::remove_if_there(&self.path).map_err(ArchiveError::io("remove", &self.path))
     }
 }
 

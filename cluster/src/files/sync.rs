@@ -64,11 +64,8 @@ async fn fetch_list(bucket: &Bucket, root: &Path, project: ProjectId, sha256: &s
     // A list that can't be read says nothing of the files beside it.
     let here = here.and_then(|bytes| ProjectList::of(&bytes, project).ok()).map(|list| list.files).unwrap_or_default();
     for file in wanted.files.iter().filter(|file| !here.contains(file)) {
-        let path = dir.join(&file.name);
-        if path.exists() {
-            // It has this name, and may have other contents: what this node sealed and did not publish.
-            files::remove_file(&path).map_err(BucketError::from)?;
-        }
+        // What has this name may have other contents: this node sealed it, and did not publish it.
+        files::remove_if_there(&dir.join(&file.name)).map_err(BucketError::from)?;
     }
     files::create_private_dir(&dir).map_err(BucketError::from)?;
     write(&path, &bytes)?;

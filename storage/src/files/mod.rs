@@ -23,5 +23,5 @@ pub use file::File;
 pub use mode::{PRIVATE_DIR, PRIVATE_FILE};
 pub use operation::Operation;
 pub(crate) use switch::run_at;
-pub use whole::{length_and_time, read, read_if_there, remove_file, write_atomically};
-pub(crate) use whole::{probe_space, read_to_string, remove_if_there, write};
+pub use whole::{length_and_time, read, read_if_there, remove_file, remove_if_there, write_atomically};
+pub(crate) use whole::{probe_space, read_to_string, write};

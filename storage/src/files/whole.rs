@@ -54,7 +54,10 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
 }
 
 /// Removes a file if it exists.
-pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Any error of the operating system but [`io::ErrorKind::NotFound`].
+pub fn remove_if_there(path: &Path) -> io::Result<()> {
     match remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
