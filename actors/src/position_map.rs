@@ -9,6 +9,8 @@ use headcount_domain::intake::event::Position;
 #[derive(Debug, Default)]
 pub struct PositionMap {
     projects: HashMap<ProjectId, Mapped>,
+    /// The projects whose events keep their positions, each up to one.
+    kept: HashMap<ProjectId, Position>,
 }
 
 #[derive(Debug, Default)]
@@ -38,6 +40,12 @@ impl PositionMap {
         mapped.wanted.dedup();
     }
 
+    /// Keeps the positions of a project up to one. These events are not passed; later ones get higher positions.
+    pub(crate) fn keep(&mut self, project: ProjectId, until: Position) {
+        self.kept.insert(project, until);
+        self.projects.entry(project).or_default().last = (until, until);
+    }
+
     /// Passes events of a project, in their order. They get new positions from `first` on.
     pub fn pass(&mut self, project: ProjectId, positions: &[Position], first: Position) {
         let Some(mapped) = self.projects.get_mut(&project) else { return };
@@ -52,7 +60,7 @@ impl PositionMap {
         self.projects.values_mut().for_each(|mapped| mapped.find_before(Position::MAX));
     }
 
-    /// Returns the new position of the last event of a project up to a wanted position; 0 if there is none.
+    /// Returns the new position of the last event of a project up to a wanted position; 0 if there is none. If positions are kept, it is the wanted one.
     pub(crate) fn up_to(&self, project: ProjectId, position: Position) -> Position {
         self.found(project, position).map_or(0, |(new, _)| new)
     }
@@ -63,6 +71,9 @@ impl PositionMap {
     }
 
     fn found(&self, project: ProjectId, position: Position) -> Option<(Position, bool)> {
+        if self.kept.get(&project).is_some_and(|until| position <= *until) {
+            return Some((position, true));
+        }
         let mapped = self.projects.get(&project)?;
         mapped.found.get(mapped.wanted.binary_search(&position).ok()?).copied()
     }
@@ -87,5 +98,16 @@ mod tests {
         let exactly = [8, 10, 20, 30, 300].map(|position| map.exactly(project, position));
         assert_eq!(exactly, [None, Some(4), None, Some(8), None]);
         assert_eq!((map.up_to(other, 30), map.exactly(other, 30)), (0, None), "nobody wanted it");
+    }
+
+    #[test]
+    fn positions_of_events_that_are_not_passed_stay() {
+        let (project, mut map) = (ProjectId(1), PositionMap::default());
+        map.keep(project, 30);
+        map.want(project, [29, 30, 35, 50]);
+        map.pass(project, &[40, 50], 100);
+        map.finish();
+        let all = [29, 30, 35, 50].map(|position| (map.up_to(project, position), map.exactly(project, position)));
+        assert_eq!(all, [(29, Some(29)), (30, Some(30)), (30, None), (101, Some(101))]);
     }
 }

@@ -145,6 +145,14 @@ impl Manifest {
         parse(bytes, project).map_err(|reason| ArchiveError::damaged(MANIFEST_NAME, Damage::Manifest(reason)))
     }
 
+    /// Returns its bytes, as in its file.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Encode`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, ArchiveError> {
+        Ok(self.text().map_err(ArchiveError::encode)?.into_bytes())
+    }
+
     /// Reads the list of `project` in the folder `dir`; `None` if there is no list.
     ///
     /// # Errors
@@ -165,8 +173,7 @@ impl Manifest {
     /// [`ArchiveError::Io`]. The folder then has the former list or the new one, complete.
     pub fn write(&self, dir: &Path) -> Result<(), ArchiveError> {
         let path = dir.join(MANIFEST_NAME);
-        let text = self.text().map_err(ArchiveError::encode)?;
-        write_atomically(&path, text.as_bytes(), PRIVATE_FILE).map_err(ArchiveError::io("replace", &path))
+        write_atomically(&path, &self.to_bytes()?, PRIVATE_FILE).map_err(ArchiveError::io("replace", &path))
     }
 
     fn text(&self) -> serde_json::Result<String> {

@@ -19,6 +19,7 @@ use crate::agreed::{AgreedLevels, LevelsError};
 use crate::check::{self, Problem};
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::control::{OpenRegistryError, open_registry};
+use crate::files::Bucket;
 use crate::identity::node_id;
 use crate::lease::{LeaseError, Leases, Timing};
 use crate::moving::{Load, MoveError, MoveProgress, Moved};
@@ -46,6 +47,8 @@ pub struct InitOptions {
     pub max_bytes: i64,
     /// The data directory of the first node.
     pub data_dir: PathBuf,
+    /// Where the nodes are to keep files. Only what moves in with files needs it here.
+    pub files: Option<Bucket>,
 }
 
 /// Why a cluster could not be made.
@@ -119,7 +122,7 @@ pub fn init<T, E: From<InitError>>(
     first: impl FnOnce(&Registry) -> Result<T, E>,
 ) -> Result<(ClusterRecord, T), E> {
     let (connection, _lock) = runtime.block_on(begin(options))?;
-    let record = runtime.block_on(prepare(&connection, options, &|_| false))?;
+    let record = runtime.block_on(prepare(&connection, options, &|_| FirstMessage { sequence: 1, may_be_there: false }))?;
     let registry = open_registry(runtime, &connection, &record, &options.data_dir).map_err(InitError::from)?;
     // The first answer about the end of the log may have been out of date.
     registry.catch_up().map_err(InitError::from)?;
@@ -140,17 +143,22 @@ pub fn init_from(
     source: &MovingSource,
     progress: &mut MoveProgress<'_>,
 ) -> Result<(ClusterRecord, Moved), InitError> {
-    let (connection, _lock) = runtime.block_on(begin(options))?;
     let moving = |error: MoveError| InitError::Move(Box::new(error));
-    let load = Load::measure(source, options.max_bytes).map_err(moving)?;
+    Load::check_place(source, options.files.as_ref()).map_err(moving)?;
+    let (connection, _lock) = runtime.block_on(begin(options))?;
+    let load = Load::measure(source, options.max_bytes, options.files.as_ref()).map_err(moving)?;
     source.bring_keys(&options.data_dir).map_err(|error| moving(error.into()))?;
     let begun = runtime.block_on(read_key(&connection, MOVING_KEY))?;
     if begun.as_ref().is_some_and(|begun| begun != source.digest().as_bytes()) {
         return Err(moving(MoveError::OtherSource));
     }
-    let record = runtime.block_on(prepare(&connection, options, &|partition| begun.is_some() && load.has(partition)))?;
+    let first = |partition| FirstMessage {
+        sequence: load.first_message(partition),
+        may_be_there: begun.is_some() && load.has(partition),
+    };
+    let record = runtime.block_on(prepare(&connection, options, &first))?;
     let epoch = runtime.block_on(write_key(&connection, MOVING_KEY, source.digest()))?;
-    let moved = load.record((runtime, &connection), options.replicas, epoch, progress).map_err(moving)?;
+    let moved = load.record((runtime, &connection), &record, epoch, progress).map_err(moving)?;
     open_registry(runtime, &connection, &record, &options.data_dir)?.catch_up()?;
     runtime.block_on(record.publish(&connection))?;
     node_id(&options.data_dir).map_err(InitError::Identity)?;
@@ -188,18 +196,24 @@ fn check_left(dir: &Path, left: &[&str]) -> Result<(), InitError> {
     }
 }
 
-/// Makes the streams, the bucket, the data directory and its keys. Returns the record, which is not written yet. Streams of partitions for which `may_have` may have messages.
+/// The first message of a partition's stream.
+struct FirstMessage {
+    sequence: u64,
+    /// Whether an earlier attempt may have recorded it.
+    may_be_there: bool,
+}
+
+/// Makes the streams, the bucket, the data directory and its keys. Returns the record, which is not written yet.
 async fn prepare(
     connection: &Connection,
     options: &InitOptions,
-    may_have: &dyn Fn(u16) -> bool,
+    first: &dyn Fn(u16) -> FirstMessage,
 ) -> Result<ClusterRecord, InitError> {
     let InitOptions { replicas, max_bytes, data_dir, .. } = options;
     let make = async |partition: u16| {
-        let name = StreamName::of_partition(partition);
-        match name.make(connection, *replicas, *max_bytes).await? {
-            0 => Ok(()),
-            _ if may_have(partition) => Ok(()),
+        let (name, FirstMessage { sequence, may_be_there }) = (StreamName::of_partition(partition), first(partition));
+        match name.make(connection, *replicas, *max_bytes, sequence).await? {
+            last if last < sequence || may_be_there => Ok(()),
             _ => Err(InitError::Left(name.stream)),
         }
     };

@@ -68,10 +68,17 @@ impl StreamName {
         Self { stream: "HC_CTL".to_owned(), subject: "hc.ctl".to_owned() }
     }
 
-    /// Creates the stream of a partition's log, as [`Self::create`] does, unless it is there with the same settings. Returns the sequence of its last message, 0 if it
-    /// never had one.
-    pub(crate) async fn make(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<u64, StreamError> {
-        self.make_as(connection, self.config(replicas, max_bytes)).await
+    /// Creates the stream of a partition's log, as [`Self::create`] does, unless it is there with the same settings. Its first message has the sequence `first`. Returns the
+    /// sequence of its last message, or the one before the first if it never had one.
+    pub(crate) async fn make(
+        &self,
+        connection: &Connection,
+        replicas: usize,
+        max_bytes: i64,
+        first: u64,
+    ) -> Result<u64, StreamError> {
+        let first_sequence = (first > 1).then_some(first);
+        self.make_as(connection, Config { first_sequence, ..self.config(replicas, max_bytes) }).await
     }
 
     /// As [`Self::make`], for the stream of the control log, from which nothing can be removed.
@@ -116,7 +123,7 @@ impl StreamName {
     /// # Errors
     /// [`StreamError`].
     pub async fn create(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<(), StreamError> {
-        self.make(connection, replicas, max_bytes).await.map(drop)
+        self.make(connection, replicas, max_bytes, 1).await.map(drop)
     }
 
     /// Deletes the stream.

@@ -28,7 +28,7 @@ const SIZE: [&str; 4] = ["--replicas", "1", "--max-bytes", "8MiB"];
 #[derive(Clone, Copy)]
 enum MovesFrom {
     Backup,
-    /// The same, with everything in the archive.
+    /// The same, with everything in the archive. The cluster has a place for files, so that events may have been removed.
     SealedBackup,
     StoppedServer,
 }
@@ -48,8 +48,15 @@ impl NewHome {
         let dir = tempfile::tempdir().unwrap();
         let broker = Broker::start(dir.path())?;
         let backup = dir.path().join("backup");
+        let place = dir.path().join("files");
+        std::fs::create_dir(&place).unwrap();
+        let files = match from {
+            MovesFrom::SealedBackup => vec!["--files".to_owned(), format!("file://{}", place.display())],
+            MovesFrom::Backup | MovesFrom::StoppedServer => Vec::new(),
+        };
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
         if let MovesFrom::SealedBackup = from {
-            server.run("archive", &["seal"]);
+            seal_and_remove(server);
         }
         let origin = match from {
             MovesFrom::StoppedServer => server.data_dir(),
@@ -60,17 +67,19 @@ impl NewHome {
         };
         assert!(server.stop().success());
         let data = dir.path().join(NAMES[0]);
-        let made = init_from(&broker, &data, origin, &["--json"]);
+        let made = init_from(&broker, &data, origin, &[&files[..], &["--json"]].concat());
         assert!(made.status.success(), "{}", printed(&made));
-        let again = init_from(&broker, &data, origin, &[]);
+        let again = init_from(&broker, &data, origin, &files);
         assert!(!again.status.success() && printed(&again).contains("have a cluster already"), "{}", printed(&again));
         for name in &NAMES[1..] {
             std::fs::create_dir_all(dir.path().join(name).join("keys")).unwrap();
             std::fs::copy(data.join("keys/hash.key"), dir.path().join(name).join("keys/hash.key")).unwrap();
         }
-        let settings = ["--log", "warn"];
+        let settings = [&["--log", "warn"], &files[..]].concat();
         let nodes = NAMES.map(|name| Node::start_with(&broker, &dir.path().join(name), &settings, Stdio::inherit())).into();
-        Some(Self { nodes, printed: serde_json::from_slice(&made.stdout).unwrap(), broker, dir })
+        let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+        println!("moved in: {}", made["moved"]);
+        Some(Self { nodes, printed: made, broker, dir })
     }
 
     /// Moves everything back to a server that was stopped, by a backup through a node.
@@ -101,6 +110,23 @@ impl NewHome {
             assert!(began.elapsed() < PATIENCE, "{call:?}: {refused}");
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+}
+
+/// Seals everything, and waits until no event of a day before a floor is left.
+fn seal_and_remove(server: &TestServer) {
+    server.run("archive", &["seal"]);
+    // All projects are looked at after a start.
+    server.restart();
+    let began = Instant::now();
+    let pending = || {
+        let metrics = server.send(&Call::get("/metrics").header("host", "localhost")).text();
+        let pending = metrics.lines().find_map(|line| line.strip_prefix("headcount_retention_pending "));
+        pending.unwrap_or_else(|| panic!("{metrics}")).to_owned()
+    };
+    while pending() != "0" {
+        assert!(began.elapsed() < PATIENCE, "{} projects have events to be removed", pending());
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -195,8 +221,7 @@ fn history_of(seed: u64, from: MovesFrom, comes_back: bool) -> History {
             }
         }
     }
-    // Retention removes events of what is sealed, and such a project is refused.
-    let history = if matches!(from, MovesFrom::SealedBackup) { history } else { history.with_floors() };
+    let history = history.with_floors();
     let stays = |step: &&Step| match step {
         Step::Ask(question) => can_be_asked(question),
         Step::Restart => false,
@@ -246,16 +271,18 @@ fn cluster_histories_come_back_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn cluster_takes_no_project_of_which_retention_has_removed_events() {
+fn cluster_takes_a_project_that_has_lost_events_only_with_files_and_if_all_others_are_sealed() {
     let server = Arc::new(TestServer::start());
     let tenant = Tenant::on(&server);
-    for days in [0, 1, 40, 41] {
+    let record = |days: i64| {
         let at = chrono::DateTime::from_timestamp_millis(now_ms() - days * 86_400_000).unwrap().to_rfc3339();
         tenant.recorded(&json!({"name": "order", "user_id": "ada", "timestamp": at}));
-    }
+    };
+    [0, 1, 40, 41].into_iter().for_each(record);
     server.run("archive", &["seal"]);
     tenant.patch(&format!("/projects/{}", tenant.project), &json!({"retention_days": 10})).ok(200);
-    // All projects are looked at after a start.
+    // The base has it, and the archive has not.
+    record(2);
     server.restart();
     let folder = server.data_dir().join(format!("archive/project={}", tenant.project));
     let has_base = || {
@@ -268,14 +295,19 @@ fn cluster_takes_no_project_of_which_retention_has_removed_events() {
         std::thread::sleep(Duration::from_millis(50));
     }
     let dir = tempfile::tempdir().unwrap();
-    let backup = dir.path().join("backup");
-    server.run("backup", &[backup.to_str().unwrap()]);
-    let mut init = command("cluster", &dir.path().join("data"));
-    let refused = init.args(["init", "nats://127.0.0.1:1", "--from"]).arg(&backup).output().unwrap();
-    assert!(!refused.status.success(), "{}", printed(&refused));
-    let said = printed(&refused);
-    assert!(said.contains(&tenant.project) && said.contains("were removed by its retention"), "{said}");
-    assert!(!dir.path().join("data").exists(), "nothing is made");
+    let refusal = |name: &str| {
+        let backup = dir.path().join(name);
+        server.run("backup", &[backup.to_str().unwrap()]);
+        let mut init = command("cluster", &dir.path().join("data"));
+        let refused = init.args(["init", "nats://127.0.0.1:1", "--from"]).arg(&backup).output().unwrap();
+        assert!(!refused.status.success() && !dir.path().join("data").exists(), "{}", printed(&refused));
+        printed(&refused)
+    };
+    let said = refusal("unsealed");
+    assert!(said.contains(&tenant.project) && said.contains("not all others are sealed"), "{said}");
+    server.run("archive", &["seal"]);
+    let said = refusal("sealed");
+    assert!(said.contains(&tenant.project) && said.contains("name a place for files (--files)"), "{said}");
 }
 
 /// A method, a path and a body.

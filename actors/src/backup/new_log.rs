@@ -31,12 +31,16 @@ pub(crate) struct NewLog {
 }
 
 impl NewLog {
-    /// Creates the log in a directory that has none. Its first file goes to `writer` at once.
+    /// Creates the log in a directory that has none. Its events get positions from `first` on. Its first file goes to `writer` at once.
     ///
     /// # Errors
     /// [`BackupFailure::Log`], and those of writing.
-    pub(crate) fn create<T: BackupTarget>(dir: &Path, writer: &mut BackupWriter<'_, T>) -> Result<Self, BackupFailure> {
-        let (log, _) = Log::open(dir.join(LOG_DIR), LogOptions { prepare_ahead: false, ..LogOptions::default() })?;
+    pub(crate) fn create<T: BackupTarget>(
+        dir: &Path,
+        first: Position,
+        writer: &mut BackupWriter<'_, T>,
+    ) -> Result<Self, BackupFailure> {
+        let log = Log::create_at(dir.join(LOG_DIR), first, LogOptions { prepare_ahead: false, ..LogOptions::default() })?;
         // As it is before anything is removed: the backup has everything.
         let floor = dir.join(FLOOR);
         let bytes = File::open(&floor).and_then(|file| file.len()).map_err(BackupFailure::io("inspect", &floor))?;
@@ -88,7 +92,7 @@ impl NewLog {
         Ok(())
     }
 
-    /// Passes the rest on. Returns the last position; 0 if there are no events.
+    /// Passes the rest on. Returns the last position; the one before the first if there are no events.
     ///
     /// # Errors
     /// As [`Self::pass_on`].
@@ -117,13 +121,15 @@ mod tests {
 
     use super::*;
 
+    const FIRST: Position = 5_000_000_001;
+
     /// Many segments' worth of events, of which a backup has all while the directory has two segments at most.
     #[test]
     fn a_log_of_many_segments_takes_little_room() {
         let (staging, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut folder = BackupFolder::create(&place.path().join("backup"), None).unwrap();
         let mut writer = BackupWriter::new(&mut folder, BackupManifest::new("1", String::new(), Vec::new()));
-        let mut log = NewLog::create(staging.path(), &mut writer).unwrap();
+        let mut log = NewLog::create(staging.path(), FIRST, &mut writer).unwrap();
         // Nothing that could be compressed.
         let payload = |number: u64| -> Vec<u8> {
             let word = |at: u64| {
@@ -131,18 +137,18 @@ mod tests {
             };
             (0..40_000).flat_map(|at| word(at).to_le_bytes()).collect()
         };
-        let (mut next, mut most) = (1, 0);
+        let (mut next, mut most) = (FIRST, 0);
         for number in 0..200 {
             assert_eq!(log.add(3, 2, payload(number)).unwrap(), next);
             next += 2;
             most = most.max(log.log.ended_segments().unwrap().len());
             log.pass_on(&mut writer).unwrap();
         }
-        assert_eq!((log.finish(&mut writer).unwrap(), most), (400, 1));
+        assert_eq!((log.finish(&mut writer).unwrap(), most), (FIRST + 399, 1));
         let dir = place.path().join("backup/log");
         assert!(std::fs::read_dir(&dir).unwrap().count() > 4, "several segments");
         let (log, recovery) = Log::open(&dir, LogOptions { prepare_ahead: false, ..LogOptions::default() }).unwrap();
-        assert_eq!((recovery.first_position, recovery.last_position), (1, 400));
+        assert_eq!((recovery.first_position, recovery.last_position), (FIRST, FIRST + 399));
         let mut found = Vec::new();
         let visit = |record: headcount_storage::log::Record<'_>| {
             assert_eq!(record.payload, payload(found.len() as u64));
@@ -150,6 +156,6 @@ mod tests {
             ControlFlow::Continue(())
         };
         log.reader().read(|_| Some(0), visit).unwrap();
-        assert_eq!(found, (0..200).map(|number| 1 + 2 * number).collect::<Vec<_>>());
+        assert_eq!(found, (0..200).map(|number| FIRST + 2 * number).collect::<Vec<_>>());
     }
 }

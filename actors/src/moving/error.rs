@@ -21,11 +21,11 @@ pub enum MovingError {
     /// It is neither a backup nor a data directory.
     #[error("{} is neither a backup (`headcount backup`) nor a data directory", .0.display())]
     Neither(PathBuf),
-    /// Events are gone of which only figures are kept.
+    /// A project that has lost events has others that are not sealed, and count in its base.
     #[error(
-        "events of {0} were removed by its retention, and only their figures are kept, which can't be made again from events: such a project can't move with its history"
+        "{0} has lost events by its retention, and not all others are sealed: start the server, seal its archive (`headcount archive seal`), and make another backup"
     )]
-    Removed(ProjectId),
+    Unsealed(ProjectId),
     /// Projects are being deleted.
     #[error("{0} projects are being deleted: start the server, wait until nothing of them is left, and make another backup")]
     Deleting(usize),

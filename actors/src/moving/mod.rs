@@ -1,12 +1,14 @@
 //! What a single process has, for a cluster that it moves into: its control data as records, and the events of each partition in their order.
 //!
-//! It is read from a backup, or from the data directory of a server that is stopped. Neither is changed: what opening would write to is copied to a scratch directory first.
+//! It is read from a backup, or from the data directory of a server that is stopped. Neither is changed: what opening would write to is copied to a scratch directory first. Of projects that have lost events, the sealed ones move as files (`retained`).
 
 mod documents;
 mod error;
+mod retained;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{History as _, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
-use crate::partitions::PARTITIONS;
+use crate::partitions::{PARTITIONS, partition_of};
 use crate::position_map::PositionMap;
 use crate::registry::{CONTROL_DIR, Registry, RegistryError};
 use crate::secrets;
@@ -36,9 +38,12 @@ use crate::webhooks::{MovedWebhook, WebhookDocuments};
 use documents::MovedItems;
 pub use documents::{LeftBehind, MovedDocument};
 pub use error::MovingError;
+use retained::RetainedProjects;
 
 const LOG_DIR: &str = "log";
 const ARCHIVE_DIR: &str = "archive";
+/// The directory of the scratch directory with the archives of partitions.
+const LAID_OUT_DIR: &str = "archives";
 /// Says in a directory that it is a backup.
 const BACKUP_NAME: &str = "manifest.json";
 /// The most bytes of events that are encoded together, unless one event has more.
@@ -68,6 +73,8 @@ pub struct MovingSource {
     digest: String,
     items: MovedItems,
     left: LeftBehind,
+    retained: RetainedProjects,
+    scratch: PathBuf,
     /// Of a data directory.
     _lock: Option<DirLock>,
 }
@@ -85,7 +92,7 @@ impl MovingSource {
         let log = Log::open(scratch.join(LOG_DIR), LogOptions { prepare_ahead: false, ..LogOptions::default() })?.0;
         refuse_unfinished(&registry)?;
         let sealed = SealedEvents::open(&from.join(ARCHIVE_DIR), Arc::new(DeletedProjects::new(Vec::new())))?;
-        refuse_bases(&sealed)?;
+        let retained = RetainedProjects::of(&sealed)?;
         digest.update(log.last_position().to_le_bytes());
         digest.update(sealed.catalog().logged_after().to_le_bytes());
         let path = from.join("dead-letters.ndjson");
@@ -96,7 +103,8 @@ impl MovingSource {
         let erasures = Arc::new(Erasures::none(KeyHasher::new([0; 16])));
         let past = Past::new(Arc::new(PartitionArchives::new(Arc::new(sealed))), LoggedEvents::new(log.reader()), erasures);
         let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { from: from.to_owned(), registry, past, dead, digest, items, left, _lock: lock })
+        let (from, scratch) = (from.to_owned(), scratch.to_owned());
+        Ok(Self { from, registry, past, dead, digest, items, left, retained, scratch, _lock: lock })
     }
 
     /// Tells this backup or directory, as it is now, from all others.
@@ -137,7 +145,7 @@ impl MovingSource {
         Ok(secrets::bring(&self.from, data_dir)?)
     }
 
-    /// Passes all events and floors to `visit`: those of each project in the order of their positions, and the same ones at each call.
+    /// Passes all events and floors to `visit` that do not move as files: those of each project in the order of their positions, and the same ones at each call.
     ///
     /// # Errors
     /// [`MovingError`]. What came before has been visited.
@@ -160,7 +168,8 @@ impl MovingSource {
     ) -> Result<ControlFlow<()>, CodecError> {
         let HistoryPiece { partition, events, floor, .. } = piece;
         let (mut of_project, mut positions) = (Events::new(), Vec::new());
-        let mut rest = events.into_iter().filter(|(position, _)| !self.dead.contains(partition, *position)).peekable();
+        let moves = |position, project| !self.dead.contains(partition, position) && !self.retained.have(project, position);
+        let mut rest = events.into_iter().filter(|(position, event)| moves(*position, event.project)).peekable();
         while let Some((position, event)) = rest.next() {
             let project = event.project;
             of_project.push(event);
@@ -173,7 +182,7 @@ impl MovingSource {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        match floor {
+        match floor.filter(|(position, floor)| !self.retained.have(floor.project, *position)) {
             Some((position, floor)) => pass_floor(partition, position, floor, visit),
             None => Ok(ControlFlow::Continue(())),
         }
@@ -197,6 +206,7 @@ impl MovingSource {
     #[must_use]
     pub fn positions(&self) -> PositionMap {
         let mut positions = PositionMap::default();
+        self.retained.all().for_each(|(project, until)| positions.keep(project, until));
         self.items.webhooks.iter().for_each(|webhook| webhook.want(&mut positions));
         positions
     }
@@ -213,6 +223,34 @@ impl MovingSource {
         let documents = |webhook: &MovedWebhook| webhook.documents(positions, &key);
         let all: io::Result<Vec<_>> = self.items.webhooks.iter().map(documents).collect();
         all.map_err(MovingError::io("encode the webhooks of", &self.from))
+    }
+}
+
+impl MovingSource {
+    /// Returns the projects that have lost events, of which files move.
+    pub fn projects_with_files(&self) -> impl Iterator<Item = ProjectId> {
+        self.retained.all().map(|(project, _)| project)
+    }
+
+    /// Returns the partitions with such projects, each with the last position of their files. The log of such a partition has to begin behind it.
+    #[must_use]
+    pub fn partitions_with_files(&self) -> BTreeMap<u16, Position> {
+        let mut partitions = BTreeMap::new();
+        for (project, in_files) in self.retained.all() {
+            let until = partitions.entry(partition_of(project)).or_insert(0);
+            *until = in_files.max(*until);
+        }
+        partitions
+    }
+
+    /// Makes a directory that is the archive of a partition, with everything up to `sealed_until` sealed, in the scratch directory: what lists it, and links to the files.
+    ///
+    /// # Errors
+    /// [`MovingError::Archive`] and [`MovingError::Io`]. It can be called again.
+    pub fn lay_out_archive(&self, partition: u16, sealed_until: Position) -> Result<PathBuf, MovingError> {
+        let root = self.scratch.join(LAID_OUT_DIR).join(format!("{partition:02}"));
+        self.retained.lay_out(&self.from.join(ARCHIVE_DIR), &root, (partition, sealed_until))?;
+        Ok(root)
     }
 }
 
@@ -326,14 +364,4 @@ fn refuse_unfinished(registry: &Registry) -> Result<(), MovingError> {
         0 => Ok(()),
         erasing => Err(MovingError::Erasing(erasing)),
     }
-}
-
-/// Refuses projects of which events were removed. What a base has can't be made of events.
-fn refuse_bases(sealed: &SealedEvents) -> Result<(), MovingError> {
-    for (project, last) in sealed.catalog().projects() {
-        if sealed.list(project, last)?.manifest().base().is_some() {
-            return Err(MovingError::Removed(project));
-        }
-    }
-    Ok(())
 }

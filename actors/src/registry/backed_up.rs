@@ -1,6 +1,6 @@
 //! The control data of several machines at one moment, for a backup that is a data directory of one machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -10,7 +10,7 @@ use headcount_storage::files::create_private_dir;
 use super::control_log::LocalControlLog;
 use super::error::{ControlError, RegistryError};
 use super::journal::JournalOptions;
-use super::model::{ErasedUntil, Erasure};
+use super::model::{ErasedUntil, Erasure, ErasureEnd, ErasureStage};
 use super::state::{State, Tenant};
 use super::{CONTROL_DIR, Registry};
 
@@ -47,10 +47,7 @@ impl ControlMoment {
             // What it erases is not known yet. Nobody was answered that it is erased.
             tenant.erasures.retain(|_, erasure| !erasure.only_suppresses());
             for (number, erasure) in &mut tenant.erasures {
-                let had_begun = former.and_then(|former| former.erasures.get(number)).is_some_and(Erasure::has_begun);
-                // Without projects, nobody had the ids, or they are not even suppressed any more.
-                erasure.is_done = had_begun || erasure.projects.is_empty();
-                erasure.until = ErasedUntil::Everywhere(if erasure.is_done { 0 } else { log.last });
+                log.fit(erasure, former.and_then(|former| former.erasures.get(number)));
             }
         }
         state
@@ -66,7 +63,7 @@ fn deleted_since(former: &Tenant, now: &Tenant, wanted: &BTreeSet<ProjectId>) ->
 /// The log of a backup, for which control data of a later moment are made.
 ///
 /// It has no events of identities whose erasure had begun at its moment, but for those that came after an opt-in: such erasures are done. Those that began since are not, and erase all that it has of
-/// their identities; nor are the deletions of projects.
+/// their identities; nor are the deletions of projects. Files that were copied as they are may have any identity, unless what is published was without it at the moment.
 #[derive(Debug)]
 pub(crate) struct BackedUpLog<'b> {
     /// All events of the log were recorded before it.
@@ -75,6 +72,34 @@ pub(crate) struct BackedUpLog<'b> {
     pub(crate) projects: &'b BTreeSet<ProjectId>,
     /// Its last position.
     pub(crate) last: Position,
+    /// The projects whose files were copied instead, after the moment, each with the position up to which they have its events. These are all before those of the log.
+    pub(crate) copied: &'b BTreeMap<ProjectId, Position>,
+}
+
+impl BackedUpLog<'_> {
+    /// Fits an erasure to the log and the copied files, with what it was at the moment.
+    fn fit(&self, erasure: &mut Erasure, former: Option<&Erasure>) {
+        let former = former.filter(|former| former.has_begun());
+        let until_in = |project| match self.copied.get(&project) {
+            Some(_) if former.is_some_and(|former| former.stage_in(project) > ErasureStage::Begun) => 0,
+            // What follows has other positions on the machine.
+            Some(copied_until) => erasure.until_in(project).min(*copied_until),
+            None if former.is_some() => 0,
+            None => self.last,
+        };
+        let end = |project: &ProjectId| {
+            let until = until_in(*project);
+            ErasureEnd { project: *project, until, stage: if until == 0 { ErasureStage::Gone } else { ErasureStage::Begun } }
+        };
+        let ends: Vec<ErasureEnd> = erasure.projects.iter().map(end).collect();
+        // Without projects, nobody had the ids, or they are not even suppressed any more.
+        erasure.is_done = ends.iter().all(|end| end.stage == ErasureStage::Gone);
+        erasure.until = match ends.iter().any(|end| self.copied.contains_key(&end.project)) {
+            _ if erasure.is_done => ErasedUntil::Everywhere(0),
+            true => ErasedUntil::ByProject(ends),
+            false => ErasedUntil::Everywhere(self.last),
+        };
+    }
 }
 
 impl Registry {

@@ -22,7 +22,7 @@ pub(crate) use append::Appender;
 pub use audit::AuditTiming;
 pub use commit::StreamCommit;
 pub use message::{Chain, Content, Entry, MAX_EVENTS, Message, MessageError};
-pub(crate) use position::{first_of, sequence_of};
+pub(crate) use position::{first_of, last_of, sequence_of};
 pub use read::StreamLog;
 pub use reader::LogReader;
 pub use writer::LogWriter;

@@ -13,7 +13,7 @@ pub(crate) fn first_of(sequence: u64) -> Position {
 }
 
 /// Returns the last position that an event of a message can have.
-pub(super) fn last_of(sequence: u64) -> Position {
+pub(crate) fn last_of(sequence: u64) -> Position {
     first_of(sequence) | u64::from(MAX_EVENTS - 1)
 }
 

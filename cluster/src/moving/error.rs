@@ -1,8 +1,10 @@
 //! Why an installation did not move in.
 
+use headcount_actors::domain::ids::ProjectId;
 use headcount_actors::registry::ControlError;
-use headcount_actors::{MovingError, SharedDocumentsError};
+use headcount_actors::{MovingError, SharedArchiveError, SharedDocumentsError};
 
+use crate::files::FilesError;
 use crate::log::LogError;
 
 /// Why an installation did not move in.
@@ -23,6 +25,17 @@ pub enum MoveError {
         /// The `--max-bytes` that would do, in MiB.
         wanted: u64,
     },
+    /// A project moves with files, and there is no place for these.
+    #[error(
+        "events of {0} were removed by its retention, and their figures are in files, which all nodes need: name a place for files (--files), and the same one for all nodes"
+    )]
+    NoFiles(ProjectId),
+    /// Files can't be published.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// An archive can't be published.
+    #[error(transparent)]
+    Archive(#[from] SharedArchiveError),
     /// An earlier attempt was with something else.
     #[error(
         "an earlier attempt moved something else into these brokers: go on with the same backup, or delete the streams (`nats stream rm HC_CTL`, EV_000 to EV_063, KV_hc)"

@@ -3,12 +3,16 @@
 //! First everything is read once, so that what can't be read, or does not fit, is known before anything is made. Then the control data are appended to the control log, and the events to
 //! the streams of their partitions, in an epoch of this attempt. What an earlier attempt has recorded is read again, with its chain, and compared: the next message follows it. Documents come after the events: how far webhooks have come is said by
 //! the positions that these have got.
+//!
+//! Projects that have lost events by their retention have the files of an archive instead, which are published as those of a node (`files`). The stream of their partition begins behind the positions of these.
 
 mod documents;
 mod error;
+mod files;
 mod gather;
 mod streams;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use headcount_actors::registry::{ControlError, ControlLog as _};
@@ -18,6 +22,8 @@ use tokio::runtime::Handle;
 
 use crate::connection::Connection;
 use crate::control::ControlStream;
+use crate::files::Bucket;
+use crate::record::ClusterRecord;
 pub use error::MoveError;
 use gather::{Gathered, Sizes};
 use streams::Streams;
@@ -36,6 +42,8 @@ pub struct Moved {
     pub events: u64,
     /// Bytes that they take on each broker.
     pub bytes: u64,
+    /// Projects that have lost events, of which the files of the archive moved.
+    pub projects_with_files: usize,
     /// Of the events, those that an earlier attempt had recorded.
     pub recorded_before: u64,
     /// Company profiles, privacy requests and webhooks.
@@ -52,11 +60,23 @@ pub(crate) struct Load<'s> {
     pub(crate) source: &'s MovingSource,
     sizes: Sizes,
     control: Vec<Vec<u8>>,
+    /// Where files are published.
+    bucket: Option<&'s Bucket>,
+    /// The partitions with files, each with the sequence of its first message.
+    first: BTreeMap<u16, u64>,
 }
 
 impl<'s> Load<'s> {
+    /// Checks that there is a place for the files that move.
+    pub(crate) fn check_place(source: &MovingSource, bucket: Option<&Bucket>) -> Result<(), MoveError> {
+        match source.projects_with_files().next() {
+            Some(project) if bucket.is_none() => Err(MoveError::NoFiles(project)),
+            _ => Ok(()),
+        }
+    }
+
     /// Reads everything once.
-    pub(crate) fn measure(source: &'s MovingSource, max_bytes: i64) -> Result<Self, MoveError> {
+    pub(crate) fn measure(source: &'s MovingSource, max_bytes: i64, bucket: Option<&'s Bucket>) -> Result<Self, MoveError> {
         let control = source.control_records()?;
         let mut sizes = Sizes::default();
         let mut gathered = Gathered::default();
@@ -77,26 +97,35 @@ impl<'s> Load<'s> {
             Some((partition, needed)) if needed > limit => {
                 Err(MoveError::NoRoom { partition, needed, wanted: (needed * SHARE).div_ceil(1 << 20) })
             }
-            _ => Ok(Self { source, sizes, control }),
+            _ => Ok(Self { source, sizes, control, bucket, first: files::first_messages(source) }),
         }
     }
 
-    /// Whether a partition gets events.
+    /// Whether a partition gets messages.
     pub(crate) fn has(&self, partition: u16) -> bool {
-        self.sizes.events(partition) > 0
+        self.sizes.events(partition) > 0 || self.first.contains_key(&partition)
     }
 
-    /// Records everything, in the epoch `epoch`, on `replicas` brokers.
+    /// The sequence of the first message of a partition.
+    pub(crate) fn first_message(&self, partition: u16) -> u64 {
+        self.first.get(&partition).copied().unwrap_or(1)
+    }
+
+    /// Records everything, in the epoch `epoch`, for the cluster of `record`.
     pub(crate) fn record(
         self,
         (runtime, connection): (&Handle, &Connection),
-        replicas: usize,
+        record: &ClusterRecord,
         epoch: u64,
         progress: &mut MoveProgress<'_>,
     ) -> Result<Moved, MoveError> {
         record_control(&mut ControlStream::open(runtime, connection)?, &self.control)?;
-        let wanted: Vec<u16> = (0..PARTITIONS).filter(|partition| self.has(*partition)).collect();
+        let wanted = (0..PARTITIONS).filter(|partition| self.has(*partition));
+        let wanted: Vec<(u16, u64)> = wanted.map(|partition| (partition, self.first_message(partition))).collect();
         let mut streams = Streams::take_over(runtime, connection, &wanted, epoch)?;
+        if let Some(bucket) = self.bucket.filter(|_| !self.first.is_empty()) {
+            files::publish(self.source, (runtime, connection), record, bucket, (epoch, &self.first))?;
+        }
         let total = self.sizes.all_events();
         let recorded_before = streams.recorded();
         let mut positions = self.source.positions();
@@ -122,10 +151,12 @@ impl<'s> Load<'s> {
         gathered.finish(&mut append)?;
         streams.finish()?;
         positions.finish();
-        let documents = documents::record(self.source, &positions, (runtime, connection, replicas))?;
+        let documents = documents::record(self.source, &positions, (runtime, connection, record.replicas))?;
         let (organizations, projects) = self.source.counts()?;
         let (bytes, left_behind) = (self.sizes.all_bytes(), self.source.left_behind());
-        Ok(Moved { organizations, projects, events: total, bytes, recorded_before, documents, left_behind })
+        let projects_with_files = self.source.projects_with_files().count();
+        let events = total;
+        Ok(Moved { organizations, projects, events, bytes, projects_with_files, recorded_before, documents, left_behind })
     }
 }
 

@@ -48,10 +48,15 @@ impl Contents {
 }
 
 impl Streams {
-    /// Begins the epoch in all streams, so that an earlier attempt can't write to any of them any more. Reads what they have.
-    pub(super) fn take_over(runtime: &Handle, connection: &Connection, wanted: &[u16], epoch: u64) -> Result<Self, MoveError> {
+    /// Begins the epoch in all streams, so that an earlier attempt can't write to any of them any more. Reads what they have. Each is wanted with the sequence of its first message.
+    pub(super) fn take_over(
+        runtime: &Handle,
+        connection: &Connection,
+        wanted: &[(u16, u64)],
+        epoch: u64,
+    ) -> Result<Self, MoveError> {
         let mut streams = BTreeMap::new();
-        for partition in wanted {
+        for (partition, first) in wanted {
             let (name, mut before, mut sequences) = (StreamName::of_partition(*partition), Contents::default(), VecDeque::new());
             let mut visit = |end: LogEnd, message: crate::log::Message| {
                 if let Content::Events(entries) = message.content {
@@ -59,7 +64,8 @@ impl Streams {
                     sequences.push_back(end.sequence);
                 }
             };
-            let writer = runtime.block_on(LogWriter::take_over(connection, &name, epoch, LogEnd::default(), &mut visit))?;
+            let end = LogEnd { sequence: first - 1, ..LogEnd::default() };
+            let writer = runtime.block_on(LogWriter::take_over(connection, &name, epoch, end, &mut visit))?;
             streams.insert(*partition, Filling { writer, before, sequences, again: Contents::default(), appended: 0 });
         }
         Ok(Self { runtime: runtime.clone(), streams })

@@ -11,6 +11,7 @@ use headcount_actors::domain::queries::UniqueUsersQuery;
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
 use headcount_actors::ingest::{NewEvent, Status};
+use headcount_actors::registry::ProjectPatch;
 use headcount_actors::{Engine, EngineConfig, NodesBackup, PARTITIONS};
 use headcount_storage::backup::{Backup, BackupFolder};
 use tokio::runtime::{Handle, Runtime};
@@ -85,11 +86,31 @@ fn erase_and_opt_in(nodes: &[ClusterNode], project: ProjectId) {
     assert_eq!(track(nodes, project, &again), Status::Recorded);
 }
 
+/// Has a project keep events for some days: all that it has. Events of it may be removed at any time, so that its files are copied.
+fn keep_for_years(node: &ClusterNode, project: ProjectId) {
+    let organization = organization(node);
+    node.blocking(move |engine: &Engine| {
+        let patch = ProjectPatch { retention_days: Some(Some(3_660)), ..ProjectPatch::default() };
+        engine.registry().update_project(organization, project, patch, NOW).unwrap();
+    });
+}
+
 #[test]
 fn a_server_erases_and_deletes_what_was_erased_and_deleted_during_the_backup_that_it_has() {
+    erases_and_deletes(&[]);
+}
+
+#[test]
+fn a_server_erases_and_deletes_it_in_files_that_were_copied() {
+    erases_and_deletes(&[0, 2]);
+}
+
+/// A server on a backup of three projects, of which these have retentions. Somebody is erased and a project is deleted while the backup is made.
+fn erases_and_deletes(with_retention: &[usize]) {
     let (place, backups) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
     let mut nodes = vec![cluster.join("a")];
+    with_retention.iter().for_each(|project| keep_for_years(&nodes[0], cluster.projects[*project]));
     record(&cluster, &nodes, 0..6);
     let deleted = cluster.projects[2];
     let of_deleted = NewEvent::new("visit").user(format!("{MARK}-deleted")).external_id("x").at_ms(BASE_MS);
@@ -121,6 +142,10 @@ fn a_server_erases_and_deletes_what_was_erased_and_deleted_during_the_backup_tha
     }
     let number = number.load(Ordering::SeqCst);
     assert!(!with_mark(&changed).is_empty(), "what was read before has events of the identity");
+    for (at, project) in cluster.projects[..3].iter().enumerate() {
+        let list = changed.join(format!("archive/project={project}/manifest.json"));
+        assert_eq!(list.exists(), with_retention.contains(&at), "{project}");
+    }
     nodes.into_iter().for_each(ClusterNode::stop);
 
     let data = backups.path().join("data");

@@ -25,6 +25,7 @@ fn options(brokers: &Brokers, replicas: usize, dir: &Path) -> InitOptions {
         replicas,
         max_bytes: 8 << 20,
         data_dir: dir.to_owned(),
+        files: None,
     }
 }
 

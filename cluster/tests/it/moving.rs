@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
-use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::profiles::{NewCompanyProfile, ProfilePatch};
-use headcount_actors::registry::{NewProject, Registry};
+use headcount_actors::registry::{NewProject, ProjectPatch, Registry};
 use headcount_actors::{Engine, EngineConfig, LeftBehind, MovingError, MovingSource, PARTITIONS, partition_of};
+use headcount_cluster::files::Bucket;
 use headcount_cluster::init::{InitError, InitOptions, init, init_from};
 use headcount_cluster::log::{Content, LogEnd, LogReader};
 use headcount_cluster::moving::{MoveError, Moved};
@@ -17,6 +19,7 @@ use headcount_cluster::{ClusterRecord, Credentials, RecordError, StreamName};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::brokers::Brokers;
+use crate::node::wait_until;
 
 const PROJECTS: usize = 4;
 const BATCHES: usize = 6;
@@ -32,8 +35,9 @@ fn runtime() -> Runtime {
 fn fill(runtime: &Runtime, dir: &Path) -> BTreeMap<ProjectId, u64> {
     let mut random = fastrand::Rng::with_seed(7);
     runtime.block_on(async {
-        let config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(dir) };
-        let engine = Engine::open(config).unwrap();
+        let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(dir) };
+        config.checkpoints.interval = Duration::from_millis(500);
+        let engine = Engine::open(config.clone()).unwrap();
         let now = engine.clock().now();
         engine.registry().initialize(now).unwrap();
         let organization = engine.registry().organizations()[0].id;
@@ -53,14 +57,42 @@ fn fill(runtime: &Runtime, dir: &Path) -> BTreeMap<ProjectId, u64> {
             }
             counts.insert(project, (BATCHES * EVENTS) as u64);
         }
+        lose_events(&engine, organization).await;
+        engine.close().await;
+        // All projects are looked at after a start.
+        let engine = Engine::open(config).unwrap();
+        wait_until("events are removed", || bases_in(dir) > 0 && engine.vitals().retention_pending == 0);
+        engine.seal_archive().await.unwrap();
         engine.close().await;
         counts
     })
 }
 
+/// Makes a project with events that its retention removes.
+async fn lose_events(engine: &Engine, organization: OrganizationId) {
+    let now = engine.clock().now();
+    let new = NewProject { name: "forgets".to_owned(), ..NewProject::default() };
+    let project = engine.registry().create_project(organization, new, now).unwrap().id;
+    for days in [1, 2, 40, 41] {
+        let event = NewEvent::new("order").user("ada").at_ms(now.0 - days * 86_400_000);
+        engine.track(project, &event).await.unwrap();
+    }
+    engine.seal_archive().await.unwrap();
+    let patch = ProjectPatch { retention_days: Some(Some(30)), ..ProjectPatch::default() };
+    engine.registry().update_project(organization, project, patch, now).unwrap();
+    assert!(engine.apply_retention(project).await.unwrap().is_some());
+}
+
+/// The number of bases below a directory.
+fn bases_in(dir: &Path) -> usize {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let is_base = |path: &Path| path.file_name().unwrap().to_string_lossy().starts_with("state-");
+    entries.map(|path| if path.is_dir() { bases_in(&path) } else { usize::from(is_base(&path)) }).sum()
+}
+
 fn options(brokers: &Brokers, dir: &Path, max_bytes: i64) -> InitOptions {
     let (brokers, data_dir) = (brokers.addresses(), dir.to_owned());
-    InitOptions { brokers, credentials: Credentials::None, replicas: 1, max_bytes, data_dir }
+    InitOptions { brokers, credentials: Credentials::None, replicas: 1, max_bytes, data_dir, files: None }
 }
 
 /// Moves in, for as long as `goes_on` says so of the number of recorded events.
@@ -88,7 +120,8 @@ async fn recorded(brokers: &Brokers) -> BTreeMap<u16, u64> {
             }
             ControlFlow::Continue(())
         };
-        reader.read(LogEnd::default(), &mut count).await.unwrap();
+        let sequence = reader.known_bounds().0 - 1;
+        reader.read(LogEnd { sequence, ..LogEnd::default() }, &mut count).await.unwrap();
     }
     counts
 }
@@ -100,7 +133,11 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     let (from, to, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let events = fill(&runtime, from.path());
     let total: u64 = events.values().sum();
-    let of_size = |bytes| options(&brokers, to.path(), bytes);
+    let place = tempfile::tempdir().unwrap();
+    let files = Some(Bucket::open(&format!("file://{}", place.path().display())).unwrap());
+    let of_size = |bytes| InitOptions { files: files.clone(), ..options(&brokers, to.path(), bytes) };
+    let without = move_in(&runtime, &options(&brokers, to.path(), 8 << 20), from.path(), |_| true).unwrap_err();
+    assert!(matches!(&without, InitError::Move(error) if matches!(**error, MoveError::NoFiles(_))), "{without}");
     let refused = move_in(&runtime, &of_size(2 << 20), from.path(), |_| true).unwrap_err();
     let InitError::Move(refused) = refused else { panic!("{refused}") };
     let MoveError::NoRoom { wanted, .. } = *refused else { panic!("{refused}") };
@@ -124,7 +161,8 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     let refused = init(runtime.handle(), &alone, first).unwrap_err();
     assert!(matches!(refused, InitError::Left(_)), "{refused}");
     let (record, moved) = move_in(&runtime, &options, from.path(), |_| true).unwrap();
-    assert_eq!((moved.organizations, moved.projects, moved.events), (1, PROJECTS + 1, total));
+    assert_eq!((moved.organizations, moved.projects, moved.events), (1, PROJECTS + 2, total));
+    assert_eq!((moved.projects_with_files, bases_in(place.path())), (1, 1), "attempts publish the same object");
     assert!(moved.recorded_before > total / 2, "{moved:?}");
     assert_eq!((moved.documents, moved.left_behind), (1, LeftBehind::default()));
     let mut wanted = BTreeMap::<u16, u64>::new();

@@ -124,6 +124,7 @@ impl Cluster {
             replicas: 1,
             max_bytes: files.as_ref().map_or(-1, |files| files.max_bytes),
             data_dir: origin.path().to_owned(),
+            files: None,
         };
         let (record, projects) = init(runtime.handle(), &options, |registry| Ok::<_, InitError>(projects(registry)?)).unwrap();
         Some(Self { brokers, record, origin, projects, files, wire: Arc::default() })

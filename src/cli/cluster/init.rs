@@ -55,6 +55,7 @@ pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode
         replicas: args.replicas.into(),
         max_bytes: args.max_bytes,
         data_dir: dir.clone(),
+        files: settings.files.clone(),
     };
     let runtime = threaded_runtime()?;
     if let Some(from) = &args.from {

@@ -48,13 +48,18 @@ pub(super) fn run(runtime: &Handle, options: &InitOptions, from: &Path, json: bo
 
 fn text(MovedIn { cluster, moved }: &MovedIn, data_dir: &Path) -> String {
     let ClusterRecord { incarnation, partitions, replicas, .. } = cluster;
-    let Moved { organizations, projects, events, bytes, recorded_before, documents, left_behind } = moved;
+    let Moved { organizations, projects, events, bytes, projects_with_files, recorded_before, documents, left_behind } = moved;
     let mut lines = vec![
         format!("moved in: {organizations} organizations, {projects} projects, {events} events, {bytes} bytes on each broker"),
         format!("cluster {incarnation}: {partitions} partitions, replicas: {replicas}"),
     ];
     if *recorded_before > 0 {
         lines.push(format!("{recorded_before} of the events were recorded by an earlier attempt"));
+    }
+    if *projects_with_files > 0 {
+        lines.push(format!(
+            "moved in as files: what is sealed of {projects_with_files} projects that have lost events by their retention"
+        ));
     }
     if *documents > 0 {
         lines.push(format!("moved in: {documents} company profiles, privacy requests and webhooks"));

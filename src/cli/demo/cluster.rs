@@ -102,6 +102,7 @@ fn make(settings: &Settings, dir: &Path, brokers: &DemoBrokers) -> Result<(Initi
         replicas: BROKERS,
         max_bytes: MAX_BYTES,
         data_dir: first.clone(),
+        files: None,
     };
     let runtime = threaded_runtime()?;
     init_from(runtime.handle(), &options, &source, &mut |_, _| ControlFlow::Continue(()))?;

@@ -29,8 +29,7 @@ type TarPart = Result<Bytes, io::Error>;
 /// file; without it the backup is not complete. `headcount backup` makes a directory of it. If it can't be completed, the stream
 /// ends with a file `NOT_COMPLETED`, which says why, or within a file.
 ///
-/// A node of a cluster takes what all nodes have, and the directory is that of a server that is alone. 501: a project has lost
-/// events by its retention, which such a backup can't have.
+/// A node of a cluster takes what all nodes have, and the directory is that of a server that is alone.
 #[utoipa::path(
     post, path = "/admin/backup", tag = "operations", operation_id = "backup",
     responses(
@@ -80,8 +79,11 @@ fn refused(failure: &BackupFailure) -> ApiError {
 fn refused_of_nodes(failure: &NodesBackupError) -> ApiError {
     let code = match failure {
         NodesBackupError::Failed(failure) => return refused(failure),
-        NodesBackupError::Removed(_) => ErrorCode::UnsupportedInCluster,
-        NodesBackupError::Asking(_) | NodesBackupError::DiskFull | NodesBackupError::Stopped => ErrorCode::Overloaded,
+        NodesBackupError::Asking(_)
+        | NodesBackupError::Removed(_)
+        | NodesBackupError::NotSealed(_)
+        | NodesBackupError::DiskFull
+        | NodesBackupError::Stopped => ErrorCode::Overloaded,
     };
     tracing::warn!(%failure, "a backup of the cluster could not be begun");
     ApiError::new(code, failure.to_string())

@@ -1,5 +1,6 @@
 //! Appends to a log.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,14 +73,28 @@ impl Log {
         Self::open_with(dir.as_ref(), options, Arc::new(FillOnDisk))
     }
 
+    /// Makes a log in `dir`, which has none, whose first event gets the position `first`: as after everything before was removed.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if there is one, and those of [`Log::open`].
+    pub fn create_at(dir: impl AsRef<Path>, first: Position, options: LogOptions) -> Result<Self, LogError> {
+        let dir = dir.as_ref();
+        create_dir(dir)?;
+        if recover(dir)?.is_some() {
+            return Err(LogError::io("create", dir, ErrorKind::AlreadyExists.into()));
+        }
+        create(dir, first, segment_bytes(&options), &mut Preparer::new(dir, Arc::new(FillOnDisk)))?;
+        Ok(Self::open(dir, options)?.0)
+    }
+
     pub(super) fn open_with(dir: &Path, options: LogOptions, fill: Arc<dyn Fill>) -> Result<(Self, Recovery), LogError> {
         create_dir(dir)?;
         let lost = if options.repair { repair(dir)? } else { Vec::new() };
-        let segment_bytes = options.segment_bytes.clamp(MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES).next_multiple_of(HEADER_BYTES);
+        let segment_bytes = segment_bytes(&options);
         let mut preparer = Preparer::new(dir, fill);
         let recovered = match recover(dir)? {
             Some(recovered) => recovered,
-            None => create(dir, segment_bytes, &mut preparer)?,
+            None => create(dir, 1, segment_bytes, &mut preparer)?,
         };
         let Recovered { headers, active, cut_bytes } = recovered;
         let path = segment_path(dir, active.header.first);
@@ -254,13 +269,18 @@ fn create_dir(dir: &Path) -> Result<(), LogError> {
     make_private_dir(dir).map_err(|error| LogError::creating("create", dir, error))
 }
 
-/// Makes the first segment of a new log.
-fn create(dir: &Path, segment_bytes: u64, preparer: &mut Preparer) -> Result<Recovered, LogError> {
-    let header = SegmentHeader::new(1, 0, 0);
-    let failed = |error| LogError::creating("create", &segment_path(dir, 1), error);
+/// The size of segments.
+fn segment_bytes(options: &LogOptions) -> u64 {
+    options.segment_bytes.clamp(MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES).next_multiple_of(HEADER_BYTES)
+}
+
+/// Makes the first segment of a new log, which begins at the position `first`.
+fn create(dir: &Path, first: Position, segment_bytes: u64, preparer: &mut Preparer) -> Result<Recovered, LogError> {
+    let header = SegmentHeader::new(first, 0, 0);
+    let failed = |error| LogError::creating("create", &segment_path(dir, first), error);
     let prepared = preparer.take(segment_bytes).map_err(failed)?;
     prepared.install(dir, &header).map_err(failed)?;
     // Last, so that a floor without a segment means that one was lost.
-    floor::write(dir, 1)?;
+    floor::write(dir, first)?;
     Ok(Recovered { headers: vec![header], active: empty(header, segment_bytes), cut_bytes: 0 })
 }

@@ -208,6 +208,24 @@ fn what_cannot_be_appended_is_refused_and_leaves_no_trace() {
     assert_eq!(read_all(&log.reader()).unwrap(), [(1, 1, 1, Vec::new())]);
 }
 
+#[test]
+fn a_log_that_begins_at_a_position_is_like_one_that_was_trimmed() {
+    let dir = temporary();
+    let mut log = Log::create_at(dir.path(), 8_000_001, small()).unwrap();
+    assert_eq!((log.last_position(), read_all(&log.reader()).unwrap()), (8_000_000, Vec::new()));
+    assert_eq!(log.append(&[AppendEntry { partition: 1, count: 2, payload: b"x" }]).unwrap(), 8_000_001);
+    drop(log);
+    let (log, recovery) = open(dir.path());
+    assert_eq!((recovery.first_position, recovery.last_position), (8_000_001, 8_000_002));
+    assert_eq!(read_all(&log.reader()).unwrap(), [(1, 8_000_001, 2, b"x".to_vec())]);
+    drop(log);
+    match Log::create_at(dir.path(), 9, small()) {
+        Err(LogError::Io { source, .. }) => assert_eq!(source.kind(), std::io::ErrorKind::AlreadyExists),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(open(dir.path()).1.last_position, 8_000_002, "nothing has changed");
+}
+
 struct SetOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {

@@ -28,6 +28,8 @@ pub struct NodesBackup {
     /// All events of the backup were recorded before it.
     pub(super) moment: ControlMoment,
     pub(super) projects: BTreeSet<ProjectId>,
+    /// The projects among them whose files are copied as they are: events of them may have been removed.
+    pub(super) copied: BTreeSet<ProjectId>,
     /// Where each partition with projects ends.
     pub(super) ends: BTreeMap<u16, Position>,
     pub(super) webhooks: Vec<MovedWebhook>,
@@ -36,9 +38,14 @@ pub struct NodesBackup {
 }
 
 impl NodesBackup {
-    /// The control data of a later moment, for one machine whose log ends at `last`.
-    pub(super) fn control_records(&self, later: &ControlMoment, last: Position) -> Result<Vec<Vec<u8>>, NodesBackupError> {
-        let log = BackedUpLog { moment: &self.moment, projects: &self.projects, last };
+    /// The control data of a later moment, for one machine whose log ends at `last`, and that has these files.
+    pub(super) fn control_records(
+        &self,
+        later: &ControlMoment,
+        last: Position,
+        copied: &BTreeMap<ProjectId, Position>,
+    ) -> Result<Vec<Vec<u8>>, NodesBackupError> {
+        let log = BackedUpLog { moment: &self.moment, projects: &self.projects, last, copied };
         Ok(self.engine.registry().records_for(later, &log)?)
     }
 }
@@ -59,33 +66,44 @@ impl Engine {
         // Before the ends are known: what a webhook has sent by now is before them.
         let webhooks = self.inner.webhooks.for_backup(|project| projects.contains(&project))?;
         let ends = self.partition_ends(&projects, before.applied, &|| self.inner.admission.is_closing())?;
+        let with_bases = ends.values().flat_map(|end| end.with_bases.iter().copied());
+        let mut copied: BTreeSet<ProjectId> = with_bases.collect();
+        if self.inner.archiver.shared().is_some() {
+            // Their events may be removed at any time.
+            copied.extend(self.registry().projects_with_retention());
+        }
+        let ends = ends.into_iter().map(|(partition, end)| (partition, end.last)).collect();
         let moment = self.registry().moment()?;
         let left = moment.projects();
         projects.retain(|project| left.contains(project));
-        let backup = NodesBackup { engine: self.clone(), moment, projects, ends, webhooks, directory, _permit: permit };
+        copied.retain(|project| projects.contains(project));
+        let backup = NodesBackup { engine: self.clone(), moment, projects, copied, ends, webhooks, directory, _permit: permit };
         // So that what can't be expressed is found before events are passed on.
-        backup.control_records(&backup.moment, 0)?;
+        backup.control_records(&backup.moment, 0, &BTreeMap::new())?;
         Ok(backup)
     }
 
-    /// Asks the owners of these projects where their partitions end. Refuses projects of which events may have been removed.
-    pub(super) fn partition_ends(
+    /// Asks the owners of these projects where their partitions end.
+    fn partition_ends(
         &self,
         projects: &BTreeSet<ProjectId>,
         applied: u64,
         is_over: &dyn Fn() -> bool,
-    ) -> Result<BTreeMap<u16, Position>, NodesBackupError> {
+    ) -> Result<BTreeMap<u16, PartitionEnd>, NodesBackupError> {
         let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
-        let ask = async |partition: u16| {
-            let question = PartitionEndQuestion { partition, applied };
-            let end = asked_patiently(is_over, || self.ask_about_partition(question.clone())).await?;
-            let PartitionEnd { last, with_bases } = end;
-            match with_bases.into_iter().find(|project| projects.contains(project)) {
-                Some(project) => Err(NodesBackupError::Removed(project)),
-                None => Ok((partition, last)),
-            }
-        };
-        let asked = stream::iter(partitions).map(ask).buffer_unordered(ASKED_AT_ONCE).try_collect();
-        Handle::current().block_on(asked).map_err(|error| if is_over() { NodesBackupError::Stopped } else { error })
+        let ask = async |partition| Ok((partition, self.end_of_partition(partition, applied, is_over).await?));
+        Handle::current().block_on(stream::iter(partitions).map(ask).buffer_unordered(ASKED_AT_ONCE).try_collect())
+    }
+
+    /// Asks the owner of a partition where it ends.
+    pub(super) async fn end_of_partition(
+        &self,
+        partition: u16,
+        applied: u64,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<PartitionEnd, NodesBackupError> {
+        let question = PartitionEndQuestion { partition, applied };
+        let asked = asked_patiently(is_over, || self.ask_about_partition(question.clone())).await;
+        asked.map_err(|error| if is_over() { NodesBackupError::Stopped } else { error.into() })
     }
 }

@@ -20,11 +20,12 @@ pub enum NodesBackupError {
     /// The owner of a partition does not answer, or there is none.
     #[error("a partition can't be read: {0}")]
     Asking(#[from] AskError),
-    /// Events are gone of which only figures are kept.
-    #[error(
-        "events of {0} were removed by its retention, and only their figures are kept, which such a backup can't have: copy the brokers and the files instead"
-    )]
+    /// Events are gone that had not been read yet: a retention was set meanwhile.
+    #[error("events of {0} were removed by a retention that it got while the backup was made: make it again")]
     Removed(ProjectId),
+    /// The owner of a project's partition can't seal its events, or replaces the files again and again.
+    #[error("the events of {0} could not be sealed, or its files not be read: the log of the node that has them may say why")]
+    NotSealed(ProjectId),
     /// There is too little room.
     #[error("the disk of the node is nearly full")]
     DiskFull,

@@ -1,10 +1,12 @@
 //! A backup of several machines (ADR 65): the machine that is asked makes a data directory of one machine, of what the owners of all partitions have.
 //!
-//! `begin` takes the control data and the documents as they are, and learns where each partition ends; `write` passes events on as they come, then everything else. What a machine is asked for is in
-//! `questions`, how it answers in `pages`.
+//! `begin` takes the control data and the documents as they are, and learns where each partition ends; `write` passes events on as they come, then everything else; `copied` has the projects whose files
+//! are copied instead. What a machine is asked for is in `questions`, how it answers in `pages` and `lists`.
 
 mod begin;
+mod copied;
 mod error;
+mod lists;
 mod pages;
 mod questions;
 mod write;

@@ -23,7 +23,7 @@ const PAGE_BYTES: usize = 4 << 20;
 const RECORD_BYTES: usize = 256 << 10;
 
 /// There is no answer now. There may be one in a moment, here or elsewhere.
-fn no_answer(error: impl std::fmt::Display) -> AskError {
+pub(super) fn no_answer(error: impl std::fmt::Display) -> AskError {
     AskNodeError::NoAnswer(error.to_string()).into()
 }
 
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     /// Checks that this machine knows a record of the control log: it leaves out what is erased.
-    fn check_knows(&self, applied: u64) -> Result<(), AskError> {
+    pub(super) fn check_knows(&self, applied: u64) -> Result<(), AskError> {
         let failed = |error: RegistryError| no_answer(error);
         if self.registry().applied().map_err(failed)? < applied {
             self.follow().map_err(failed)?;

@@ -15,6 +15,7 @@ use crate::owners::Owner;
 /// The tags of the questions.
 const END: u16 = 1040;
 const EVENTS: u16 = 1041;
+const LIST: u16 = 1042;
 /// How long an answer may take: files may have to be fetched for it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(40);
 
@@ -73,6 +74,33 @@ pub(super) struct PartitionRecord {
     pub(super) payload: Vec<u8>,
 }
 
+/// Asks for the list of a project's files, once everything up to a position is sealed, or all that there is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct SealedListQuestion {
+    pub(super) partition: u16,
+    /// The record of the control log that the owner must know.
+    pub(super) applied: u64,
+    pub(super) project: ProjectId,
+    pub(super) until: Position,
+}
+
+/// Answers a [`SealedListQuestion`].
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum SealedList {
+    /// Not everything is sealed yet, or other nodes can't read all of it.
+    NotYet,
+    /// The project has no events up to this position, and everything that was recorded before the question is not behind it.
+    Nothing { until: Position },
+    Files {
+        /// All events of the project up to here are in its files, and everything that was recorded before the question is not behind it; nor is a base.
+        until: Position,
+        /// The position of the last event in them.
+        last: Position,
+        /// The list, as in its file.
+        list: Vec<u8>,
+    },
+}
+
 /// A question to the owner of a partition.
 pub(super) trait AboutPartition: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Tells it from other questions of nodes.
@@ -108,6 +136,19 @@ impl AboutPartition for PartitionEventsQuestion {
 
     async fn answer(self, engine: &Engine) -> Result<PartitionEvents, AskError> {
         engine.partition_events(self).await
+    }
+}
+
+impl AboutPartition for SealedListQuestion {
+    const TAG: u16 = LIST;
+    type Answer = SealedList;
+
+    fn partition(&self) -> u16 {
+        self.partition
+    }
+
+    async fn answer(self, engine: &Engine) -> Result<SealedList, AskError> {
+        engine.sealed_list(self).await
     }
 }
 
@@ -148,6 +189,7 @@ impl Engine {
         Some(match tag {
             END => self.answer_for_backup::<PartitionEndQuestion>(request).await,
             EVENTS => self.answer_for_backup::<PartitionEventsQuestion>(request).await,
+            LIST => self.answer_for_backup::<SealedListQuestion>(request).await,
             _ => return None,
         })
     }
@@ -184,6 +226,17 @@ mod tests {
         for (answer, bytes) in answers {
             assert_eq!(encode_answer(EVENTS, &answer).unwrap(), bytes);
             assert_eq!(decode_answer::<PartitionEvents>(EVENTS, bytes).unwrap(), answer);
+        }
+        let question = SealedListQuestion { partition: 5, applied: 7, project: ProjectId(2), until: 4 };
+        assert_eq!(request(question), [18, 4, 1, 0, 0, 5, 7, 2, 4]);
+        let answers = [
+            (SealedList::NotYet, &[18, 4, 1, 0][..]),
+            (SealedList::Nothing { until: 9 }, &[18, 4, 1, 1, 9]),
+            (SealedList::Files { until: 9, last: 8, list: vec![250, 9] }, &[18, 4, 1, 2, 9, 8, 2, 250, 9]),
+        ];
+        for (answer, bytes) in answers {
+            assert_eq!(encode_answer(LIST, &answer).unwrap(), bytes);
+            assert_eq!(decode_answer::<SealedList>(LIST, bytes).unwrap(), answer);
         }
     }
 }

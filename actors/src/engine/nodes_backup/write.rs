@@ -5,6 +5,7 @@ use headcount_domain::intake::event::Position;
 use headcount_storage::backup::{BackupManifest, BackupTarget, BackupWriter};
 
 use super::begin::NodesBackup;
+use super::copied::CopiedProjects;
 use super::error::NodesBackupError;
 use super::questions::{PartitionEvents, PartitionEventsQuestion, PartitionRecord};
 use crate::backup::NewLog;
@@ -38,8 +39,8 @@ impl NodesBackup {
     fn write_all<T: BackupTarget>(&self, target: &mut T, is_over: &dyn Fn() -> bool) -> Result<BackupManifest, NodesBackupError> {
         let now = self.engine.clock().now().to_string();
         let mut writer = BackupWriter::new(target, BackupManifest::new(env!("CARGO_PKG_VERSION"), now, Vec::new()));
-        let (last, positions) = self.write_events(&mut writer, is_over)?;
-        self.engine.partition_ends(&self.projects, self.moment.applied, is_over)?;
+        let copied = self.copy_projects(&mut writer, is_over)?;
+        let (last, positions) = self.write_events(&mut writer, &copied, is_over)?;
         // Before the control data, which then have all erasures that requests mention.
         let requests = self.engine.inner.privacy.now()?;
         let later = self.engine.registry().moment()?;
@@ -54,7 +55,7 @@ impl NodesBackup {
         let left = later.projects();
         let webhooks = self.webhooks.iter().filter(|webhook| left.contains(&webhook.project()));
         webhooks::write_moved(dir, webhooks, &positions).map_err(NodesBackupError::io("write the webhooks to", dir))?;
-        drop(Registry::create_from(dir, &self.control_records(&later, last)?)?);
+        drop(Registry::create_from(dir, &self.control_records(&later, last, &copied.until)?)?);
         self.directory.pass_on(self.engine.data_dir(), last, &mut writer)?;
         Ok(writer.finish()?)
     }
@@ -63,17 +64,38 @@ impl NodesBackup {
     fn write_events<T: BackupTarget>(
         &self,
         writer: &mut BackupWriter<'_, T>,
+        copied: &CopiedProjects,
         is_over: &dyn Fn() -> bool,
     ) -> Result<(Position, PositionMap), NodesBackupError> {
-        let log = NewLog::create(self.directory.path(), writer)?;
+        let log = NewLog::create(self.directory.path(), copied.first_logged(), writer)?;
         let mut receiver = Receiver { backup: self, is_over, writer, log, positions: PositionMap::default() };
+        copied.until.iter().for_each(|(project, until)| receiver.positions.keep(*project, *until));
         self.webhooks.iter().for_each(|webhook| webhook.want(&mut receiver.positions));
         for (partition, end) in &self.ends {
             receiver.receive(*partition, *end)?;
+            self.check_has_all(*partition, is_over)?;
         }
         let Receiver { writer, log, mut positions, .. } = receiver;
         positions.finish();
         Ok((log.finish(writer)?, positions))
+    }
+}
+
+impl NodesBackup {
+    /// Whether the events of a project are read, rather than its files copied.
+    pub(super) fn is_read(&self, project: ProjectId) -> bool {
+        self.projects.contains(&project) && !self.copied.contains(&project)
+    }
+
+    /// Checks that there is room, and that somebody waits for the backup.
+    pub(super) fn check_goes_on(&self, is_over: &dyn Fn() -> bool) -> Result<(), NodesBackupError> {
+        if is_over() {
+            return Err(NodesBackupError::Stopped);
+        }
+        let inner = &self.engine.inner;
+        // Twice of what events need, as exports leave it.
+        let least = inner.config.min_free_bytes.saturating_mul(2);
+        if inner.admission.disk.free_bytes() < least { Err(NodesBackupError::DiskFull) } else { Ok(()) }
     }
 }
 
@@ -83,7 +105,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         let mut after = 0;
         while after < end {
             let (reached, projects) = self.receive_page(partition, None, (after, end))?;
-            for project in projects.into_iter().filter(|project| self.backup.projects.contains(project)) {
+            for project in projects.into_iter().filter(|project| self.backup.is_read(*project)) {
                 let mut of_project = after;
                 while of_project < reached && !self.backup.engine.is_deleted(project) {
                     (of_project, _) = self.receive_page(partition, Some(project), (of_project, reached))?;
@@ -101,7 +123,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         project: Option<ProjectId>,
         (after, until): (Position, Position),
     ) -> Result<(Position, Vec<ProjectId>), NodesBackupError> {
-        self.check_goes_on()?;
+        self.backup.check_goes_on(self.is_over)?;
         let (engine, applied) = (&self.backup.engine, self.backup.moment.applied);
         let question = PartitionEventsQuestion { partition, applied, project, after, until };
         // There is no answer about a project that was deleted, and need not be: its deletion will be in the control data.
@@ -127,7 +149,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
 
     fn add(&mut self, partition: u16, record: PartitionRecord) -> Result<(), NodesBackupError> {
         let PartitionRecord { project, positions, payload } = record;
-        if !self.backup.projects.contains(&project) {
+        if !self.backup.is_read(project) {
             return Ok(());
         }
         let decoded = event_codec::decode(&payload).map_err(|error| strange(&error.to_string()))?;
@@ -142,16 +164,6 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         let first = self.log.add(partition, u32::try_from(count).unwrap_or(u32::MAX), payload)?;
         self.positions.pass(project, &positions, first);
         Ok(())
-    }
-
-    fn check_goes_on(&self) -> Result<(), NodesBackupError> {
-        if (self.is_over)() {
-            return Err(NodesBackupError::Stopped);
-        }
-        let inner = &self.backup.engine.inner;
-        // Twice of what events need, as exports leave it.
-        let least = inner.config.min_free_bytes.saturating_mul(2);
-        if inner.admission.disk.free_bytes() < least { Err(NodesBackupError::DiskFull) } else { Ok(()) }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The control data as the records of another control log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use headcount_domain::ids::RecordKey;
+use headcount_domain::intake::event::Position;
 
 use super::*;
 use crate::registry::control_log::{ControlLog as _, LocalControlLog};
@@ -76,8 +77,18 @@ fn erasure(id: OrganizationId, user: u128, project: Option<ProjectId>) -> Erasur
 
 /// The control data for a log of the moment `then`, as a registry reads them, of which the log has `projects`, and ends at 5.
 fn made_for(registry: &Registry, then: &ControlMoment, projects: &BTreeSet<ProjectId>) -> (tempfile::TempDir, Registry) {
+    made_with(registry, then, projects, &BTreeMap::new())
+}
+
+/// The same, with files of some projects that were copied, each up to a position.
+fn made_with(
+    registry: &Registry,
+    then: &ControlMoment,
+    projects: &BTreeSet<ProjectId>,
+    copied: &BTreeMap<ProjectId, Position>,
+) -> (tempfile::TempDir, Registry) {
     let dir = tempfile::tempdir().unwrap();
-    let records = registry.records_for(&registry.moment().unwrap(), &BackedUpLog { moment: then, projects, last: 5 });
+    let records = registry.records_for(&registry.moment().unwrap(), &BackedUpLog { moment: then, projects, last: 5, copied });
     drop(Registry::create_from(dir.path(), &records.unwrap()).unwrap());
     let made = Registry::open(dir.path()).unwrap();
     (dir, made)
@@ -159,4 +170,44 @@ fn records_for_one_machine_have_erasures_and_deletions_of_later_as_unfinished_on
     assert_eq!([nobody.number, never_began.number].map(found), [Some((true, 0, false)), Some((true, 0, true))]);
     assert_eq!(made.deletions(), [deleted], "all is gone by now, but not of the log");
     assert!(made.policy(kept).is_some() && made.policy(late).is_some() && made.policy(empty).is_none());
+}
+
+/// Files that were copied as they are may have what was being erased, and keep the positions of their partition.
+#[test]
+fn records_for_one_machine_erase_what_copied_files_may_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let registry = open(dir.path()).unwrap();
+    registry.initialize(NOW).unwrap();
+    let id = first_organization(&registry);
+    let [copied, short, read] = ["copied", "short", "read"]
+        .map(|name| registry.create_project(id, NewProject { name: name.into(), ..NewProject::default() }, NOW).unwrap().id);
+    let projects = vec![copied, short, read];
+    let end = |project: &ProjectId| ErasureEnd { project: *project, until: 9 << 13, stage: ErasureStage::Begun };
+    let of = |user, projects: &[ProjectId]| Erasure {
+        projects: projects.to_vec(),
+        until: ErasedUntil::ByProject(projects.iter().map(end).collect()),
+        ..erasure(id, user, None)
+    };
+    let add = |user, projects: &[ProjectId]| registry.add_erasure(of(user, projects), None).unwrap().number;
+    let reach = |number, stage| {
+        for project in &projects {
+            registry.progress_erasures(id, *project, &[number], stage).unwrap();
+        }
+    };
+    let (begun, published, not_copied) = (add(1, &projects), add(2, &projects), add(3, &[read]));
+    reach(published, ErasureStage::Logged);
+    let then = registry.moment().unwrap();
+    let (later, later_not_copied) = (add(4, &projects), add(5, &[read]));
+    [begun, published, later].into_iter().for_each(|number| reach(number, ErasureStage::Gone));
+    let until = BTreeMap::from([(copied, 10 << 13), (short, 7)]);
+    let (_dir, made) = made_with(&registry, &then, &then.projects(), &until);
+    let found = |number: u64| {
+        let erasure = made.erasures().into_iter().find(|found| found.number == number).unwrap();
+        (erasure.is_done, [copied, short, read].map(|project| erasure.until_in(project)))
+    };
+    assert_eq!(found(begun), (false, [9 << 13, 7, 0]), "it is done by now, but not in what was copied");
+    assert_eq!(found(published), (true, [0, 0, 0]), "what was published when the copy began is without it");
+    assert_eq!(found(not_copied), (true, [0, 0, 0]));
+    assert_eq!(found(later), (false, [9 << 13, 7, 5]));
+    assert_eq!(found(later_not_copied), (false, [5, 5, 5]));
 }

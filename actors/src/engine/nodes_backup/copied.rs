@@ -1,0 +1,187 @@
+//! Projects of which events may have been removed: a backup has their files as they are.
+//!
+//! What a base has can't be made of events, and its positions are those of the project's partition. So all events of such a project are sealed, and keep their positions. Those of the log, of all other projects, follow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::{Duration, Instant as Stopwatch};
+
+use headcount_archive::catalog::{CATALOG_NAME, Catalog};
+use headcount_archive::manifest::{MANIFEST_NAME, Manifest};
+use headcount_archive::source::ListedFile;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::backup::{BackupTarget, BackupWriter};
+use headcount_storage::files::{File, create_private_dir, remove_if_there};
+use tokio::runtime::Handle;
+
+use super::begin::NodesBackup;
+use super::error::NodesBackupError;
+use super::questions::{SealedList, SealedListQuestion};
+use crate::backup::BackupFailure;
+use crate::engine::exporting::ask_patiently;
+use crate::partitions::partition_of;
+
+const ARCHIVE_DIR: &str = "archive";
+/// How often a list is asked for again because a file that it names is replaced meanwhile.
+const ATTEMPTS: usize = 16;
+/// How long to wait until everything of a project is sealed, and the pause before it is asked again.
+const SEALED_WITHIN: Duration = Duration::from_secs(10 * 60);
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The projects whose files a backup has.
+#[derive(Debug, Default)]
+pub(super) struct CopiedProjects {
+    /// The position up to which the files of each have its events; 0 without any.
+    pub(super) until: BTreeMap<ProjectId, Position>,
+    /// The position of the last event of each that has any.
+    last: BTreeMap<ProjectId, Position>,
+    /// The positions up to which partitions are sealed, and have everything that the backup is to have.
+    sealed: BTreeMap<u16, Position>,
+}
+
+/// A project's list, and where its files end.
+struct CopiedList {
+    manifest: Manifest,
+    until: Position,
+    last: Position,
+}
+
+impl CopiedProjects {
+    /// The first position of the log that follows.
+    pub(super) fn first_logged(&self) -> Position {
+        self.until.values().max().map_or(1, |until| until + 1)
+    }
+}
+
+impl NodesBackup {
+    /// Copies the files of all projects that need it.
+    pub(super) fn copy_projects<T: BackupTarget>(
+        &self,
+        writer: &mut BackupWriter<'_, T>,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<CopiedProjects, NodesBackupError> {
+        let mut copied = CopiedProjects::default();
+        for project in &self.copied {
+            let list = self.copy_project(*project, &mut copied.sealed, writer, is_over)?;
+            copied.until.insert(*project, list.as_ref().map_or(0, |list| list.until));
+            if let Some(list) = list {
+                copied.last.insert(*project, list.last);
+            }
+        }
+        if !copied.last.is_empty() {
+            let catalog = Catalog::default().advanced(copied.first_logged() - 1, &copied.last, BTreeMap::new());
+            let root = self.directory.path().join(ARCHIVE_DIR);
+            catalog.write(&root).map_err(BackupFailure::from)?;
+            add(writer, &format!("{ARCHIVE_DIR}/{CATALOG_NAME}"), &root.join(CATALOG_NAME))?;
+        }
+        Ok(copied)
+    }
+
+    /// Copies the files of a project. `None`: it has none, or is deleted.
+    fn copy_project<T: BackupTarget>(
+        &self,
+        project: ProjectId,
+        sealed: &mut BTreeMap<u16, Position>,
+        writer: &mut BackupWriter<'_, T>,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<CopiedList>, NodesBackupError> {
+        // A file that a later list does not name any more is left over, as files are that a server has replaced.
+        let mut passed = BTreeSet::new();
+        let name = format!("{ARCHIVE_DIR}/project={project}");
+        let dir = self.directory.path().join(&name);
+        create_private_dir(&dir).map_err(NodesBackupError::io("create", &dir))?;
+        for _ in 0..ATTEMPTS {
+            let Some(list) = self.list_of(project, sealed, is_over)? else { return Ok(None) };
+            if self.copy_files(project, (&name, &list.manifest), &mut passed, writer, is_over)? {
+                list.manifest.write(&dir).map_err(BackupFailure::from)?;
+                add(writer, &format!("{name}/{MANIFEST_NAME}"), &dir.join(MANIFEST_NAME))?;
+                return Ok(Some(list));
+            }
+        }
+        Err(NodesBackupError::NotSealed(project))
+    }
+
+    /// The list of a project that has everything up to where its partition ends. `None`: it has no events, or is deleted.
+    fn list_of(
+        &self,
+        project: ProjectId,
+        sealed: &mut BTreeMap<u16, Position>,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<CopiedList>, NodesBackupError> {
+        let (partition, applied, began) = (partition_of(project), self.moment.applied, Stopwatch::now());
+        let end = || self.ends.get(&partition).copied().unwrap_or(0);
+        // Nothing has to be sealed for the second project of a partition.
+        let until = sealed.get(&partition).copied().unwrap_or_else(end);
+        let question = SealedListQuestion { partition, applied, project, until };
+        // There is no answer about a project that was deleted, and need not be.
+        let is_in_vain = || self.engine.is_deleted(project);
+        loop {
+            self.check_goes_on(is_over)?;
+            let answer = ask_patiently(&|| is_over() || is_in_vain(), || self.engine.ask_about_partition(question.clone()));
+            if is_in_vain() {
+                return Ok(None);
+            }
+            match answer? {
+                SealedList::NotYet if began.elapsed() > SEALED_WITHIN => return Err(NodesBackupError::NotSealed(project)),
+                SealedList::NotYet => std::thread::sleep(PAUSE),
+                SealedList::Nothing { until } => {
+                    sealed.entry(partition).or_insert(until);
+                    return Ok(None);
+                }
+                SealedList::Files { until, last, list } => {
+                    sealed.entry(partition).or_insert(until);
+                    let manifest = Manifest::from_bytes(&list, project).map_err(BackupFailure::from)?;
+                    return Ok(Some(CopiedList { manifest, until, last }));
+                }
+            }
+        }
+    }
+
+    /// Copies the files of a list that were not passed before. Returns `false` if one is replaced meanwhile.
+    fn copy_files<T: BackupTarget>(
+        &self,
+        project: ProjectId,
+        (name, manifest): (&str, &Manifest),
+        passed: &mut BTreeSet<ListedFile>,
+        writer: &mut BackupWriter<'_, T>,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<bool, NodesBackupError> {
+        let shared = self.engine.inner.archiver.shared().ok_or(NodesBackupError::NotSealed(project))?;
+        let source = shared.source(partition_of(project));
+        for file in manifest.listed() {
+            if passed.contains(&file) {
+                continue;
+            }
+            self.check_goes_on(is_over)?;
+            let path = self.directory.path().join(name).join(&file.name);
+            match source.fetch(project, &file, &path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                fetched => fetched.map_err(NodesBackupError::io("fetch", &path))?,
+            }
+            add(writer, &format!("{name}/{}", file.name), &path)?;
+            remove_if_there(&path).map_err(NodesBackupError::io("remove", &path))?;
+            passed.insert(file);
+        }
+        Ok(true)
+    }
+
+    /// Checks that no event of a partition was removed while it was read: only those of copied projects may be.
+    pub(super) fn check_has_all(&self, partition: u16, is_over: &dyn Fn() -> bool) -> Result<(), NodesBackupError> {
+        let end = Handle::current().block_on(self.engine.end_of_partition(partition, self.moment.applied, is_over))?;
+        let is_read = |project: &ProjectId| self.is_read(*project) && !self.engine.is_deleted(*project);
+        match end.with_bases.into_iter().find(is_read) {
+            Some(project) => Err(NodesBackupError::Removed(project)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Adds a file of the directory that is made.
+fn add<T: BackupTarget>(writer: &mut BackupWriter<'_, T>, name: &str, path: &Path) -> Result<(), NodesBackupError> {
+    let file = File::open(path).map_err(NodesBackupError::io("open", path))?;
+    let bytes = file.len().map_err(NodesBackupError::io("inspect", path))?;
+    writer.add(name, bytes, (&file).take(bytes))?;
+    Ok(())
+}

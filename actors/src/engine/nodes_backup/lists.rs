@@ -1,0 +1,62 @@
+//! What the owner of a partition answers about the files of a project.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use headcount_archive::base::BaseEntry;
+use headcount_archive::source::ListedFile;
+
+use super::pages::no_answer;
+use super::questions::{SealedList, SealedListQuestion};
+use crate::engine::handle::Engine;
+use crate::engine::shard_client::AskError;
+
+/// How long an answer waits until everything is sealed. Sealing goes on after that.
+const SEALED_WITHIN: Duration = Duration::from_secs(20);
+
+impl Engine {
+    /// Answers a question about the files of a project of a partition that is here. Has everything sealed for it.
+    pub(super) async fn sealed_list(&self, question: SealedListQuestion) -> Result<SealedList, AskError> {
+        match self.find_sealed_list(question.clone(), false).await? {
+            SealedList::NotYet => {}
+            found => return Ok(found),
+        }
+        match tokio::time::timeout(SEALED_WITHIN, self.seal_archive()).await {
+            Ok(sealed) => drop(sealed.map_err(no_answer)?),
+            Err(_) => return Ok(SealedList::NotYet),
+        }
+        self.find_sealed_list(question, true).await
+    }
+
+    async fn find_sealed_list(&self, question: SealedListQuestion, is_just_sealed: bool) -> Result<SealedList, AskError> {
+        self.run_for_backup(move |engine, _| {
+            engine.check_knows(question.applied)?;
+            engine.sealed_list_now(&question, is_just_sealed)
+        })
+        .await
+    }
+
+    fn sealed_list_now(&self, question: &SealedListQuestion, is_just_sealed: bool) -> Result<SealedList, AskError> {
+        let SealedListQuestion { partition, project, until, .. } = *question;
+        let shared = self.inner.archiver.shared().ok_or_else(|| no_answer("nothing is sealed without files"))?;
+        let archive = self.inner.archives.of(partition);
+        let catalog = archive.catalog();
+        let sealed_until = catalog.sealed_until_of(|one| one == project);
+        // The end of a log is behind its last event. What is sealed ends with that.
+        if catalog.waiting().contains_key(&project) || (sealed_until < until && !is_just_sealed) {
+            return Ok(SealedList::NotYet);
+        }
+        let Some(last) = catalog.last_of(project) else { return Ok(SealedList::Nothing { until: sealed_until }) };
+        let list = archive.list(project, last).map_err(no_answer)?;
+        let manifest = list.manifest();
+        // The list may be further than the catalog was.
+        let (sealed_until, last) = (sealed_until.max(manifest.sealed_until()), last.max(manifest.sealed_until()));
+        // A base goes as far as the saved state, and that may be further than what is sealed.
+        let is_sealed = manifest.base().map(BaseEntry::position).is_none_or(|position| position <= sealed_until);
+        let published: BTreeSet<ListedFile> = shared.published_files(partition, project).into_iter().collect();
+        if !is_sealed || !manifest.listed().all(|file| published.contains(&file)) {
+            return Ok(SealedList::NotYet);
+        }
+        Ok(SealedList::Files { until: sealed_until, last, list: manifest.to_bytes().map_err(no_answer)? })
+    }
+}
