@@ -118,7 +118,7 @@ impl NodesBackup {
         // There is no answer about a project that was deleted, and need not be.
         let is_in_vain = || self.engine.is_deleted(project);
         loop {
-            self.check_goes_on(is_over)?;
+            self.check_goes_on(0, is_over)?;
             let answer = ask_patiently(&|| is_over() || is_in_vain(), || self.engine.ask_about_partition(question.clone()));
             if is_in_vain() {
                 return Ok(None);
@@ -154,7 +154,7 @@ impl NodesBackup {
             if passed.contains(&file) {
                 continue;
             }
-            self.check_goes_on(is_over)?;
+            self.check_goes_on(file.bytes, is_over)?;
             let path = self.directory.path().join(name).join(&file.name);
             match source.fetch(project, &file, &path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -87,14 +87,14 @@ impl NodesBackup {
         self.projects.contains(&project) && !self.copied.contains(&project)
     }
 
-    /// Checks that there is room, and that somebody waits for the backup.
-    pub(super) fn check_goes_on(&self, is_over: &dyn Fn() -> bool) -> Result<(), NodesBackupError> {
+    /// Checks that there is room for `bytes`, and that somebody waits for the backup.
+    pub(super) fn check_goes_on(&self, bytes: u64, is_over: &dyn Fn() -> bool) -> Result<(), NodesBackupError> {
         if is_over() {
             return Err(NodesBackupError::Stopped);
         }
         let inner = &self.engine.inner;
         // Twice of what events need, as exports leave it.
-        let least = inner.config.min_free_bytes.saturating_mul(2);
+        let least = inner.config.min_free_bytes.saturating_mul(2).saturating_add(bytes);
         if inner.admission.disk.free_bytes() < least { Err(NodesBackupError::DiskFull) } else { Ok(()) }
     }
 }
@@ -123,7 +123,7 @@ impl<T: BackupTarget> Receiver<'_, '_, T> {
         project: Option<ProjectId>,
         (after, until): (Position, Position),
     ) -> Result<(Position, Vec<ProjectId>), NodesBackupError> {
-        self.backup.check_goes_on(self.is_over)?;
+        self.backup.check_goes_on(0, self.is_over)?;
         let (engine, applied) = (&self.backup.engine, self.backup.moment.applied);
         let question = PartitionEventsQuestion { partition, applied, project, after, until };
         // There is no answer about a project that was deleted, and need not be: its deletion will be in the control data.
