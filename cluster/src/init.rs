@@ -144,7 +144,7 @@ pub fn init_from(
     progress: &mut MoveProgress<'_>,
 ) -> Result<(ClusterRecord, Moved), InitError> {
     let moving = |error: MoveError| InitError::Move(Box::new(error));
-    Load::check_place(source, options.files.as_ref()).map_err(moving)?;
+    runtime.block_on(Load::check_place(source, options.files.as_ref())).map_err(moving)?;
     let (connection, _lock) = runtime.block_on(begin(options))?;
     let load = Load::measure(source, options.max_bytes, options.files.as_ref()).map_err(moving)?;
     source.bring_keys(&options.data_dir).map_err(|error| moving(error.into()))?;
@@ -212,7 +212,8 @@ async fn prepare(
     let InitOptions { replicas, max_bytes, data_dir, .. } = options;
     let make = async |partition: u16| {
         let (name, FirstMessage { sequence, may_be_there }) = (StreamName::of_partition(partition), first(partition));
-        match name.make(connection, *replicas, *max_bytes, sequence).await? {
+        match name.make(connection, *replicas, *max_bytes).await? {
+            0 if sequence > 1 => Ok(name.begin_at(connection, sequence).await?),
             last if last < sequence || may_be_there => Ok(()),
             _ => Err(InitError::Left(name.stream)),
         }

@@ -68,17 +68,18 @@ impl StreamName {
         Self { stream: "HC_CTL".to_owned(), subject: "hc.ctl".to_owned() }
     }
 
-    /// Creates the stream of a partition's log, as [`Self::create`] does, unless it is there with the same settings. Its first message has the sequence `first`. Returns the
-    /// sequence of its last message, or the one before the first if it never had one.
-    pub(crate) async fn make(
-        &self,
-        connection: &Connection,
-        replicas: usize,
-        max_bytes: i64,
-        first: u64,
-    ) -> Result<u64, StreamError> {
-        let first_sequence = (first > 1).then_some(first);
-        self.make_as(connection, Config { first_sequence, ..self.config(replicas, max_bytes) }).await
+    /// Creates the stream of a partition's log, as [`Self::create`] does, unless it is there with the same settings. Returns the sequence of its last message, 0 if it
+    /// never had one.
+    pub(crate) async fn make(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<u64, StreamError> {
+        self.make_as(connection, self.config(replicas, max_bytes)).await
+    }
+
+    /// Has the first message of a stream that never had one get the sequence `first`: as if all before had been removed. A stream that is created with a first sequence
+    /// (`first_seq`) loses its messages when brokers before 2.10.28 start again, for as long as it has the first one.
+    pub(crate) async fn begin_at(&self, connection: &Connection, first: u64) -> Result<(), StreamError> {
+        let failed = |error: String| StreamError::Unavailable { doing: "begin", stream: self.stream.clone(), error };
+        let stream = connection.context.get_stream_no_info(&self.stream).await.map_err(|error| failed(error.to_string()))?;
+        stream.purge().sequence(first).await.map(drop).map_err(|error| failed(error.to_string()))
     }
 
     /// As [`Self::make`], for the stream of the control log, from which nothing can be removed.
@@ -123,7 +124,7 @@ impl StreamName {
     /// # Errors
     /// [`StreamError`].
     pub async fn create(&self, connection: &Connection, replicas: usize, max_bytes: i64) -> Result<(), StreamError> {
-        self.make(connection, replicas, max_bytes, 1).await.map(drop)
+        self.make(connection, replicas, max_bytes).await.map(drop)
     }
 
     /// Deletes the stream.

@@ -11,6 +11,7 @@ use crate::server::command;
 /// A broker that ends with the value.
 pub(crate) struct Broker {
     process: Child,
+    command: Command,
     pub(crate) address: String,
 }
 
@@ -31,13 +32,25 @@ impl Broker {
         std::fs::write(&file, config).unwrap();
         let mut command = Command::new(program);
         command.arg("-c").arg(file).stdout(Stdio::null()).stderr(Stdio::null());
-        let broker = Self { process: command.spawn().unwrap(), address: format!("nats://{address}") };
+        let broker = Self { process: command.spawn().unwrap(), command, address: format!("nats://{address}") };
+        broker.wait_until_ready();
+        Some(broker)
+    }
+
+    fn wait_until_ready(&self) {
         let began = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        while TcpStream::connect(self.address.trim_start_matches("nats://")).is_err() {
             assert!(began.elapsed() < Duration::from_secs(30), "the broker is not ready");
             std::thread::sleep(Duration::from_millis(50));
         }
-        Some(broker)
+    }
+
+    /// Stops it in good order (SIGTERM), and starts it again.
+    pub(crate) fn restart(&mut self) {
+        assert!(Command::new("kill").arg(self.process.id().to_string()).status().unwrap().success());
+        self.process.wait().unwrap();
+        self.process = self.command.spawn().unwrap();
+        self.wait_until_ready();
     }
 
     /// Runs a command of `cluster`.

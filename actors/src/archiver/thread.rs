@@ -38,6 +38,8 @@ const FULL_FROM_EVENTS: u64 = 3_000_000;
 enum ArchiverRequest {
     /// Seal everything.
     Seal(Sender<Result<Sealed, Fault>>),
+    /// Seal everything of one partition that has an archive of its own.
+    SealPartition(u16, Sender<Result<Sealed, Fault>>),
     /// Merge the tables of all partitions, and say whether nothing is left to merge.
     MergeTables(Sender<bool>),
     /// Begin to work on the archive of one partition, until the flag is set.
@@ -120,6 +122,15 @@ impl Archiver {
         self.ask(ArchiverRequest::Seal).unwrap_or_else(|| Err(SealingError::NoAnswer.into()))
     }
 
+    /// Seals everything of a partition that was recorded before the call. Blocks.
+    ///
+    /// # Errors
+    /// The cause; also if the partition is not here.
+    pub(crate) fn seal_partition(&self, partition: u16) -> Result<Sealed, Fault> {
+        let sealed = self.ask(|reply| ArchiverRequest::SealPartition(partition, reply));
+        sealed.unwrap_or_else(|| Err(SealingError::NoAnswer.into()))
+    }
+
     /// Merges the sorted files of all partitions now, without waiting until they are at rest. Blocks. Returns `false` if some could not be merged: they are
     /// once they are at rest.
     pub(crate) fn merge_tables(&self) -> bool {
@@ -185,7 +196,7 @@ impl ArchiveThread {
             };
             match next {
                 Ok(request) => {
-                    let is_long = matches!(request, ArchiverRequest::Seal(_) | ArchiverRequest::MergeTables(_));
+                    let is_long = !matches!(request, ArchiverRequest::Adopt(..) | ArchiverRequest::Release(..));
                     self.take(request, requests);
                     // Repeated requests must not hold up other work.
                     has_more = !is_long || self.tick(requests);
@@ -202,7 +213,9 @@ impl ArchiveThread {
         while let Ok(request) = requests.try_recv() {
             match request {
                 ArchiverRequest::Adopt(..) | ArchiverRequest::Release(..) => self.take(request, requests),
-                ArchiverRequest::Seal(_) | ArchiverRequest::MergeTables(_) => self.postponed.push_back(request),
+                ArchiverRequest::Seal(_) | ArchiverRequest::SealPartition(..) | ArchiverRequest::MergeTables(_) => {
+                    self.postponed.push_back(request);
+                }
             }
         }
     }
@@ -225,6 +238,10 @@ impl ArchiveThread {
                 // Who waits for it also looks at the figures.
                 self.sum_up();
                 replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
+            }
+            ArchiverRequest::SealPartition(partition, reply) => {
+                let sealed = self.works.get_mut(&partition).map(ArchiveWork::seal_all);
+                let _ = reply.send(sealed.unwrap_or(Err(SealingError::NoAnswer)).map_err(Fault::from));
             }
             ArchiverRequest::MergeTables(reply) => {
                 let _ = reply.send(self.resting.merge_all(&self.engine));

@@ -13,8 +13,8 @@ use crate::registry::{ErasedUntil, Erasure};
 pub(crate) struct Needles {
     hasher: KeyHasher,
     organizations: HashMap<ProjectId, OrganizationId>,
-    /// The erased users of each organization, with the last position of their erased events.
-    users: HashMap<(OrganizationId, RecordKey), Position>,
+    /// The erased users of each organization, with the last positions of their erased events.
+    users: HashMap<(OrganizationId, RecordKey), UserEnds>,
     others: HashMap<(ProjectId, RecordKey), Position>,
     /// The suppressed ones: nothing may have their hashes, at any position.
     suppressed: Vec<RecordKey>,
@@ -25,6 +25,33 @@ pub(crate) struct Needles {
     longest: usize,
 }
 
+/// The last positions of a user's erased events.
+#[derive(Default)]
+struct UserEnds {
+    everywhere: Position,
+    by_project: HashMap<ProjectId, Position>,
+}
+
+impl UserEnds {
+    /// Adds those of an erasure. Ids that are still suppressed have none.
+    fn add(&mut self, erasure: &Erasure) {
+        match &erasure.until {
+            _ if !erasure.is_lifted => self.everywhere = Position::MAX,
+            ErasedUntil::Everywhere(until) => self.everywhere = self.everywhere.max(*until),
+            ErasedUntil::ByProject(ends) => {
+                for end in ends {
+                    let until = self.by_project.entry(end.project).or_default();
+                    *until = end.until.max(*until);
+                }
+            }
+        }
+    }
+
+    fn until_in(&self, project: ProjectId) -> Position {
+        self.by_project.get(&project).copied().unwrap_or(0).max(self.everywhere)
+    }
+}
+
 impl Needles {
     /// Looks for the ids of `erasures`, and for `texts`, in any of the forms in which they are stored.
     pub(crate) fn new(
@@ -33,16 +60,14 @@ impl Needles {
         erasures: &[Erasure],
         texts: &[String],
     ) -> Result<Self, BuildError> {
-        let (mut users, mut others, mut suppressed) = (HashMap::new(), HashMap::new(), Vec::new());
+        let mut users = HashMap::<(OrganizationId, RecordKey), UserEnds>::new();
+        let (mut others, mut suppressed) = (HashMap::<(ProjectId, RecordKey), Position>::new(), Vec::new());
         for erasure in erasures {
-            // Of a directory of one machine, whose log has one order.
-            let until = match erasure.until {
-                ErasedUntil::Everywhere(until) if erasure.is_lifted => until,
-                ErasedUntil::Everywhere(_) | ErasedUntil::ByProject(_) => Position::MAX,
-            };
-            let later = |known: &mut Position| *known = until.max(*known);
-            erasure.users.iter().for_each(|user| later(users.entry((erasure.organization, *user)).or_default()));
-            erasure.others.iter().for_each(|other| later(others.entry(*other).or_default()));
+            erasure.users.iter().for_each(|user| users.entry((erasure.organization, *user)).or_default().add(erasure));
+            for other in &erasure.others {
+                let (until, known) = (erasure.until_in(other.0), others.entry(*other).or_default());
+                *known = if erasure.is_lifted { until.max(*known) } else { Position::MAX };
+            }
             if !erasure.is_lifted {
                 suppressed.extend(erasure.users.iter().copied().chain(erasure.others.iter().map(|(_, other)| *other)));
             }
@@ -90,9 +115,9 @@ impl Needles {
         other: Option<RecordKey>,
     ) -> Option<&'static str> {
         let organization = self.organizations.get(&project);
-        let is_in = |until: Option<&Position>| until.is_some_and(|until| position <= *until);
-        let is_user = user.zip(organization).is_some_and(|(user, organization)| is_in(self.users.get(&(*organization, user))));
-        let is_other = other.is_some_and(|other| is_in(self.others.get(&(project, other))));
+        let ends = user.zip(organization).and_then(|(user, organization)| self.users.get(&(*organization, user)));
+        let is_user = ends.is_some_and(|ends| position <= ends.until_in(project));
+        let is_other = other.and_then(|other| self.others.get(&(project, other))).is_some_and(|until| position <= *until);
         match (is_user, is_other) {
             (true, _) => Some("the id of an erased user"),
             (false, true) => Some("an erased anonymous id"),

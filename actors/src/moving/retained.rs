@@ -44,7 +44,8 @@ impl RetainedProjects {
             if let Some(damage) = archive.damaged_files(true)?.into_iter().next() {
                 return Err(damage.into());
             }
-            retained.insert(project, Retained { until, last });
+            // The list may be further than the catalog of the same backup.
+            retained.insert(project, Retained { until, last: last.max(archive.manifest().sealed_until()) });
         }
         Ok(Self(retained))
     }

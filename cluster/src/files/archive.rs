@@ -87,6 +87,22 @@ impl SharedFiles {
         if theirs != bucket.address() {
             return Err(FilesError::Elsewhere { own: bucket.address().to_owned(), theirs });
         }
+        Self::open_at(connection, record, bucket, (pointers, log_kept)).await
+    }
+
+    /// Keeps archives of a cluster that is being made in a bucket, also if an earlier attempt kept some elsewhere.
+    pub(crate) async fn open_anew(connection: &Connection, record: &ClusterRecord, bucket: &Bucket) -> Result<Self, FilesError> {
+        let pointers = Pointers::open(connection, KIND).await?;
+        pointers.move_to(bucket.address()).await?;
+        Self::open_at(connection, record, bucket, (pointers, Duration::ZERO)).await
+    }
+
+    async fn open_at(
+        connection: &Connection,
+        record: &ClusterRecord,
+        bucket: &Bucket,
+        (pointers, log_kept): (Pointers, Duration),
+    ) -> Result<Self, FilesError> {
         let bucket = bucket.below(&record.incarnation.to_string());
         let states = SharedStates::open(connection, &bucket).await?;
         let (runtime, connection) = (Handle::current(), connection.clone());
@@ -122,9 +138,20 @@ impl SharedFiles {
                 Published::default()
             }
         };
+        self.insert(partition, (bucket, pointer, published));
+        Ok(())
+    }
+
+    /// As [`Self::take_over`], for an owner that publishes everything anew.
+    pub(crate) async fn replace(&self, partition: u16, epoch: u64) -> Result<(), FilesError> {
+        let pointer = self.pointers.take_over(partition, epoch).await?;
+        self.insert(partition, (self.bucket.below(&format!("{partition:02}")), pointer, Published::default()));
+        Ok(())
+    }
+
+    fn insert(&self, partition: u16, (bucket, pointer, published): (Bucket, OwnPointer, Published)) {
         let files = PartitionFiles { bucket, pointer, published, unnamed: Unnamed::new("list"), sealed: Vec::new(), log: None };
         self.partitions.lock().insert(partition, Arc::new(Mutex::new(files)));
-        Ok(())
     }
 
     /// Has what is published leave the log that `reader` reads, which the node writes by now.

@@ -128,6 +128,17 @@ impl Bucket {
         self.store.put(&path, PutPayload::from(bytes)).await.map(drop).map_err(BucketError::of(&path))
     }
 
+    /// Finds out whether objects can be written, read and deleted here.
+    ///
+    /// # Errors
+    /// As [`Self::put`] and [`Self::get`].
+    pub(crate) async fn try_out(&self) -> Result<(), BucketError> {
+        const NAME: &str = "trial";
+        self.put(NAME, NAME.into()).await?;
+        self.get(NAME).await?;
+        self.delete(NAME).await
+    }
+
     /// Writes a file as an object, in parts. Nobody sees a part of it.
     ///
     /// # Errors

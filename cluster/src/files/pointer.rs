@@ -106,6 +106,11 @@ impl Pointers {
         }
     }
 
+    /// Records that the files of a cluster that is being made are at `place`.
+    pub(super) async fn move_to(&self, place: &str) -> Result<(), FilesError> {
+        self.store.put(PLACE, place.to_owned().into()).await.map(drop).map_err(FilesError::brokers)
+    }
+
     /// Returns where the nodes of this cluster keep files; `None`: nowhere.
     pub(super) async fn place(&self) -> Result<Option<String>, FilesError> {
         let place = owned_key::get(&self.store, PLACE).await.map_err(FilesError::Brokers)?;

@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 
 use crate::connection::Connection;
 use crate::control::ControlStream;
-use crate::files::Bucket;
+use crate::files::{Bucket, FilesError};
 use crate::record::ClusterRecord;
 pub use error::MoveError;
 use gather::{Gathered, Sizes};
@@ -67,11 +67,12 @@ pub(crate) struct Load<'s> {
 }
 
 impl<'s> Load<'s> {
-    /// Checks that there is a place for the files that move.
-    pub(crate) fn check_place(source: &MovingSource, bucket: Option<&Bucket>) -> Result<(), MoveError> {
-        match source.projects_with_files().next() {
-            Some(project) if bucket.is_none() => Err(MoveError::NoFiles(project)),
-            _ => Ok(()),
+    /// Checks that there is a place for the files that move, where they can be written.
+    pub(crate) async fn check_place(source: &MovingSource, bucket: Option<&Bucket>) -> Result<(), MoveError> {
+        match (source.projects_with_files().next(), bucket) {
+            (None, _) => Ok(()),
+            (Some(project), None) => Err(MoveError::NoFiles(project)),
+            (Some(_), Some(bucket)) => Ok(bucket.try_out().await.map_err(FilesError::from)?),
         }
     }
 

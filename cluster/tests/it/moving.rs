@@ -133,8 +133,9 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     let (from, to, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let events = fill(&runtime, from.path());
     let total: u64 = events.values().sum();
-    let place = tempfile::tempdir().unwrap();
-    let files = Some(Bucket::open(&format!("file://{}", place.path().display())).unwrap());
+    let (place, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let bucket_at = |dir: &Path| Some(Bucket::open(&format!("file://{}", dir.display())).unwrap());
+    let files = bucket_at(place.path());
     let of_size = |bytes| InitOptions { files: files.clone(), ..options(&brokers, to.path(), bytes) };
     let without = move_in(&runtime, &options(&brokers, to.path(), 8 << 20), from.path(), |_| true).unwrap_err();
     assert!(matches!(&without, InitError::Move(error) if matches!(**error, MoveError::NoFiles(_))), "{without}");
@@ -144,7 +145,10 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     assert!((4..15).contains(&wanted), "{refused}");
     let options = of_size(i64::try_from(wanted << 20).unwrap());
     for (least, goes_on_until) in [(0, 1), (1, total / 2), (total / 2, total - 1)] {
-        let stopped = move_in(&runtime, &options, from.path(), |recorded| recorded < goes_on_until).unwrap_err();
+        // The first one has the wrong place for files.
+        let files = if least == 0 { bucket_at(elsewhere.path()) } else { files.clone() };
+        let attempt = InitOptions { files, ..options.clone() };
+        let stopped = move_in(&runtime, &attempt, from.path(), |recorded| recorded < goes_on_until).unwrap_err();
         assert!(matches!(&stopped, InitError::Move(error) if matches!(**error, MoveError::Stopped)), "{stopped}");
         let recorded: u64 = runtime.block_on(recorded(&brokers)).values().sum();
         assert!((least + 1..=total).contains(&recorded), "{recorded}");
@@ -163,6 +167,7 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     let (record, moved) = move_in(&runtime, &options, from.path(), |_| true).unwrap();
     assert_eq!((moved.organizations, moved.projects, moved.events), (1, PROJECTS + 2, total));
     assert_eq!((moved.projects_with_files, bases_in(place.path())), (1, 1), "attempts publish the same object");
+    assert_eq!(bases_in(elsewhere.path()), 1, "the first attempt had published it there");
     assert!(moved.recorded_before > total / 2, "{moved:?}");
     assert_eq!((moved.documents, moved.left_behind), (1, LeftBehind::default()));
     let mut wanted = BTreeMap::<u16, u64>::new();

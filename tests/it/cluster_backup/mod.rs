@@ -180,10 +180,11 @@ fn goes_on_in_another_cluster(
     settings: &[&str],
 ) -> (Broker, Node, TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    let broker = Broker::start(dir.path()).unwrap();
+    let mut broker = Broker::start(dir.path()).unwrap();
     let data = dir.path().join(NAMES[0]);
     let made = init_from(&broker, &data, backup, &[settings, &["--json"]].concat());
     assert!(made.status.success(), "{}", printed(&made));
+    broker.restart();
     let settings = [settings, &["--log", "warn", "--outbound-allow", "127.0.0.1"]].concat();
     let node = Node::start_with(&broker, &data, &settings, Stdio::inherit());
     for (asked, expected) in questions.iter().zip(expected) {

@@ -1,6 +1,7 @@
 //! What the owner of a partition answers about the files of a project.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_archive::base::BaseEntry;
@@ -15,17 +16,23 @@ use crate::engine::shard_client::AskError;
 const SEALED_WITHIN: Duration = Duration::from_secs(20);
 
 impl Engine {
-    /// Answers a question about the files of a project of a partition that is here. Has everything sealed for it.
+    /// Answers a question about the files of a project of a partition that is here. Has everything of the partition sealed for it.
     pub(super) async fn sealed_list(&self, question: SealedListQuestion) -> Result<SealedList, AskError> {
         match self.find_sealed_list(question.clone(), false).await? {
             SealedList::NotYet => {}
             found => return Ok(found),
         }
-        match tokio::time::timeout(SEALED_WITHIN, self.seal_archive()).await {
-            Ok(sealed) => drop(sealed.map_err(no_answer)?),
-            Err(_) => return Ok(SealedList::NotYet),
+        let (archiver, partition) = (Arc::clone(&self.inner.archiver), question.partition);
+        let sealing = tokio::task::spawn_blocking(move || archiver.seal_partition(partition));
+        match tokio::time::timeout(SEALED_WITHIN, sealing).await {
+            Ok(Ok(Ok(_sealed))) => self.find_sealed_list(question, true).await,
+            Ok(Ok(Err(fault))) => {
+                tracing::info!(partition, %fault, "a partition could not be sealed for a backup yet");
+                Ok(SealedList::NotYet)
+            }
+            // It goes on, or the engine is shutting down.
+            Ok(Err(_)) | Err(_) => Ok(SealedList::NotYet),
         }
-        self.find_sealed_list(question, true).await
     }
 
     async fn find_sealed_list(&self, question: SealedListQuestion, is_just_sealed: bool) -> Result<SealedList, AskError> {
