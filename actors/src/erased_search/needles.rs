@@ -174,3 +174,47 @@ fn finder<P: AsRef<[u8]>>(patterns: &[P]) -> Result<AhoCorasick, BuildError> {
 pub(super) fn text(number: usize) -> String {
     format!("text {number}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{ErasureEnd, ErasureStage};
+
+    /// Who has opted in again is found up to where the erasure ends in each project.
+    #[test]
+    fn ids_that_are_recorded_again_are_looked_for_up_to_the_ends_of_their_erasure() {
+        let [first, second, third] = [1, 2, 3].map(ProjectId);
+        let (hasher, organization) = (KeyHasher::new([7; 16]), OrganizationId(9));
+        let end = |project, until| ErasureEnd { project, until, stage: ErasureStage::Gone };
+        let by_project = ErasedUntil::ByProject(vec![end(first, 50), end(second, 5)]);
+        let erasure = |user: &str, until, is_lifted| Erasure {
+            number: 1,
+            organization,
+            users: vec![hasher.user(user)],
+            others: vec![(second, hasher.anonymous(user))],
+            projects: vec![first, second],
+            until,
+            is_done: true,
+            is_lifted,
+        };
+        let erasures = [
+            erasure("ada", by_project.clone(), true),
+            erasure("bob", ErasedUntil::Everywhere(20), true),
+            erasure("eve", by_project, false),
+        ];
+        let organizations = HashMap::from([first, second, third].map(|project| (project, organization)));
+        let needles = Needles::new(&hasher, organizations, &erasures, &[]).unwrap();
+        let is_user = |project, position, user| needles.of_ids(project, position, Some(user), None).is_some();
+        let found = |user| {
+            [(first, 50), (first, 51), (second, 5), (second, 6), (third, 1)].map(|(project, at)| is_user(project, at, user))
+        };
+        assert_eq!(found("ada"), [true, false, true, false, false]);
+        assert_eq!((is_user(third, 20, "bob"), is_user(first, 21, "bob")), (true, false));
+        assert_eq!(found("eve"), [true; 5]);
+        let is_other = |position, id| needles.of_ids(second, position, None, Some(id)).is_some();
+        assert_eq!(
+            [is_other(5, "ada"), is_other(6, "ada"), is_other(20, "bob"), is_other(21, "bob"), is_other(99, "eve")],
+            [true, false, true, false, true]
+        );
+    }
+}
