@@ -60,7 +60,7 @@ impl PositionMap {
         self.projects.values_mut().for_each(|mapped| mapped.find_before(Position::MAX));
     }
 
-    /// Returns the new position of the last event of a project up to a wanted position; 0 if there is none. If positions are kept, it is the wanted one.
+    /// Returns the new position of the last event of a project up to a wanted position; 0 if there is none. A position that is kept is returned as it is.
     pub(crate) fn up_to(&self, project: ProjectId, position: Position) -> Position {
         self.found(project, position).map_or(0, |(new, _)| new)
     }

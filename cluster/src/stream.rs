@@ -75,7 +75,7 @@ impl StreamName {
     }
 
     /// Has the first message of a stream that never had one get the sequence `first`: as if all before had been removed. A stream that is created with a first sequence
-    /// (`first_seq`) loses its messages when brokers before 2.10.28 start again, for as long as it has the first one.
+    /// (`first_seq`) loses all messages when a broker 2.10.27 starts again, as long as it has the first one. Brokers 2.15.1 keep them.
     pub(crate) async fn begin_at(&self, connection: &Connection, first: u64) -> Result<(), StreamError> {
         let failed = |error: String| StreamError::Unavailable { doing: "begin", stream: self.stream.clone(), error };
         let stream = connection.context.get_stream_no_info(&self.stream).await.map_err(|error| failed(error.to_string()))?;

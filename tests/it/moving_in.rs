@@ -13,15 +13,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::broker::{Broker, printed};
-use crate::client::{Answer, Call, Connection};
-use crate::cluster_backup::back_up;
-use crate::cluster_nodes::{NAMES, Node};
+use crate::client::{Answer, Call};
+use crate::cluster_backup::{back_up, send};
+use crate::cluster_nodes::{NAMES, Node, PATIENCE};
 use crate::histories::{can_be_asked, number};
 use crate::server::{TestServer, command};
 use crate::tenant::{Tenant, body_of, call_of, now_ms};
 
-/// How long nodes may refuse a request.
-const PATIENCE: Duration = Duration::from_secs(60);
 const SIZE: [&str; 4] = ["--replicas", "1", "--max-bytes", "8MiB"];
 
 /// What moves in.
@@ -98,18 +96,7 @@ impl NewHome {
 
     /// Sends a request to a node, again until no longer all that it concerns is being taken over.
     fn send(&self, node: usize, call: &Call) -> Answer {
-        let address = self.nodes[node].url.trim_start_matches("http://").parse().unwrap();
-        let began = Instant::now();
-        loop {
-            // Its owner is not known yet, or takes it over.
-            let refused = match Connection::open(address).unwrap().send(call) {
-                Ok((answer, _)) if answer.status != 503 => return answer,
-                Ok((answer, _)) => answer.text(),
-                Err(_) => "no answer".to_owned(),
-            };
-            assert!(began.elapsed() < PATIENCE, "{call:?}: {refused}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        send(&self.nodes[node], call)
     }
 }
 

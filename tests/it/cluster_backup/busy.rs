@@ -18,7 +18,7 @@ pub(super) const PROJECTS: usize = 6;
 pub(super) type Asked = (&'static str, String, Option<Value>);
 
 /// Sends a request to a node, again until it is no refusal of the moment.
-pub(super) fn send(node: &Node, call: &Call) -> Answer {
+pub(crate) fn send(node: &Node, call: &Call) -> Answer {
     let address = node.url.trim_start_matches("http://").parse().unwrap();
     let began = Instant::now();
     loop {

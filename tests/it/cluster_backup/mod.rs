@@ -18,7 +18,8 @@ use crate::cluster_nodes::{NAMES, Node, PATIENCE};
 use crate::moving_in::init_from;
 use crate::server::{TestServer, command};
 use crate::webhooks::Receiver;
-use busy::{Asked, Busy, PROJECTS, answer_of, call, day, events, of_user, operator, questions, sale, send};
+pub(crate) use busy::send;
+use busy::{Asked, Busy, PROJECTS, answer_of, call, day, events, of_user, operator, questions, sale};
 
 /// What no backup may have.
 const GONE: [&str; 4] = ["canary-eve-7731", "canary-mallory-4402", "canary-olga-9917", "canary-deleted-2218"];
@@ -76,13 +77,21 @@ fn assert_sent(receiver: &Receiver, secret: &str, count: usize, number: usize) {
     assert_eq!(last.count_signed_by(secret), 1);
 }
 
-/// Nothing of those who are gone is in a data directory, whatever its files look like.
-fn assert_gone(data: &Path) {
-    let searched = command("verify", data).args(["--erased", "--json"]).args(GONE).output().unwrap();
+/// Makes a backup through a node, and checks its files.
+fn back_up_and_verify(node: &Node, backup: &Path) {
+    let made = back_up(node, backup);
+    assert!(made.status.success(), "{}", printed(&made));
+    let verified = command("verify", &backup.with_extension("nowhere")).arg("--backup").arg(backup).output().unwrap();
+    assert!(verified.status.success(), "{}", printed(&verified));
+}
+
+/// Nothing of those who are gone is in a data directory, whatever its files look like. Returns what the search reports.
+fn assert_gone(data: &Path, gone: &[&str]) -> Value {
+    let searched = command("verify", data).args(["--erased", "--json"]).args(gone).output().unwrap();
     assert!(searched.status.success(), "{}", printed(&searched));
     let found: Value = serde_json::from_slice(&searched.stdout).unwrap();
     assert_eq!((&found["status"], &found["found"], &found["unfinished"]), (&json!("clean"), &json!([]), &json!(0)), "{found}");
-    assert!(found["events"].as_u64().unwrap() > 70 && found["erasures"] == 3, "{found}");
+    found
 }
 
 #[test]
@@ -101,17 +110,14 @@ fn one_server_and_another_cluster_go_on_from_a_backup_of_a_cluster() {
         assert_eq!(*status, 200, "{asked:?}: {answer}");
     }
     for node in 0..2 {
-        let backup = place.path().join(format!("b{node}"));
-        let made = back_up(&busy.cluster.nodes[node], &backup);
-        assert!(made.status.success(), "{}", printed(&made));
-        let verified = command("verify", &place.path().join("none")).arg("--backup").arg(&backup).output().unwrap();
-        assert!(verified.status.success(), "{}", printed(&verified));
+        back_up_and_verify(&busy.cluster.nodes[node], &place.path().join(format!("b{node}")));
     }
     let made: Value = serde_json::from_slice(&std::fs::read(place.path().join("b0/manifest.json")).unwrap()).unwrap();
     assert_eq!(made["projects"].as_array().unwrap().len(), PROJECTS, "{made}");
     let (searched, backup) = (place.path().join("searched"), place.path().join("b0"));
     assert!(command("restore", &searched).arg(&backup).output().unwrap().status.success());
-    assert_gone(&searched);
+    let found = assert_gone(&searched, &GONE);
+    assert!(found["events"].as_u64().unwrap() > 70 && found["erasures"] == 3, "{found}");
     goes_on_alone(&busy, (&questions, &expected), &backup, (&receiver, &secret));
     let (token, key) = (busy.cluster.token.clone(), busy.projects[0].1.clone());
     drop(busy);

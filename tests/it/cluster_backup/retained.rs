@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::busy::{Asked, Busy, PROJECTS, answer_of, call, day, events, of_user, operator, questions, sale, seal, send};
-use super::{GONE, assert_sent, back_up, completed, fill, goes_on_in_another_cluster};
-use crate::broker::printed;
+use super::{GONE, assert_gone, assert_sent, back_up_and_verify, completed, fill, goes_on_in_another_cluster};
 use crate::client::Call;
 use crate::cluster_nodes::PATIENCE;
-use crate::server::{TestServer, command};
+use crate::server::TestServer;
 use crate::tenant::now_ms;
 use crate::webhooks::Receiver;
 
@@ -54,16 +53,6 @@ fn retain(busy: &Busy, files: &Path) {
     }
 }
 
-/// Nothing of those who are gone is in a data directory.
-fn assert_gone(data: &Path) {
-    let mut verify = command("verify", data);
-    let searched = verify.args(["--erased", "--json", ERASED_LAST]).args(GONE).output().unwrap();
-    assert!(searched.status.success(), "{}", printed(&searched));
-    let found: Value = serde_json::from_slice(&searched.stdout).unwrap();
-    assert_eq!((&found["status"], &found["found"], &found["unfinished"]), (&json!("clean"), &json!([]), &json!(0)), "{found}");
-    assert_eq!(found["erasures"], 4, "{found}");
-}
-
 #[test]
 fn a_server_and_another_cluster_go_on_from_a_backup_of_a_cluster_with_projects_that_have_lost_events() {
     let [dir, files, place] = [(); 3].map(|()| tempfile::tempdir().unwrap());
@@ -85,10 +74,7 @@ fn a_server_and_another_cluster_go_on_from_a_backup_of_a_cluster_with_projects_t
     let node = &busy.cluster.nodes[0];
     assert_eq!(send(node, &Call::post("/admin/backup").bearer(&busy.cluster.token)).status, 403);
     let backup = place.path().join("backup");
-    let made = back_up(node, &backup);
-    assert!(made.status.success(), "{}", printed(&made));
-    let verified = command("verify", &place.path().join("none")).arg("--backup").arg(&backup).output().unwrap();
-    assert!(verified.status.success(), "{}", printed(&verified));
+    back_up_and_verify(node, &backup);
     for (number, (project, _)) in busy.projects.iter().enumerate() {
         assert_eq!(has_base(&backup, project), RETAINED.contains(&number), "{project}");
     }
@@ -116,7 +102,8 @@ fn a_server_and_another_cluster_go_on_from_a_backup_of_a_cluster_with_projects_t
     assert_sent(&receiver, &secret, 3, 3);
     let report: Value = serde_json::from_str(&server.run("verify", &["--json"])).unwrap();
     assert_eq!((&report["status"], &report["differing"]), (&json!("clean"), &json!(0)), "{report}");
-    server.stopped(assert_gone);
+    let found = server.stopped(|data| assert_gone(data, &[&GONE[..], &[ERASED_LAST]].concat()));
+    assert_eq!(found["erasures"], 4, "{found}");
     let answered = |asked: &Asked| answer_of(&server.send(&call(&busy.cluster.token, asked)));
     let expected: Vec<_> = questions.iter().map(answered).collect();
     server.run("archive", &["seal"]);
