@@ -65,10 +65,10 @@ mod tests {
     const A: OrganizationId = OrganizationId(1);
     const B: OrganizationId = OrganizationId(2);
 
-    /// How often each of `subjects` is given up in `time`, if it is asked for each second.
-    fn attempts(given_up: &GivenUpErasures, subjects: u128, began: Stopwatch, time: Duration) -> usize {
+    /// How often each of `subjects` is given up in `time`, if it is asked for again after `pause` seconds.
+    fn attempts(given_up: &GivenUpErasures, subjects: u128, began: Stopwatch, (time, pause): (Duration, usize)) -> usize {
         let mut attempts = 0;
-        for second in 0..time.as_secs() {
+        for second in (0..time.as_secs()).step_by(pause) {
             let now = began + Duration::from_secs(second);
             for subject in (0..subjects).map(RecordKey) {
                 if given_up.allow_at(A, subject, now) {
@@ -83,14 +83,14 @@ mod tests {
     #[test]
     fn attempts_that_are_given_up_become_rare() {
         let (given_up, began) = (GivenUpErasures::default(), Stopwatch::now());
-        let one = attempts(&given_up, 1, began, COUNTED);
+        let one = attempts(&given_up, 1, began, (COUNTED, 1));
         assert!((8..=20).contains(&one), "{one}");
         assert!(!given_up.allow_at(A, RecordKey(0), began + COUNTED));
         assert!(given_up.allow_at(A, RecordKey(1), began + COUNTED) && given_up.allow_at(B, RecordKey(0), began + COUNTED));
         let later = began + 3 * COUNTED;
         assert!(given_up.allow_at(A, RecordKey(0), later));
         // However many subjects there are.
-        let many = attempts(&given_up, 500, later, 3 * COUNTED);
+        let many = attempts(&given_up, 500, later, (3 * COUNTED, 10));
         assert!((MANY..=MANY + 3 * 120).contains(&many), "{many}");
         // Nobody is kept from trying for long.
         let soon = later + 3 * COUNTED + PAUSE_AFTER_MANY;

@@ -19,8 +19,10 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a broker is asked whether it is there; after two questions without an answer, another one is.
 const PING: Duration = Duration::from_secs(1);
 
-/// How long streams and buckets wait for brokers that are offline, and how often they are tried. Brokers that have just started take each other for offline at times.
-pub(crate) const OFFLINE: Duration = Duration::from_secs(15);
+/// What brokers say that can't place the copies of something. Mostly, a comma and reasons follow.
+const NO_PEERS: &str = "no suitable peers for placement";
+/// How long streams and buckets wait until enough brokers are there, and how often they are tried. Brokers that have just started take each other for offline at times, or have not heard of each other.
+pub(crate) const FORMING: Duration = Duration::from_secs(15);
 pub(crate) const RETRY: Duration = Duration::from_millis(250);
 
 /// What brokers are shown.
@@ -79,12 +81,12 @@ impl Connection {
         Ok(Self { client, context, written: Arc::new(Mutex::new(Levels::FIRST)) })
     }
 
-    /// Returns a bucket, which is created unless it is there with the same settings. Waits for brokers that are offline.
+    /// Returns a bucket, which is created unless it is there with the same settings. Waits until enough brokers are there.
     pub(crate) async fn bucket(&self, config: Config) -> Result<Store, CreateKeyValueError> {
         let began = Instant::now();
         loop {
             match self.context.create_key_value(config.clone()).await {
-                Err(error) if says_offline(&error.to_string()) && began.elapsed() < OFFLINE => tokio::time::sleep(RETRY).await,
+                Err(error) if says_too_few(&error.to_string()) && began.elapsed() < FORMING => tokio::time::sleep(RETRY).await,
                 created => return created,
             }
         }
@@ -101,7 +103,22 @@ impl Connection {
     }
 }
 
-/// Whether brokers say that some of them are offline. They have one code for this and for too little room; only the text has the reason.
-pub(crate) fn says_offline(error: &str) -> bool {
-    error.contains("offline")
+/// Whether brokers say that too few of them are there. They have one code for this and for too little room; only the text has the reason, and none if some have not heard of the others yet.
+pub(crate) fn says_too_few(error: &str) -> bool {
+    error.contains("offline") || (error.contains(NO_PEERS) && !error.contains(&format!("{NO_PEERS},")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_brokers_are_not_too_little_room() {
+        let says = |reason: &str| {
+            says_too_few(&format!("jetstream error: no suitable peers for placement{reason} (code 400, error code 10005)"))
+        };
+        // As brokers 2.10.27 and 2.15.1 say it.
+        assert!(says("") && says(", peer offline") && says(", peer offline, insufficient storage"));
+        assert!(!says(", insufficient storage") && !says_too_few("insufficient storage resources available"));
+    }
 }

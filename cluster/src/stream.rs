@@ -6,7 +6,7 @@ use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::CreateStreamErrorKind;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 
-use crate::connection::{Connection, OFFLINE, RETRY, says_offline};
+use crate::connection::{Connection, FORMING, RETRY, says_too_few};
 
 /// The name of a stream, and the subject of its messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub enum StreamError {
         error: String,
     },
     /// Too few brokers are there to keep its copies.
-    #[error("the stream {stream} can't be created while brokers are offline: {error}")]
-    Offline {
+    #[error("the stream {stream} can't be created, since too few brokers are there for its copies: {error}")]
+    TooFewBrokers {
         /// The stream.
         stream: String,
         /// What the brokers say.
@@ -87,12 +87,12 @@ impl StreamName {
         self.make_as(connection, Config { deny_purge: true, ..self.config(replicas, -1) }).await
     }
 
-    /// Waits for brokers that are offline.
+    /// Waits until enough brokers are there.
     async fn make_as(&self, connection: &Connection, config: Config) -> Result<u64, StreamError> {
         let began = Instant::now();
         loop {
             match self.try_to_make(connection, config.clone()).await {
-                Err(StreamError::Offline { .. }) if began.elapsed() < OFFLINE => tokio::time::sleep(RETRY).await,
+                Err(StreamError::TooFewBrokers { .. }) if began.elapsed() < FORMING => tokio::time::sleep(RETRY).await,
                 made => return made,
             }
         }
@@ -110,7 +110,7 @@ impl StreamName {
         };
         Err(match code {
             ErrorCode::STREAM_NAME_EXIST => StreamError::Differs(stream),
-            ErrorCode::CLUSTER_NO_PEERS if says_offline(&text) => StreamError::Offline { stream, error: text },
+            ErrorCode::CLUSTER_NO_PEERS if says_too_few(&text) => StreamError::TooFewBrokers { stream, error: text },
             ErrorCode::STORAGE_RESOURCES_EXCEEDED | ErrorCode::INSUFFICIENT_RESOURCES | ErrorCode::CLUSTER_NO_PEERS => {
                 StreamError::NoRoom { stream, error: text }
             }

@@ -61,3 +61,9 @@ ERASURE_BUGS = [
     ("a published state keeps the erased", "shared.withdraw_state(partition_of(project)).map_err(unpublished)?;", ""),
     ("ids that are erased elsewhere are recorded", "self.suppress_only(&all);", ""),
 ]
+
+# Of the engine: a project gets a retention while a backup is made.
+BACKUP_BUGS = [
+    ("a backup loses events by a new retention", "*held = Some(held.map_or(until, |other| other.max(until)));", ""),
+    ("a backup asks once for what it needs", "tokio::time::sleep(AGAIN_AFTER).await;", "return;"),
+]

@@ -113,6 +113,12 @@ def try_erasures(tree, name=""):
     return run_tests(tree, "-p", "headcount-cluster", "--test", "it", "--", "an_erased_identity")
 
 
+def try_backups(tree, name=""):
+    """Sets a retention while a backup is made, with real brokers."""
+    os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
+    return run_tests(tree, "-p", "headcount-cluster", "--test", "it", "--", "no_events_are_removed")
+
+
 def try_moving(tree, name=""):
     """Compares random histories through nodes that come and go with the model."""
     os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
@@ -171,6 +177,7 @@ SUITES = [
     Suite("actors", node_bugs.PRIVACY_BUGS, "cluster", try_privacy),
     Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
     Suite("actors", cluster_bugs.ERASURE_BUGS, "cluster", try_erasures),
+    Suite("actors", cluster_bugs.BACKUP_BUGS, "cluster", try_backups),
     Suite("actors", node_bugs.MOVING_BUGS, PROGRAM, try_moving),
     Suite("cluster", node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),
     Suite("cluster", version_bugs.BUGS, PROGRAM, try_versions),

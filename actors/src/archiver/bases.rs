@@ -10,8 +10,8 @@ use crate::checkpoint_writer::BaseSource;
 use crate::fault;
 use crate::partitions::partition_of;
 
-/// Writes a base that reaches the position `last` at least, unless there are fewer than `spare_bytes` beside it. Returns whether it is listed: else a replay, a checkpoint, space
-/// or the fold of the project without erased people must be waited for.
+/// Writes a base that reaches the position `last` at least, unless there are fewer than `spare_bytes` beside it. Returns whether it is listed: else a replay, a checkpoint, space,
+/// a backup, or the fold of the project without erased people must be waited for.
 pub(super) fn replace_base(
     sources: &Sources,
     project: ProjectId,
@@ -24,8 +24,13 @@ pub(super) fn replace_base(
     let organization = sources.registry.policy(project).map(|config| config.policy.organization);
     let is_beginning = || organization.is_some_and(|organization| erasures.is_beginning(organization));
     let has_erased = || is_beginning() || erasures.is_stale(project) || erasures.begins(project) != begins;
+    let (is_first, first_bases) = (archive.manifest().base().is_none(), sources.sealed.first_bases());
     // First, since what is written could not be listed.
-    if !sources.may_have_bases() || has_erased() || sources.sealed.change_bases().is_none() {
+    if !sources.may_have_bases()
+        || has_erased()
+        || sources.sealed.change_bases().is_none()
+        || (is_first && first_bases.are_held())
+    {
         return Ok(false);
     }
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
@@ -43,11 +48,14 @@ pub(super) fn replace_base(
     let Some(base) = source.write(archive.dir(), archive.manifest().base())? else { return Ok(false) };
     sources.done("base written");
     let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(false) };
-    if has_erased() {
+    // Whoever has it held back from now on sees it.
+    let allowed = first_bases.allow();
+    if has_erased() || (is_first && allowed.is_none()) {
         return Ok(false);
     }
     archive.set_base(base).map_err(fault::of_archive)?;
     sources.done("base listed");
+    drop(allowed);
     archive.remove_left_overs().map_err(fault::of_archive)?;
     Ok(true)
 }

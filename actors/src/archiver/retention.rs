@@ -26,8 +26,8 @@ use crate::partitions::partition_of;
 const INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// The pause before the next attempt, if something must be waited for.
 const WAIT: Duration = Duration::from_millis(200);
-/// The same while states are being rebuilt, perhaps those of many projects.
-const REBUILT_WAIT: Duration = Duration::from_secs(2);
+/// The same while states are being rebuilt, perhaps those of many projects, or a backup reads events.
+const LONG_WAIT: Duration = Duration::from_secs(2);
 /// The pause after a failure, which doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(300);
@@ -39,7 +39,7 @@ enum RemovalProgress {
     Done,
     /// Something was done, and there may be more.
     Worked,
-    /// A replay, a checkpoint or space must be waited for.
+    /// A replay, a checkpoint, a backup or space must be waited for.
     Waits,
 }
 
@@ -53,8 +53,8 @@ pub(super) struct Retention {
     failures: u32,
     /// The projects that wait, for the pass after this one.
     waiting: Vec<ProjectId>,
-    /// Whether the states of some of them are being rebuilt.
-    has_unknown: bool,
+    /// Whether some of them wait for something that takes long.
+    waits_long: bool,
     /// The floors of projects that were met.
     floors: BTreeMap<ProjectId, Day>,
     logged: OldLoggedEvents,
@@ -101,7 +101,7 @@ impl Retention {
         match from {
             // It may not have been known when the log was looked at.
             Ok(KeepFrom::Floor(from)) => self.is_open |= self.floors.insert(project, from) != Some(from),
-            Ok(KeepFrom::Unknown) => self.has_unknown = true,
+            Ok(KeepFrom::Unknown) => self.waits_long = true,
             Ok(KeepFrom::Ever) | Err(_) => {}
         }
         match from.and_then(|from| remove_old(sources, project, from)) {
@@ -112,6 +112,7 @@ impl Retention {
             Ok(progress) => {
                 self.unchecked.pop();
                 if progress == RemovalProgress::Waits {
+                    self.waits_long |= sources.sealed.first_bases().are_held();
                     self.waiting.push(project);
                 }
             }
@@ -137,7 +138,7 @@ impl Retention {
         }
         self.unchecked = std::mem::take(&mut self.waiting);
         if !self.unchecked.is_empty() {
-            let wait = Stopwatch::now() + if std::mem::take(&mut self.has_unknown) { REBUILT_WAIT } else { WAIT };
+            let wait = Stopwatch::now() + if std::mem::take(&mut self.waits_long) { LONG_WAIT } else { WAIT };
             self.not_before = Some(self.not_before.map_or(wait, |at| at.max(wait)));
         }
         false

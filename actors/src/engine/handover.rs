@@ -11,6 +11,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
 use super::handle::Engine;
+use super::nodes_backup::HELD_AT_FIRST;
 use super::shard_client::AskError;
 use crate::fault;
 use crate::history::SealedEvents;
@@ -97,6 +98,7 @@ impl Engine {
         };
         let source = LivingFiles::new(shared.source(partition), &self.inner.deleted);
         let archive = Arc::new(archive.with_source(Some(Arc::new(source))));
+        archive.first_bases().hold(HELD_AT_FIRST);
         self.inner.archives.adopt(partition, Arc::clone(&archive));
         self.inner.archiver.release(partition);
         self.inner.archiver.adopt(partition, archive);

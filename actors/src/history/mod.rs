@@ -5,6 +5,7 @@
 mod archives;
 mod bases;
 mod error;
+mod first_bases;
 mod log;
 mod past;
 mod sealed;

@@ -19,6 +19,7 @@ use headcount_domain::time::{Day, Window};
 use headcount_storage::background;
 use parking_lot::{ArcRwLockReadGuard, Mutex, MutexGuard, RawRwLock, RwLock, RwLockWriteGuard};
 
+use super::first_bases::FirstBases;
 use super::{HistoryPart, HistoryPiece, LatestVisitor, PartVisitor, PieceOrigin, SealedColumns, Wanted};
 use crate::deleted_projects::DeletedProjects;
 
@@ -37,6 +38,7 @@ pub(crate) struct SealedEvents {
     deleted: Arc<DeletedProjects>,
     /// Read-locked by replays, which need the bases and all events after them as they were when they began.
     bases: Arc<RwLock<()>>,
+    first_bases: FirstBases,
     /// Has the files that are not in `root`.
     source: Source,
 }
@@ -76,6 +78,7 @@ impl SealedEvents {
             damaged: Mutex::default(),
             deleted,
             bases: Arc::default(),
+            first_bases: FirstBases::default(),
             source: None,
         })
     }
@@ -109,6 +112,11 @@ impl SealedEvents {
     /// Allows to replace bases and to remove events that they have, while the result exists. `None`: a replay needs them as they are.
     pub(crate) fn change_bases(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.bases.try_write()
+    }
+
+    /// Whether projects may get their first bases.
+    pub(crate) fn first_bases(&self) -> &FirstBases {
+        &self.first_bases
     }
 
     /// The current catalog.

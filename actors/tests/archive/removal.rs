@@ -240,7 +240,7 @@ async fn every_operation_of_a_removal_fails_once_and_nothing_is_lost() {
     let data = dir.path().join("data");
     let mut failures = 0;
     // The later operations repeat, file after file.
-    for at in (1_u64..16).chain((16..200).step_by(5)) {
+    for at in (1_u64..16).chain((16..200).step_by(9)) {
         let _ = fs::remove_dir_all(&data);
         copy(&whole, &data);
         let (errno, done) = (if at.is_multiple_of(2) { Errno::NoSpace } else { Errno::Io }, at.is_multiple_of(3));

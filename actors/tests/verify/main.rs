@@ -305,9 +305,9 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
     let verifying = std::thread::spawn({
         let (engine, done) = (engine.clone(), Arc::clone(&done));
         move || {
-            let reports: Vec<VerifyReport> = (0..2).map(|_| engine.verify(false, &Arc::default()).unwrap()).collect();
+            let report = engine.verify(false, &Arc::default()).unwrap();
             done.store(true, Ordering::Relaxed);
-            reports
+            report
         }
     });
     let mut sent = EVENTS;
@@ -318,10 +318,9 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
             engine.seal_archive().await.unwrap();
         }
     }
-    for report in verifying.join().unwrap() {
-        assert_eq!(report.status(), VerifyStatus::Clean, "{:?} {:?}", report.cells, report.damaged);
-        assert_eq!(report.projects.len(), PROJECTS);
-    }
+    let report = verifying.join().unwrap();
+    assert_eq!(report.status(), VerifyStatus::Clean, "{:?} {:?}", report.cells, report.damaged);
+    assert_eq!(report.projects.len(), PROJECTS);
     assert!(!dir.path().join("verify-tmp").exists());
     let expected = engine.verify(false, &Arc::default()).unwrap();
     engine.close().await;
@@ -407,9 +406,7 @@ async fn an_empty_instance_and_a_hundred_projects_are_clean() {
     // One is deleted: what is left of it is not compared.
     let gone = engine.verify(false, &Arc::default()).unwrap().projects[&projects[1]].events;
     engine.delete_project(engine.registry().organizations()[0].id, projects[1], engine.clock().now()).unwrap();
-    for _ in 0..3 {
-        clean(&engine.verify(false, &Arc::default()).unwrap(), 99, events - gone);
-    }
+    clean(&engine.verify(false, &Arc::default()).unwrap(), 99, events - gone);
     engine.close().await;
     clean(&verified(&many), 99, events - gone);
 }

@@ -122,7 +122,7 @@ fn the_first_seal_survives_each_failure() {
 #[test]
 fn merging_and_clearing_up_survive_each_failure() {
     let place = scratch();
-    let all = series(1..=48);
+    let all = series(1..=24);
     let mut archive = Archive::open(place.path(), PROJECT).unwrap();
     all.chunks(4).for_each(|rows| seal(&mut archive, rows, options()));
     let files = archive.manifest().files().len();

@@ -1,7 +1,7 @@
 //! Backups of a cluster whose control data change meanwhile.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use headcount_storage::backup::{Backup, BackupFolder};
 use tokio::runtime::{Handle, Runtime};
 
 use crate::erasure::{MARK, organization, record, sealed_projects, subject, track, with_mark};
-use crate::files::{at_once, files_in};
+use crate::files::{at_once, below, files_in};
 use crate::node::{BASE_MS, Cluster, ClusterNode, NOW, runtime, wait_until};
 
 /// Writes a backup to a directory, and calls `during` before it asks for its page with this number. Returns the number of pages.
 fn write(
     node: &ClusterNode,
     backup: NodesBackup,
-    to: &std::path::Path,
+    to: &Path,
     page: usize,
     during: impl Fn(&Engine) + Send + Sync + 'static,
 ) -> usize {
@@ -86,13 +86,30 @@ fn erase_and_opt_in(nodes: &[ClusterNode], project: ProjectId) {
     assert_eq!(track(nodes, project, &again), Status::Recorded);
 }
 
-/// Has a project keep events for some days: all that it has. Events of it may be removed at any time, so that its files are copied.
-fn keep_for_years(node: &ClusterNode, project: ProjectId) {
+/// Has a project keep events for some days.
+fn keep_for(node: &ClusterNode, project: ProjectId, days: u32) {
     let organization = organization(node);
     node.blocking(move |engine: &Engine| {
-        let patch = ProjectPatch { retention_days: Some(Some(3_660)), ..ProjectPatch::default() };
+        let patch = ProjectPatch { retention_days: Some(Some(days)), ..ProjectPatch::default() };
         engine.registry().update_project(organization, project, patch, NOW).unwrap();
     });
+}
+
+/// Starts a node beside the first one, which takes over some of its partitions.
+fn share(cluster: &Cluster, nodes: &mut Vec<ClusterNode>) {
+    nodes.push(cluster.join("b"));
+    let has_all = || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS);
+    wait_until("the partitions are shared", || has_all() && nodes.iter().all(|node| node.serves() > 10));
+}
+
+/// Opens an engine on a directory that it restores a backup to.
+fn open_restored(backup: &Path, data: &Path) -> Engine {
+    let opened = Backup::open(backup).unwrap();
+    opened.check().unwrap();
+    headcount_actors::backup::restore(&opened, data, None).unwrap();
+    let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(data) };
+    (config.archive, config.checkpoints.interval) = (at_once(), Duration::from_millis(500));
+    Engine::open(config).unwrap()
 }
 
 #[test]
@@ -110,16 +127,15 @@ fn erases_and_deletes(with_retention: &[usize]) {
     let (place, backups) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
     let mut nodes = vec![cluster.join("a")];
-    with_retention.iter().for_each(|project| keep_for_years(&nodes[0], cluster.projects[*project]));
+    // It keeps all that they have. Since events of them may be removed at any time, their files are copied.
+    with_retention.iter().for_each(|project| keep_for(&nodes[0], cluster.projects[*project], 3_660));
     record(&cluster, &nodes, 0..6);
     let deleted = cluster.projects[2];
     let of_deleted = NewEvent::new("visit").user(format!("{MARK}-deleted")).external_id("x").at_ms(BASE_MS);
     assert_eq!(track(&nodes, deleted, &of_deleted), Status::Recorded);
     wait_until("it is sealed in all projects", || sealed_projects(place.path()) == 3);
     record(&cluster, &nodes, 6..8);
-    nodes.push(cluster.join("b"));
-    let has_all = || nodes.iter().map(ClusterNode::serves).sum::<usize>() == usize::from(PARTITIONS);
-    wait_until("the partitions are shared", || has_all() && nodes.iter().all(|node| node.serves() > 10));
+    share(&cluster, &mut nodes);
     let (first, second) = (cluster.projects[0], cluster.projects[1]);
     erase_and_opt_in(&nodes, first);
     let organization = organization(&nodes[0]);
@@ -149,12 +165,7 @@ fn erases_and_deletes(with_retention: &[usize]) {
     nodes.into_iter().for_each(ClusterNode::stop);
 
     let data = backups.path().join("data");
-    let opened = Backup::open(&changed).unwrap();
-    opened.check().unwrap();
-    headcount_actors::backup::restore(&opened, &data, None).unwrap();
-    let mut config = EngineConfig { shards: 1, min_free_bytes: 1 << 20, ..EngineConfig::new(&data) };
-    (config.archive, config.checkpoints.interval) = (at_once(), Duration::from_millis(500));
-    let (runtime, engine) = (runtime(), Engine::open(config).unwrap());
+    let (runtime, engine) = (runtime(), open_restored(&changed, &data));
     assert!(engine.registry().policy(deleted).is_none());
     wait_until("the erasure is done", || engine.erasure(organization, number) == Some(ErasureState::Done));
     wait_until("the deletion has ended", || engine.vitals().deletions_pending == 0);
@@ -164,5 +175,40 @@ fn erases_and_deletes(with_retention: &[usize]) {
     let receipt = runtime.block_on(engine.track(first, &event)).unwrap();
     assert!(matches!(receipt.status, Status::Dropped(_)), "{:?}", receipt.status);
     wait_until("nothing has them", || with_mark(&data).is_empty());
+    runtime.block_on(engine.close());
+}
+
+#[test]
+fn no_events_are_removed_that_a_backup_has_not_read() {
+    let (place, backups) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
+    let mut nodes = vec![cluster.join("a")];
+    record(&cluster, &nodes, 0..6);
+    wait_until("all is sealed", || sealed_projects(place.path()) == 2);
+    share(&cluster, &mut nodes);
+    let [first, second] = [cluster.projects[0], cluster.projects[1]];
+    // The node without the first project begins it, and has all partitions when it goes on.
+    nodes.sort_by_key(|node| !node.has(first));
+    let backup = begin(&nodes[1]);
+    keep_for(&nodes[0], first, 1);
+    wait_until("the floor is raised", || {
+        let raised = nodes[0].block_on(nodes[0].engine.apply_retention(first));
+        raised.is_ok_and(|floor| floor.is_some())
+    });
+    nodes.remove(0).stop();
+    wait_until("the other one has its partitions", || nodes[0].serves() == usize::from(PARTITIONS));
+    let has_base = || below(place.path()).iter().any(|path| path.to_string_lossy().contains(&format!("project={first}/state-")));
+    // Longer than bases are held back because the partition was taken over.
+    for _ in 0..40 {
+        assert!(!has_base(), "events may be removed");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let written = backups.path().join("backup");
+    write(&nodes[0], backup, &written, usize::MAX, |_| ());
+    wait_until("events may be removed afterwards", has_base);
+    nodes.into_iter().for_each(ClusterNode::stop);
+
+    let (runtime, engine) = (runtime(), open_restored(&written, &backups.path().join("data")));
+    assert_eq!([first, second].map(|project| users(&runtime, &engine, project)), [7, 7]);
     runtime.block_on(engine.close());
 }

@@ -180,7 +180,7 @@ async fn a_stream_and_a_bucket_wait_for_a_broker_that_is_offline() {
         }
     };
     match made {
-        Err(refused) => assert!(matches!(&refused, StreamError::Offline { .. }), "{refused}"),
+        Err(refused) => assert!(matches!(&refused, StreamError::TooFewBrokers { .. }), "{refused}"),
         // Later brokers do with a majority once all have been there.
         Ok(()) => assert_ne!(brokers.version().await, "2.10.27"),
     }

@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::error::NodesBackupError;
+use super::hold::FirstBasesHold;
 use super::questions::{PartitionEnd, PartitionEndQuestion};
 use crate::backup::{BackupFailure, MadeDirectory};
 use crate::engine::exporting::asked_patiently;
@@ -34,6 +35,8 @@ pub struct NodesBackup {
     pub(super) ends: BTreeMap<u16, Position>,
     pub(super) webhooks: Vec<MovedWebhook>,
     pub(super) directory: MadeDirectory,
+    /// No event of projects that are read is removed.
+    _held: FirstBasesHold,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -65,7 +68,9 @@ impl Engine {
         let directory = MadeDirectory::create(self.data_dir())?;
         // Before the ends are known: what a webhook has sent by now is before them.
         let webhooks = self.inner.webhooks.for_backup(|project| projects.contains(&project))?;
-        let ends = self.partition_ends(&projects, before.applied, &|| self.inner.admission.is_closing())?;
+        let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
+        let held = self.hold_bases_of(partitions.clone());
+        let ends = self.partition_ends(partitions, before.applied, &|| self.inner.admission.is_closing())?;
         let with_bases = ends.values().flat_map(|end| end.with_bases.iter().copied());
         let mut copied: BTreeSet<ProjectId> = with_bases.collect();
         if self.inner.archiver.shared().is_some() {
@@ -77,20 +82,20 @@ impl Engine {
         let left = moment.projects();
         projects.retain(|project| left.contains(project));
         copied.retain(|project| projects.contains(project));
-        let backup = NodesBackup { engine: self.clone(), moment, projects, copied, ends, webhooks, directory, _permit: permit };
+        let (engine, _permit, _held) = (self.clone(), permit, held);
+        let backup = NodesBackup { engine, moment, projects, copied, ends, webhooks, directory, _held, _permit };
         // So that what can't be expressed is found before events are passed on.
         backup.control_records(&backup.moment, 0, &BTreeMap::new())?;
         Ok(backup)
     }
 
-    /// Asks the owners of these projects where their partitions end.
+    /// Asks the owners of partitions where these end.
     fn partition_ends(
         &self,
-        projects: &BTreeSet<ProjectId>,
+        partitions: BTreeSet<u16>,
         applied: u64,
         is_over: &dyn Fn() -> bool,
     ) -> Result<BTreeMap<u16, PartitionEnd>, NodesBackupError> {
-        let partitions: BTreeSet<u16> = projects.iter().map(|project| partition_of(*project)).collect();
         let ask = async |partition| Ok((partition, self.end_of_partition(partition, applied, is_over).await?));
         Handle::current().block_on(stream::iter(partitions).map(ask).buffer_unordered(ASKED_AT_ONCE).try_collect())
     }

@@ -98,6 +98,8 @@ impl PartitionPage<'_> {
 impl Engine {
     /// Answers where a partition ends that is here.
     pub(super) async fn partition_end(&self, question: PartitionEndQuestion) -> Result<PartitionEnd, AskError> {
+        // Before it is known which have bases.
+        self.hold_first_bases(question.partition).await?;
         self.run_for_backup(move |engine, cancelled| {
             engine.check_knows(question.applied)?;
             let last = engine.inner.history.last_position(question.partition);

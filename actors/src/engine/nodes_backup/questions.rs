@@ -16,6 +16,7 @@ use crate::owners::Owner;
 const END: u16 = 1040;
 const EVENTS: u16 = 1041;
 const LIST: u16 = 1042;
+const HOLD: u16 = 1043;
 /// How long an answer may take: files may have to be fetched for it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(40);
 
@@ -101,6 +102,12 @@ pub(super) enum SealedList {
     },
 }
 
+/// Has the owner of a partition hold first bases back for a while.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct HoldQuestion {
+    pub(super) partition: u16,
+}
+
 /// A question to the owner of a partition.
 pub(super) trait AboutPartition: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Tells it from other questions of nodes.
@@ -152,6 +159,19 @@ impl AboutPartition for SealedListQuestion {
     }
 }
 
+impl AboutPartition for HoldQuestion {
+    const TAG: u16 = HOLD;
+    type Answer = ();
+
+    fn partition(&self) -> u16 {
+        self.partition
+    }
+
+    async fn answer(self, engine: &Engine) -> Result<(), AskError> {
+        engine.hold_first_bases(self.partition).await
+    }
+}
+
 impl Engine {
     /// Asks the owner of a partition.
     pub(super) async fn ask_about_partition<Q: AboutPartition>(&self, question: Q) -> Result<Q::Answer, AskError> {
@@ -190,6 +210,7 @@ impl Engine {
             END => self.answer_for_backup::<PartitionEndQuestion>(request).await,
             EVENTS => self.answer_for_backup::<PartitionEventsQuestion>(request).await,
             LIST => self.answer_for_backup::<SealedListQuestion>(request).await,
+            HOLD => self.answer_for_backup::<HoldQuestion>(request).await,
             _ => return None,
         })
     }
@@ -227,6 +248,8 @@ mod tests {
             assert_eq!(encode_answer(EVENTS, &answer).unwrap(), bytes);
             assert_eq!(decode_answer::<PartitionEvents>(EVENTS, bytes).unwrap(), answer);
         }
+        assert_eq!(request(HoldQuestion { partition: 5 }), [19, 4, 1, 0, 0, 5]);
+        assert_eq!(encode_answer(HOLD, &()).unwrap(), [19, 4, 1]);
         let question = SealedListQuestion { partition: 5, applied: 7, project: ProjectId(2), until: 4 };
         assert_eq!(request(question), [18, 4, 1, 0, 0, 5, 7, 2, 4]);
         let answers = [
