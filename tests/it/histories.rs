@@ -26,12 +26,12 @@ use crate::server::{TestServer, command};
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
 /// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: what fits into a minute of two shared cores. The domain, without
-/// HTTP, runs five times as many.
-const TRIALS: u64 = 60;
+/// HTTP, runs ten times as many.
+const TRIALS: u64 = 30;
 /// One in this many restarts of a history is a real one: real restarts are slow, and other tests wait for them.
 const RESTART_EACH: u64 = 2;
 /// How many histories between two verifications.
-const VERIFIED_EACH: u64 = 20;
+const VERIFIED_EACH: u64 = 15;
 /// The group of rollups among the keys of the store.
 const ROLLUPS: u8 = 2;
 
