@@ -119,7 +119,7 @@ async fn each_failure(data: &Path, orders: u64, begin: impl Fn() -> Result<Backu
             let in_audit_log = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "audit");
             if dir.join("manifest.json").exists() && !switch.failed_paths().last().is_some_and(in_audit_log) {
                 // A thread of the engine may read the log meanwhile. Then nothing is missing.
-                if failed.starts_with("Read ") && failed.ends_with(".seg") {
+                if ["Open ", "Read "].iter().any(|operation| failed.starts_with(operation)) && failed.ends_with(".seg") {
                     check(&dir, orders).await;
                 } else {
                     unnoticed.push(failed);
