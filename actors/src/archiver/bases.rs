@@ -48,7 +48,7 @@ pub(super) fn replace_base(
     let Some(base) = source.write(archive.dir(), archive.manifest().base())? else { return Ok(false) };
     sources.done("base written");
     let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(false) };
-    // Whoever has it held back from now on sees it.
+    // A hold that begins later waits until the base is listed, and its backup then finds the base.
     let allowed = first_bases.allow();
     if has_erased() || (is_first && allowed.is_none()) {
         return Ok(false);
