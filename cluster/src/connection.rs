@@ -117,7 +117,7 @@ mod tests {
         let says = |reason: &str| {
             says_too_few(&format!("jetstream error: no suitable peers for placement{reason} (code 400, error code 10005)"))
         };
-        // As brokers 2.10.27 and 2.15.1 say it.
+        // Brokers 2.10.27 that have just started give no reason.
         assert!(says("") && says(", peer offline") && says(", peer offline, insufficient storage"));
         assert!(!says(", insufficient storage") && !says_too_few("insufficient storage resources available"));
     }

@@ -25,8 +25,7 @@ use crate::not_yet::is_not_yet;
 use crate::server::{TestServer, command};
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
-/// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: what fits into a minute of two shared cores. The domain, without
-/// HTTP, runs ten times as many.
+/// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: some for each run of the tests. The domain, without HTTP, runs ten times as many.
 const TRIALS: u64 = 30;
 /// One in this many restarts of a history is a real one: real restarts are slow, and other tests wait for them.
 const RESTART_EACH: u64 = 2;
