@@ -2,7 +2,6 @@
 """Guards the cost of the hot paths: instructions and allocations of each stage, as callgrind counts them, against those of guard.txt.
 
 usage: guard.py              build, count and compare; fails if a stage costs more than its margin allows
-       guard.py --build      only build
        guard.py --accept     build, count, and write what was counted to guard.txt
        guard.py --profile STAGE [--thread http] [--top 25] [--release]
                              print which functions cost the most in a stage, and which allocate
@@ -24,8 +23,8 @@ import callgrind
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "benches" / "guard.txt"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-# With the workspace, cargo selects the features of other crates as it does for the tests, and builds few of them again.
-BUILD = ["cargo", "build", "--quiet", "--workspace", "--bin", "guard", "--config", "benches/guard.toml"]
+# A test is named, and built too, so that cargo selects the features that the tests have, and builds no crate again.
+BUILD = ["cargo", "build", "--quiet", "--workspace", "--bin", "guard", "--test", "it"]
 RELEASE = ["cargo", "build", "--quiet", "--release", "-p", "headcount", "-p", "headcount-bench", "--bin", "guard"]
 # By how much a thread's instructions and allocations may grow. What threads hand to each other depends a little on who is faster.
 MARGINS = {"main": (0.05, 0.02), "http": (0.05, 0.05), "shard": (0.0, 0.1)}
@@ -177,7 +176,6 @@ def print_spread(runs):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", action="store_true")
     parser.add_argument("--accept", action="store_true")
     parser.add_argument("--profile", metavar="STAGE")
     parser.add_argument("--thread", choices=sorted(MARGINS))
@@ -190,8 +188,6 @@ def main():
         parser.error("--release is for --profile")
     # Incremental compilation divides the code otherwise, and so optimizes it otherwise.
     subprocess.run(RELEASE if options.release else BUILD, cwd=ROOT, check=True, env=dict(os.environ, CARGO_INCREMENTAL="0"))
-    if options.build:
-        return None
     program = TARGET / ("release" if options.release else "debug") / "guard"
     if options.profile:
         return profile(count(program), options.profile, options.thread, options.top)

@@ -329,6 +329,19 @@ async fn a_question_that_panics_costs_one_rebuild() {
 }
 
 #[tokio::test]
+async fn a_sender_waits_as_long_as_the_configuration_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut impatient = config(dir.path());
+    impatient.probe = slow("slow", Duration::from_secs(1));
+    impatient.apply_timeout = Duration::from_millis(50);
+    let (engine, project) = open(impatient);
+    let outcome = engine.track(project, &order("slow", 0)).await.unwrap_err();
+    assert!(matches!(outcome, Refusal::Track(TrackError::OutcomeUnknown)), "{outcome}");
+    assert_eq!(count_of_orders(&engine, project).await.unwrap(), 1, "it was recorded");
+    engine.close().await;
+}
+
+#[tokio::test]
 async fn closing_is_bounded_and_leaves_the_rest_to_the_next_start() {
     let dir = tempfile::tempdir().unwrap();
     let mut costly = config(dir.path());

@@ -26,11 +26,11 @@ use crate::server::{TestServer, command};
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
 
 /// How many histories, unless `HEADCOUNT_TRIALS` says otherwise: some for each run of the tests. The domain, without HTTP, runs ten times as many.
-const TRIALS: u64 = 30;
+const TRIALS: u64 = 20;
 /// One in this many restarts of a history is a real one: real restarts are slow, and other tests wait for them.
 const RESTART_EACH: u64 = 2;
 /// How many histories between two verifications.
-const VERIFIED_EACH: u64 = 15;
+const VERIFIED_EACH: u64 = 10;
 /// The group of rollups among the keys of the store.
 const ROLLUPS: u8 = 2;
 
@@ -177,7 +177,7 @@ fn a_deleted_project_leaves_no_trace() {
     let server = Arc::new(TestServer::start());
     let sealing = KeepSealing::on(&server);
     let mut compared = 0;
-    for seed in (3000..3200).filter(|seed| !history(*seed).live && history(*seed).projects.len() > 1).take(24) {
+    for seed in (3000..3200).filter(|seed| !history(*seed).live && history(*seed).projects.len() > 1).take(12) {
         let history = history(seed);
         let mut rng = Rng::new(seed);
         let gone = rng.pick(&history.projects).name.clone();
@@ -213,7 +213,7 @@ fn a_deleted_project_leaves_no_trace() {
     }
     sealing.stop();
     println!("{compared} answers compared");
-    assert!(compared >= 1_000, "{compared} answers compared");
+    assert!(compared >= 500, "{compared} answers compared");
     let ends =
         || server.send(&Call::get("/metrics").header("host", "localhost")).text().contains("\nheadcount_deletions_pending 0\n");
     let until = std::time::Instant::now() + std::time::Duration::from_secs(120);

@@ -88,10 +88,10 @@ fn nothing_is_kept_without_memory_for_it() {
 /// Many different questions, each about a property with many values.
 #[test]
 fn many_questions_keep_little() {
-    const VALUES: usize = 20_000;
+    const VALUES: usize = 8_000;
     let server = Arc::new(TestServer::start_with(&["--memory=64MiB"]));
     let tenant = Tenant::on(&server);
-    for numbers in (0..VALUES).collect::<Vec<_>>().chunks(5_000) {
+    for numbers in (0..VALUES).collect::<Vec<_>>().chunks(4_000) {
         let event = |number: &usize| json!({"name": "a", "anonymous_id": format!("a{number}"), "metadata": {"value": number}});
         let events: Vec<Value> = numbers.iter().map(event).collect();
         let call = Call::post(tenant.path("batch")).bearer(&tenant.token).json(&json!({ "events": events }));

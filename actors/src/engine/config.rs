@@ -45,6 +45,8 @@ pub struct EngineConfig {
     pub export_retention: Duration,
     /// How long a question may take that no rollup answers. Default 60 s.
     pub question_timeout: Duration,
+    /// How long recorded events may take to be applied before their sender hears [`TrackError::OutcomeUnknown`](crate::TrackError::OutcomeUnknown). Default 10 s.
+    pub apply_timeout: Duration,
     /// Maximum bytes of kept answers; 0 keeps none. Default: a sixteenth of the memory.
     pub view_bytes: Option<usize>,
     /// How webhooks are sent. Default: they are not, and none can be made.
@@ -107,6 +109,7 @@ impl EngineConfig {
             quotas: Quotas::default(),
             export_retention: Duration::from_secs(7 * 24 * 60 * 60),
             question_timeout: Duration::from_secs(60),
+            apply_timeout: Duration::from_secs(10),
             view_bytes: None,
             webhooks: None,
             research: None,

@@ -226,7 +226,7 @@ impl Engine {
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
         let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
         let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
-        let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health))?;
+        let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health), config.apply_timeout)?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = EngineSources {
@@ -471,6 +471,7 @@ impl Engine {
     /// A tracker for the calling thread, which must be one of an actix system (an HTTP worker).
     #[must_use]
     pub fn local_tracker(&self) -> Tracker {
-        Tracker::start(Gathering::new(Arc::clone(&self.inner.log), Arc::clone(&self.inner.admission.health)))
+        let gathering = Gathering::new(Arc::clone(&self.inner.log), Arc::clone(&self.inner.admission.health));
+        Tracker::start(gathering, self.inner.config.apply_timeout)
     }
 }

@@ -29,8 +29,9 @@ pub(super) fn start_tracking(
     system: &System,
     gate: &Gate,
     (log, health): (&Arc<dyn Commit<Ticket>>, &Arc<PartitionHealth>),
+    apply_timeout: Duration,
 ) -> Result<(Tracker, Mark), OpenError> {
-    let tracker = start_tracker(system, Gathering::new(Arc::clone(log), Arc::clone(health)))?;
+    let tracker = start_tracker(system, Gathering::new(Arc::clone(log), Arc::clone(health)), apply_timeout)?;
     let (arbiter, gate, tracking) = (system.arbiter().clone(), gate.clone(), tracker.clone());
     let mark = move |project| {
         let Some(permit) = gate.take(MARK_BYTES) else { return false };

@@ -5,6 +5,7 @@ use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, System};
 use headcount_storage::lock::DirLock;
@@ -125,9 +126,9 @@ fn arbiters(count: usize) -> Option<Vec<Arbiter>> {
     Some(arbiters)
 }
 
-pub(crate) fn start_tracker(system: &System, gathering: Gathering) -> Result<Tracker, OpenError> {
+pub(crate) fn start_tracker(system: &System, gathering: Gathering, timeout: Duration) -> Result<Tracker, OpenError> {
     let (started, wait) = std::sync::mpsc::sync_channel(1);
-    let running = system.arbiter().spawn_fn(move || drop(started.send(Tracker::start(gathering))));
+    let running = system.arbiter().spawn_fn(move || drop(started.send(Tracker::start(gathering, timeout))));
     if !running {
         return Err(OpenError::Start("the actor system has stopped".into()));
     }

@@ -15,9 +15,6 @@ use crate::admission_gate::Permit;
 use crate::event_codec::Events;
 use crate::shard::Outcome;
 
-/// How long a logged event may take to be applied before its sender hears `outcome_unknown`.
-const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// A handle for tracking from one thread of an actix system: answers wake that thread only.
 #[derive(Clone)]
 pub struct Tracker {
@@ -35,10 +32,12 @@ impl std::fmt::Debug for Tracker {
 
 impl Tracker {
     /// Starts an actor in the calling thread's actix system.
-    pub(crate) fn start(gathering: Gathering) -> Self {
+    ///
+    /// A sender that waits longer than `timeout` hears [`TrackError::OutcomeUnknown`].
+    pub(crate) fn start(gathering: Gathering, timeout: Duration) -> Self {
         let gathering = Arc::new(gathering);
         let ingest = addresses(&IngestActor::new(Arc::clone(&gathering)).start());
-        Self { gathering, ingest, timeout: APPLY_TIMEOUT }
+        Self { gathering, ingest, timeout }
     }
 
     /// Waits for as long as it takes. For those that send much ahead of what is applied: what they wait for is mostly their own work.

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use headcount_actors::domain::cells::packed::Packed;
 use headcount_actors::domain::ids::ProjectId;
@@ -133,7 +134,7 @@ async fn filled(dir: &Path) -> (Vec<ProjectId>, u64) {
 async fn poison(engine: &Engine, project: ProjectId) {
     let _ = engine.track(project, &NewEvent::new("poison").user("busy").at_ms(BASE_MS)).await;
     while engine.version(project, &headcount_actors::domain::versions::Depends::Everything).await.is_err() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -317,6 +318,8 @@ async fn a_running_engine_is_clean_while_events_flow_and_finds_a_flipped_cell() 
         if sent.is_multiple_of(1_000) {
             engine.seal_archive().await.unwrap();
         }
+        // Events flow, and leave the processors to what is tested.
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let report = verifying.join().unwrap();
     assert_eq!(report.status(), VerifyStatus::Clean, "{:?} {:?}", report.cells, report.damaged);

@@ -59,6 +59,8 @@ impl Service {
         let shard_marks = Arc::clone(&marks);
         let config = EngineConfig {
             shards: 1,
+            // Callgrind is slow, and other work of the machine goes first.
+            apply_timeout: interval,
             min_free_bytes: 0,
             checkpoints: CheckpointPolicy { interval, ..CheckpointPolicy::default() },
             log: LogOptions { segment_bytes: SEGMENT_BYTES, ..LogOptions::default() },
