@@ -38,8 +38,17 @@ pub(super) struct Cursor {
     pub(super) next: Position,
     /// Chain over the blocks so far.
     pub(super) chain: Chain,
+    /// Zeroed once: of its bytes, the first `filled` have been read, from `buf_offset` on.
     buf: Vec<u8>,
+    filled: usize,
     buf_offset: u64,
+}
+
+/// Returns the index of the last byte that is not zero. Most of a segment is zeroes, which are compared many at a time.
+fn last_set_byte(bytes: &[u8]) -> Option<usize> {
+    const ZEROES: [u8; 4096] = [0; 4096];
+    let zeroes: usize = bytes.rchunks(ZEROES.len()).take_while(|chunk| **chunk == ZEROES[..chunk.len()]).map(<[u8]>::len).sum();
+    bytes[..bytes.len() - zeroes].iter().rposition(|&byte| byte != 0)
 }
 
 impl Cursor {
@@ -65,6 +74,7 @@ impl Cursor {
             next: first,
             chain: Chain::begin(&header),
             buf: Vec::new(),
+            filled: 0,
             buf_offset: HEADER_BYTES,
         };
         Ok((cursor, header))
@@ -102,19 +112,24 @@ impl Cursor {
 
     /// Makes sure that `need` bytes from the cursor on are in the buffer. Returns their offset in it.
     fn fill(&mut self, need: usize) -> Result<usize, LogError> {
-        let start = usize::try_from(self.offset - self.buf_offset).unwrap_or(usize::MAX).min(self.buf.len());
-        if self.buf.len() - start >= need {
+        let start = usize::try_from(self.offset - self.buf_offset).unwrap_or(usize::MAX).min(self.filled);
+        let have = self.filled - start;
+        if have >= need {
             return Ok(start);
         }
-        self.buf.drain(..start);
-        self.buf_offset = self.offset;
-        let have = self.buf.len();
-        self.buf.resize(need.max(READ_BYTES), 0);
-        let read = read_full_at(&self.file, &mut self.buf[have..], self.offset + have as u64)
+        let bytes = need.max(READ_BYTES);
+        if self.buf.len() < bytes {
+            let mut larger = vec![0u8; bytes];
+            larger[..have].copy_from_slice(&self.buf[start..self.filled]);
+            self.buf = larger;
+        } else {
+            self.buf.copy_within(start..self.filled, 0);
+        }
+        (self.filled, self.buf_offset) = (have, self.offset);
+        self.filled += read_full_at(&self.file, &mut self.buf[have..bytes], self.offset + have as u64)
             .map_err(|error| LogError::io("read", &self.path, error))?;
-        self.buf.truncate(have + read);
         // The file got shorter while it was read: only a person does that.
-        if self.buf.len() < need { Err(self.damaged(Damage::EndsEarly)) } else { Ok(0) }
+        if self.filled < need { Err(self.damaged(Damage::EndsEarly)) } else { Ok(0) }
     }
 
     /// Returns an error that names the cursor's place.
@@ -132,7 +147,7 @@ impl Cursor {
             if n == 0 {
                 break;
             }
-            if let Some(last) = buf[..n].iter().rposition(|&byte| byte != 0) {
+            if let Some(last) = last_set_byte(&buf[..n]) {
                 tail.end_of_data = at + last as u64 + 1;
                 let markers = buf[..n].chunks_exact(8).zip((at..).step_by(8));
                 tail.later_markers.extend(
@@ -167,7 +182,7 @@ impl Cursor {
         self.offset += align(bytes);
         self.next = next;
         self.chain = self.chain.extend(checksum, next.saturating_sub(1));
-        self.buf.clear();
+        self.filled = 0;
         self.buf_offset = self.offset;
         self.file_bytes = self.file_bytes.max(self.offset);
     }
@@ -181,4 +196,24 @@ pub(super) struct Tail {
     /// Offsets behind the cursor at which the log once began a block. Nobody else can forge such a marker: it is a hash of the
     /// segment's secret salt and the offset.
     pub(super) later_markers: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_set_byte;
+
+    #[test]
+    fn the_last_set_byte_is_found_in_any_page() {
+        for len in [0, 1, 4095, 4096, 4097, 10_000] {
+            assert_eq!(last_set_byte(&vec![0; len]), None, "{len}");
+            for set in [0, 1, 1_807, 1_808, 4094, 4095, 4096, 5_903, 5_904, 9_999] {
+                let mut bytes = vec![0; len];
+                if let Some(byte) = bytes.get_mut(set) {
+                    *byte = 1;
+                    bytes[0] = 1;
+                    assert_eq!(last_set_byte(&bytes), Some(set), "{len}");
+                }
+            }
+        }
+    }
 }
