@@ -114,6 +114,19 @@ impl Brokers {
         Ok(())
     }
 
+    /// Starts all brokers again, one after the other, and waits until they are ready.
+    ///
+    /// # Errors
+    /// See [`Self::start_one`] and [`Self::wait_until_ready`].
+    pub async fn start_again(&mut self) -> Result<()> {
+        for place in 0..COUNT {
+            self.kill(place)?;
+            self.start_one(place)?;
+            self.wait_until_ready().await?;
+        }
+        Ok(())
+    }
+
     /// Returns the id of a broker's process.
     #[must_use]
     pub fn process_id(&self, place: usize) -> Option<u32> {

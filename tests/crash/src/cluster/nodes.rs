@@ -80,8 +80,9 @@ impl Cluster {
         Ok((cluster, tenant))
     }
 
-    /// Runs `cluster init`, again if brokers did not answer in time.
-    async fn init(&self) -> Result<Tenant> {
+    /// Runs `cluster init`, again if brokers did not answer in time. Brokers that still know too few of each other are started again: on a busy machine, some that all
+    /// started at once never got to know each other.
+    async fn init(&mut self) -> Result<Tenant> {
         let mut printed = String::new();
         for _ in 0..ATTEMPTS {
             let made = self.run(&["init", &self.brokers.addresses(), "--json", "--max-bytes", STREAM_BYTES]).await?;
@@ -89,6 +90,10 @@ impl Cluster {
                 return Tenant::of_init(&made.stdout);
             }
             printed = String::from_utf8_lossy(&made.stderr).into_owned();
+            if printed.contains("too few brokers") {
+                println!("  the brokers are started again: {}", printed.trim());
+                self.brokers.start_again().await?;
+            }
         }
         Err(violation(format!("the cluster can't be made: {printed}")))
     }
