@@ -3,7 +3,7 @@
 
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words; those of the cluster need HEADCOUNT_NATS_SERVER
        run.py --tested NAME ...
-                              the same after the tests have passed: they are not run without a bug first, and the domain is not optimized, which takes longer than few trials
+                              the same after the tests have passed: they are not run without a bug first, and the domain is not optimized, since that takes longer than it saves in a few trials
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
 The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py, version_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
 random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other take partitions over or look after privacy requests; one of the cluster when

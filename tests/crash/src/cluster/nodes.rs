@@ -85,15 +85,15 @@ impl Cluster {
     async fn init(&mut self) -> Result<Tenant> {
         let mut printed = String::new();
         for _ in 0..ATTEMPTS {
+            if printed.contains("too few brokers") {
+                println!("  the brokers are started again: {}", printed.trim());
+                self.brokers.start_again().await?;
+            }
             let made = self.run(&["init", &self.brokers.addresses(), "--json", "--max-bytes", STREAM_BYTES]).await?;
             if made.status.success() {
                 return Tenant::of_init(&made.stdout);
             }
             printed = String::from_utf8_lossy(&made.stderr).into_owned();
-            if printed.contains("too few brokers") {
-                println!("  the brokers are started again: {}", printed.trim());
-                self.brokers.start_again().await?;
-            }
         }
         Err(violation(format!("the cluster can't be made: {printed}")))
     }
