@@ -46,7 +46,7 @@ pub struct Common {
     /// Number of cycles
     #[arg(long)]
     pub cycles: Option<usize>,
-    /// Seed of the random number generator [default: the time]
+    /// Seed of the random number generator [default: from the time and the process id]
     #[arg(long)]
     pub seed: Option<u64>,
     /// Directory for data directories and disk images
@@ -110,9 +110,9 @@ impl Common {
         std::path::absolute(path).map_err(Into::into)
     }
 
-    /// Returns the seed.
+    /// Returns the seed. Two campaigns that begin in the same millisecond have different ones, since their ports come from it.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.seed.unwrap_or_else(|| u64::try_from(crate::oracle::now_ms()).unwrap_or(0))
+        self.seed.unwrap_or_else(|| u64::try_from(crate::oracle::now_ms()).unwrap_or(0) << 16 ^ u64::from(std::process::id() & 0xFFFF))
     }
 }
