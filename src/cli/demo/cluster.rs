@@ -94,6 +94,7 @@ fn make(settings: &Settings, dir: &Path, brokers: &DemoBrokers) -> Result<(Initi
         Ok::<_, Failure>((made, events))
     })?;
     std::fs::create_dir(&scratch)?;
+    std::fs::create_dir(files_of(dir))?;
     let source = MovingSource::open(&origin, &scratch).map_err(MoveError::from)?;
     let first = dir.join(NODES[0]);
     let options = InitOptions {
@@ -124,6 +125,7 @@ impl DemoNode {
         let settings = [
             ["--listen", "127.0.0.1:0"],
             ["--cluster", &brokers.addresses.join(",")],
+            ["--files", &format!("file://{}", files_of(dir).display())],
             ["--shards", "1"],
             ["--workers", "1"],
             ["--log", "warn"],
@@ -148,6 +150,11 @@ impl DemoNode {
             std::thread::sleep(POLL);
         }
     }
+}
+
+/// Where the nodes keep sealed events.
+fn files_of(dir: &Path) -> PathBuf {
+    dir.join("files")
 }
 
 fn log_of(dir: &Path, name: &str) -> PathBuf {
