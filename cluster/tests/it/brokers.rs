@@ -3,26 +3,25 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use headcount_cluster::{Connection, Credentials, StreamName};
 use tempfile::TempDir;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// How long brokers may take to be ready, and how often others are started.
 const READY: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 3;
 
-/// One test at a time has brokers: they are three processes, and wait for the disk.
-static TURN: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
+/// How many brokers run at once: those of one test that needs three, or of three that need one each. They wait for the disk, and elections take longer on a busy machine.
+static TURNS: Semaphore = Semaphore::const_new(3);
 
 /// Brokers that form a cluster, with a directory of their own. They end with the value.
 pub(crate) struct Brokers {
     program: PathBuf,
     directory: TempDir,
     brokers: Vec<Broker>,
-    _turn: MutexGuard<'static, ()>,
+    _turns: SemaphorePermit<'static>,
 }
 
 struct Broker {
@@ -56,8 +55,8 @@ impl Brokers {
         let program = program()?;
         let mut failures = Vec::new();
         while failures.len() < ATTEMPTS {
-            let turn = TURN.lock().await;
-            let started = Self::attempt(program.clone(), turn, (count, settings, jetstream));
+            let turns = TURNS.acquire_many(u32::try_from(count).unwrap()).await.unwrap();
+            let started = Self::attempt(program.clone(), turns, (count, settings, jetstream));
             // Now and then, brokers that start together do not find each other.
             match started.ready().await {
                 Ok(()) => return Some(started),
@@ -67,7 +66,7 @@ impl Brokers {
         panic!("the brokers are not ready: {failures:?}");
     }
 
-    fn attempt(program: PathBuf, turn: MutexGuard<'static, ()>, (count, settings, jetstream): (usize, &str, &str)) -> Self {
+    fn attempt(program: PathBuf, turns: SemaphorePermit<'static>, (count, settings, jetstream): (usize, &str, &str)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let ports = free_ports(count * 3);
         let routes: Vec<String> = ports[2 * count..].iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
@@ -85,7 +84,7 @@ impl Brokers {
             std::fs::write(directory.path().join(format!("b{place}.conf")), config).unwrap();
             brokers.push(Broker { port, monitor, process: None });
         }
-        let mut started = Self { program, directory, brokers, _turn: turn };
+        let mut started = Self { program, directory, brokers, _turns: turns };
         (0..count).for_each(|place| started.restart(place));
         started
     }
