@@ -92,6 +92,9 @@ pub struct ProveArguments {
     /// Path of nats-server: verify the campaign of the cluster instead of all others
     #[arg(long)]
     pub nats: Option<PathBuf>,
+    /// Leave out the trials without a mistake, since the campaigns have just passed with this binary
+    #[arg(long)]
+    pub only_mistakes: bool,
 }
 
 impl Common {
@@ -113,6 +116,7 @@ impl Common {
     /// Returns the seed. Two campaigns that begin in the same millisecond have different ones, since their ports come from it.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.seed.unwrap_or_else(|| u64::try_from(crate::oracle::now_ms()).unwrap_or(0) << 16 ^ u64::from(std::process::id() & 0xFFFF))
+        self.seed
+            .unwrap_or_else(|| u64::try_from(crate::oracle::now_ms()).unwrap_or(0) << 16 ^ u64::from(std::process::id() & 0xFFFF))
     }
 }

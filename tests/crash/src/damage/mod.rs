@@ -30,19 +30,31 @@ use corruptions::{Corruption, Expected};
 
 /// Number of repetitions of each random corruption in a full campaign.
 const TIMES: usize = 12;
-/// Minimum number of repetitions for which the campaign fills a second log segment, which takes a while.
-const TIMES_FOR_SEGMENTS: usize = 10;
+/// Minimum number of repetitions for which the campaign is a full one.
+const TIMES_OF_FULL: usize = 10;
 /// Maximum time to fill the log.
 const FILL_TIMEOUT: Duration = Duration::from_secs(120);
 /// Log text of a server that rebuilds.
 const REBUILT: &str = "rebuilt from the log";
-/// Latest time at which a rebuild is killed.
-const KILLED_WITHIN_MS: usize = 600;
 /// Number of known events sent to each project after each case.
 const DUPLICATES: usize = 100;
 
+/// How much the server has before the damage. Each case asks for all answers twice, and verifies the state: both take longer with more events.
+struct Scale {
+    /// Time for which each load fills it.
+    loaded: Duration,
+    /// Whether a second log segment is filled, which takes a while.
+    has_segments: bool,
+    /// Latest time at which a rebuild is killed.
+    killed_within_ms: usize,
+}
+
+const FULL: Scale = Scale { loaded: Duration::from_millis(1_500), has_segments: true, killed_within_ms: 600 };
+const SLICE: Scale = Scale { loaded: Duration::from_millis(500), has_segments: false, killed_within_ms: 200 };
+
 /// State before the damage.
 struct Before {
+    scale: &'static Scale,
     answers: Vec<(String, Json)>,
     tokens: Vec<(String, String)>,
     keys: Vec<(usize, String)>,
@@ -67,7 +79,8 @@ pub async fn run(common: &Common) -> Result<()> {
 }
 
 async fn cases(rig: &mut Rig, work: &Path, times: usize) -> Result<()> {
-    let before = prepare(rig, work, times >= TIMES_FOR_SEGMENTS).await?;
+    let scale = if times >= TIMES_OF_FULL { &FULL } else { &SLICE };
+    let before = prepare(rig, work, scale).await?;
     let (mut rebuilt, mut refused, mut untouched) = (0, 0, 0);
     let corruptions = Corruption::all(times);
     let (count, mut failures) = (corruptions.len(), Vec::new());
@@ -101,19 +114,19 @@ async fn cases(rig: &mut Rig, work: &Path, times: usize) -> Result<()> {
 }
 
 /// Fills a server, stops it, and saves its state.
-async fn prepare(rig: &mut Rig, work: &Path, with_segments: bool) -> Result<Before> {
+async fn prepare(rig: &mut Rig, work: &Path, scale: &'static Scale) -> Result<Before> {
     let (pristine, older_store) = (work.join("pristine"), work.join("older-store"));
     let server = rig.launch.start().await?;
-    load(rig, &server, 0, Duration::from_millis(1_500)).await?;
+    load(rig, &server, 0, scale.loaded).await?;
     server.terminate().await?;
     copy_directory(&rig.launch.data_dir.join("store"), &older_store)?;
 
     let server = rig.launch.start().await?;
     let began = Instant::now();
     for cycle in 1.. {
-        load(rig, &server, cycle, Duration::from_millis(1_500)).await?;
+        load(rig, &server, cycle, scale.loaded).await?;
         let segments = segments::segments(&rig.launch.data_dir.join("log"))?.len();
-        if segments >= 2 || !with_segments {
+        if segments >= 2 || !scale.has_segments {
             break;
         }
         if began.elapsed() > FILL_TIMEOUT {
@@ -135,7 +148,7 @@ async fn prepare(rig: &mut Rig, work: &Path, with_segments: bool) -> Result<Befo
         tokens.len(),
         keys.len(),
     );
-    Ok(Before { answers, tokens, keys, pristine, older_store, query_seed })
+    Ok(Before { scale, answers, tokens, keys, pristine, older_store, query_seed })
 }
 
 async fn load(rig: &mut Rig, server: &Server, cycle: usize, time: Duration) -> Result<()> {
@@ -173,7 +186,7 @@ async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<Str
     }
     if *expected == Expected::SameAfterKill {
         let starting = rig.launch.spawn()?;
-        tokio::time::sleep(Duration::from_millis(rig.rng.below(KILLED_WITHIN_MS) as u64)).await;
+        tokio::time::sleep(Duration::from_millis(rig.rng.below(before.scale.killed_within_ms) as u64)).await;
         starting.kill()?;
     }
     let server = rig.launch.start().await?;
