@@ -1,10 +1,7 @@
 //! Finalizing an upgrade: once all nodes have a later version of the program, they may write what only that version reads.
 
-use std::time::Duration;
-
 use async_nats::jetstream::kv::Store;
 use serde::Serialize;
-use tokio::time::{Instant, sleep};
 
 use crate::agreed::{AgreedLevels, LevelsError, LevelsKey};
 use crate::connection::{ConnectError, Connection, Credentials};
@@ -12,9 +9,6 @@ use crate::lease::Timing;
 use crate::levels::Levels;
 use crate::node::{self, KnownNode, NodeError, SeenNode};
 use crate::record::{BUCKET, ClusterRecord, RecordError};
-
-/// How often the nodes are looked at while it is not known which live.
-const INTERVAL: Duration = Duration::from_millis(500);
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -119,17 +113,7 @@ pub async fn finalize(
     }
 }
 
-/// Returns the live nodes that do not have the levels `wanted`. One that was killed keeps its key: it counts as live until it has not renewed that for as long as others wait for its leases.
+/// Returns the live nodes that do not have the levels `wanted`.
 async fn behind(store: &Store, first: Vec<SeenNode>, wanted: Levels, timing: Timing) -> Result<Vec<KnownNode>, NodeError> {
-    let began = Instant::now();
-    loop {
-        let now = node::seen(store).await?;
-        let lacking = now.into_iter().filter(|seen| !seen.known.levels.cover(&wanted));
-        let has_renewed = |seen: &SeenNode| !first.iter().any(|first| first.is_same(seen));
-        let (live, silent): (Vec<SeenNode>, Vec<SeenNode>) = lacking.partition(has_renewed);
-        if silent.is_empty() || began.elapsed() >= timing.taken_after {
-            return Ok(live.into_iter().map(|seen| seen.known).collect());
-        }
-        sleep(INTERVAL).await;
-    }
+    node::live(store, &first, |seen| !seen.known.levels.cover(&wanted), timing).await
 }

@@ -2,7 +2,7 @@
 //!
 //! A partition's events are a stream of the brokers ([`log`]). Its owner is the only writer, which the brokers enforce: each message says which one must be
 //! the last. Who the owner is, a lease says ([`lease`]). Organizations, projects and tokens are a stream that all nodes write ([`control`]). [`init`] makes a cluster, into which an installation moves ([`moving`]),
-//! [`status`] shows it, and [`drain`] has a node hand its partitions over. Nodes of two versions write what both read ([`AgreedLevels`]), until [`finalize`]. What is sealed of a partition is kept where all nodes reach it ([`files`]). [`check`] finds out whether brokers keep what a cluster relies on, and
+//! [`status`] shows it, [`drain`] has a node hand its partitions over, and [`restored`] says that it comes from copies. Nodes of two versions write what both read ([`AgreedLevels`]), until [`finalize`]. What is sealed of a partition is kept where all nodes reach it ([`files`]). [`check`] finds out whether brokers keep what a cluster relies on, and
 //! [`bench`] how much they record.
 
 pub mod bench;
@@ -16,6 +16,7 @@ pub mod lease;
 pub mod log;
 pub mod moving;
 pub mod node;
+pub mod restored;
 pub mod status;
 
 mod agreed;

@@ -36,6 +36,14 @@ pub struct ClusterRecord {
     pub replicas: usize,
     /// Says which `keys/hash.key` the nodes have.
     pub hash_key_digest: String,
+    /// The incarnation of what nodes answer since the cluster was restored from copies.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "as_hex_if_any",
+        deserialize_with = "of_hex_if_any"
+    )]
+    restored: Option<Incarnation>,
 }
 
 /// What is read to find out who can read the rest.
@@ -68,7 +76,25 @@ impl ClusterRecord {
     /// Describes a cluster that is not made yet.
     #[must_use]
     pub(crate) fn new(incarnation: Incarnation, partitions: u16, replicas: usize, hash_key_digest: String) -> Self {
-        Self { version: VERSION, incarnation, partitions, replicas, hash_key_digest }
+        Self { version: VERSION, incarnation, partitions, replicas, hash_key_digest, restored: None }
+    }
+
+    /// Returns the incarnation of what nodes answer, which is part of every entity tag and cursor. It is that of their data directories, until the cluster is
+    /// restored from copies: then positions stand for other events than before.
+    #[must_use]
+    pub fn answers(&self) -> Incarnation {
+        self.restored.unwrap_or(self.incarnation)
+    }
+
+    /// Gives what nodes answer another incarnation, once they start anew.
+    ///
+    /// # Errors
+    /// [`RecordError::Unavailable`]: it may have got it all the same.
+    pub(crate) async fn restore(mut self, connection: &Connection, answers: Incarnation) -> Result<Self, RecordError> {
+        self.restored = Some(answers);
+        let text = serde_json::to_string(&self).map_err(|error| RecordError::Unreadable(error.to_string()))?;
+        write_key(connection, KEY, &text).await?;
+        Ok(self)
     }
 
     /// Reads the record of the brokers' cluster; `None` if they have none.
@@ -84,7 +110,7 @@ impl ClusterRecord {
         }
     }
 
-    /// Writes the record, unless there is one. It is once for all.
+    /// Writes the record, unless there is one.
     ///
     /// # Errors
     /// [`RecordError`].
@@ -170,6 +196,18 @@ fn of_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Incarnation, D::
     number.map(Incarnation::from_number).ok_or_else(|| de::Error::custom("the incarnation is not 32 hexadecimal digits"))
 }
 
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn as_hex_if_any<S: Serializer>(incarnation: &Option<Incarnation>, serializer: S) -> Result<S::Ok, S::Error> {
+    match incarnation {
+        Some(incarnation) => as_hex(incarnation, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+fn of_hex_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Incarnation>, D::Error> {
+    of_hex(deserializer).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,5 +222,11 @@ mod tests {
         for wrong in ["ab", "+00000000000000000000000000000ab", "000000000000000000000000000000ax"] {
             assert!(serde_json::from_str::<ClusterRecord>(&text.replace("000000000000000000000000000000ab", wrong)).is_err());
         }
+        assert_eq!(record.answers(), record.incarnation);
+        let restored = ClusterRecord { restored: Some(Incarnation::from_number(0xCD)), ..record };
+        let text = text.replace('}', r#","restored":"000000000000000000000000000000cd"}"#);
+        assert_eq!(serde_json::to_string(&restored).unwrap(), text);
+        assert_eq!(serde_json::from_str::<ClusterRecord>(&text).unwrap(), restored);
+        assert_eq!(restored.answers(), Incarnation::from_number(0xCD));
     }
 }

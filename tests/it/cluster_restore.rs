@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::broker::Broker;
+use crate::client::{Answer, Call, Connection};
 use crate::cluster_nodes::{NAMES, Node};
 use crate::cluster_verify::{Verified, settings};
 
@@ -32,9 +33,13 @@ impl Verified {
         self.cluster.nodes.iter_mut().for_each(Node::stop);
     }
 
-    /// Starts the brokers with what is in a directory, and nodes that have nothing but the key of the cluster.
-    fn begin_anew(&mut self, dir: &Path, key: &Path) {
+    /// Starts the brokers with what is in a directory.
+    fn begin_brokers(&mut self, dir: &Path) {
         self.cluster.broker = Broker::start(dir).unwrap();
+    }
+
+    /// Starts nodes that have nothing but the key of the cluster.
+    fn begin_nodes(&mut self, dir: &Path, key: &Path) {
         let settings = settings(self.files.path());
         let settings = settings.each_ref().map(String::as_str);
         self.cluster.nodes = NAMES
@@ -45,11 +50,36 @@ impl Verified {
             })
             .into();
     }
+
+    /// Asks a node about the first project, with what is known of the answer, until its owner answers.
+    fn ask(&self, node: usize, path: &str, known: Option<&str>) -> Answer {
+        let address = self.cluster.nodes[node].url.trim_start_matches("http://").parse().unwrap();
+        let call = Call::get(format!("/projects/{}/{path}", self.projects[0].1)).bearer(&self.cluster.token);
+        let call = known.into_iter().fold(call, |call, known| call.header("if-none-match", known));
+        let began = Instant::now();
+        loop {
+            match Connection::open(address).unwrap().send(&call) {
+                Ok((answer, _)) if answer.status != 503 => return answer,
+                _ => assert!(began.elapsed() < Duration::from_secs(60), "node {node} does not answer about {path}"),
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
 }
+
+/// What `restored` prints, or why it refuses.
+fn restored(broker: &Broker, dir: &Path) -> Result<String, String> {
+    let output = broker.run("restored", dir, &[]);
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+const WHO_CAME_BACK: &str = "analytics/retention?interval=week";
+const EVENTS: &str = "events?start_date=2024-03-01&end_date=2024-03-01&limit=2";
 
 #[test]
 fn a_cluster_is_restored_from_copies_that_were_made_while_it_was_stopped() {
-    let [dir, backup, restored] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let [dir, backup, restored_to] = [(); 3].map(|()| tempfile::tempdir().unwrap());
     let Some(mut verified) = Verified::start(dir.path()) else { return };
     // Sealed events, others, and a webhook.
     verified.record(0..6);
@@ -67,23 +97,40 @@ fn a_cluster_is_restored_from_copies_that_were_made_while_it_was_stopped() {
     copy_all(verified.files.path(), &backup.path().join("files"));
     fs::copy(dir.path().join("n0/keys/hash.key"), backup.path().join("hash.key")).unwrap();
     // It goes on for a while: what is sealed then replaces what the copy has.
-    verified.begin_anew(dir.path(), &backup.path().join("hash.key"));
+    verified.begin_brokers(dir.path());
+    verified.begin_nodes(dir.path(), &backup.path().join("hash.key"));
     verified.record(10..14);
     verified.seal();
     verified.assert_clean(2, 14);
+    let refused = restored(&verified.cluster.broker, dir.path()).unwrap_err();
+    assert!(refused.contains("some nodes run") && refused.contains(&verified.cluster.nodes[1].url), "{refused}");
+    let lost = verified.ask(0, WHO_CAME_BACK, None).etag();
+    assert_eq!(verified.ask(1, WHO_CAME_BACK, Some(&lost)).status, 304, "nothing has refused before");
+    let page = verified.ask(2, EVENTS, None).ok(200);
+    let next = format!("{EVENTS}&cursor={}", page["next"].as_str().unwrap());
+    assert_eq!(verified.ask(1, &next, None).status, 200);
     verified.stop_nodes();
     verified.cluster.broker.kill();
     // Everything is lost.
     fs::remove_dir_all(verified.files.path()).unwrap();
     copy_all(&backup.path().join("files"), verified.files.path());
-    copy_all(&backup.path().join(BROKERS), &restored.path().join(BROKERS));
-    verified.begin_anew(restored.path(), &backup.path().join("hash.key"));
+    copy_all(&backup.path().join(BROKERS), &restored_to.path().join(BROKERS));
+    verified.begin_brokers(restored_to.path());
+    let said = restored(&verified.cluster.broker, restored_to.path()).unwrap();
+    assert!(said.contains("start the nodes"), "{said}");
+    verified.begin_nodes(restored_to.path(), &backup.path().join("hash.key"));
     verified.assert_clean(0, 10);
     let shown = verified.cluster.ask(2, "GET", &webhook, &verified.cluster.token, None).unwrap();
     assert_eq!(shown.0, 200, "{shown:?}");
     for (_, project) in &verified.projects {
         (0..3).for_each(|node| assert_eq!(verified.cluster.wait_for_users_of(node, project), 10));
     }
+    // As many events again as there were, at the positions that the lost ones had: they are others, as far as anybody knows.
+    verified.record(10..14);
+    let answer = verified.ask(1, WHO_CAME_BACK, Some(&lost));
+    assert_eq!(answer.status, 200, "{lost} is of the time that is lost");
+    assert_eq!(verified.ask(2, WHO_CAME_BACK, Some(&answer.etag())).status, 304, "all nodes have the new one");
+    assert_eq!(verified.ask(0, &next, None).status, 410, "so is the cursor");
     // What it has counts once, and what comes now counts.
     verified.record(4..16);
     for (_, project) in &verified.projects {

@@ -45,6 +45,7 @@ BUGS = [
     ("partitions move to an earlier fold", "let fold = fold.min(latest);", "let fold = latest.min(0);"),
     ("a node takes back what it had as a later version", "if sighting.is_own && self.shared.levels.fold >= sighting.fold {", "if sighting.is_own {"),
     ("an upgrade is finalized while a node lacks it", "let nodes = behind(&store, seen, own, timing).await?;", "let nodes: Vec<KnownNode> = Vec::new();"),
+    ("a restored cluster answers as before it was lost", "self.restored.unwrap_or(self.incarnation)", "self.restored.map_or(self.incarnation, |_| self.incarnation)"),
     ("a node of an earlier version is one of the cluster", "if !own.cover(&self.levels) {", "if self.version == 0 {"),
     # Leases.
     ("a lease is taken while it is held", "now - since >= self.leases.timing.taken_after", "now >= since"),

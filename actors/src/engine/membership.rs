@@ -26,6 +26,8 @@ pub type OpenRegistry = Box<dyn FnOnce(&Path) -> Result<Registry, OpenError> + S
 pub struct Membership {
     /// Identifies the events that they share. The data directory gets it, or has it already.
     pub incarnation: Incarnation,
+    /// Identifies what they answer: part of every entity tag and cursor. Another one than before if positions may stand for other events.
+    pub answers: Incarnation,
     /// Opens the organizations, projects and tokens that they share.
     pub registry: OpenRegistry,
     /// Reads the events of the partitions that this engine has.

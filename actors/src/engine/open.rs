@@ -46,6 +46,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let dir = config.data_dir.clone();
     let lock = DirLock::acquire(&dir).map_err(directory)?;
     let shared = membership.as_ref().map(|membership| membership.incarnation);
+    let answers = membership.as_ref().map(|membership| membership.answers);
     let format =
         shared.map_or_else(|| Format::open(&dir), |incarnation| Format::open_as(&dir, incarnation)).map_err(directory)?;
     remove_left_over(&dir).map_err(directory)?;
@@ -90,10 +91,10 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     };
     check_log_is_whole(&state.shards, &*history)?;
     derived.remove_old();
-    let incarnation = format.incarnation.number();
+    let incarnation = answers.unwrap_or(format.incarnation).number();
     let starts = match &log {
         EventLog::Local(log) => Starts::begin(&dir, log.last_position()).map_err(directory)?,
-        // Brokers keep what they confirmed, so that each position means the same event forever.
+        // Brokers keep what they confirmed, so that each position means the same event, until they are restored from copies.
         EventLog::Shared(_) => Starts::one(incarnation as u64),
     };
     Ok(Opened {

@@ -151,6 +151,7 @@ async fn a_directory_of_other_events_is_refused() {
     let ((origin, _), log) = (origin().await, Arc::<SharedLog>::default());
     let membership = Membership {
         incarnation: Incarnation::from_number(77),
+        answers: Incarnation::from_number(77),
         registry: Box::new(|dir| Ok(Registry::open(dir)?)),
         log: Arc::<SharedLog>::clone(&log),
         commit: Box::new(move |sink| Arc::new(SharedCommit { log, sink })),

@@ -256,6 +256,7 @@ impl Node {
         let commit = move |sink| Arc::new(SharedCommit { log: shared, sink }) as Arc<dyn Commit<Ticket>>;
         let membership = Membership {
             incarnation: Incarnation::from_number(77),
+            answers: Incarnation::from_number(77),
             registry: Box::new(registry),
             log: Arc::<SharedLog>::clone(log),
             commit: Box::new(commit),

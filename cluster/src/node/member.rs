@@ -50,7 +50,7 @@ impl MemberLog {
         let letters = self.letters.get_or_init(|| Arc::new(LetterLists::new(runtime, connection)));
         let letters = Arc::<LetterLists>::clone(letters);
         let (with, connection, record) = (runtime.clone(), connection.clone(), record.clone());
-        let incarnation = record.incarnation;
+        let (incarnation, answers) = (record.incarnation, record.answers());
         let documents = |kind| Arc::new(DocumentStream::new(runtime, &connection, kind, record.replicas));
         let profiles = documents("profiles");
         let privacy = documents("privacy");
@@ -73,6 +73,7 @@ impl MemberLog {
         };
         let (log, owners) = (Arc::clone(&self.log), Arc::clone(&self.owners));
         let archive = self.files.clone().map(|files| files as Arc<dyn SharedArchive>);
-        Membership { incarnation, registry, log, commit: Box::new(start), archive, letters, profiles, webhooks, privacy, owners }
+        let commit = Box::new(start);
+        Membership { incarnation, answers, registry, log, commit, archive, letters, profiles, webhooks, privacy, owners }
     }
 }

@@ -41,7 +41,7 @@ use liveness::Liveness;
 pub use member::MemberLog;
 pub use nodes::KnownNode;
 use nodes::{Announcement, Announcements, LiveNodes};
-pub(crate) use nodes::{SeenNode, listed, seen};
+pub(crate) use nodes::{SeenNode, listed, live, seen};
 use partition::PartitionTask;
 use salts::Salts;
 use shared::{Live, Shared};

@@ -12,16 +12,20 @@ use futures_util::TryStreamExt as _;
 use headcount_actors::answers_version;
 use headcount_storage::boot_time::boot_time;
 use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::draining;
 use super::timing::NodeError;
 use crate::agreed::LevelsKey;
 use crate::connection::Connection;
+use crate::lease::Timing;
 use crate::levels::Levels;
 
 /// The first part of the keys of nodes.
 const PREFIX: &str = "node.";
+/// How often the nodes are looked at while it is not known which are live.
+const INTERVAL: Duration = Duration::from_millis(500);
 
 /// What a node says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +112,26 @@ pub(crate) async fn seen(store: &Store) -> Result<Vec<SeenNode>, NodeError> {
         SeenNode { known: KnownNode { node, address, version, drains, levels }, revision }
     };
     Ok(read_all(store).await?.into_iter().map(seen).collect())
+}
+
+/// Returns the live ones of the nodes that are wanted, of which `first` were seen before. One that was killed keeps its key: it counts as live until it has not renewed that for as long as
+/// others wait for its leases.
+pub(crate) async fn live(
+    store: &Store,
+    first: &[SeenNode],
+    is_wanted: impl Fn(&SeenNode) -> bool,
+    timing: Timing,
+) -> Result<Vec<KnownNode>, NodeError> {
+    let began = Instant::now();
+    loop {
+        let wanted = seen(store).await?.into_iter().filter(&is_wanted);
+        let has_renewed = |seen: &SeenNode| !first.iter().any(|first| first.is_same(seen));
+        let (live, silent): (Vec<SeenNode>, Vec<SeenNode>) = wanted.partition(has_renewed);
+        if silent.is_empty() || began.elapsed() >= timing.taken_after {
+            return Ok(live.into_iter().map(|seen| seen.known).collect());
+        }
+        sleep(INTERVAL).await;
+    }
 }
 
 /// Reads the keys of all nodes, with their revisions.

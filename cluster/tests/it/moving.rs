@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use futures_util::TryStreamExt as _;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::ingest::{Field, NewEvent};
 use headcount_actors::profiles::{NewCompanyProfile, ProfilePatch};
@@ -21,6 +22,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::brokers::Brokers;
 use crate::node::wait_until;
 
+/// The stream of the bucket with the record.
+const BUCKET: &str = "KV_hc";
 const PROJECTS: usize = 4;
 const BATCHES: usize = 6;
 /// Random texts don't compress: each project's events take two megabytes.
@@ -175,8 +178,34 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     assert_eq!(runtime.block_on(recorded(&brokers)), wanted);
     let refused = move_in(&runtime, &options, from.path(), |_| true).unwrap_err();
     assert!(matches!(refused, InitError::Record(RecordError::Exists(found)) if found == record.incarnation), "{refused}");
+    // What an attempt leaves that is cut off before its last step.
+    let whole = runtime.block_on(messages(&brokers));
+    runtime.block_on(forget_record(&brokers));
+    std::fs::remove_file(to.path().join("node")).unwrap();
+    let (again, moved) = move_in(&runtime, &options, from.path(), |_| true).unwrap();
+    assert_eq!((again, moved.recorded_before, moved.documents), (record, total, 1));
+    assert_eq!(runtime.block_on(messages(&brokers)), whole, "no change of organizations and no document is recorded twice");
+    assert_eq!(runtime.block_on(recorded(&brokers)), wanted, "nor is an event");
     let keys = |dir: &Path| std::fs::read(dir.join("keys/hash.key")).unwrap();
     assert_eq!(keys(from.path()), keys(to.path()));
+}
+
+/// Removes the record that makes brokers a cluster.
+async fn forget_record(brokers: &Brokers) {
+    let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
+    let purged = context.get_stream(BUCKET).await.unwrap().purge().filter("$KV.hc.cluster").await.unwrap();
+    assert_eq!(purged.purged, 1);
+}
+
+/// The number of messages of each stream, but for the bucket of the record, and for events: each attempt says in their streams that it begins.
+async fn messages(brokers: &Brokers) -> BTreeMap<String, u64> {
+    let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
+    let mut found: BTreeMap<String, u64> =
+        context.streams().map_ok(|stream| (stream.config.name, stream.state.messages)).try_collect().await.unwrap();
+    assert!(found.remove(BUCKET).is_some());
+    found.retain(|name, _| !name.starts_with("EV_"));
+    assert!(found.values().sum::<u64>() > 1, "{found:?}");
+    found
 }
 
 /// Makes another installation.

@@ -4,6 +4,7 @@ mod drain;
 mod finalize;
 mod init;
 mod moving;
+mod restored;
 mod resume;
 mod status;
 
@@ -41,6 +42,8 @@ enum ClusterCommand {
     Finalize(finalize::FinalizeArgs),
     /// Have nodes take a partition again that was stopped because the brokers lost what they had confirmed
     Resume(resume::ResumeArgs),
+    /// Say that the disks of the brokers and the files were put back from copies, before the nodes start: no ETag or cursor of the time that is lost is valid any more
+    Restored(restored::RestoredArgs),
     /// Measure how many events NATS brokers record, with streams that are deleted afterwards
     Bench(BenchArgs),
 }
@@ -101,6 +104,7 @@ pub(crate) fn run(settings: &Settings, args: ClusterArgs) -> Result<ExitCode, Fa
         ClusterCommand::Drain(args) => drain::run(settings, &args),
         ClusterCommand::Finalize(args) => finalize::run(settings, &args),
         ClusterCommand::Resume(args) => resume::run(settings, &args),
+        ClusterCommand::Restored(args) => restored::run(settings, &args),
         ClusterCommand::Bench(args) => run_bench(settings, args),
     }
 }

@@ -167,3 +167,24 @@ fn nothing_dead_is_allowed() {
     let found: Vec<_> = dead.map(|source| source.name.as_str()).collect();
     assert!(found.is_empty(), "dead code is allowed in {found:?}");
 }
+
+/// What CI runs of a campaign, as the last column of the table says it.
+#[test]
+fn ci_runs_the_slices_that_the_document_names() {
+    let ci = include_str!("../../../.ci/run").replace("\\\n", " ");
+    let rows = include_str!("../../../tests/crash/README.md").lines().filter_map(|line| line.strip_prefix("| `"));
+    let mut compared = 0;
+    for row in rows {
+        let (campaign, rest) = row.split_once('`').unwrap();
+        let Some(slice) = rest.rsplit(" | ").next().unwrap().split('`').nth(1) else { continue };
+        let runs =
+            |line: &&str| [format!("crash {campaign} "), format!("crash\" {campaign} ")].iter().any(|call| line.contains(call));
+        let line = ci.lines().find(runs).unwrap_or_else(|| panic!(".ci/run does not run {campaign}"));
+        assert!(
+            line.split_once(campaign).unwrap().1.ends_with(slice),
+            ".ci/run has another slice of {campaign} than tests/crash/README.md: {line}"
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, 8, "campaigns");
+}

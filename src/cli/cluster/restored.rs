@@ -1,0 +1,30 @@
+//! `headcount cluster restored`: no entity tag or cursor of the time that is lost is valid any more.
+
+use std::process::ExitCode;
+
+use headcount_cluster::lease::Timing;
+use headcount_cluster::restored::restored;
+
+use crate::cli::failure::Failure;
+use crate::cli::output::print;
+use crate::cli::runtime::threaded_runtime;
+use crate::config::Settings;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RestoredArgs {
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
+    brokers: Vec<String>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command. It can be repeated.
+pub(super) fn run(settings: &Settings, args: &RestoredArgs) -> Result<ExitCode, Failure> {
+    let credentials = settings.broker_credentials();
+    let record = threaded_runtime()?.block_on(restored(&args.brokers, &credentials, Timing::default()))?;
+    let text = || format!("cluster {}: what was answered before is not valid any more; start the nodes", record.incarnation);
+    print(args.json, &record, text)?;
+    Ok(ExitCode::SUCCESS)
+}
