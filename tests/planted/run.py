@@ -3,7 +3,7 @@
 
 usage: run.py [NAME ...]      all bugs, or those whose names contain one of the words; those of the cluster need HEADCOUNT_NATS_SERVER
        run.py --tested NAME ...
-                              the same after the tests have passed: they are not run without a bug first, and the domain is not optimized, since that takes longer than it saves in a few trials
+                              the same after the tests have passed: they are not run without a bug first, and no crate of ours is optimized, since that takes longer than it saves in a few trials
        run.py --check         only whether each has its place in the source, and names nothing that its file does not
 The bugs are in bugs.py, engine_bugs.py, explain_bugs.py, node_bugs.py, cluster_bugs.py, version_bugs.py and forward_bugs.py, and how their places are found in source.py. A bug of the domain is caught when the comparison of
 random histories with the model fails, or that of the named ones, or a test of the domain; one of the engine when a test of webhooks or builds fails, or of explanations, or of nodes that ask each other take partitions over or look after privacy requests; one of the cluster when
@@ -32,6 +32,8 @@ import version_bugs
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "target" / "planted"
 TRIALS = os.environ.get("HEADCOUNT_TRIALS", "250")
+# Our crates that [profile.dev] optimizes.
+OPTIMIZED = ("headcount-domain", "headcount-histories", "headcount-model", "headcount-storage")
 # The package in the root, and what its build needs of the root.
 PROGRAM = "."
 OF_PROGRAM = ("src", "web/dist", "tracker/dist", "tests/it")
@@ -210,7 +212,10 @@ def make_copy(suite, is_tested):
         manifest += root[root.index("\n[package]") : root.index("\n[profile.dev]") + 1]
     # Everything is built as in the whole workspace, so that it can be built once.
     profile = root[root.index("[profile.dev]") : root.index("[profile.release]")]
-    manifest += without_optimization(profile, "headcount-domain") if is_tested else profile
+    if is_tested:
+        for crate in OPTIMIZED:
+            profile = without_optimization(profile, crate)
+    manifest += profile
     (tree / "Cargo.toml").write_text(manifest)
     shutil.copy(ROOT / "Cargo.lock", tree / "Cargo.lock")
     return tree

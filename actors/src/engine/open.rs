@@ -92,11 +92,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     check_log_is_whole(&state.shards, &*history)?;
     derived.remove_old();
     let incarnation = answers.unwrap_or(format.incarnation).number();
-    let starts = match &log {
-        EventLog::Local(log) => Starts::begin(&dir, log.last_position()).map_err(directory)?,
-        // Brokers keep what they confirmed, so that each position means the same event, until they are restored from copies.
-        EventLog::Shared(_) => Starts::one(incarnation as u64),
-    };
+    let starts = starts(&log, &dir, incarnation)?;
     Ok(Opened {
         registry,
         intake: Arc::new(intake),
@@ -112,6 +108,15 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
         incarnation,
         starts,
     })
+}
+
+/// Returns the starts that positions are counted from.
+fn starts(log: &EventLog, dir: &Path, incarnation: u128) -> Result<Starts, OpenError> {
+    match log {
+        EventLog::Local(log) => Starts::begin(dir, log.last_position()).map_err(directory),
+        // Brokers keep what they confirmed, so that each position means the same event, until they are restored from copies.
+        EventLog::Shared(_) => Ok(Starts::one(incarnation as u64)),
+    }
 }
 
 /// Opens the registry, and what records and reads events.
