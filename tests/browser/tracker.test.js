@@ -14,6 +14,8 @@ const FAST = "{ const slow = setTimeout; window.setTimeout = (run, ms, ...rest) 
 const NO_NAVIGATION = "Object.defineProperty(window, 'navigation', { value: undefined });";
 
 let browser, context, gate, server, site;
+/** The `external_id` of each event, in the order in which pages sent them. They arrive over several connections, in any order. */
+let asked = [];
 
 before(async () => {
   server = await Headcount.start("--script-path=/app.js", "--collect-path=/app");
@@ -23,6 +25,7 @@ before(async () => {
 });
 
 beforeEach(() => {
+  asked = [];
   gate.clear();
   site.clear();
 });
@@ -39,6 +42,10 @@ after(async () => {
 /** Opens a page as a new visitor. */
 async function open(path, script) {
   context = await visitor(browser, script);
+  context.on("request", (request) => {
+    const body = request.method() === "POST" && request.postData();
+    if (body) asked.push(JSON.parse(body).external_id);
+  });
   const page = await context.newPage();
   await page.goto(path.startsWith("/") ? site.origin + path : path);
   return page;
@@ -50,13 +57,18 @@ async function until(holds, what) {
   }
 }
 
-/** The events that were recorded, which are as many as expected. What was under way when a page was left may have arrived twice. */
+/**
+ * The events that were recorded, which are as many as expected, in the order in which they were sent, if that is known. What was under way when a page was left may have arrived
+ * twice.
+ */
 async function sent(count) {
   await until(() => gate.recorded.length >= count, `fewer than ${count} events`);
   await pause(QUIET_MS);
   assert.equal(gate.recorded.length, count, JSON.stringify(gate.recorded));
   assert.ok(gate.attempts.every(({ answer }) => !answer?.includes("dropped")));
-  return gate.recorded;
+  const sent = ({ external_id }) => asked.indexOf(external_id);
+  const events = gate.recorded;
+  return events.every((event) => sent(event) >= 0) ? events.sort((one, other) => sent(one) - sent(other)) : events;
 }
 
 const paths = (events) => events.map(({ url }) => url.replace(site.origin, ""));
