@@ -66,9 +66,9 @@ async function sent(count) {
   await pause(QUIET_MS);
   assert.equal(gate.recorded.length, count, JSON.stringify(gate.recorded));
   assert.ok(gate.attempts.every(({ answer }) => !answer?.includes("dropped")));
-  const sent = ({ external_id }) => asked.indexOf(external_id);
+  const place = ({ external_id }) => asked.indexOf(external_id);
   const events = gate.recorded;
-  return events.every((event) => sent(event) >= 0) ? events.sort((one, other) => sent(one) - sent(other)) : events;
+  return events.every((event) => place(event) >= 0) ? events.sort((one, other) => place(one) - place(other)) : events;
 }
 
 const paths = (events) => events.map(({ url }) => url.replace(site.origin, ""));

@@ -105,7 +105,7 @@ fn a_cluster_is_restored_from_copies_that_were_made_while_it_was_stopped() {
     let refused = restored(&verified.cluster.broker, dir.path()).unwrap_err();
     assert!(refused.contains("some nodes run") && refused.contains(&verified.cluster.nodes[1].url), "{refused}");
     let lost = verified.ask(0, WHO_CAME_BACK, None).etag();
-    assert_eq!(verified.ask(1, WHO_CAME_BACK, Some(&lost)).status, 304, "nothing has refused before");
+    assert_eq!(verified.ask(1, WHO_CAME_BACK, Some(&lost)).status, 304, "{lost} stands for what all nodes answer");
     let page = verified.ask(2, EVENTS, None).ok(200);
     let next = format!("{EVENTS}&cursor={}", page["next"].as_str().unwrap());
     assert_eq!(verified.ask(1, &next, None).status, 200);
@@ -125,12 +125,12 @@ fn a_cluster_is_restored_from_copies_that_were_made_while_it_was_stopped() {
     for (_, project) in &verified.projects {
         (0..3).for_each(|node| assert_eq!(verified.cluster.wait_for_users_of(node, project), 10));
     }
-    // As many events again as there were, at the positions that the lost ones had: they are others, as far as anybody knows.
+    // As many events as were lost get their positions. For all that nodes know, they are others.
     verified.record(10..14);
     let answer = verified.ask(1, WHO_CAME_BACK, Some(&lost));
     assert_eq!(answer.status, 200, "{lost} is of the time that is lost");
     assert_eq!(verified.ask(2, WHO_CAME_BACK, Some(&answer.etag())).status, 304, "all nodes have the new one");
-    assert_eq!(verified.ask(0, &next, None).status, 410, "so is the cursor");
+    assert_eq!(verified.ask(0, &next, None).status, 410, "the cursor is of the time that is lost, too");
     // What it has counts once, and what comes now counts.
     verified.record(4..16);
     for (_, project) in &verified.projects {
