@@ -18,6 +18,7 @@ use actix_server::ServerBuilder;
 use actix_service::{IntoServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{AppConfig, ServiceRequest, ServiceResponse};
+use actix_web::http::ConnectionType;
 use actix_web::http::header::{self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderName, HeaderValue};
 use actix_web::middleware::{Next, from_fn};
 use actix_web::rt::net::TcpStream;
@@ -40,7 +41,7 @@ use crate::http::respond::kept::KeptAnswers;
 use crate::http::share_streams::ShareStreams;
 use crate::http::sign_in_limit::SignInLimit;
 use crate::open_files;
-use connection::{BoundedConnection, HeadBytes};
+use connection::{BoundedConnection, HeadBytes, LastRequest};
 use starting::StartingServer;
 use thread::ServerThread;
 
@@ -293,6 +294,9 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
                 .keep_alive(KEEP_ALIVE)
                 .client_request_timeout(HEAD_TIMEOUT)
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+                .on_connect_ext(|connection: &BoundedConnection, data| {
+                    data.insert(connection.last_request());
+                })
                 .h1(map_config(application, |()| AppConfig::default()));
             connection.and_then(http)
         })?;
@@ -313,7 +317,10 @@ async fn around<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<EitherBody<B, BoxBody>, BoxBody>>, Error> {
-    let response = middleware::handle(request, next).await?;
+    let mut response = middleware::handle(request, next).await?;
+    if response.request().conn_data().is_some_and(LastRequest::get) {
+        response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
     if response.response().extensions().contains::<PassedOn>() {
         return Ok(response.map_into_left_body());
     }

@@ -87,6 +87,53 @@ fn connections_that_are_held_take_little_memory() {
 }
 
 #[test]
+fn buffers_of_connections_do_not_stay_large() {
+    let server = TestServer::start();
+    let long = "x".repeat(100_000);
+    let chunk = format!("c000\r\n{}\r\n", "x".repeat(0xc000));
+    for request in [
+        format!("GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: {long}\r\n\r\n"),
+        format!("POST /i HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n{chunk}"),
+    ] {
+        let before = server.resident_mib();
+        let held: Vec<TcpStream> = (0..800)
+            .map(|_| {
+                let mut stream = connect(&server);
+                stream.write_all(request.as_bytes()).expect("it is sent");
+                read_answer(&stream);
+                stream
+            })
+            .collect();
+        let growth = server.resident_mib().saturating_sub(before);
+        // If each kept what it read at once, it would be 50 or 100 MiB.
+        assert!(growth < 35, "{growth} MiB more for {:?}", request.chars().take(30).collect::<String>());
+        drop(held);
+    }
+}
+
+#[test]
+fn a_large_head_is_the_last_one_of_its_connection() {
+    let server = TestServer::shared();
+    let request = |path: &str, bytes: usize| {
+        format!("GET {path} HTTP/1.1\r\nhost: a\r\ncookie: {}\r\nconnection: keep-alive\r\n\r\n", "x".repeat(bytes))
+    };
+    for (path, status) in [("/healthz", 200), ("/openapi.json", 200), ("/no-such-path", 404)] {
+        let mut stream = connect(&server);
+        // One of an ordinary size is not.
+        stream.write_all(request("/healthz", 4_000).as_bytes()).expect("it is sent");
+        assert!(!read_answer(&stream).contains("connection: close"), "{path}");
+        stream.write_all(request(path, 30_000).as_bytes()).expect("it is sent");
+        let (answer, took) = read_to_end(&stream);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+        assert!(took < Duration::from_secs(5), "{path}: closed after {took:?}");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+        assert_eq!(length.parse(), Ok(body.len()), "{path}: the body is whole");
+        assert!(head.contains("connection: close"), "{path}: {head}");
+    }
+}
+
+#[test]
 fn long_user_agents_are_not_kept() {
     let server = TestServer::start();
     let call = Call::post("/i").key(server.initial("public_key")).text("application/json", r#"{"name": "a"}"#);

@@ -3,12 +3,17 @@
 //! actix-http decodes all requests that have arrived, and keeps reading and answering while the client reads no answers. This
 //! connection passes requests on one at a time: the next one after the answer to the previous one has been sent, and none while an
 //! answer can't be written. Heads, bodies and answers each have a deadline.
+//!
+//! actix-http's read buffer grows with what is read at once, and with large heads, and keeps its size until the connection ends. So this
+//! connection passes on little at a time, and ends after the answer to a large head.
 
 mod framing;
 
+use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
@@ -33,9 +38,10 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 const WRITE_PROGRESS_BYTES: usize = 16 << 10;
 /// How much of later requests is read before they are due.
 const MAX_HELD_BYTES: usize = 2 << 10;
-/// How much is read at once before other connections have their turn.
-const TURN_BYTES: usize = 32 << 10;
-/// From which size on the bytes of an incomplete head are counted.
+/// How much is read at once before it is decoded, and before other connections have their turn. actix-http begins with a buffer of
+/// twice this size.
+const TURN_BYTES: usize = 4 << 10;
+/// From which size on the bytes of an incomplete head are counted, and the request is the last one of its connection.
 const COUNTED_HEAD_BYTES: u64 = 8 << 10;
 /// How many bytes incomplete heads may have, over all connections.
 const MAX_HEADS_BYTES: usize = 16 << 20;
@@ -45,6 +51,17 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// The bytes of incomplete heads, over all connections of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeadBytes(Arc<AtomicUsize>);
+
+/// Whether the request that is arriving, or being answered, is the last one of its connection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastRequest(Rc<Cell<bool>>);
+
+impl LastRequest {
+    /// Whether the connection ends after the answer.
+    pub(crate) fn get(&self) -> bool {
+        self.0.get()
+    }
+}
 
 /// A part of [`HeadBytes`], given back when it is dropped.
 #[derive(Debug)]
@@ -95,6 +112,7 @@ pub(crate) struct BoundedConnection {
     is_blocked: bool,
     /// The answer began before the request's body was complete.
     is_answered: bool,
+    is_last: LastRequest,
 }
 
 impl BoundedConnection {
@@ -110,7 +128,13 @@ impl BoundedConnection {
             writing: None,
             is_blocked: false,
             is_answered: false,
+            is_last: LastRequest::default(),
         }
+    }
+
+    /// Whether the current request is the last one, for whoever answers it.
+    pub(crate) fn last_request(&self) -> LastRequest {
+        self.is_last.clone()
     }
 
     /// Reads early bytes of later requests, up to the limit, and detects that the client has disconnected.
@@ -172,15 +196,20 @@ impl BoundedConnection {
         Poll::Ready(Ok(()))
     }
 
-    /// Expects the next request, which has deadlines of its own.
+    /// Expects the next request, which has deadlines of its own, unless the last one was answered.
     fn expect_next(&mut self) {
         self.framing.next();
         self.reading = None;
+        if self.is_last.get() {
+            self.has_ended = true;
+            self.held = BytesMut::new();
+        }
     }
 
     fn is_within_bounds(&mut self) -> io::Result<()> {
         match self.framing.phase() {
             Phase::Head if self.framing.bytes() > COUNTED_HEAD_BYTES => {
+                self.is_last.0.set(true);
                 // Buffers double when they grow.
                 let bytes = usize::try_from(self.framing.bytes()).unwrap_or(usize::MAX).saturating_mul(2);
                 if !self.head.grow_to(bytes) {
@@ -251,8 +280,8 @@ impl BoundedConnection {
             Phase::Body => self.is_answered = true,
             Phase::Idle | Phase::Head => {}
         }
-        // The socket will not wake the task: these bytes were read before.
-        if !self.held.is_empty() {
+        // The socket will not wake the task: these bytes were read before, or the connection ends by itself.
+        if !self.held.is_empty() || self.is_last.get() {
             cx.waker().wake_by_ref();
         }
     }
