@@ -63,6 +63,13 @@ ERASURE_BUGS = [
     ("ids that are erased elsewhere are recorded", "self.suppress_only(&all);", ""),
 ]
 
+# Of the engine: brokers lose events while a node runs, and the node goes on without them.
+LOST_BUGS = [
+    ("figures of lost events are advanced", "resumed: self.resumed(project) };", "resumed: 0 };"),
+    ("an entity tag of a lost event stands for another event", "self.inner.incarnation ^ u128::from(self.resumed(project)) << 64", "self.inner.incarnation"),
+    ("a cursor of before a loss goes on", "self.inner.starts.has(start_number ^ self.resumed(project), position)", "self.inner.starts.has(start_number, position)"),
+]
+
 # Of the engine: a project gets a retention while a backup is made.
 BACKUP_BUGS = [
     ("a backup loses events by a new retention", "*held = Some(held.map_or(until, |other| other.max(until)));", ""),

@@ -117,6 +117,12 @@ def try_erasures(tree, name=""):
     return run_tests(tree, "-p", "headcount-cluster", "--test", "it", "--", "an_erased_identity")
 
 
+def try_lost(tree, name=""):
+    """Puts the disks of real brokers back while a node runs."""
+    os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
+    return run_tests(tree, "-p", "headcount-cluster", "--test", "it", "--", "lost::")
+
+
 def try_backups(tree, name=""):
     """Sets a retention while a backup is made, with real brokers."""
     os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
@@ -181,6 +187,7 @@ SUITES = [
     Suite("actors", node_bugs.PRIVACY_BUGS, "cluster", try_privacy),
     Suite("cluster", cluster_bugs.BUGS, "cluster", try_cluster),
     Suite("actors", cluster_bugs.ERASURE_BUGS, "cluster", try_erasures),
+    Suite("actors", cluster_bugs.LOST_BUGS, "cluster", try_lost),
     Suite("actors", cluster_bugs.BACKUP_BUGS, "cluster", try_backups),
     Suite("actors", node_bugs.MOVING_BUGS, PROGRAM, try_moving),
     Suite("cluster", node_bugs.MOVING_NODE_BUGS, PROGRAM, try_moving),

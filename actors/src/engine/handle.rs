@@ -37,13 +37,14 @@ use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::geo::GeoDatabase;
-use crate::history::{History, PartitionArchives, SealedEvents};
+use crate::history::{History, LoggedEvents, PartitionArchives, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
 use crate::memory_budget::MemoryShares;
 use crate::node_token::NodeToken;
 use crate::owners::Owners;
+use crate::partitions::partition_of;
 use crate::privacy::PrivacyRequests;
 use crate::profiles::CompanyProfiles;
 use crate::registry::Registry;
@@ -77,6 +78,7 @@ pub(super) struct Inner {
     pub(super) shards: Arc<ShardClient>,
     pub(super) log: Arc<dyn Commit<Ticket>>,
     pub(super) history: Arc<dyn History>,
+    pub(super) logged: LoggedEvents,
     pub(super) dead: Arc<DeadLetters>,
     pub(super) sealed: Arc<SealedEvents>,
     pub(super) archives: Arc<PartitionArchives>,
@@ -231,7 +233,7 @@ impl Engine {
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
         let sources = EngineSources {
             settings: archive_settings(&config),
-            logged,
+            logged: logged.clone(),
             trimming: trimming(trimmer, archive.shared),
             dead: Arc::clone(&dead),
             hasher: secrets.hasher().clone(),
@@ -250,6 +252,7 @@ impl Engine {
             shards,
             log,
             history,
+            logged,
             dead,
             quotas: shared.quotas,
             versions: shared.versions,
@@ -353,20 +356,20 @@ impl Engine {
         self.inner.incarnation
     }
 
-    /// The number of this start. A position means the same event for as long as [`Engine::has_position`] holds for both.
+    /// The number of this start, and of the log of the project's partition. A position means the same event for as long as [`Engine::has_position`] holds for both.
     #[must_use]
-    pub fn start_number(&self) -> u64 {
-        self.inner.starts.present()
+    pub fn start_number(&self, project: ProjectId) -> u64 {
+        self.inner.starts.present() ^ self.resumed(project)
     }
 
-    /// Whether a position that was a project's last one during the start with this number still means the same event. It does not after a restore, or
-    /// where an earlier copy of the data directory lacks it.
+    /// Whether a position that was a project's last one during the start with this number still means the same event. It does not after a restore,
+    /// where an earlier copy of the data directory lacks it, or if brokers have lost events and the partition goes on without them.
     ///
     /// # Errors
     /// See [`AskError`].
     pub async fn has_position(&self, project: ProjectId, position: Position, start_number: u64) -> Result<bool, AskError> {
         let (_, last) = self.version(project, &Depends::Everything).await?;
-        Ok(position <= last && self.inner.starts.has(start_number, position))
+        Ok(position <= last && self.inner.starts.has(start_number ^ self.resumed(project), position))
     }
 
     /// Admits `bytes` of events of a project that came from `address`. The bytes count against the admission limit, and
@@ -432,7 +435,17 @@ impl Engine {
 
     /// The incarnation of a project's data: a state that lost an identity may have versions that it had before.
     fn incarnation_of(&self, project: ProjectId) -> u128 {
-        self.inner.incarnation ^ u128::from(self.reflected_erasures(project))
+        self.log_incarnation(project) ^ u128::from(self.reflected_erasures(project))
+    }
+
+    /// The incarnation of a project's log.
+    pub(super) fn log_incarnation(&self, project: ProjectId) -> u128 {
+        self.inner.incarnation ^ u128::from(self.resumed(project)) << 64
+    }
+
+    /// See [`ReadLog::resumed`](headcount_storage::log::ReadLog::resumed).
+    pub(super) fn resumed(&self, project: ProjectId) -> u64 {
+        self.inner.logged.resumed(partition_of(project))
     }
 
     /// The number of erasures that the project's answers reflect.

@@ -62,8 +62,8 @@ pub(super) struct Looker {
     read: Option<Position>,
     /// The counts of the day.
     counts: Option<CountedDay>,
-    /// The number of erasures that was reflected by what was read.
-    erasures: Option<u64>,
+    /// The incarnation of the log that was read, and the number of erasures that was reflected.
+    data: Option<(u128, u64)>,
     /// The last frame.
     last: Option<LiveFrame>,
     /// How long the last looks took that read the history, each after another.
@@ -101,7 +101,7 @@ impl Looker {
             recent: RecentEvents::default(),
             read: None,
             counts: None,
-            erasures: None,
+            data: None,
             last: None,
             readings: Vec::new(),
         }
@@ -121,10 +121,10 @@ impl Looker {
         let now = engine.clock().now();
         let day = config.policy.timezone.day_of(now);
         let (_, version) = engine.version(self.project, &Depends::Everything).await?;
-        let erasures = engine.reflected_erasures(self.project);
-        let former = self.erasures.replace(erasures);
-        // An identity was erased: what was read may have its events and notifications.
-        let is_other = former.is_some_and(|former| former != erasures);
+        let data = self.data_of(engine);
+        let former = self.data.replace(data);
+        // An identity was erased: what was read may have its events and notifications. Or brokers have lost events that were read.
+        let is_other = former.is_some_and(|former| former != data);
         // The clock was set back: minutes that are shown again are forgotten.
         let is_earlier = self.last.as_ref().is_some_and(|last| last.at.0 - now.0 > CLOCK_MS);
         if is_other || is_earlier || self.recent.is_too_coarse() {
@@ -147,17 +147,21 @@ impl Looker {
             }
         };
         self.take_feed();
-        if self.is_behind || engine.reflected_erasures(self.project) != erasures {
+        if self.is_behind || self.data_of(engine) != data {
             // The next look begins with that.
             return Ok(Look::Same);
         }
         // Later than each of its events.
-        let Some(frame) = self.frame(&today, (engine.incarnation(), erasures), engine.clock().now()) else {
+        let Some(frame) = self.frame(&today, data, engine.clock().now()) else {
             return Ok(Look::Same);
         };
         let is_news = !self.last.as_ref().is_some_and(|last| last.position == frame.position && last.figures == frame.figures);
         self.last = Some(frame.clone());
         Ok(if is_news { Look::Frame(frame) } else { Look::Same })
+    }
+
+    fn data_of(&self, engine: &Engine) -> (u128, u64) {
+        (engine.log_incarnation(self.project), engine.reflected_erasures(self.project))
     }
 
     fn begin_anew(&mut self) {

@@ -47,6 +47,11 @@ impl LoggedEvents {
         self.log.mark(partition, position)
     }
 
+    /// See [`ReadLog::resumed`].
+    pub(crate) fn resumed(&self, partition: u16) -> u64 {
+        self.log.resumed(partition)
+    }
+
     /// Passes the wanted events to `visit`, in the order of their partition's positions.
     pub(crate) fn read(
         &self,

@@ -27,7 +27,7 @@ pub struct StreamLog {
 #[derive(Debug)]
 struct Adopted {
     reader: LogReader,
-    /// See [`LogMark::resumed`].
+    /// See [`ReadLog::resumed`].
     resumed: u64,
 }
 
@@ -38,7 +38,7 @@ impl StreamLog {
         Self { runtime, readers: RwLock::default(), released: RwLock::default() }
     }
 
-    /// Reads a partition with `reader` from now on. `resumed` is as [`LogMark::resumed`].
+    /// Reads a partition with `reader` from now on. `resumed` is as [`ReadLog::resumed`].
     pub fn adopt(&self, partition: u16, reader: LogReader, resumed: u64) {
         self.forget(partition);
         self.readers.write().insert(partition, Adopted { reader, resumed });
@@ -163,6 +163,10 @@ impl ReadLog for StreamLog {
             Some(adopted) => mark(adopted),
             None => self.released.read().get(&partition).and_then(mark),
         }
+    }
+
+    fn resumed(&self, partition: u16) -> u64 {
+        self.readers.read().get(&partition).map_or(0, |adopted| adopted.resumed)
     }
 
     fn is_in_order(&self) -> bool {

@@ -2,8 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use headcount_actors::PARTITIONS;
+use headcount_actors::domain::aggregate::Grouping;
+use headcount_actors::domain::filter::Predicate;
+use headcount_actors::domain::ids::ProjectId;
+use headcount_actors::domain::intake::fields::{BuiltIn, Field};
+use headcount_actors::domain::time::{Day, Window};
+use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::Status;
+use headcount_actors::{LiveState, PARTITIONS};
 use headcount_cluster::Credentials;
 use headcount_cluster::status::{resume, status};
 use tempfile::TempDir;
@@ -73,6 +79,69 @@ fn a_state_of_what_the_brokers_lost_stops_its_partition_until_it_is_resumed() {
     nodes = [cluster.rejoin("b", other, |_| {})];
     wait_until_served(&nodes[0]);
     cluster.projects.iter().for_each(|project| check(&nodes, *project, 38));
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
+
+/// The number of orders, by an answer that is kept and advanced.
+fn orders_by_a_view(node: &ClusterNode, project: ProjectId) -> Option<u64> {
+    let day = Day::parse("2024-03-01").unwrap();
+    let (window, by) = (Window { start: day, end: day }, Grouping::new(Field::BuiltIn(BuiltIn::Name), None).unwrap());
+    let groups = node.block_on(node.engine.aggregate(project, window, Predicate::default(), by, 10)).ok()?;
+    Some(groups.rows.iter().map(|row| row.count).sum())
+}
+
+/// The incarnation that the live stream names.
+fn streamed_incarnation(node: &ClusterNode, project: ProjectId) -> u128 {
+    let mut watch = node.engine.watch(project).unwrap();
+    node.block_on(async {
+        loop {
+            match watch.changed().await.unwrap() {
+                LiveState::Frame(frame) => return frame.incarnation,
+                LiveState::Starting => {}
+                LiveState::Ended(end) => panic!("{end:?}"),
+            }
+        }
+    })
+}
+
+#[test]
+fn a_node_that_runs_forgets_what_it_knew_of_lost_events() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    let nodes = [cluster.join("a")];
+    let node = &nodes[0];
+    wait_until_served(node);
+    record(&cluster, &nodes, (0, 10));
+    let copy = cluster.restart_brokers_after(|brokers| brokers.copy(0));
+    wait_until_served(node);
+    record(&cluster, &nodes, (10, 20));
+    let version = |project| node.block_on(node.engine.version(project, &Depends::Everything)).unwrap();
+    let known: Vec<_> = (cluster.projects.iter())
+        .map(|project| {
+            assert_eq!(orders_by_a_view(node, *project), Some(20));
+            (version(*project), node.engine.start_number(*project), streamed_incarnation(node, *project))
+        })
+        .collect();
+    let has =
+        |project, (position, start_number)| node.block_on(node.engine.has_position(project, position, start_number)).unwrap();
+    cluster.projects.iter().zip(&known).for_each(|(project, ((_, last), start, _))| assert!(has(*project, (*last, *start))));
+    cluster.restart_brokers_after(|brokers| brokers.put_back(0, &copy, ""));
+    wait_until("all partitions with events are stopped", || stopped(&cluster, node) == cluster.partitions());
+    for partition in cluster.partitions() {
+        node.block_on(resume(&cluster.addresses(), &Credentials::None, partition)).unwrap().unwrap();
+    }
+    wait_until_served(node);
+    // More than were lost, so that other events have their positions.
+    OTHERS.iter().for_each(|users| record(&cluster, &nodes, *users));
+    for (project, (lost, start_number, streamed)) in cluster.projects.iter().zip(known) {
+        check(&nodes, *project, 37);
+        assert_eq!(orders_by_a_view(node, *project), Some(37));
+        let (incarnation, last) = version(*project);
+        assert!(last > lost.1, "a position stands for another event than before");
+        assert_ne!(incarnation, lost.0, "so entity tags have to differ");
+        assert_ne!(streamed_incarnation(node, *project), streamed);
+        assert!(!has(*project, (lost.1, start_number)), "pages do not go on");
+        assert!(has(*project, (last, node.engine.start_number(*project))));
+    }
     nodes.into_iter().for_each(ClusterNode::stop);
 }
 

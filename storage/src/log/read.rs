@@ -16,7 +16,7 @@ pub struct LogMark {
     pub position: Position,
     /// A digest of the records.
     pub digest: u128,
-    /// Tells logs of a partition apart that people had go on after records were lost; 0 if they never had.
+    /// See [`ReadLog::resumed`].
     pub resumed: u64,
 }
 
@@ -42,6 +42,11 @@ pub trait ReadLog: Debug + Send + Sync {
     /// while what was made of it is kept.
     fn mark(&self, _partition: u16, _position: Position) -> Option<LogMark> {
         None
+    }
+
+    /// Tells logs of `partition` apart that people had go on after records were lost: positions of one may stand for other events in the next one. 0 if they never had.
+    fn resumed(&self, _partition: u16) -> u64 {
+        0
     }
 
     /// Whether [`ReadLog::read`] visits the records of all partitions in the order of their positions, so that a reader knows when it is done.

@@ -15,7 +15,7 @@ use headcount_domain::time::{Timezone, Window};
 use super::aggregate::{AggregateQuestion, aggregate};
 use super::error::ScanError;
 use super::events::Scan;
-use super::kept::{KeptAnswer, KeptQuestion, KeptVersion, ViewState};
+use super::kept::{KeptAnswer, KeptQuestion, KeptVersion, ReadData, ViewState};
 use super::kept_figures::KeptFigures;
 use super::unique_users::unique_users;
 use super::views::ViewRoom;
@@ -149,7 +149,8 @@ impl Engine {
         };
         // Read before the position of the scan: what touches the days later has another version.
         let (_, days) = self.version(project, &question.depends()).await?;
-        let version = KeptVersion { days, set_aside: self.inner.dead.count_of(partition_of(project)) };
+        let data = ReadData { set_aside: self.inner.dead.count_of(partition_of(project)), resumed: self.resumed(project) };
+        let version = KeptVersion { days, data };
         let answer = kept.answer_of(version);
         if answer.is_some() || kept.has_figures() {
             views.count_hit()
@@ -264,10 +265,10 @@ impl ViewState {
         room: &mut ViewRoom<'_>,
         sort_bytes: usize,
     ) -> Result<KeptAt, ScanError> {
-        if self.set_aside != version.set_aside || self.figures.until() > scan.until {
+        if self.data != version.data || self.figures.until() > scan.until {
             self.figures = KeptFigures::None;
         }
-        self.set_aside = version.set_aside;
+        self.data = version.data;
         self.answer = None;
         let answer = question.answer_by(scan, &mut self.figures, room, sort_bytes);
         let of_answer = answer.as_ref().map_or(0, KeptAnswer::weight);

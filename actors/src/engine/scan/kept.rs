@@ -91,8 +91,17 @@ impl KeptAnswer {
 pub(super) struct KeptVersion {
     /// The version of the question's days.
     pub(super) days: Position,
+    /// What was read.
+    pub(super) data: ReadData,
+}
+
+/// Tells apart what scans read. Figures can be advanced while it stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ReadData {
     /// The number of events that were set aside: one of them may have been counted.
     pub(super) set_aside: usize,
+    /// See [`ReadLog::resumed`](headcount_storage::log::ReadLog::resumed): events may have been counted that are lost.
+    pub(super) resumed: u64,
 }
 
 /// See the module.
@@ -101,8 +110,8 @@ pub(super) struct ViewState {
     /// The last answer with the position up to which it counts all events, and what it is an answer to.
     pub(super) answer: Option<(KeptVersion, (KeptAnswer, Position))>,
     pub(super) figures: KeptFigures,
-    /// The number of events that were set aside when the figures were counted.
-    pub(super) set_aside: usize,
+    /// What the figures were counted of.
+    pub(super) data: ReadData,
 }
 
 impl ViewState {

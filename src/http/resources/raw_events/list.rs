@@ -89,7 +89,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         let message = "`cursor` is of data that was replaced by a backup or an earlier copy: begin with the first page";
         return Err(ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor"));
     }
-    let start_number = cursor.map_or_else(|| state.engine.start_number(), |cursor| cursor.start_number);
+    let start_number = cursor.map_or_else(|| state.engine.start_number(project), |cursor| cursor.start_number);
     let policy = &question.subject.config.policy;
     let asked = PageQuestion {
         predicate: conditions.predicate.clone(),

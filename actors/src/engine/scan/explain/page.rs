@@ -48,7 +48,7 @@ impl Engine {
     pub async fn explain_state(&self, project: ProjectId) -> Result<u64, AskError> {
         let floor = self.floor(project).await?;
         let mut hash = Xxh3::new();
-        hash.update(&self.start_number().to_le_bytes());
+        hash.update(&self.start_number(project).to_le_bytes());
         hash.update(&self.reflected_erasures(project).to_le_bytes());
         hash.update(&self.inner.dead.count_of(partition_of(project)).to_le_bytes());
         hash.update(&floor.map_or(i32::MIN, |floor| floor.0).to_le_bytes());
