@@ -101,11 +101,13 @@ impl Response {
     }
 }
 
-/// A connection to the server.
+/// A connection to the server. It is opened again if the server says that it closes it.
 #[derive(Debug)]
 pub struct Connection {
+    address: SocketAddr,
     stream: TcpStream,
     buffer: Vec<u8>,
+    is_closed: bool,
 }
 
 impl Connection {
@@ -116,7 +118,7 @@ impl Connection {
     pub async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::new() })
+        Ok(Self { address, stream, buffer: Vec::new(), is_closed: false })
     }
 
     /// Sends a request and reads the response.
@@ -132,6 +134,9 @@ impl Connection {
     /// # Errors
     /// The connection breaks, or no response arrives in time.
     pub async fn send_if_changed(&mut self, request: &Request<'_>, etag: &str) -> io::Result<Response> {
+        if self.is_closed {
+            *self = Self::open(self.address).await?;
+        }
         let body = request.body.unwrap_or_default();
         let mut head = request.head(Some(body.len()));
         if !etag.is_empty() {
@@ -191,6 +196,7 @@ impl Connection {
         }
         let body = String::from_utf8_lossy(&self.buffer[head_bytes..head_bytes + length]).into_owned();
         self.buffer.drain(..head_bytes + length);
+        self.is_closed = header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
         Ok(Response { status, retry_after: header("retry-after"), etag: header("etag"), body })
     }
 

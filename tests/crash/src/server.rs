@@ -214,6 +214,26 @@ impl Starting {
         Err(violation(format!("the server did not start within {START_TIMEOUT:?}; its log:\n    {}", self.log.tail())))
     }
 
+    /// Waits until the log has a text, and returns after how long.
+    ///
+    /// # Errors
+    /// A violation if it exits first, or takes too long.
+    pub async fn wait_for_log(&mut self, text: &str) -> Result<Duration> {
+        while self.began.elapsed() < START_TIMEOUT && self.child.try_wait()?.is_none() {
+            if self.log.contains(text) {
+                return Ok(self.began.elapsed());
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Err(violation(format!("the server does not say {text:?}; its log:\n    {}", self.log.tail())))
+    }
+
+    /// Whether it has begun to listen, before [`Starting::wait_until_listening`] knows.
+    #[must_use]
+    pub fn listens(&self) -> bool {
+        self.address.try_recv().is_ok()
+    }
+
     /// Waits until the process exits without having listened, and returns its standard error.
     ///
     /// # Errors

@@ -22,6 +22,9 @@ use crate::tenant::Tenant;
 const ATTEMPTS: usize = 3;
 /// How long nodes may take until all of them answer everything, when nothing is broken any more.
 const READY: Duration = Duration::from_secs(60);
+/// From when on partitions that have not moved stay where they are: nodes move them after a minute without nodes that come or go.
+const SETTLED: Duration = Duration::from_secs(70);
+const SETTLED_WITHIN: Duration = Duration::from_secs(600);
 const TICK: Duration = Duration::from_millis(50);
 /// Size of a partition's stream. Brokers reserve it for all of them.
 const STREAM_BYTES: &str = "128MiB";
@@ -204,15 +207,36 @@ impl Cluster {
     /// # Errors
     /// The brokers do not answer.
     pub async fn owners(&self) -> Result<Vec<Option<usize>>> {
+        let holders = self.holders().await?;
+        Ok(self.partitions.iter().map(|partition| holders.get(usize::from(*partition)).copied().flatten()).collect())
+    }
+
+    /// Returns the node that holds each partition; `None` if the brokers do not know one that is here.
+    async fn holders(&self) -> Result<Vec<Option<usize>>> {
         let shown = self.run(&["status", &self.brokers.addresses(), "--json"]).await?;
         let text = String::from_utf8_lossy(&shown.stdout).into_owned();
         let shown = Json::parse(&text).map_err(|error| harness(format!("cluster status printed {text}: {error}")))?;
-        let holders = shown.field("partitions").items();
-        let owner = |partition: &u16| {
-            let holder = holders.get(usize::from(*partition))?.field("node").text()?;
-            self.nodes.iter().position(|node| node.id == holder)
-        };
-        Ok(self.partitions.iter().map(owner).collect())
+        let node = |holder: &str| self.nodes.iter().position(|node| node.id == holder);
+        Ok(shown.field("partitions").items().iter().map(|partition| partition.field("node").text().and_then(node)).collect())
+    }
+
+    /// Waits until no partition has moved for longer than nodes wait before they move any.
+    ///
+    /// # Errors
+    /// The brokers do not answer, or partitions go on moving.
+    pub async fn wait_until_settled(&self) -> Result<()> {
+        let (began, mut same_since, mut known) = (Instant::now(), Instant::now(), self.holders().await?);
+        while same_since.elapsed() < SETTLED {
+            if began.elapsed() > SETTLED_WITHIN {
+                return Err(violation(format!("partitions go on moving after {SETTLED_WITHIN:?}")));
+            }
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let now = self.holders().await?;
+            if now != known {
+                (same_since, known) = (Instant::now(), now);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the node that owns most projects, and these projects.

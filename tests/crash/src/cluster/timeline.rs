@@ -18,6 +18,17 @@ pub struct Ack {
     pub ended: Instant,
 }
 
+/// A time in which no event of a project was acknowledged.
+#[derive(Debug, Clone, Copy)]
+pub struct Gap {
+    /// Index of the project.
+    pub project: usize,
+    /// When the last event before it was acknowledged.
+    pub began: Instant,
+    /// Its length.
+    pub lasted: Duration,
+}
+
 /// The acknowledgements of one cycle.
 #[derive(Debug, Default)]
 pub struct Timeline {
@@ -46,14 +57,19 @@ impl Timeline {
     /// Returns the longest time between two acknowledgements of one project in a row, of those after `from`.
     #[must_use]
     pub fn longest_gap(&self, projects: &[usize], from: Instant) -> Duration {
-        let acks = self.acks.borrow();
+        self.gaps(projects, from).map(|gap| gap.lasted).max().unwrap_or_default()
+    }
+
+    /// Returns the times between two acknowledgements of one project in a row, of those that ended after `from`.
+    pub fn gaps(&self, projects: &[usize], from: Instant) -> impl Iterator<Item = Gap> {
         let of_project = |project: &usize| {
+            let acks = self.acks.borrow();
             let mut ends: Vec<Instant> = acks.iter().filter(|ack| ack.project == *project).map(|ack| ack.ended).collect();
             ends.sort_unstable();
-            let gaps = ends.windows(2).filter(|pair| pair[1] >= from);
-            gaps.map(|pair| pair[1].duration_since(pair[0])).max().unwrap_or_default()
+            let gap = |pair: &[Instant]| Gap { project: *project, began: pair[0], lasted: pair[1].duration_since(pair[0]) };
+            ends.windows(2).filter(|pair| pair[1] >= from).map(gap).collect::<Vec<_>>()
         };
-        projects.iter().map(of_project).max().unwrap_or_default()
+        projects.iter().flat_map(of_project).collect::<Vec<_>>().into_iter()
     }
 
     /// Returns the times from sending to the acknowledgement, in ascending order, of events sent from `from` to `to`.

@@ -36,6 +36,8 @@ const TIMES_OF_FULL: usize = 10;
 const FILL_TIMEOUT: Duration = Duration::from_secs(120);
 /// Log text of a server that rebuilds.
 const REBUILT: &str = "rebuilt from the log";
+/// How many servers are killed, sooner and sooner, until one had not rebuilt the store yet.
+const REBUILD_KILLS: u32 = 6;
 /// Number of known events sent to each project after each case.
 const DUPLICATES: usize = 100;
 
@@ -45,7 +47,7 @@ struct Scale {
     loaded: Duration,
     /// Whether a second log segment is filled, which takes a while.
     has_segments: bool,
-    /// Latest time at which a rebuild is killed.
+    /// Latest time at which a rebuild is killed, from its beginning on.
     killed_within_ms: usize,
 }
 
@@ -184,11 +186,10 @@ async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<Str
         let named = named.ok_or_else(|| violation(format!("the message does not name the place {places:?}; its log: {log}")))?;
         return Ok(format!("refused, naming {named}"));
     }
-    if *expected == Expected::SameAfterKill {
-        let starting = rig.launch.spawn()?;
-        tokio::time::sleep(Duration::from_millis(rig.rng.below(before.scale.killed_within_ms) as u64)).await;
-        starting.kill()?;
-    }
+    let killed = match expected {
+        Expected::SameAfterKill => format!("killed {} ms after it had begun, ", kill_while_rebuilding(rig, before.scale).await?),
+        _ => String::new(),
+    };
     let server = rig.launch.start().await?;
     same_as_before(rig, before, &server).await.map_err(|error| with_log(error, &server))?;
     let rebuilt = server.log().contains(REBUILT);
@@ -208,7 +209,24 @@ async fn case(rig: &mut Rig, before: &Before, expected: &Expected) -> Result<Str
     rig.verify().await?;
     server.terminate().await?;
     let summary = if rebuilt { format!("rebuilt in {} ms", took.as_millis()) } else { "nothing to rebuild".to_owned() };
-    Ok(format!("{summary}, no difference"))
+    Ok(format!("{killed}{summary}, no difference"))
+}
+
+/// Kills a server that rebuilds the store, before it listens. Returns how many milliseconds after it had begun.
+async fn kill_while_rebuilding(rig: &mut Rig, scale: &Scale) -> Result<u64> {
+    for attempt in 0..REBUILD_KILLS {
+        let mut starting = rig.launch.spawn()?;
+        starting.wait_for_log(REBUILT).await?;
+        let after_ms = (rig.rng.below(scale.killed_within_ms) >> attempt) as u64;
+        tokio::time::sleep(Duration::from_millis(after_ms)).await;
+        let is_late = starting.listens();
+        starting.kill()?;
+        if !is_late {
+            return Ok(after_ms);
+        }
+        std::fs::remove_dir_all(rig.launch.data_dir.join("store"))?;
+    }
+    Err(violation(format!("{REBUILD_KILLS} servers had rebuilt the store before they were killed")))
 }
 
 /// Adds the end of the server's log to a violation.

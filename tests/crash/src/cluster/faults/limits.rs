@@ -23,6 +23,8 @@ const FILLED_WITHIN: Duration = Duration::from_secs(60);
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);
 /// How long a node is cut off, and how long it may answer after that.
 const CUT: Duration = Duration::from_secs(30);
+/// From which length on a time without acknowledgements is printed.
+const LONG_GAP: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(20);
 
@@ -113,6 +115,8 @@ async fn limit_to_what_it_has(campaign: &Campaign, name: &str) -> Result<i64> {
 
 /// Takes the place of files away, and gives it back after a while.
 pub(super) async fn bucket(campaign: &mut Campaign, load: &Load, gone_for: Duration) -> Result<Vec<Measure>> {
+    // Nodes that have just come get their part after a minute, and events of a partition that moves wait.
+    campaign.cluster.wait_until_settled().await?;
     let bucket = campaign.cluster.bucket.clone();
     let away = bucket.with_extension("away");
     let gone = Instant::now();
@@ -128,6 +132,14 @@ pub(super) async fn bucket(campaign: &mut Campaign, load: &Load, gone_for: Durat
     let times = load.field.timeline.latencies(gone, back);
     let gap = load.field.timeline.longest_gap(&all, gone);
     println!("  {} acknowledgements while files could not be reached", times.len());
+    for long in load.field.timeline.gaps(&all, gone).filter(|gap| gap.lasted >= LONG_GAP) {
+        println!(
+            "  none of project {} for {:.2} s, from {:.1} s after they were gone on",
+            long.project,
+            long.lasted.as_secs_f64(),
+            long.began.saturating_duration_since(gone).as_secs_f64()
+        );
+    }
     Ok(vec![limited("longest gap", gap, 2), measured("99 of 100 acknowledgements", quantile(&times, 99))])
 }
 
