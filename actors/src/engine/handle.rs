@@ -244,9 +244,8 @@ impl Engine {
             deleted: Arc::clone(&shared.deleted),
             removal: removal((&admission.gate, mark), (store, &writer, &log), (&backups, &shared.erasures, &views, &shards)),
         };
-        let (archiver, archiver_thread) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
-        let threads =
-            Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiver_thread), opened.lock);
+        let (archiver, archiving) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
+        let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiving), opened.lock);
         let inner = Inner {
             admission,
             shards,

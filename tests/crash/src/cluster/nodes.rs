@@ -23,8 +23,8 @@ const ATTEMPTS: usize = 3;
 /// How long nodes may take until all of them answer everything, when nothing is broken any more.
 const READY: Duration = Duration::from_secs(60);
 /// From when on partitions that have not moved stay where they are: nodes move them after a minute without nodes that come or go.
-const SETTLED: Duration = Duration::from_secs(70);
-const SETTLED_WITHIN: Duration = Duration::from_secs(600);
+const UNMOVED: Duration = Duration::from_secs(70);
+const UNMOVED_WITHIN: Duration = Duration::from_secs(600);
 const TICK: Duration = Duration::from_millis(50);
 /// Size of a partition's stream. Brokers reserve it for all of them.
 const STREAM_BYTES: &str = "128MiB";
@@ -224,11 +224,11 @@ impl Cluster {
     ///
     /// # Errors
     /// The brokers do not answer, or partitions go on moving.
-    pub async fn wait_until_settled(&self) -> Result<()> {
+    pub async fn wait_until_nothing_moves(&self) -> Result<()> {
         let (began, mut same_since, mut known) = (Instant::now(), Instant::now(), self.holders().await?);
-        while same_since.elapsed() < SETTLED {
-            if began.elapsed() > SETTLED_WITHIN {
-                return Err(violation(format!("partitions go on moving after {SETTLED_WITHIN:?}")));
+        while same_since.elapsed() < UNMOVED {
+            if began.elapsed() > UNMOVED_WITHIN {
+                return Err(violation(format!("partitions go on moving after {UNMOVED_WITHIN:?}")));
             }
             tokio::time::sleep(Duration::from_secs(2)).await;
             let now = self.holders().await?;

@@ -116,7 +116,7 @@ async fn limit_to_what_it_has(campaign: &Campaign, name: &str) -> Result<i64> {
 /// Takes the place of files away, and gives it back after a while.
 pub(super) async fn bucket(campaign: &mut Campaign, load: &Load, gone_for: Duration) -> Result<Vec<Measure>> {
     // Nodes that have just come get their part after a minute, and events of a partition that moves wait.
-    campaign.cluster.wait_until_settled().await?;
+    campaign.cluster.wait_until_nothing_moves().await?;
     let bucket = campaign.cluster.bucket.clone();
     let away = bucket.with_extension("away");
     let gone = Instant::now();
