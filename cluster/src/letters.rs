@@ -87,9 +87,30 @@ impl LetterLists {
         self.own.lock().remove(&partition);
     }
 
+    /// Forgets events after `until`, where the log ended when the partition was taken over: brokers have lost them, and other events will have their positions. Returns those of
+    /// `positions` that are left.
+    ///
+    /// # Errors
+    /// As [`Self::take_over`].
+    pub(crate) async fn keep_until(
+        &self,
+        partition: u16,
+        until: u64,
+        mut positions: BTreeSet<u64>,
+    ) -> Result<BTreeSet<u64>, SharedLettersError> {
+        let lost = positions.split_off(&(until + 1));
+        if !lost.is_empty() {
+            tracing::warn!(partition, count = lost.len(), "the brokers lost events that were set aside");
+            let keep = |list: &mut LetterList| {
+                list.positions.retain(|position| *position <= until);
+                Ok(())
+            };
+            self.change(partition, keep).await?;
+        }
+        Ok(positions)
+    }
+
     async fn add(&self, partition: u16, positions: &BTreeSet<u64>) -> Result<(), SharedLettersError> {
-        let known = self.own.lock().get(&partition).cloned().ok_or(SharedLettersError::NotOwner(partition))?;
-        let mut own = known.clone();
         let add = |list: &mut LetterList| {
             list.positions.extend(positions);
             match list.positions.len() {
@@ -97,7 +118,17 @@ impl LetterLists {
                 _ => Ok(()),
             }
         };
-        self.key_of(partition).await?.change(&mut own, add).await?;
+        self.change(partition, add).await
+    }
+
+    async fn change(
+        &self,
+        partition: u16,
+        change: impl Fn(&mut LetterList) -> Result<(), SharedLettersError>,
+    ) -> Result<(), SharedLettersError> {
+        let known = self.own.lock().get(&partition).cloned().ok_or(SharedLettersError::NotOwner(partition))?;
+        let mut own = known.clone();
+        self.key_of(partition).await?.change(&mut own, change).await?;
         let mut lists = self.own.lock();
         // It may have been given up and taken over again meanwhile.
         if let Some(current) = lists.get_mut(&partition).filter(|current| current.revision == known.revision) {

@@ -40,6 +40,8 @@ BUGS = [
     ("a new owner replays what is published", "if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {", "if sequence_of(list.position) > 0 {"),
     ("a published state of what the brokers lost is used", "Some(link) => match reader.confirm_link(link).await? {", "Some(_) => match true {"),
     ("a state of what the brokers lost is served", "(Some(mark), Ok(_)) => reader.confirm_lost(Link::from(mark), timing).await,", "(Some(_), Ok(_)) => Ok(true),"),
+    ("a lost event that was set aside keeps its position", "let lost = positions.split_off(&(until + 1));", "let lost: BTreeSet<u64> = positions.split_off(&u64::MAX);"),
+    ("a log that ends before the sealed events is written", "if reader.known_bounds().1 >= sealed {", "if reader.known_bounds().1 >= sealed.min(1) {"),
     ("what the brokers lost stops a partition for ever", "let is_resumed = resumed != mark.map_or(0, |mark| mark.resumed);", "let is_resumed = resumed != 0 && mark.is_none();"),
     # Two versions.
     ("partitions move to an earlier fold", "let fold = fold.min(latest);", "let fold = latest.min(0);"),

@@ -59,7 +59,7 @@ impl Engine {
     pub async fn adopt(&self, partition: u16, until: Position, copied: Option<CopiedState>) -> Result<(), AdoptError> {
         let engine = self.clone();
         let adopted = tokio::task::spawn_blocking(move || {
-            engine.inner.webhooks.give_up(partition);
+            engine.inner.webhooks.take_over(partition, until);
             engine.inner.privacy.give_up(partition);
             engine.adopt_archive(partition)
         });

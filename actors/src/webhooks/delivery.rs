@@ -96,6 +96,14 @@ impl DeliveryProgress {
         Self { done: webhook.created_after, ..Self::default() }
     }
 
+    /// Forgets what it knows of positions after `until`. Returns whether it knew anything.
+    pub(super) fn cut_after(&mut self, until: Position) -> bool {
+        let lost = until.checked_add(1).map(|next| self.deliveries.split_off(&next)).unwrap_or_default();
+        let is_cut = self.done > until || !lost.is_empty();
+        self.done = self.done.min(until);
+        is_cut
+    }
+
     /// The delivery that is tried, if there is one. It follows what is done.
     pub(super) fn pending(&self) -> Option<&Delivery> {
         let next = self.done.checked_add(1)?;

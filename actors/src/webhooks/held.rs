@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
 use super::delivery::DeliveryProgress;
@@ -19,6 +20,9 @@ pub(super) struct HeldWebhook {
     pub(super) cursor: Option<u64>,
     /// Changes with each replay, and with each owner.
     pub(super) generation: u64,
+    /// Where the log ended when this member took the partition over: of later positions, progress that was written before knows events that brokers have lost. `None` once this
+    /// member has written its progress.
+    pub(super) lost_after: Option<Position>,
     /// Since when the progress is in memory alone.
     pub(super) unsaved_since: Option<Instant>,
 }
@@ -31,7 +35,7 @@ impl HeldWebhook {
     }
 
     pub(super) fn new(webhook: Webhook, progress: DeliveryProgress) -> Self {
-        Self { webhook, progress, cursor: None, generation: 0, unsaved_since: None }
+        Self { webhook, progress, cursor: None, generation: 0, lost_after: None, unsaved_since: None }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
 use super::delivery::{DeliveryProgress, MAX_SHARED_DELIVERIES};
@@ -170,6 +171,10 @@ impl Webhooks {
         if let Some(held) = self.held.write().get_mut(id).filter(|held| held.generation == generation && held.cursor.is_none()) {
             held.progress = decoded.flatten().unwrap_or_else(|| DeliveryProgress::of(&held.webhook));
             held.cursor = Some(revision);
+            if held.lost_after.is_some_and(|until| held.progress.cut_after(until)) {
+                // Before another owner goes on from it.
+                held.unsaved_since = Some(Instant(0));
+            }
         }
         Ok(())
     }
@@ -189,7 +194,7 @@ impl Webhooks {
         let written = shared.cursors.write(&id.to_string(), &bytes, revision);
         if let Some(held) = self.held.write().get_mut(id).filter(|held| held.cursor == Some(revision)) {
             match &written {
-                Ok(revision) => held.cursor = Some(*revision),
+                Ok(revision) => (held.cursor, held.lost_after) = (Some(*revision), None),
                 // Another owner has gone on, or this one's answer was lost: what is there now is read again.
                 Err(_) => forget(held),
             }
@@ -223,6 +228,16 @@ impl Webhooks {
         }
         let mut held = self.held.write();
         held.all_mut().filter(|held| partition_of(held.webhook.project) == partition).for_each(forget);
+    }
+
+    /// Has the webhooks of a partition begin where its former owner had come, but not after `until`, where the log ends by now. Blocks.
+    pub(crate) fn take_over(&self, partition: u16, until: Position) {
+        self.give_up(partition);
+        if self.shared().is_some() {
+            let mut held = self.held.write();
+            let of_partition = held.all_mut().filter(|held| partition_of(held.webhook.project) == partition);
+            of_partition.for_each(|held| held.lost_after = Some(until));
+        }
     }
 
     /// Has the webhooks of a partition, which was taken over, go on.

@@ -68,6 +68,7 @@ pub(super) struct PartitionFiles {
 struct Published {
     catalog: String,
     logged_after: Position,
+    sealed_until: Position,
     projects: BTreeMap<ProjectId, ProjectList>,
 }
 
@@ -128,10 +129,11 @@ impl SharedFiles {
         let published = match &pointer.value.list {
             Some(ListName { name, sha256 }) => {
                 let list = read_list(&bucket, name, sha256, root).await?;
-                let logged_after = list.catalog()?.logged_after();
+                let catalog = list.catalog()?;
                 let projects = fetch_lists(&bucket, &list, root).await?;
                 keep_list(root, &list.encode()?)?;
-                Published { catalog: list.catalog, logged_after, projects }
+                let (logged_after, sealed_until) = (catalog.logged_after(), catalog.sealed_until());
+                Published { catalog: list.catalog, logged_after, sealed_until, projects }
             }
             None => {
                 remove_all(root)?;
@@ -159,6 +161,11 @@ impl SharedFiles {
         if let Some(files) = self.of(partition) {
             files.lock().log = Some(reader);
         }
+    }
+
+    /// The position up to which events of a partition that was taken over are sealed.
+    pub(crate) fn sealed_until(&self, partition: u16) -> Position {
+        self.of(partition).map_or(0, |files| files.lock().published.sealed_until)
     }
 
     /// Publishes nothing more of a partition.
@@ -313,7 +320,8 @@ impl PartitionFiles {
         self.bucket.put(&name, bytes).await?;
         let former = self.pointer.value.list.clone().map(|list| list.name);
         pointers.publish(partition, &mut self.pointer, Some(ListName { name, sha256 })).await?;
-        let published = Published { catalog: list.catalog, logged_after: catalog.logged_after(), projects };
+        let (logged_after, sealed_until) = (catalog.logged_after(), catalog.sealed_until());
+        let published = Published { catalog: list.catalog, logged_after, sealed_until, projects };
         let before = std::mem::replace(&mut self.published, published);
         self.unnamed.add(before.objects().chain(former));
         self.unnamed.keep(&named(&self.published, &self.pointer));

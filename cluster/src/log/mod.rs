@@ -86,6 +86,19 @@ pub enum LogError {
         /// The sequence of the message.
         wanted: u64,
     },
+    /// The files have events of later messages than the brokers.
+    #[error(
+        "message {wanted} of {stream} is missing, and the files have events of messages up to {sealed}: \
+         put the brokers and the files back from copies of one time"
+    )]
+    BehindFiles {
+        /// The stream.
+        stream: String,
+        /// The sequence of the first message that is missing.
+        wanted: u64,
+        /// The sequence of the last message with sealed events.
+        sealed: u64,
+    },
     /// The stream is full. Nothing was recorded.
     #[error("the stream {0} is full")]
     Full(String),
@@ -113,7 +126,7 @@ impl From<LogError> for headcount_storage::log::LogError {
         let kind = match &error {
             LogError::Refused(MessageError::Empty) => return Self::Empty,
             LogError::Full(_) => RemoteFailure::Full,
-            LogError::Broken { .. } | LogError::Missing { .. } => RemoteFailure::Damaged,
+            LogError::Broken { .. } | LogError::Missing { .. } | LogError::BehindFiles { .. } => RemoteFailure::Damaged,
             LogError::Refused(_) | LogError::TooLarge { .. } => RemoteFailure::TooLarge,
             LogError::Fenced { .. } | LogError::Rejected(_) | LogError::Unavailable(_) => RemoteFailure::Unavailable,
         };

@@ -49,6 +49,22 @@ pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reade
     }
 }
 
+/// Checks that the log has what follows the sealed events. If it ends before, new events would get positions that sealed ones have.
+///
+/// # Errors
+/// [`NodeError::Lost`]: somebody has to look, also after the partition was resumed. Others: nobody knows.
+pub(super) async fn compare_files(shared: &Shared, partition: u16, reader: &LogReader) -> Result<(), NodeError> {
+    let sealed = shared.files.as_ref().map_or(0, |files| sequence_of(files.sealed_until(partition)));
+    if reader.known_bounds().1 >= sealed {
+        return Ok(());
+    }
+    match reader.reaches(sealed, shared.commit.audit()).await {
+        Ok(_) => Ok(()),
+        Err(LogError::Missing { stream, wanted }) => Err(NodeError::Lost(LogError::BehindFiles { stream, wanted, sealed })),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn saved_in(engine: &Engine, partition: u16) -> Result<(Position, Option<LogMark>), Fault> {
     Ok((engine.saved_reflected(partition)?, engine.saved_mark(partition)?))
 }

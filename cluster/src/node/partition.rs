@@ -275,6 +275,7 @@ async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)
     let (writer, (), letters) =
         tokio::try_join!(begin_epoch(shared, partition, (epoch, resumed)), take_state_over(shared, partition, epoch), letters)?;
     let (until, reader) = (writer.last_position(), writer.reader());
+    let letters = shared.letters.keep_until(partition, until, letters).await?;
     shared.log.adopt(partition, reader.clone(), resumed);
     if let Some(files) = &shared.files {
         files.adopt(partition, writer.reader());
@@ -301,6 +302,7 @@ async fn begin_epoch(shared: &Shared, partition: u16, (epoch, resumed): (u64, u6
     let name = StreamName::of_partition(partition);
     let reader = LogReader::open(&shared.connection, &name.stream).await?;
     own_state::compare(shared, partition, resumed, &reader).await?;
+    own_state::compare_files(shared, partition, &reader).await?;
     // Everything is read again, and compared with this end, when it is replayed.
     let end = reader.last_end().await?;
     Ok(LogWriter::take_over(&shared.connection, &name, epoch, end, &mut |_, _| {}).await?)

@@ -1,6 +1,7 @@
 //! Brokers that are put back from a copy, and have lost what they confirmed since. What nodes made of it must not be combined with what they record later.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use headcount_actors::domain::aggregate::Grouping;
 use headcount_actors::domain::filter::Predicate;
@@ -14,7 +15,8 @@ use headcount_cluster::Credentials;
 use headcount_cluster::status::{resume, status};
 use tempfile::TempDir;
 
-use crate::node::{Cluster, ClusterNode, check, record, wait_until};
+use crate::files::files_in;
+use crate::node::{Cluster, ClusterNode, NodeFiles, check, record, wait_until};
 use crate::states::{wait_until_published, without_archive};
 
 /// The partitions that nobody may take.
@@ -23,8 +25,17 @@ fn stopped(cluster: &Cluster, node: &ClusterNode) -> BTreeSet<u16> {
     status.partitions.iter().filter(|partition| partition.stopped.is_some()).map(|partition| partition.partition).collect()
 }
 
-fn wait_until_served(node: &ClusterNode) {
+pub(crate) fn wait_until_served(node: &ClusterNode) {
     wait_until("one node has all", || node.serves() == usize::from(PARTITIONS));
+}
+
+/// Has streams of events be as they were, while brokers keep their keys.
+pub(crate) fn lose_events(cluster: &mut Cluster, earlier: &TempDir) {
+    cluster.restart_brokers_after(|brokers| {
+        let later = brokers.copy(0);
+        brokers.put_back(0, earlier, "");
+        brokers.put_back(0, &later, "KV_");
+    });
 }
 
 /// What is recorded after a loss: more orders than were lost, and no user who is recorded with a check of the count.
@@ -198,5 +209,36 @@ fn a_published_state_of_what_the_brokers_lost_is_passed_over() {
         check(&nodes, *project, 32);
         assert_eq!(nodes[0].order(*project, 7), Some(Status::Recorded));
     }
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
+
+#[test]
+fn a_log_that_ends_before_the_sealed_events_is_not_written() {
+    let place = tempfile::tempdir().unwrap();
+    let files = NodeFiles { log_kept: Duration::from_secs(3600), ..files_in(place.path()) };
+    let Some(mut cluster) = Cluster::start_with(Some(files)) else { return };
+    let dir = record_alone(&cluster, "a", None, &[(0, 3)]);
+    let earlier = cluster.restart_brokers_after(|brokers| brokers.copy(0));
+    let nodes = [cluster.rejoin("a", dir, |_| {})];
+    wait_until_served(&nodes[0]);
+    record(&cluster, &nodes, (3, 9));
+    wait_until("all is sealed", || nodes[0].block_on(nodes[0].engine.seal_archive()).is_ok());
+    nodes.into_iter().for_each(ClusterNode::stop);
+    let later = cluster.restart_brokers_after(|brokers| brokers.copy(0));
+    lose_events(&mut cluster, &earlier);
+    let node = cluster.join("b");
+    for _ in 0..2 {
+        wait_until("all partitions with events are stopped", || stopped(&cluster, &node) == cluster.partitions());
+        for partition in cluster.partitions() {
+            let reason = node.block_on(resume(&cluster.addresses(), &Credentials::None, partition)).unwrap().unwrap();
+            assert!(reason.contains("the files have events of messages up to"), "{reason}");
+        }
+    }
+    wait_until("they still are", || stopped(&cluster, &node) == cluster.partitions());
+    drop(node.leave());
+    cluster.restart_brokers_after(|brokers| brokers.put_back(0, &later, ""));
+    let nodes = [cluster.join("c")];
+    wait_until_served(&nodes[0]);
+    cluster.projects.iter().for_each(|project| check(&nodes, *project, 9));
     nodes.into_iter().for_each(ClusterNode::stop);
 }

@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::Sha256;
 
+use crate::lost::{lose_events, wait_until_served};
 use crate::node::{Cluster, ClusterNode, wait_until};
 
 const NOW: Moment = Moment(1_700_000_000_000);
@@ -175,5 +176,43 @@ fn each_notification_comes_at_least_once_whoever_has_the_project() {
     assert!(receiver.got.lock().iter().all(|(id, message)| ids[message] == *id));
     nodes[0].engine.remove_webhook(organization, &webhook.id, NOW).unwrap();
     assert!(webhooks(&nodes[0]).is_empty());
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
+
+#[test]
+fn a_webhook_is_notified_of_events_that_have_positions_of_lost_ones() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    let receiver = Arc::<Receiver>::default();
+    let configure = |config: &mut EngineConfig| {
+        let transport = Arc::clone(&receiver) as Arc<dyn Deliver>;
+        config.webhooks = Some(WebhookSettings { waits: vec![Duration::from_millis(50)], ..WebhookSettings::new(transport) });
+    };
+    let came = |messages: std::ops::Range<usize>| {
+        let got = receiver.got.lock();
+        messages.into_iter().all(|message| got.iter().any(|(_, found)| *found == message))
+    };
+    let project = cluster.projects[0];
+    let nodes = [cluster.join_with("a", configure)];
+    wait_until_served(&nodes[0]);
+    let organization = nodes[0].engine.registry().organizations()[0].id;
+    let new = NewWebhook { project, url: "https://receiver.example/".to_owned(), events: None };
+    let (_, secret) = nodes[0].engine.create_webhook(organization, new, NOW).unwrap();
+    receiver.secrets.lock().push(secret.expose().to_owned());
+    notify(&nodes, project, 0..3);
+    wait_until("all came", || came(0..3));
+    let [node] = nodes;
+    let dir = node.leave();
+    let earlier = cluster.restart_brokers_after(|brokers| brokers.copy(0));
+    let nodes = [cluster.rejoin("a", dir, configure)];
+    wait_until_served(&nodes[0]);
+    notify(&nodes, project, 3..20);
+    wait_until("all came", || came(3..20));
+    nodes.into_iter().for_each(ClusterNode::stop);
+    lose_events(&mut cluster, &earlier);
+    // Fewer than were lost.
+    let nodes = [cluster.join_with("b", configure)];
+    wait_until_served(&nodes[0]);
+    notify(&nodes, project, 20..30);
+    wait_until("all came", || came(20..30));
     nodes.into_iter().for_each(ClusterNode::stop);
 }
