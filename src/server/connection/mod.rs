@@ -132,7 +132,7 @@ impl BoundedConnection {
         }
     }
 
-    /// Whether the current request is the last one, for whoever answers it.
+    /// Returns a handle that says whether the current request is the last one. The middleware reads it.
     pub(crate) fn last_request(&self) -> LastRequest {
         self.is_last.clone()
     }
