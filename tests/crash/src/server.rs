@@ -214,14 +214,14 @@ impl Starting {
         Err(violation(format!("the server did not start within {START_TIMEOUT:?}; its log:\n    {}", self.log.tail())))
     }
 
-    /// Waits until the log has a text, and returns after how long.
+    /// Waits until the log has a text.
     ///
     /// # Errors
     /// A violation if it exits first, or takes too long.
-    pub async fn wait_for_log(&mut self, text: &str) -> Result<Duration> {
+    pub async fn wait_for_log(&mut self, text: &str) -> Result<()> {
         while self.began.elapsed() < START_TIMEOUT && self.child.try_wait()?.is_none() {
             if self.log.contains(text) {
-                return Ok(self.began.elapsed());
+                return Ok(());
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
