@@ -43,7 +43,7 @@ pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
 const MAX_QUESTION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Variables that are not settings.
-const OTHER_VARIABLES: [&str; 2] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN"];
+const OTHER_VARIABLES: [&str; 3] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN", "HEADCOUNT_OPERATOR_TOKEN"];
 
 /// Returns the variables that begin with `HEADCOUNT_` and are unknown.
 pub fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<String> {
