@@ -1,4 +1,4 @@
-//! `headcount demo --cluster`: it answers through each node, also after one is killed, and leaves nothing behind.
+//! `headcount demo --cluster`: it answers through each node, also after one is killed, restarts it, and leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -43,7 +43,8 @@ impl ClusterDemo {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let place = tempfile::tempdir().unwrap();
         let mut command = command("demo", &place.path().join("unused"));
-        command.args(["--cluster", "--nats-server"]).arg(nats_server).env("TMPDIR", place.path());
+        command.args(["--cluster", "--nats-server"]).arg(nats_server).args(["--restart-after", "20s"]);
+        command.env("TMPDIR", place.path());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let mut named = BTreeMap::new();
@@ -57,7 +58,7 @@ impl ClusterDemo {
         Self { child, named, place, _turn: turn }
     }
 
-    /// The address of a node and its process.
+    /// The address of a node or broker, and its process.
     fn node(&self, name: &str) -> (String, String) {
         let (url, process) = self.named[name].split_once("  process ").unwrap();
         (url.trim_start_matches("http://").to_owned(), process.to_owned())
@@ -94,9 +95,9 @@ impl ClusterDemo {
         std::fs::read_dir("/proc").unwrap().filter_map(of).collect()
     }
 
-    fn wait_until_all_have_ended(&self) {
+    fn wait_for_processes(&self, count: usize) {
         let began = Instant::now();
-        while !self.processes().is_empty() {
+        while self.processes().len() != count {
             assert!(began.elapsed() < PATIENCE, "{:?}", self.processes());
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -115,7 +116,7 @@ fn signal(name: &str, process: &str) {
 }
 
 #[test]
-fn cluster_demo_answers_after_a_node_is_killed_and_leaves_nothing() {
+fn cluster_demo_answers_after_a_node_is_killed_restarts_it_and_leaves_nothing() {
     let Some(program) = nats_server() else { return };
     let mut demo = ClusterDemo::start(&program);
     assert_eq!(demo.processes().len(), 6);
@@ -128,6 +129,9 @@ fn cluster_demo_answers_after_a_node_is_killed_and_leaves_nothing() {
     for node in ["node-1", "node-3"] {
         assert_eq!(demo.wait_for_users(node), users, "{node}");
     }
+    signal("KILL", &demo.node("broker-1").1);
+    assert_eq!(demo.wait_for_users("node-2"), users, "restarted at its former address");
+    demo.wait_for_processes(6);
     signal("INT", &demo.child.id().to_string());
     assert!(demo.child.wait().unwrap().success());
     assert_eq!(demo.processes(), [0_u32; 0]);
@@ -141,7 +145,7 @@ fn cluster_demo_that_is_killed_takes_its_processes_along() {
     assert_eq!(demo.processes().len(), 6);
     demo.child.kill().unwrap();
     demo.child.wait().unwrap();
-    demo.wait_until_all_have_ended();
+    demo.wait_for_processes(0);
 }
 
 #[test]

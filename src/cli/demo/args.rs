@@ -19,6 +19,9 @@ pub(crate) struct DemoArgs {
     /// The program `nats-server` [default: the one on the PATH]
     #[arg(long, value_name = "PATH", requires = "cluster")]
     pub(super) nats_server: Option<PathBuf>,
+    /// Restart a node or broker this long after it was killed
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s", requires = "cluster")]
+    pub(super) restart_after: Duration,
     /// Become another program, which ends with the demo that has this process
     #[arg(long, hide = true, requires = "program", conflicts_with = "cluster")]
     pub(super) child_of: Option<u32>,

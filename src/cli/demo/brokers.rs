@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use headcount_cluster::Credentials;
 use headcount_cluster::check::{CheckOptions, check};
 
-use super::child::DemoChild;
+use super::child::{DemoChild, Launch};
 use crate::cli::failure::Failure;
 use crate::cli::runtime::runtime;
 
@@ -68,7 +68,7 @@ impl DemoBrokers {
         let (mut children, mut addresses, mut monitors) = (Vec::new(), Vec::new(), Vec::new());
         for place in 0..BROKERS {
             let (port, monitor, route) = (ports[place], ports[BROKERS + place], ports[2 * BROKERS + place]);
-            let name = format!("broker-{}", place + 1);
+            let name = name(place);
             let config = format!(
                 "server_name: {name}\nlisten: \"127.0.0.1:{port}\"\nhttp: \"127.0.0.1:{monitor}\"\nmax_payload: 8MB\n\
                  jetstream {{ store_dir: \"{}\", max_file_store: 4GB, sync_interval: always }}\n\
@@ -78,8 +78,9 @@ impl DemoBrokers {
             );
             let file = dir.join(format!("{name}.conf"));
             std::fs::write(&file, config)?;
-            let arguments = ["-c".into(), file.into_os_string()];
-            children.push(DemoChild::start(program, &arguments, &dir.join(format!("{name}.log")))?);
+            let arguments = vec!["-c".into(), file.into_os_string()];
+            let log = dir.join(format!("{name}.log"));
+            children.push(DemoChild::start(Launch { program: program.to_owned(), arguments, log })?);
             addresses.push(format!("nats://127.0.0.1:{port}"));
             monitors.push(format!("http://127.0.0.1:{monitor}"));
         }
@@ -109,11 +110,20 @@ impl DemoBrokers {
         self.children.iter().map(DemoChild::id).collect()
     }
 
+    /// The brokers with their names.
+    pub(super) fn named(&mut self) -> impl Iterator<Item = (String, &mut DemoChild)> {
+        self.children.iter_mut().enumerate().map(|(place, child)| (name(place), child))
+    }
+
     /// Ends them.
     pub(super) fn end(mut self) {
         self.children.iter_mut().for_each(DemoChild::ask_to_end);
         self.children.into_iter().for_each(DemoChild::end);
     }
+}
+
+fn name(place: usize) -> String {
+    format!("broker-{}", place + 1)
 }
 
 /// Ports that nobody uses now.

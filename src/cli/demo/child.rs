@@ -1,10 +1,10 @@
 //! Processes that end with the demo, however it ends.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,41 +16,83 @@ use crate::cli::failure::Failure;
 const END_TIMEOUT: Duration = Duration::from_secs(25);
 const POLL: Duration = Duration::from_millis(20);
 
-/// A process of the demo. It is killed with the value.
-pub(super) struct DemoChild(Child);
+/// A program, and where its output goes.
+#[derive(Clone)]
+pub(super) struct Launch {
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<OsString>,
+    /// The file to which output is appended.
+    pub(super) log: PathBuf,
+}
 
-impl DemoChild {
-    /// Starts a program. Its output goes to the file `log`.
-    ///
-    /// The kernel kills it when the thread that called this ends, so that must be the main one.
-    pub(super) fn start(program: &Path, arguments: &[OsString], log: &Path) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::new(format!("{} could not be started", program.display()), error);
-        let output = File::create(log).map_err(failed)?;
+/// A process of the demo. It is killed with the value.
+pub(super) struct DemoChild {
+    child: Child,
+    launch: Launch,
+    /// When [`DemoChild::restart_after`] found that it had ended.
+    ended: Option<Instant>,
+}
+
+impl Launch {
+    fn spawn(&self) -> Result<Child, Failure> {
+        let failed = |error: io::Error| Failure::new(format!("{} could not be started", self.program.display()), error);
+        let output = OpenOptions::new().create(true).append(true).open(&self.log).map_err(failed)?;
         let mut command = Command::new(std::env::current_exe()?);
         for (variable, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HEADCOUNT_")) {
             command.env_remove(variable);
         }
-        command.args(["demo", "--child-of", &std::process::id().to_string(), "--"]).arg(program).args(arguments);
+        command.args(["demo", "--child-of", &std::process::id().to_string(), "--"]);
+        command.arg(&self.program).args(&self.arguments);
         // Control-C reaches the demo alone, which ends the others in their order.
         command.process_group(0).stdin(Stdio::null()).stderr(output.try_clone().map_err(failed)?);
         command.stdout(output);
-        command.spawn().map(Self).map_err(failed)
+        command.spawn().map_err(failed)
+    }
+}
+
+impl DemoChild {
+    /// Starts a program.
+    ///
+    /// The kernel kills it when the thread that called this ends, so that must be the main one.
+    pub(super) fn start(launch: Launch) -> Result<Self, Failure> {
+        Ok(Self { child: launch.spawn()?, launch, ended: None })
+    }
+
+    /// Restarts the program if it ended at least `pause` ago. Returns whether it did.
+    ///
+    /// A time counts from the call that first found the process ended. Like [`DemoChild::start`], this must run on the main thread.
+    pub(super) fn restart_after(&mut self, pause: Duration) -> Result<bool, Failure> {
+        if !self.has_ended() {
+            return Ok(false);
+        }
+        if self.ended.get_or_insert_with(Instant::now).elapsed() < pause {
+            return Ok(false);
+        }
+        // If it can't be started now, the next try comes after another pause.
+        self.ended = None;
+        self.child = self.launch.spawn()?;
+        Ok(true)
+    }
+
+    /// Sets the arguments for the next restart.
+    pub(super) fn set_arguments(&mut self, arguments: Vec<OsString>) {
+        self.launch.arguments = arguments;
     }
 
     /// Its id.
     pub(super) fn id(&self) -> u32 {
-        self.0.id()
+        self.child.id()
     }
 
     /// Whether it has ended by itself.
     pub(super) fn has_ended(&mut self) -> bool {
-        !matches!(self.0.try_wait(), Ok(None))
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Asks it to end.
     pub(super) fn ask_to_end(&mut self) {
         if !self.has_ended()
-            && let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw)
+            && let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
         {
             // One that has just ended is what was asked for.
             let _has_ended = kill_process(pid, Signal::TERM);
@@ -70,8 +112,8 @@ impl DemoChild {
 impl Drop for DemoChild {
     fn drop(&mut self) {
         if !self.has_ended() {
-            drop(self.0.kill());
-            drop(self.0.wait());
+            drop(self.child.kill());
+            drop(self.child.wait());
         }
     }
 }

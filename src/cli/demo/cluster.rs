@@ -12,9 +12,9 @@ use headcount_cluster::init::{InitOptions, init_from};
 use headcount_cluster::moving::MoveError;
 use headcount_cluster::status::{Status, status};
 
-use super::args::{DemoArgs, after};
+use super::args::DemoArgs;
 use super::brokers::{BROKERS, DemoBrokers, program};
-use super::child::DemoChild;
+use super::child::{DemoChild, Launch};
 use super::filling::Sample;
 use crate::cli::credentials::InitialCredentials;
 use crate::cli::failure::Failure;
@@ -46,40 +46,55 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Fail
     let stop = runtime.block_on(async { stop_signal() })?;
     let mut stop = std::pin::pin!(stop);
     print_line("starting three brokers")?;
-    let brokers = DemoBrokers::start(&program, directory.path())?;
-    let shown = show(settings, args, directory.path(), &brokers, &mut |lasting| {
-        runtime.block_on(async {
-            tokio::select! {
-                () = &mut stop => {}
-                () = after(lasting) => {}
-            }
-        });
+    let mut brokers = DemoBrokers::start(&program, directory.path())?;
+    let shown = show(settings, args, directory.path(), &mut brokers, &mut |pause| {
+        runtime.block_on(async { tokio::time::timeout(pause, &mut stop).await.is_err() })
     });
     brokers.end();
     directory.close()?;
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// Makes the cluster, runs its nodes until `wait` returns, and ends them.
+/// Makes the cluster, runs its nodes for as long as asked, and ends them. `wait` waits, and returns `false` once the demo is to stop.
 fn show(
     settings: &Settings,
     args: &DemoArgs,
     dir: &Path,
-    brokers: &DemoBrokers,
-    wait: &mut dyn FnMut(Option<Duration>),
+    brokers: &mut DemoBrokers,
+    wait: &mut dyn FnMut(Duration) -> bool,
 ) -> Result<(), Failure> {
     print_line("recording the sample events, and moving them into a cluster")?;
     let (made, events) = make(settings, dir, brokers)?;
     print_line("starting three nodes")?;
     let mut nodes = NODES.iter().map(|name| DemoNode::start(dir, name, brokers)).collect::<Result<Vec<_>, _>>()?;
     for node in &mut nodes {
-        node.wait_for_url(dir)?;
+        node.wait_for_url(dir, brokers)?;
     }
     served(brokers)?;
-    print_line(welcome(&nodes, brokers, &made, events, dir))?;
-    wait(args.lasting);
+    print_line(welcome(&nodes, brokers, &made, events, dir, args.restart_after))?;
+    let began = Instant::now();
+    loop {
+        let left = args.lasting.map_or(POLL, |lasting| lasting.saturating_sub(began.elapsed()));
+        if left.is_zero() || !wait(left.min(POLL)) {
+            break;
+        }
+        restart(&mut nodes, brokers, args.restart_after)?;
+    }
     nodes.iter_mut().for_each(|node| node.child.ask_to_end());
     nodes.into_iter().for_each(|node| node.child.end());
+    Ok(())
+}
+
+/// Restarts each node and broker that ended long enough ago.
+fn restart(nodes: &mut [DemoNode], brokers: &mut DemoBrokers, pause: Duration) -> Result<(), Failure> {
+    let of_nodes = nodes.iter_mut().map(|node| (node.name.to_owned(), &mut node.child));
+    for (name, child) in of_nodes.chain(brokers.named()) {
+        match child.restart_after(pause) {
+            Ok(false) => {}
+            Ok(true) => print_line(format!("restarted {name}: process {}", child.id()))?,
+            Err(failure) => print_line(format!("{name} could not be restarted: {failure}"))?,
+        }
+    }
     Ok(())
 }
 
@@ -120,27 +135,19 @@ fn make(settings: &Settings, dir: &Path, brokers: &DemoBrokers) -> Result<(Initi
 
 impl DemoNode {
     fn start(dir: &Path, name: &'static str, brokers: &DemoBrokers) -> Result<Self, Failure> {
-        let data = dir.join(name).into_os_string();
-        let mut arguments: Vec<OsString> = vec!["serve".into(), "--data-dir".into(), data];
-        let settings = [
-            ["--listen", "127.0.0.1:0"],
-            ["--cluster", &brokers.addresses.join(",")],
-            ["--files", &format!("file://{}", files_of(dir).display())],
-            ["--shards", "1"],
-            ["--workers", "1"],
-            ["--log", "warn"],
-        ];
-        arguments.extend(settings.as_flattened().iter().map(OsString::from));
-        let child = DemoChild::start(&std::env::current_exe()?, &arguments, &log_of(dir, name))?;
+        let arguments = arguments(dir, name, brokers, "127.0.0.1:0");
+        let child = DemoChild::start(Launch { program: std::env::current_exe()?, arguments, log: log_of(dir, name) })?;
         Ok(Self { name, child, url: String::new() })
     }
 
-    /// Waits until it listens.
-    fn wait_for_url(&mut self, dir: &Path) -> Result<(), Failure> {
+    /// Waits until it listens. When it is restarted, it listens at the same address.
+    fn wait_for_url(&mut self, dir: &Path, brokers: &DemoBrokers) -> Result<(), Failure> {
         let began = Instant::now();
         loop {
             let log = std::fs::read_to_string(log_of(dir, self.name))?;
             if let Some(url) = log.lines().find_map(|line| line.strip_prefix("listening on ")) {
+                let listen = url.strip_prefix("http://").unwrap_or(url);
+                self.child.set_arguments(arguments(dir, self.name, brokers, listen));
                 url.clone_into(&mut self.url);
                 return Ok(());
             }
@@ -150,6 +157,21 @@ impl DemoNode {
             std::thread::sleep(POLL);
         }
     }
+}
+
+/// The arguments of a node.
+fn arguments(dir: &Path, name: &str, brokers: &DemoBrokers, listen: &str) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["serve".into(), "--data-dir".into(), dir.join(name).into_os_string()];
+    let settings = [
+        ["--listen", listen],
+        ["--cluster", &brokers.addresses.join(",")],
+        ["--files", &format!("file://{}", files_of(dir).display())],
+        ["--shards", "1"],
+        ["--workers", "1"],
+        ["--log", "warn"],
+    ];
+    arguments.extend(settings.as_flattened().iter().map(OsString::from));
+    arguments
 }
 
 /// Where the nodes keep sealed events.
@@ -180,7 +202,14 @@ fn served(brokers: &DemoBrokers) -> Result<(), Failure> {
     }
 }
 
-fn welcome(nodes: &[DemoNode], brokers: &DemoBrokers, made: &InitialCredentials, events: usize, dir: &Path) -> String {
+fn welcome(
+    nodes: &[DemoNode],
+    brokers: &DemoBrokers,
+    made: &InitialCredentials,
+    events: usize,
+    dir: &Path,
+    restart_after: Duration,
+) -> String {
     let InitialCredentials { project_id, public_key, api_token, .. } = made;
     let token = format!("-H 'authorization: Bearer {api_token}'");
     let json = "-H 'content-type: application/json'";
@@ -206,14 +235,15 @@ fn welcome(nodes: &[DemoNode], brokers: &DemoBrokers, made: &InitialCredentials,
          curl -X POST {last}/track -H 'x-service-pk: {public_key}' {json} -d '{{\"name\":\"signup\",\"user_id\":\"you\"}}'\n\
          # which node holds how many partitions\n\
          headcount cluster status {addresses}\n\
-         # kill a node; after some 15 seconds the others serve its projects\n\
+         # kill a node; after some 15 seconds the others serve its projects, and after {away} seconds it is restarted\n\
          kill -9 {killed}\n\
-         # kill a broker; two of three are enough\n\
+         # kill a broker; two of three are enough, and it is restarted, too\n\
          kill -9 {broker}\n\
          # an address that signs a browser in\n\
          headcount login --url {last} --token {api_token}\n",
         processes = lines.join("\n"),
         dir = dir.display(),
+        away = restart_after.as_secs(),
         first = first.url,
         last = last.url,
         killed = first.child.id(),
