@@ -11,6 +11,7 @@ use crate::broker::Broker;
 use crate::client::{Answer, Call, Connection};
 use crate::cluster_nodes::{NAMES, Node};
 use crate::cluster_verify::{Verified, settings};
+use crate::live::{Sent, Stream};
 
 /// Copies a directory with everything below it.
 fn copy_all(from: &Path, to: &Path) {
@@ -49,6 +50,22 @@ impl Verified {
                 Node::start_with(&self.cluster.broker, &dir.join(name), &settings, Stdio::inherit())
             })
             .into();
+    }
+
+    /// The first event of a node's live stream of the first project, for a client that has seen the event `seen`.
+    fn first_live_event(&self, node: usize, seen: Option<&str>) -> Sent {
+        let address = self.cluster.nodes[node].url.trim_start_matches("http://").parse().unwrap();
+        let seen = seen.map_or(String::new(), |id| format!("last-event-id: {id}\r\n"));
+        let headers = format!("authorization: Bearer {}\r\n{seen}", self.cluster.token);
+        let (path, began) = (format!("/projects/{}/live", self.projects[0].1), Instant::now());
+        loop {
+            let mut stream = Stream::open_at(address, &path, &headers);
+            if stream.head.starts_with("http/1.1 200") {
+                return stream.read().unwrap();
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "node {node} has no live stream: {}", stream.head);
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Asks a node about the first project, with what is known of the answer, until its owner answers.
@@ -109,6 +126,8 @@ fn a_cluster_is_restored_from_copies_that_were_made_while_it_was_stopped() {
     let page = verified.ask(2, EVENTS, None).ok(200);
     let next = format!("{EVENTS}&cursor={}", page["next"].as_str().unwrap());
     assert_eq!(verified.ask(1, &next, None).status, 200);
+    let seen = verified.first_live_event(0, None).id;
+    assert_eq!(verified.first_live_event(1, Some(&seen)).event, "delta", "{seen} is resumed at any node");
     verified.stop_nodes();
     verified.cluster.broker.kill();
     // Everything is lost.
@@ -131,6 +150,7 @@ fn a_cluster_is_restored_from_copies_that_were_made_while_it_was_stopped() {
     assert_eq!(answer.status, 200, "{lost} is of the time that is lost");
     assert_eq!(verified.ask(2, WHO_CAME_BACK, Some(&answer.etag())).status, 304, "all nodes have the new one");
     assert_eq!(verified.ask(0, &next, None).status, 410, "the cursor is of the time that is lost, too");
+    assert_eq!(verified.first_live_event(1, Some(&seen)).event, "snapshot", "and so is the place in the live stream");
     // What it has counts once, and what comes now counts.
     verified.record(4..16);
     for (_, project) in &verified.projects {

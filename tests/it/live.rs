@@ -1,7 +1,7 @@
 //! `GET /projects/{project_id}/live`: a stream of what happens now.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,15 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An event of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
-    id: String,
-    event: String,
+    pub(crate) id: String,
+    pub(crate) event: String,
     data: Value,
 }
 
 /// A client of a stream.
 pub(crate) struct Stream {
     lines: BufReader<TcpStream>,
-    head: String,
+    pub(crate) head: String,
     /// What the client shows: all frames so far, merged.
     shown: Value,
     last_id: String,
@@ -41,9 +41,13 @@ impl Stream {
 
     /// The same with any credential; each header ends its line.
     pub(crate) fn open_with(tenant: &Tenant, headers: &str) -> Stream {
-        let mut socket = TcpStream::connect(tenant.server.address()).unwrap();
+        Stream::open_at(tenant.server.address(), &tenant.path("live"), headers)
+    }
+
+    /// The same of any server.
+    pub(crate) fn open_at(address: SocketAddr, path: &str, headers: &str) -> Stream {
+        let mut socket = TcpStream::connect(address).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let path = tenant.path("live");
         write!(socket, "GET {path} HTTP/1.1\r\nhost: a\r\naccept-encoding: gzip\r\n{headers}\r\n").unwrap();
         let mut lines = BufReader::new(socket);
         let mut head = String::new();

@@ -7,6 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
+use super::cursor::{Cursor, Step};
 use super::{AppendEntry, Log, LogError, LogOptions, Position};
 use crate::files::switch::{Errno, Plan, Switch};
 
@@ -121,4 +122,46 @@ fn an_error_of_an_open_names_file_and_cause() {
         }
     }
     assert!(errors > 2, "{errors} errors");
+}
+
+/// The first positions of all blocks, and how many steps failed.
+fn first_positions(cursor: &mut Cursor) -> (Vec<Position>, usize) {
+    let (mut found, mut failures) = (Vec::new(), 0);
+    loop {
+        match cursor.step() {
+            Ok(Step::Block(block)) => found.push(block.header.first),
+            Ok(Step::End) => return (found, failures),
+            Ok(Step::Bad(damage)) => panic!("{damage:?} after {found:?}"),
+            Err(LogError::Io { .. }) => failures += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_cursor_goes_on_where_a_read_failed() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("log");
+    let (mut log, _) = Log::open(&dir, LogOptions { segment_bytes: 16 << 20, ..options() }).unwrap();
+    // Blocks that end anywhere in the cursor's buffer, and one that is larger than it.
+    let sizes = [100, 1, 170, 90, 3, 400, 120, 1, 250];
+    for kib in sizes {
+        let mut payload = vec![0; kib << 10];
+        getrandom::fill(&mut payload).unwrap();
+        log.append(&[AppendEntry { partition: 1, count: 1, payload: &payload }]).unwrap();
+    }
+    drop(log);
+    let switch = Switch::arm(&dir, Plan::default());
+    let open = || Cursor::open(&dir, 1).map(|(cursor, _)| cursor);
+    let (expected, _) = first_positions(&mut open().unwrap());
+    assert_eq!(expected, (1..=sizes.len() as u64).collect::<Vec<_>>());
+    let (operations, mut failures) = (switch.operations(), 0);
+    for at in 1..=operations {
+        switch.rearm(Plan { at, errno: Errno::Io, ..Plan::default() });
+        let Ok(mut cursor) = open() else { continue };
+        let (found, failed) = first_positions(&mut cursor);
+        assert_eq!(found, expected, "operation {at} failed");
+        failures += failed;
+    }
+    assert!(failures > 3, "{failures} reads failed");
 }
