@@ -1,25 +1,57 @@
 //! Asks other nodes about projects that they own, over HTTP.
 //!
-//! Connections stay open for the next question. Requests block threads of their own, a bounded number at once; one that is no longer awaited ends at its time limit.
+//! Connections stay open for the next question. Requests block threads of their own, a bounded number at once for each node, so that one that does not answer holds up
+//! no question to another, and an organization has a part of them. A request that is no longer awaited ends at its time limit.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use headcount_actors::admission_gate::{Gate, Holder, Permit};
 use headcount_actors::{AskNode, AskNodeError, MAX_ANSWER_BYTES, NodeAnswer, NodeCall};
-use tokio::sync::Semaphore;
+use headcount_domain::ids::OrganizationId;
+use parking_lot::Mutex;
 
-use crate::http::resources::node::{ASK_PATH, NO_ANSWER, NODE_TOKEN, refused};
+use crate::http::resources::node::{ASK_PATH, NO_ANSWER, NODE_TOKEN, ORGANIZATION, refused};
 
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many requests are under way at once.
+/// How many requests to a node are under way at once. An organization may have a quarter of them.
 const MAX_AT_ONCE: usize = 32;
+/// How often it is looked for a turn.
+const TURN_POLL: Duration = Duration::from_millis(5);
+/// From how many known nodes on those are forgotten that nothing is asked of.
+const MANY_NODES: usize = 64;
+
+/// The turns of requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Turns(Gate);
 
 /// A client of other nodes.
 #[derive(Debug)]
 pub(crate) struct NodeClient {
     agent: ureq::Agent,
-    turns: Arc<Semaphore>,
+    /// By the address of the node that is asked.
+    turns: Mutex<HashMap<Arc<str>, Turns>>,
+}
+
+impl Turns {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self(Gate::new(limit))
+    }
+
+    /// Waits for a turn of an organization. `None`: there was none in time.
+    pub(crate) async fn wait(&self, organization: OrganizationId, within: Duration) -> Option<Permit> {
+        let turn = async {
+            loop {
+                match self.0.take_for([Some(Holder::Organization(organization)), None], 1) {
+                    Ok(turn) => return turn,
+                    Err(_) => tokio::time::sleep(TURN_POLL).await,
+                }
+            }
+        };
+        tokio::time::timeout(within, turn).await.ok()
+    }
 }
 
 impl NodeClient {
@@ -32,17 +64,24 @@ impl NodeClient {
             .max_idle_connections_per_host(MAX_AT_ONCE)
             // Nodes reach each other directly, whatever the environment says.
             .proxy(None);
-        Self { agent: config.build().into(), turns: Arc::new(Semaphore::new(MAX_AT_ONCE)) }
+        Self { agent: config.build().into(), turns: Mutex::default() }
+    }
+
+    fn turns_of(&self, address: &Arc<str>) -> Turns {
+        let mut turns = self.turns.lock();
+        if turns.len() >= MANY_NODES {
+            turns.retain(|_, turns| turns.0.used() > 0);
+        }
+        turns.entry(Arc::clone(address)).or_insert_with(|| Turns::new(MAX_AT_ONCE)).clone()
     }
 }
 
 impl AskNode for NodeClient {
     fn ask(&self, call: NodeCall) -> NodeAnswer {
-        let (agent, turns, until) = (self.agent.clone(), Arc::clone(&self.turns), Instant::now() + call.within);
+        let (agent, turns, until) = (self.agent.clone(), self.turns_of(&call.address), Instant::now() + call.within);
         Box::pin(async move {
-            let turn = tokio::time::timeout(call.within, turns.acquire_owned()).await;
-            let Ok(Ok(turn)) = turn else {
-                return Err(AskNodeError::Unreachable("too many questions to other nodes are under way".to_owned()));
+            let Some(turn) = turns.wait(call.organization, call.within).await else {
+                return Err(AskNodeError::Unreachable("too many questions to it are under way".to_owned()));
             };
             let send = move || {
                 let _turn = turn;
@@ -57,12 +96,77 @@ impl AskNode for NodeClient {
 fn send(agent: &ureq::Agent, call: &NodeCall, within: Duration) -> Result<Vec<u8>, AskNodeError> {
     let unreachable = |error: ureq::Error| AskNodeError::Unreachable(format!("{}: {error}", call.address));
     let request = agent.post(format!("{}{ASK_PATH}", call.address)).config().timeout_global(Some(within)).build();
-    let mut answer = request.header(NODE_TOKEN.as_str(), &call.token).send(&call.request[..]).map_err(unreachable)?;
+    let request = request.header(NODE_TOKEN.as_str(), &call.token).header(ORGANIZATION.as_str(), call.organization.0.to_string());
+    let mut answer = request.send(&call.request[..]).map_err(unreachable)?;
     let (status, body) = (answer.status(), answer.body_mut());
     let body = body.with_config().limit(MAX_ANSWER_BYTES as u64 + 1).read_to_vec().map_err(unreachable)?;
     match status.as_u16() {
         200 => Ok(body),
         status if status == NO_ANSWER.as_u16() => Err(refused(&String::from_utf8_lossy(&body))),
         status => Err(AskNodeError::Unreachable(format!("{}: it answered with status {status}", call.address))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn call(address: &str, organization: u64, within: Duration) -> NodeCall {
+        let organization = OrganizationId(organization);
+        NodeCall { address: address.into(), token: "token".to_owned(), organization, request: vec![1], within }
+    }
+
+    /// A node that answers if `answers`, and is silent otherwise.
+    fn node(answers: bool) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let mut silent = Vec::new();
+            for mut socket in listener.incoming().map_while(Result::ok) {
+                if answers {
+                    let _ = socket.read(&mut [0; 4096]);
+                    let _ = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok");
+                } else {
+                    silent.push(socket);
+                }
+            }
+        });
+        address
+    }
+
+    #[actix_web::test]
+    async fn a_silent_node_holds_up_no_question_to_another() {
+        let (client, silent, other) = (NodeClient::new(), node(false), node(true));
+        let mut waiting = Vec::new();
+        for number in 0..2 * MAX_AT_ONCE as u64 {
+            waiting.push(tokio::spawn(client.ask(call(&silent, number, Duration::from_secs(3)))));
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(client.turns_of(&silent.as_str().into()).0.used() > MAX_AT_ONCE / 2);
+        let began = Instant::now();
+        assert_eq!(client.ask(call(&other, 1, PATIENCE)).await.unwrap(), b"ok");
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        for waiting in waiting {
+            assert!(matches!(waiting.await.unwrap(), Err(AskNodeError::Unreachable(_))));
+        }
+        assert_eq!(client.turns_of(&silent.as_str().into()).0.used(), 0);
+    }
+
+    #[actix_web::test]
+    async fn an_organization_leaves_turns_to_others() {
+        let turns = Turns::new(MAX_AT_ONCE);
+        let mut held = Vec::new();
+        while let Some(turn) = turns.wait(OrganizationId(1), Duration::from_millis(20)).await {
+            held.push(turn);
+        }
+        assert_eq!(held.len(), MAX_AT_ONCE / 4);
+        assert!(turns.wait(OrganizationId(2), Duration::ZERO).await.is_some());
+        drop(held);
+        assert!(turns.wait(OrganizationId(1), Duration::ZERO).await.is_some());
     }
 }

@@ -31,21 +31,21 @@ pub(crate) enum Forwarded {
     NotSent,
     /// The owner did not answer.
     Lost,
-    /// The client did not send its whole body.
-    Broken,
+    /// Too many requests to the owner were under way: nothing was sent.
+    Busy,
     /// No owner is known, or another node took this one for the owner.
     NoOwner,
 }
 
 impl Forwarded {
-    const ALL: [Self; 5] = [Self::Answered, Self::NotSent, Self::Lost, Self::Broken, Self::NoOwner];
+    const ALL: [Self; 5] = [Self::Answered, Self::NotSent, Self::Lost, Self::Busy, Self::NoOwner];
 
     fn as_str(self) -> &'static str {
         match self {
             Self::Answered => "answered",
             Self::NotSent => "not_sent",
             Self::Lost => "lost",
-            Self::Broken => "broken",
+            Self::Busy => "busy",
             Self::NoOwner => "no_owner",
         }
     }

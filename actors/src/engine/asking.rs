@@ -61,7 +61,8 @@ impl Node {
         within: Duration,
     ) -> Result<A, AskNodeError> {
         let request = NodeRequest { organization: self.organization, projects, question }.encode(tag)?;
-        let call = NodeCall { address: Arc::clone(&self.address), token: self.token.clone(), request, within };
+        let (address, token, organization) = (Arc::clone(&self.address), self.token.clone(), self.organization);
+        let call = NodeCall { address, token, organization, request, within };
         decode_answer(tag, &self.ask.ask(call).await?)
     }
 

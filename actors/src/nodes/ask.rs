@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use headcount_domain::ids::OrganizationId;
+
 /// A request to another node.
 #[derive(Clone)]
 pub struct NodeCall {
@@ -12,6 +14,8 @@ pub struct NodeCall {
     pub address: Arc<str>,
     /// What only nodes know ([`Engine::node_token`](crate::Engine::node_token)).
     pub token: String,
+    /// Whose share of the requests between nodes it takes: the organization that is asked about, or 0 for none.
+    pub organization: OrganizationId,
     /// What [`Engine::answer_remote`](crate::Engine::answer_remote) reads there.
     pub request: Vec<u8>,
     /// How long the answer may take.

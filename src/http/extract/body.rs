@@ -6,10 +6,11 @@ use std::io::Read;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
+use actix_web::dev;
 use actix_web::http::header;
 use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::StreamExt;
-use headcount_actors::admission_gate::Permit;
+use headcount_actors::admission_gate::{Holder, Permit};
 use headcount_domain::ids::ProjectId;
 
 use crate::http::app::AppState;
@@ -72,29 +73,61 @@ pub(crate) async fn read_admitted(
     project: Option<ProjectId>,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
-    // Announced bytes must not fill the pool: beyond the size of one event, bytes are reserved as they arrive.
-    let announced = announced_bytes(request, limit_bytes)?;
-    let mut taken = announced.min(EVENT_LIMIT_BYTES);
-    let mut permit = admit(state, request, project, taken)?;
-    let overloaded = || ApiError::overloaded("too many events are under way");
-    let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| {
-        let more = bytes.saturating_sub(taken);
-        taken += more;
-        if more == 0 || permit.grow(more) { Ok(()) } else { Err(overloaded()) }
-    })
-    .await?;
-    let sent = body.len();
+    let admit = |bytes| admit(state, request, project, bytes);
+    let (body, mut permit, reserved) = read_reserved(request, payload.into_inner(), limit_bytes, admit).await?;
     let body = decode(request, body, limit_bytes)?;
-    if body.len() > sent.max(taken) && !permit.grow(body.len() - sent.max(taken)) {
-        return Err(overloaded());
+    if body.len() > reserved && !permit.grow(body.len() - reserved) {
+        return Err(too_many_events());
     }
     Ok((body, permit))
+}
+
+/// Reads a body that another node decodes. The bytes of events are reserved in the engine's pool, in the share of their `holder`.
+pub(crate) async fn read_encoded(
+    state: &AppState,
+    request: &HttpRequest,
+    payload: dev::Payload,
+    holder: Option<Holder>,
+    limit_bytes: usize,
+) -> Result<(Bytes, Option<Permit>), ApiError> {
+    let Some(holder) = holder else {
+        let announced = announced_bytes(request, limit_bytes)?;
+        let body = collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await?;
+        return Ok((body, None));
+    };
+    let admit = |bytes| Ok(state.engine.admit_forwarded(holder, state.client_address(request), bytes)?);
+    let (body, permit, _) = read_reserved(request, payload, limit_bytes, admit).await?;
+    Ok((body, Some(permit)))
+}
+
+/// Reads a body as it was sent. Its bytes are reserved before they are read: the number comes last.
+async fn read_reserved(
+    request: &HttpRequest,
+    payload: dev::Payload,
+    limit_bytes: usize,
+    admit: impl FnOnce(usize) -> Result<Permit, ApiError>,
+) -> Result<(Bytes, Permit, usize), ApiError> {
+    // Announced bytes must not fill the pool: beyond the size of one event, bytes are reserved as they arrive.
+    let announced = announced_bytes(request, limit_bytes)?;
+    let mut reserved = announced.min(EVENT_LIMIT_BYTES);
+    let mut permit = admit(reserved)?;
+    let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| {
+        let more = bytes.saturating_sub(reserved);
+        reserved += more;
+        if more == 0 || permit.grow(more) { Ok(()) } else { Err(too_many_events()) }
+    })
+    .await?;
+    Ok((body, permit, reserved))
+}
+
+fn too_many_events() -> ApiError {
+    ApiError::overloaded("too many events are under way")
 }
 
 /// Reads a body that carries no events.
 pub(crate) async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
     let announced = announced_bytes(request, limit_bytes)?;
-    let body = collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await?;
+    let body = collect(until_end(request, payload.into_inner(), announced), limit_bytes, |_| Ok(())).await?;
     decode(request, body, limit_bytes)
 }
 
@@ -107,13 +140,13 @@ fn announced_bytes(request: &HttpRequest, limit_bytes: usize) -> Result<usize, A
 
 /// A body, and the number of bytes to read of it; `None` reads all.
 struct Incoming {
-    payload: Payload,
+    payload: dev::Payload,
     left: Option<usize>,
 }
 
 /// Limits the body of a request that asks for another protocol to its announced length. The framework treats everything after
 /// such a head as the body.
-fn until_end(request: &HttpRequest, payload: Payload, announced: usize) -> Incoming {
+fn until_end(request: &HttpRequest, payload: dev::Payload, announced: usize) -> Incoming {
     let headers = request.headers();
     let is_cut = headers.contains_key(header::UPGRADE) && !headers.contains_key(header::TRANSFER_ENCODING);
     Incoming { payload, left: is_cut.then_some(announced) }

@@ -2,19 +2,20 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::rt;
 use actix_web::rt::net::TcpStream;
+use headcount_actors::admission_gate::{Gate, Holder, Permit};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::travel::Travel;
 use super::upload::UploadBody;
@@ -25,10 +26,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How many idle connections to a node are kept.
 const MAX_IDLE: usize = 32;
-/// How many requests to a node may be under way.
-const MAX_UNDER_WAY: usize = 256;
-/// How many of those whose answers go on for long, besides.
-const MAX_LONG_UNDER_WAY: usize = 1_024;
+/// How many requests of one kind to a node may be under way. A project, or an address, may have a quarter of them.
+const MAX_UNDER_WAY: usize = 1_024;
+/// How often it is looked for a place meanwhile.
+const PLACE_POLL: Duration = Duration::from_millis(20);
 /// How many bytes of an answer's body, or of a request's, a connection buffers.
 const BUFFER_BYTES: usize = 64 << 10;
 /// From how many known nodes on those are forgotten that nothing is sent to.
@@ -48,8 +49,22 @@ struct Peer {
     /// Host and port.
     authority: Box<str>,
     idle: RefCell<Vec<(NodeSender, Instant)>>,
-    under_way: Arc<Semaphore>,
-    long_under_way: Arc<Semaphore>,
+    under_way: UnderWay,
+}
+
+/// The places of the requests under way to a node: kinds that may take long take none of the others.
+struct UnderWay {
+    recording: Gate,
+    reading: Gate,
+    reading_for_long: Gate,
+}
+
+/// Whose places a request takes.
+pub(super) struct Share {
+    pub(super) holder: Holder,
+    /// The client's address.
+    pub(super) address: Option<IpAddr>,
+    pub(super) travel: Travel,
 }
 
 /// Why there is no answer.
@@ -57,6 +72,8 @@ struct Peer {
 pub(super) enum NoAnswer {
     /// Not a byte was sent.
     NotSent,
+    /// As the first: too many requests are under way.
+    Busy,
     /// A part of the request was sent, or all of it.
     Lost,
 }
@@ -65,7 +82,7 @@ pub(super) enum NoAnswer {
 pub(super) struct InUse {
     sender: NodeSender,
     peer: Rc<Peer>,
-    place: OwnedSemaphorePermit,
+    place: Permit,
 }
 
 impl Peers {
@@ -74,11 +91,11 @@ impl Peers {
         &self,
         address: &Arc<str>,
         mut request: Request<UploadBody>,
-        travel: Travel,
+        share: &Share,
         (patience, is_sent): (Duration, &Cell<bool>),
     ) -> Result<(Response<Incoming>, InUse), NoAnswer> {
         let peer = self.peer(address)?;
-        let place = peer.place(travel).await?;
+        let place = peer.under_way.place(share).await?;
         loop {
             let (mut sender, is_new) = match peer.take_idle() {
                 Some(sender) => (sender, false),
@@ -110,25 +127,43 @@ impl Peers {
         if peers.len() >= MANY_PEERS {
             peers.retain(|_, peer| Rc::strong_count(peer) > 1);
         }
-        let peer = Rc::new(Peer {
-            authority: authority.into(),
-            idle: RefCell::default(),
-            under_way: Arc::new(Semaphore::new(MAX_UNDER_WAY)),
-            long_under_way: Arc::new(Semaphore::new(MAX_LONG_UNDER_WAY)),
-        });
+        let peer =
+            Rc::new(Peer { authority: authority.into(), idle: RefCell::default(), under_way: UnderWay::new(MAX_UNDER_WAY) });
         peers.insert(Arc::clone(address), Rc::clone(&peer));
         Ok(peer)
     }
 }
 
-impl Peer {
-    /// Waits for one of the places of requests under way.
-    async fn place(&self, travel: Travel) -> Result<OwnedSemaphorePermit, NoAnswer> {
-        let places = if travel == Travel::ReadsForLong { &self.long_under_way } else { &self.under_way };
-        let place = timeout(CONNECT_TIMEOUT, Arc::clone(places).acquire_owned()).await;
-        place.ok().and_then(Result::ok).ok_or(NoAnswer::NotSent)
+impl UnderWay {
+    fn new(limit: usize) -> Self {
+        Self { recording: Gate::new(limit), reading: Gate::new(limit), reading_for_long: Gate::new(limit) }
     }
 
+    /// Waits for one of the places.
+    async fn place(&self, share: &Share) -> Result<Permit, NoAnswer> {
+        let place = async {
+            loop {
+                match self.take(share) {
+                    Some(place) => return place,
+                    None => sleep(PLACE_POLL).await,
+                }
+            }
+        };
+        timeout(CONNECT_TIMEOUT, place).await.map_err(|_| NoAnswer::Busy)
+    }
+
+    /// Takes a place, if there is one now.
+    fn take(&self, share: &Share) -> Option<Permit> {
+        let gate = match share.travel {
+            Travel::Records => &self.recording,
+            Travel::Reads => &self.reading,
+            Travel::ReadsForLong => &self.reading_for_long,
+        };
+        gate.take_for([Some(share.holder), share.address.map(Holder::of_address)], 1).ok()
+    }
+}
+
+impl Peer {
     fn take_idle(&self) -> Option<NodeSender> {
         let mut idle = self.idle.borrow_mut();
         while let Some((sender, since)) = idle.pop() {
@@ -185,5 +220,31 @@ impl InUse {
                 peer.put_idle(sender);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headcount_domain::ids::ProjectId;
+
+    use super::*;
+
+    fn share(project: u64, address: u8, travel: Travel) -> Share {
+        Share { holder: Holder::Project(ProjectId(project)), address: Some(IpAddr::from([192, 0, 2, address])), travel }
+    }
+
+    #[test]
+    fn neither_a_project_nor_an_address_takes_the_places_of_others() {
+        let places = UnderWay::new(MAX_UNDER_WAY);
+        let taken: Vec<Permit> = std::iter::from_fn(|| places.take(&share(1, 1, Travel::Records))).collect();
+        assert_eq!(taken.len(), MAX_UNDER_WAY / 4);
+        assert!(places.take(&share(1, 2, Travel::Records)).is_none(), "the project has used up its share");
+        assert!(places.take(&share(2, 1, Travel::Records)).is_none(), "so has the address");
+        assert!(places.take(&share(2, 2, Travel::Records)).is_some());
+        for travel in [Travel::Reads, Travel::ReadsForLong] {
+            assert!(places.take(&share(1, 1, travel)).is_some(), "{travel:?} has places of its own");
+        }
+        drop(taken);
+        assert!(places.take(&share(1, 1, Travel::Records)).is_some());
     }
 }

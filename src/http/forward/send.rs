@@ -9,16 +9,15 @@ use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use futures_util::future::LocalBoxFuture;
 use headcount_actors::Owner;
-use hyper::body::{Body, Incoming};
-use hyper::http::{HeaderName, HeaderValue, Method, Uri, header};
-use hyper::{Request, Response};
+use hyper::Request;
+use hyper::http::{HeaderName, HeaderValue, Method, Uri, header, response};
 
 use super::download::{Download, PassedOn};
 use super::headers;
 use super::owner_node::OwnerNode;
-use super::peers::{InUse, NoAnswer, Peers};
+use super::peers::{NoAnswer, Peers, Share};
 use super::travel::Travel;
-use super::upload::{BrokenUpload, Upload, UploadBody};
+use super::upload::{Upload, UploadBody};
 use crate::http::app::AppState;
 use crate::http::first_node;
 use crate::http::middleware::RequestId;
@@ -64,19 +63,26 @@ async fn send(
         tracing::error!("this server has no connections to other nodes");
         return Err(ApiError::internal());
     };
-    let (outgoing, broken) = outgoing(state, request, upload)?;
+    let is_decoded = upload.is_decoded();
+    let outgoing = outgoing(state, request, upload.complete(state, request, &to, travel).await?, is_decoded)?;
     let patience = state.engine.question_timeout().max(LEAST_PATIENCE) + MARGIN;
+    let share = Share { holder: to.holder, address: state.client_address(request), travel };
     let is_sent = Cell::new(false);
+    let asked = async {
+        let (answer, connection) = peers.send(&to.address, outgoing, &share, (patience, &is_sent)).await?;
+        let (head, body) = answer.into_parts();
+        Ok((head, Download::begin(body, connection, patience, travel).await?))
+    };
     let answer = tokio::select! {
-        answer = peers.send(&to.address, outgoing, travel, (patience, &is_sent)) => answer,
+        answer = asked => answer,
         () = replaced(state, &to) => Err(if is_sent.get() { NoAnswer::Lost } else { NoAnswer::NotSent }),
     };
     match answer {
-        Ok((answer, connection)) => {
+        Ok((head, download)) => {
             state.request_metrics.count_forwarded(Forwarded::Answered);
-            answered(answer, connection, patience)
+            answered(&head, download)
         }
-        Err(no_answer) => Err(failed(state, no_answer, &broken, travel)),
+        Err(no_answer) => Err(failed(state, no_answer, travel)),
     }
 }
 
@@ -100,16 +106,15 @@ async fn replaced(state: &AppState, node: &OwnerNode) {
 }
 
 /// What the client hears without an answer. What may be recorded is never sent again: neither here nor, by this answer, without an `external_id`.
-fn failed(state: &AppState, no_answer: NoAnswer, broken: &BrokenUpload, travel: Travel) -> ApiError {
+fn failed(state: &AppState, no_answer: NoAnswer, travel: Travel) -> ApiError {
     match no_answer {
         NoAnswer::NotSent => {
             state.request_metrics.count_forwarded(Forwarded::NotSent);
             ApiError::overloaded("the machine that has this project can't be reached; nothing was recorded")
         }
-        // The owner records no incomplete body.
-        NoAnswer::Lost if broken.is_broken() => {
-            state.request_metrics.count_forwarded(Forwarded::Broken);
-            ApiError::new(ErrorCode::IncompleteBody, "the body ended before it was complete")
+        NoAnswer::Busy => {
+            state.request_metrics.count_forwarded(Forwarded::Busy);
+            ApiError::overloaded("too many requests to the machine that has this project are under way; nothing was recorded")
         }
         NoAnswer::Lost => {
             state.request_metrics.count_forwarded(Forwarded::Lost);
@@ -121,11 +126,16 @@ fn failed(state: &AppState, no_answer: NoAnswer, broken: &BrokenUpload, travel: 
     }
 }
 
-/// Returns the request as it is sent, and whether its body broke off.
-fn outgoing(state: &AppState, request: &HttpRequest, upload: Upload) -> Result<(Request<UploadBody>, BrokenUpload), ApiError> {
+/// Returns the request as it is sent.
+fn outgoing(
+    state: &AppState,
+    request: &HttpRequest,
+    body: UploadBody,
+    is_decoded: bool,
+) -> Result<Request<UploadBody>, ApiError> {
     let unusable =
         || ApiError::new(ErrorCode::MalformedRequest, "the request can't be passed on to the machine that has this project");
-    let mut passed = headers::of_request(request.headers(), matches!(upload, Upload::Read { .. }));
+    let mut passed = headers::of_request(request.headers(), is_decoded);
     let own = [
         (first_node::FORWARDED, state.as_first_node(request).write(state.engine.node_token())),
         (REQUEST_ID, request.extensions().get::<RequestId>().map(|id| id.0.clone())),
@@ -136,32 +146,24 @@ fn outgoing(state: &AppState, request: &HttpRequest, upload: Upload) -> Result<(
         passed.insert(name, value);
     }
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-    let (body, broken) = UploadBody::new(request, upload);
     let mut outgoing = Request::new(body);
     *outgoing.method_mut() = Method::from_bytes(request.method().as_str().as_bytes()).map_err(|_| unusable())?;
     *outgoing.uri_mut() = Uri::try_from(path).map_err(|_| unusable())?;
     *outgoing.headers_mut() = passed;
-    Ok((outgoing, broken))
+    Ok(outgoing)
 }
 
 /// Returns the owner's answer as that of this node.
-fn answered(answer: Response<Incoming>, connection: InUse, patience: Duration) -> Result<HttpResponse, ApiError> {
-    let (head, body) = answer.into_parts();
+fn answered(head: &response::Parts, mut download: Download) -> Result<HttpResponse, ApiError> {
     let status = StatusCode::from_u16(head.status.as_u16()).map_err(|_| ApiError::internal())?;
     let length = head.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    let size = match length {
+    download.size = match length {
         Some(bytes) => BodySize::Sized(bytes),
-        None if body.is_end_stream() => BodySize::None,
+        None if download.is_empty() => BodySize::None,
         None => BodySize::Stream,
     };
     let mut response = HttpResponse::new(status);
     headers::of_answer(&head.headers, response.headers_mut());
     response.extensions_mut().insert(PassedOn);
-    let is_complete = body.is_end_stream();
-    let mut download = Download { body, size, connection: Some(connection), patience, silence: None };
-    if is_complete {
-        // Nobody may read the body then.
-        download.give_back();
-    }
     Ok(response.set_body(BoxBody::new(download)))
 }

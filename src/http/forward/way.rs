@@ -5,6 +5,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpRequest, HttpResponse};
+use headcount_actors::admission_gate::Holder;
 use headcount_actors::{NOT_HERE, Owner, home_of, partition_of};
 use headcount_domain::ids::ProjectId;
 
@@ -22,18 +23,18 @@ use crate::http::respond::error::ApiError;
 ///
 /// A request that came from another node goes no further: the two may each take the other for the owner.
 pub(crate) fn way(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<Option<OwnerNode>, ApiError> {
-    way_to(state, request, partition_of(project))
+    way_to(state, request, partition_of(project), Holder::Project(project))
 }
 
 /// The same for whatever goes to the owner of a partition.
-fn way_to(state: &AppState, request: &HttpRequest, partition: u16) -> Result<Option<OwnerNode>, ApiError> {
+fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holder) -> Result<Option<OwnerNode>, ApiError> {
     let owners = state.engine.owners();
     if owners.is_alone() {
         return Ok(None);
     }
     match owners.of(partition) {
         Owner::Here => Ok(None),
-        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address })),
+        Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address, holder })),
         Owner::There(_) | Owner::Nowhere => {
             state.request_metrics.count_forwarded(Forwarded::NoOwner);
             Err(ApiError::overloaded(NOT_HERE))
@@ -73,7 +74,7 @@ pub(crate) async fn by_home(
     let Some(state) = request.app_data::<Data<AppState>>().cloned() else { return next.call(request).await };
     // To whom is nobody, this node says so.
     let Some(organization) = auth::organization_of(&state, request.request()) else { return next.call(request).await };
-    let to = match way_to(&state, request.request(), home_of(organization)) {
+    let to = match way_to(&state, request.request(), home_of(organization), Holder::Organization(organization)) {
         Ok(None) => return next.call(request).await,
         Ok(Some(to)) => to,
         Err(error) => return Ok(request.error_response(error)),

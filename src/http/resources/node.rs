@@ -1,14 +1,18 @@
 //! `POST /node/ask`: what other nodes ask about projects of this one. It is not part of the interface, and looks like no path to whoever is no node.
 
+use std::sync::LazyLock;
+use std::time::Duration;
+
 use actix_web::http::header::HeaderName;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::{AskNodeError, MAX_REQUEST_BYTES};
-use tokio::sync::Semaphore;
+use headcount_domain::ids::OrganizationId;
 
 use crate::http::app::AppState;
 use crate::http::extract::body;
+use crate::http::node_client::Turns;
 use crate::http::respond::error::ApiError;
 
 /// The path.
@@ -18,22 +22,39 @@ pub(crate) const NODE_TOKEN: HeaderName = HeaderName::from_static("headcount-nod
 /// The status of an answer that says why there is none, in a text of a code, a space and details.
 pub(crate) const NO_ANSWER: StatusCode = StatusCode::CONFLICT;
 
-/// How many questions of other nodes are read and answered at once: each may be large, and so may its answer.
-const MAX_AT_ONCE: usize = 32;
+/// The header with the id of the organization that is asked about; 0, or none, if it is no single one.
+pub(crate) const ORGANIZATION: HeaderName = HeaderName::from_static("headcount-organization");
 
-static TURNS: Semaphore = Semaphore::const_new(MAX_AT_ONCE);
+/// How many questions of other nodes are read and answered at once: each may be large, and so may its answer. An organization may have a quarter of them.
+const MAX_AT_ONCE: usize = 32;
+/// How long a question waits for its turn.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(MAX_AT_ONCE));
 
 /// Answers a question of another node.
 pub(crate) async fn ask(state: Data<AppState>, request: HttpRequest, payload: Payload) -> Result<HttpResponse, ApiError> {
     if request.method() != Method::POST || !is_node(&state, &request) {
         return Err(ApiError::not_found("path"));
     }
-    let _turn = TURNS.acquire().await.map_err(|_| ApiError::internal())?;
+    let Some(_turn) = TURNS.wait(organization(&request), MAX_WAIT).await else {
+        return Ok(no_answer(&AskNodeError::Busy));
+    };
     let question = body::read(&request, payload, MAX_REQUEST_BYTES).await?;
     Ok(match state.engine.answer_remote(&question).await {
         Ok(answer) => HttpResponse::Ok().content_type("application/octet-stream").body(answer),
-        Err(error) => HttpResponse::build(NO_ANSWER).content_type("text/plain").body(refusal(&error)),
+        Err(error) => no_answer(&error),
     })
+}
+
+fn no_answer(error: &AskNodeError) -> HttpResponse {
+    HttpResponse::build(NO_ANSWER).content_type("text/plain").body(refusal(error))
+}
+
+/// The organization that a question is about, as its sender says. A version before this header says nothing.
+fn organization(request: &HttpRequest) -> OrganizationId {
+    let id = request.headers().get(ORGANIZATION).and_then(|id| id.to_str().ok()?.parse().ok());
+    OrganizationId(id.unwrap_or(0))
 }
 
 /// Whether the sender is another node.

@@ -87,7 +87,7 @@ async fn an_encoded_body_with_the_key_in_it_arrives() {
 }
 
 #[actix_web::test]
-async fn a_body_in_chunks_is_sent_on_as_it_comes() {
+async fn a_body_in_chunks_is_sent_on_whole() {
     let nodes = Nodes::start().await;
     let events: Vec<Value> = (0..2_000).map(|_| json!({"name": "chunked", "message": "m".repeat(500)})).collect();
     let body = json!({"events": events}).to_string();

@@ -206,7 +206,8 @@ async fn an_owner_that_answers_late_and_slowly_is_waited_for() {
     });
     nodes.first.look_for(&nodes.there, &fake.url);
     let began = Instant::now();
-    let mut reader = send(nodes.question()).await.into_body().into_reader();
+    let export = nodes.about_there("GET", "/export").body(String::new()).unwrap();
+    let mut reader = send(export).await.into_body().into_reader();
     let read = actix_web::rt::task::spawn_blocking(move || {
         let mut part = [0; 64];
         let count = reader.read(&mut part).unwrap();
@@ -221,19 +222,73 @@ async fn an_owner_that_answers_late_and_slowly_is_waited_for() {
 }
 
 #[actix_web::test]
-async fn an_answer_that_breaks_off_breaks_off() {
+async fn an_answer_that_breaks_off_is_none_or_breaks_off() {
     let nodes = Nodes::start().await;
-    for answer in ["transfer-encoding: chunked\r\n\r\n4\r\npart\r\n", "content-length: 100\r\n\r\npart"] {
+    let chunk = "x".repeat(100_000);
+    let answers = [
+        ("transfer-encoding: chunked\r\n\r\n4\r\npart\r\n".to_owned(), true),
+        ("content-length: 100\r\n\r\npart".to_owned(), true),
+        (format!("content-length: 300000\r\n\r\n{chunk}"), false),
+    ];
+    for (answer, is_short) in answers {
         let answer = format!("HTTP/1.1 200 OK\r\n{answer}");
         let fake = FakeOwner::start(move |stream, _| {
             stream.write_all(answer.as_bytes()).unwrap();
             false
         });
         nodes.first.look_for(&nodes.there, &fake.url);
+        if is_short {
+            assert_eq!(refusal(nodes.question()).await, overloaded());
+            assert_eq!(refusal(nodes.event()).await, (500, "outcome_unknown".to_owned()), "it is probably recorded");
+            continue;
+        }
         let mut reader = send(nodes.question()).await.into_body().into_reader();
         let read = move || reader.read_to_string(&mut String::new()).is_err();
         assert!(actix_web::rt::task::spawn_blocking(read).await.unwrap());
     }
+}
+
+#[actix_web::test]
+async fn a_client_that_reads_nothing_keeps_no_connection_to_the_owner() {
+    let nodes = Nodes::start().await;
+    let fake = FakeOwner::answering(OK);
+    nodes.first.look_for(&nodes.there, &fake.url);
+    let mut clients = Vec::new();
+    for _ in 0..20 {
+        let mut stream = TcpStream::connect(nodes.first.url.strip_prefix("http://").unwrap()).unwrap();
+        let (id, token) = (nodes.there.id, &nodes.token);
+        write!(stream, "GET /projects/{id}/revenue/metrics HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n\r\n")
+            .unwrap();
+        clients.push(stream);
+        actix_web::rt::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(text(nodes.question()).await.1, "ok");
+    assert!(fake.connections() < 5, "{} connections for 21 questions, one after the other", fake.connections());
+}
+
+/// More than the requests to one node that a project may have under way.
+const MANY_SLOW: usize = 400;
+
+#[actix_web::test]
+async fn clients_that_send_slowly_hold_up_nobody() {
+    let nodes = Nodes::start().await;
+    let address = nodes.first.url.strip_prefix("http://").unwrap();
+    let key = &nodes.there.public_key;
+    let mut slow = Vec::new();
+    for number in 0..MANY_SLOW {
+        let path = if number % 2 == 0 { "/i" } else { "/i/batch" };
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "POST {path} HTTP/1.1\r\nhost: a\r\nx-service-pk: {key}\r\ncontent-length: 1000\r\n\r\n{{").unwrap();
+        slow.push(stream);
+    }
+    let began = Instant::now();
+    assert_eq!(text(nodes.event()).await.0.status(), 202);
+    assert_eq!(text(nodes.question()).await.0.status(), 200);
+    // A place is waited for for 2 s, and a body for 10 s.
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    drop(slow);
+    assert_eq!(text(nodes.event()).await.0.status(), 202);
+    assert_eq!(nodes.count("e").await, 2);
 }
 
 /// Waits until a flag is set.
