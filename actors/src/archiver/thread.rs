@@ -42,10 +42,26 @@ enum ArchiverRequest {
     SealPartition(u16, Sender<Result<Sealed, Fault>>),
     /// Merge the tables of all partitions, and say whether nothing is left to merge.
     MergeTables(Sender<bool>),
-    /// Begin to work on the archive of one partition, until the flag is set.
-    Adopt(u16, Arc<SealedEvents>, Arc<AtomicBool>, Sender<()>),
-    /// End the work on it.
-    Release(u16, Sender<()>),
+    /// Begin to work on the archive of one partition, until it is given up.
+    Adopt(u16, Arc<SealedEvents>, HeldArchive),
+    /// Forget an archive that was given up.
+    Release(u16),
+}
+
+/// What ends the work on the archive of a partition.
+#[derive(Debug, Clone, Default)]
+struct HeldArchive {
+    is_given_up: Arc<AtomicBool>,
+    /// Locked during each piece of work.
+    turn: Arc<Mutex<()>>,
+}
+
+impl HeldArchive {
+    /// Ends the work: waits for the piece that is being done, and no more are.
+    fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Release);
+        drop(self.turn.lock());
+    }
 }
 
 /// The handle of the thread.
@@ -56,8 +72,8 @@ pub(crate) struct Archiver {
     stop: Arc<AtomicBool>,
     shared: Option<Arc<dyn SharedArchive>>,
     figures: Arc<ArchiveFigures>,
-    /// By partition: what ends the work on its archive.
-    given_up: Mutex<BTreeMap<u16, Arc<AtomicBool>>>,
+    /// By partition.
+    held: Mutex<BTreeMap<u16, HeldArchive>>,
 }
 
 impl Archiver {
@@ -72,9 +88,9 @@ impl Archiver {
         if !engine.is_member() {
             let partitions = 0..PARTITIONS;
             let sources = Sources { engine: Arc::clone(&engine), sealed: archive, partitions, is_given_up: Arc::default() };
-            works.insert(0, ArchiveWork::new(sources));
+            works.insert(0, ArchiveWork::new(sources, Arc::default()));
         }
-        let (stop, given_up) = (Arc::clone(&engine.stop), Mutex::default());
+        let (stop, held) = (Arc::clone(&engine.stop), Mutex::default());
         let shared = match &engine.trimming {
             Trimming::Shared(shared) => Some(Arc::clone(shared)),
             Trimming::Local(_) | Trimming::Never => None,
@@ -91,22 +107,26 @@ impl Archiver {
         thread.sum_up();
         let thread = std::thread::Builder::new().name("archive".into()).spawn(move || thread.run(&received))?;
         let requests = Mutex::new(Some(requests));
-        Ok((Arc::new(Self { requests, asked, stop, shared, figures, given_up }), thread))
+        Ok((Arc::new(Self { requests, asked, stop, shared, figures, held }), thread))
     }
 
-    /// Works on the archive of a partition from now on. Blocks.
+    /// Works on the archive of a partition soon. Waits for no other partition's work.
     pub(crate) fn adopt(&self, partition: u16, archive: Arc<SealedEvents>) {
-        let is_given_up = Arc::<AtomicBool>::default();
-        self.given_up.lock().insert(partition, Arc::clone(&is_given_up));
-        // Without an answer, the engine is closing.
-        let _begun = self.ask(|reply| ArchiverRequest::Adopt(partition, archive, is_given_up, reply));
+        let held = HeldArchive::default();
+        self.held.lock().insert(partition, held.clone());
+        self.send(ArchiverRequest::Adopt(partition, archive, held));
     }
 
-    /// Ends the work on the archive of a partition. Blocks until it has ended.
+    /// Ends the work on the archive of a partition. Blocks until it has ended, and waits for no other partition's work.
     pub(crate) fn release(&self, partition: u16) {
-        let Some(is_given_up) = self.given_up.lock().remove(&partition) else { return };
-        is_given_up.store(true, Ordering::Release);
-        let _ended = self.ask(|reply| ArchiverRequest::Release(partition, reply));
+        let Some(held) = self.held.lock().remove(&partition) else { return };
+        held.give_up();
+        self.send(ArchiverRequest::Release(partition));
+    }
+
+    fn send(&self, request: ArchiverRequest) {
+        // Without a thread, the engine is closing.
+        let _taken = self.requests.lock().as_ref().map(|requests| requests.send(request));
     }
 
     /// What keeps archives where all members reach them; `None`: nothing does.
@@ -208,7 +228,7 @@ impl ArchiveThread {
         }
     }
 
-    /// Adopts and releases partitions that wait for it: a takeover waits for no other partition's work.
+    /// Adopts and releases partitions that wait for it.
     fn let_move(&mut self, requests: &Receiver<ArchiverRequest>) {
         while let Ok(request) = requests.try_recv() {
             match request {
@@ -240,21 +260,18 @@ impl ArchiveThread {
                 replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
             }
             ArchiverRequest::SealPartition(partition, reply) => {
-                let sealed = self.works.get_mut(&partition).map(ArchiveWork::seal_all);
+                let sealed = self.works.get_mut(&partition).and_then(|work| work.unless_given_up(ArchiveWork::seal_all));
                 let _ = reply.send(sealed.unwrap_or(Err(SealingError::NoAnswer)).map_err(Fault::from));
             }
             ArchiverRequest::MergeTables(reply) => {
                 let _ = reply.send(self.resting.merge_all(&self.engine));
             }
-            ArchiverRequest::Adopt(partition, sealed, is_given_up, reply) => {
+            ArchiverRequest::Adopt(partition, sealed, HeldArchive { is_given_up, turn }) => {
                 let (engine, partitions) = (Arc::clone(&self.engine), partition..partition + 1);
-                self.works.insert(partition, ArchiveWork::new(Sources { engine, sealed, partitions, is_given_up }));
-                let _ = reply.send(());
+                let sources = Sources { engine, sealed, partitions, is_given_up };
+                self.works.insert(partition, ArchiveWork::new(sources, turn));
             }
-            ArchiverRequest::Release(partition, reply) => {
-                self.works.remove(&partition);
-                let _ = reply.send(());
-            }
+            ArchiverRequest::Release(partition) => drop(self.works.remove(&partition)),
         }
     }
 
@@ -265,7 +282,8 @@ impl ArchiveThread {
         for partition in self.works.keys().copied().collect::<Vec<_>>() {
             self.let_move(requests);
             let work = self.works.get_mut(&partition);
-            has_more |= work.is_some_and(|work| !work.sources.is_stopping() && work.tick());
+            let work = work.filter(|work| !work.sources.is_stopping());
+            has_more |= work.and_then(|work| work.unless_given_up(ArchiveWork::tick)).unwrap_or(false);
         }
         // Between pieces of work: none of them is writing a file.
         self.cache.step(&self.engine, &self.works);
@@ -282,7 +300,8 @@ impl ArchiveThread {
         for partition in self.works.keys().copied().collect::<Vec<_>>() {
             self.let_move(requests);
             let Some(work) = self.works.get_mut(&partition) else { continue };
-            let Sealed { sealed_until, events, waiting, .. } = work.seal_all()?;
+            let Some(sealed) = work.unless_given_up(ArchiveWork::seal_all) else { continue };
+            let Sealed { sealed_until, events, waiting, .. } = sealed?;
             sum.partitions.extend(is_member.then_some(partition));
             sum.sealed_until = sum.sealed_until.max(sealed_until);
             sum.events += events;
@@ -366,5 +385,49 @@ mod tests {
         for (waiting, seal_events, expected) in table {
             assert_eq!(sealing_tempo(waiting, seal_events), expected, "{waiting} of {seal_events}");
         }
+    }
+
+    #[test]
+    fn partitions_come_and_go_while_the_thread_works_on_others() {
+        let place = tempfile::tempdir().unwrap();
+        let archive = |partition: u16| {
+            let dir = place.path().join(partition.to_string());
+            Arc::new(SealedEvents::open(&dir, Arc::default()).unwrap())
+        };
+        // Nobody takes the requests.
+        let (requests, received) = channel();
+        let archiver = Archiver {
+            requests: Mutex::new(Some(requests)),
+            asked: Arc::default(),
+            stop: Arc::default(),
+            shared: None,
+            figures: Arc::default(),
+            held: Mutex::default(),
+        };
+        archiver.adopt(1, archive(1));
+        archiver.release(1);
+        archiver.adopt(2, archive(2));
+        let taken: Vec<u16> = received
+            .try_iter()
+            .map(|request| match request {
+                ArchiverRequest::Adopt(partition, _, held) => {
+                    assert_eq!(held.is_given_up.load(Ordering::Acquire), partition == 1);
+                    partition
+                }
+                ArchiverRequest::Release(partition) => 100 + partition,
+                _ => panic!("another request"),
+            })
+            .collect();
+        assert_eq!(taken, [1, 101, 2]);
+        // A piece of work on the partition itself is waited for.
+        let turn = Arc::clone(&archiver.held.lock()[&2].turn);
+        let working = turn.lock();
+        std::thread::scope(|scope| {
+            let releasing = scope.spawn(|| archiver.release(2));
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!releasing.is_finished());
+            drop(working);
+        });
+        assert!(archiver.held.lock().is_empty());
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant as Stopwatch};
 
+use parking_lot::Mutex;
+
 use super::damage::DamageCheck;
 use super::deletions::Deletions;
 use super::due::{Oldest, can_resume, least_due};
@@ -57,10 +59,12 @@ pub(super) struct ArchiveWork {
     published_at: Option<Stopwatch>,
     /// When it was asked whether the log needs room.
     checked_room: Option<Stopwatch>,
+    /// Locked during each piece of work: who gives the archive up waits for it.
+    turn: Arc<Mutex<()>>,
 }
 
 impl ArchiveWork {
-    pub(super) fn new(sources: Sources) -> Self {
+    pub(super) fn new(sources: Sources, turn: Arc<Mutex<()>>) -> Self {
         let work = Self {
             oldest: Oldest::default(),
             oldest_waiting: Oldest::default(),
@@ -79,10 +83,18 @@ impl ArchiveWork {
             is_unpublished: sources.is_member(),
             published_at: None,
             checked_room: None,
+            turn,
             sources,
         };
         work.note_retention();
         work
+    }
+
+    /// Does a piece of work, unless the archive was given up.
+    pub(super) fn unless_given_up<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> Option<R> {
+        let turn = Arc::clone(&self.turn);
+        let _turn = turn.lock();
+        (!self.sources.is_given_up.load(Ordering::Acquire)).then(|| work(self))
     }
 
     /// Does the next piece of work. Returns whether there is more.
