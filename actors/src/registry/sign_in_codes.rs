@@ -27,6 +27,12 @@ pub trait SharedCodes: Send + Sync {
     /// Why it is not kept.
     fn keep(&self, key: &str, value: &[u8]) -> Result<(), SharedCodesError>;
 
+    /// Removes a value that nobody is to take any more.
+    ///
+    /// # Errors
+    /// Why it is not known whether it is removed.
+    fn end(&self, key: &str) -> Result<(), SharedCodesError>;
+
     /// Takes a value away, and returns it to one caller only; `None` if there is none.
     ///
     /// # Errors
@@ -63,7 +69,7 @@ impl SharedSignIns {
     /// Adds a code that expires then, and removes those that were too many.
     pub(super) fn add(&self, hash: &SecretHash, target: CodeTarget, added: &Added) -> Result<(), RegistryError> {
         for former in &added.ended {
-            self.0.take(&former.to_hex()).map_err(unavailable)?;
+            self.0.end(&former.to_hex()).map_err(unavailable)?;
         }
         let code = Code { target, expires_at: added.expires_at };
         let value = serde_json::to_vec(&code).map_err(|error| unavailable(error.into()))?;

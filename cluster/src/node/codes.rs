@@ -43,6 +43,13 @@ impl Codes {
         store.put(key, value.to_vec().into()).await.map(drop).map_err(NodeError::unavailable)
     }
 
+    /// Removes a value, without a trace: nobody must be kept from using it a second time.
+    async fn remove(&self, key: &str) -> Result<(), NodeError> {
+        let store = self.store.lock().clone();
+        let purge = store.stream.purge().filter(format!("{}{key}", store.prefix));
+        purge.await.map(drop).map_err(NodeError::unavailable)
+    }
+
     async fn take_once(&self, key: &str) -> Result<Option<Vec<u8>>, NodeError> {
         let store = self.store.lock().clone();
         // From the leader.
@@ -66,6 +73,10 @@ impl Codes {
 impl SharedCodes for Codes {
     fn keep(&self, key: &str, value: &[u8]) -> Result<(), SharedCodesError> {
         Ok(self.runtime.block_on(self.put(key, value))?)
+    }
+
+    fn end(&self, key: &str) -> Result<(), SharedCodesError> {
+        Ok(self.runtime.block_on(self.remove(key))?)
     }
 
     fn take(&self, key: &str) -> Result<Option<Vec<u8>>, SharedCodesError> {
