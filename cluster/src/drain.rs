@@ -5,8 +5,8 @@
 use async_nats::jetstream::kv::Store;
 
 use crate::connection::{ConnectError, Connection, Credentials};
-use crate::lease::{self, LeaseError};
-use crate::node::{self, NodeError, drain_key_of};
+use crate::lease::{self, LeaseError, Timing};
+use crate::node::{self, KnownNode, NodeError, SeenNode, drain_key_of};
 use crate::record::{self, BUCKET, ClusterRecord, RecordError};
 
 /// Has nodes drain.
@@ -37,6 +37,14 @@ pub enum DrainError {
         /// The ids and addresses of all nodes.
         known: String,
     },
+    /// Several nodes had that address, and it is not known which of them runs there.
+    #[error("several nodes had the address {name}: {known}; name one by its id")]
+    Several {
+        /// What was asked for.
+        name: String,
+        /// The ids and addresses of these nodes.
+        known: String,
+    },
     /// The nodes can't be listed.
     #[error(transparent)]
     Nodes(#[from] NodeError),
@@ -60,19 +68,29 @@ impl Drain {
         Ok(Self { connection, cluster, store })
     }
 
-    /// Returns the id of the node with this id or address.
+    /// Returns the id of the node with this id or address. Of several nodes with the address, those count that run: one that was replaced may have had it.
     ///
     /// # Errors
     /// [`DrainError`].
     pub async fn find(&self, name: &str) -> Result<String, DrainError> {
-        let nodes = node::listed(&self.store).await?;
+        let seen = node::seen(&self.store).await?;
         let address = name.trim_end_matches('/');
-        if let Some(found) = nodes.iter().find(|node| node.node == name || node.address == address) {
-            return Ok(found.node.clone());
+        if let Some(found) = seen.iter().find(|seen| seen.known.node == name) {
+            return Ok(found.known.node.clone());
         }
-        let known: Vec<String> = nodes.iter().map(|node| format!("{} at {}", node.node, node.address)).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Err(DrainError::NoNode { name: name.to_owned(), known })
+        let has_address = |seen: &SeenNode| seen.known.address == address;
+        let with_address: Vec<&KnownNode> = seen.iter().filter(|seen| has_address(seen)).map(|seen| &seen.known).collect();
+        match with_address[..] {
+            [] => {
+                let known = if seen.is_empty() { "none".to_owned() } else { list(seen.iter().map(|seen| &seen.known)) };
+                Err(DrainError::NoNode { name: name.to_owned(), known })
+            }
+            [found] => Ok(found.node.clone()),
+            _ => match &node::live(&self.store, &seen, has_address, Timing::default()).await?[..] {
+                [found] => Ok(found.node.clone()),
+                _ => Err(DrainError::Several { name: name.to_owned(), known: list(with_address.into_iter()) }),
+            },
+        }
     }
 
     /// Asks a node to hand its partitions over.
@@ -114,6 +132,10 @@ impl Drain {
         }
         Ok(held)
     }
+}
+
+fn list<'n>(nodes: impl Iterator<Item = &'n KnownNode>) -> String {
+    nodes.map(|node| format!("{} at {}", node.node, node.address)).collect::<Vec<_>>().join(", ")
 }
 
 fn unavailable(error: impl std::fmt::Display) -> DrainError {

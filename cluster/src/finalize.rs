@@ -88,8 +88,8 @@ pub async fn finalize(
         return Err(LevelsError::Later { by, agreed: before.to_string(), own }.into());
     }
     let seen = node::seen(&store).await?;
-    let is_ahead = |seen: &&SeenNode| !own.cover(&seen.known.levels);
-    let ahead: Vec<KnownNode> = seen.iter().filter(is_ahead).map(|seen| seen.known.clone()).collect();
+    let is_ahead = |seen: &SeenNode| !own.cover(&seen.known.levels);
+    let ahead = node::live(&store, &seen, is_ahead, timing).await?;
     if !ahead.is_empty() {
         return Err(FinalizeError::Ahead { own, nodes: ahead });
     }

@@ -7,6 +7,7 @@
 //!
 //! A lease alone keeps no former owner from writing: its epoch does, which begins with a message in the log ([`crate::log`]).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
@@ -62,6 +63,19 @@ struct Record {
     /// A number that somebody gave it by having it be taken again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resumed: Option<u64>,
+    /// The nodes that took the lease and could not serve, since they last did.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    failed: BTreeMap<String, Failures>,
+}
+
+/// How a node fared that took a lease and could not serve.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    /// How often that happened, since it last served.
+    pub times: u32,
+    /// Whether it is to try again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tries_again: bool,
 }
 
 fn first_fold() -> u32 {
@@ -234,13 +248,14 @@ impl Candidate {
                 stopped: None,
                 fold: 0,
                 resumed: None,
+                failed: BTreeMap::new(),
                 revision: 0,
             });
         };
         let is_free = record.stopped.is_none() && self.is_free(&record, revision, boot_time());
         let is_own = record.stopped.is_none() && !record.released && self.is_own(&record);
-        let Record { node, stopped, fold, resumed, .. } = record;
-        Ok(Sighting { holder: Some(node), is_free, is_own, stopped, fold, resumed, revision })
+        let Record { node, stopped, fold, resumed, failed, .. } = record;
+        Ok(Sighting { holder: Some(node), is_free, is_own, stopped, fold, resumed, failed, revision })
     }
 
     /// Takes the lease as it was seen. `None`: it was not free, or has changed.
@@ -253,8 +268,8 @@ impl Candidate {
         }
         let until = boot_time() + self.leases.timing.held;
         let Holder { node, boot } = self.holder.clone();
-        let (fold, resumed) = (self.leases.fold, sighting.resumed);
-        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, fold, stopped: None, resumed };
+        let (fold, resumed, failed) = (self.leases.fold, sighting.resumed, sighting.failed.clone());
+        let record = Record { node, boot, nonce: fastrand::u64(..), released: false, fold, stopped: None, resumed, failed };
         let Some(epoch) = self.leases.change(&self.key, &record, sighting.revision).await? else { return Ok(None) };
         Ok(Some(Lease {
             leases: self.leases.clone(),
@@ -301,6 +316,8 @@ pub struct Sighting {
     pub stopped: Option<String>,
     /// What events are folded into by the program of the node that has it, or had it last; 0 if nobody had it.
     pub fold: u32,
+    /// The nodes that took it and could not serve, since they last did.
+    pub failed: BTreeMap<String, Failures>,
     resumed: Option<u64>,
     revision: u64,
 }
@@ -371,6 +388,38 @@ impl Lease {
     pub async fn release(mut self) -> Result<(), LeaseError> {
         self.until = Duration::ZERO;
         self.change(true, None).await
+    }
+
+    /// Returns the nodes that took the lease and could not serve, since they last did.
+    #[must_use]
+    pub fn failed(&self) -> &BTreeMap<String, Failures> {
+        &self.record.failed
+    }
+
+    /// Forgets, with the next renewal, that the holder could not serve: now it does.
+    pub fn serves(&mut self) {
+        self.record.failed.remove(&self.record.node);
+    }
+
+    /// Gives the lease up, because the holder can't serve, so that another node can take it at once.
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub async fn fail(mut self) -> Result<(), LeaseError> {
+        let failures = self.record.failed.entry(self.record.node.clone()).or_default();
+        *failures = Failures { times: failures.times.saturating_add(1), tries_again: false };
+        self.release().await
+    }
+
+    /// Gives the lease up, so that `node` can take it at once, even if it could not serve before.
+    ///
+    /// # Errors
+    /// As [`Self::release`].
+    pub async fn release_to(mut self, node: &str) -> Result<(), LeaseError> {
+        if let Some(failures) = self.record.failed.get_mut(node) {
+            failures.tries_again = true;
+        }
+        self.release().await
     }
 
     /// Gives the lease up, so that nobody takes it until [`Leases::resume`].

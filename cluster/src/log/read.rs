@@ -57,6 +57,12 @@ impl StreamLog {
         self.released.write().remove(&partition);
     }
 
+    /// Asks whether the log of a partition has room for a new epoch, as far as is known.
+    pub(crate) async fn has_room(&self, partition: u16) -> bool {
+        let Some(reader) = self.reader(partition) else { return false };
+        reader.has_room().await.unwrap_or(false)
+    }
+
     fn reader(&self, partition: u16) -> Option<LogReader> {
         self.readers.read().get(&partition).map(|adopted| adopted.reader.clone())
     }

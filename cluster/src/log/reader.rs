@@ -16,6 +16,9 @@ use crate::connection::Connection;
 /// How many ends are known. What is applied, and saved, is not further behind what was read or recorded.
 const KNOWN_ENDS: usize = 1024;
 
+/// More than the first message of an epoch takes in a stream.
+const SMALL_MESSAGE_BYTES: u64 = 64 << 10;
+
 /// Reads a partition's log. Clones share what they have learned of the bounds, and what their writer has recorded.
 #[derive(Debug, Clone)]
 pub struct LogReader {
@@ -154,6 +157,16 @@ impl LogReader {
         let info = self.stream.get_info().await.map_err(LogError::unavailable)?;
         let most = u64::try_from(info.config.max_bytes).unwrap_or(0);
         Ok(most > 0 && info.state.bytes > most / 2)
+    }
+
+    /// Asks whether the stream takes another small message.
+    ///
+    /// # Errors
+    /// [`LogError::Unavailable`].
+    pub(crate) async fn has_room(&self) -> Result<bool, LogError> {
+        let info = self.stream.get_info().await.map_err(LogError::unavailable)?;
+        let most = u64::try_from(info.config.max_bytes).unwrap_or(u64::MAX);
+        Ok(info.state.bytes.saturating_add(SMALL_MESSAGE_BYTES) <= most)
     }
 
     /// Asks for the bounds. The answer may be out of date.

@@ -2,7 +2,7 @@
 //!
 //! A node that has recorded a change tells the others, which apply it and answer. It need not wait for nodes that don't: each of them stops answering requests when it has not read
 //! the control log to its end for [`Timing::held`](crate::lease::Timing::held), so that after [`Timing::taken_after`](crate::lease::Timing::taken_after) none is left that does not know the
-//! change.
+//! change. A node that says that it answers nobody is not waited for: before it does again, it says so, and then reads the log to its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl Propagating {
         if live.address(&self.node).is_none() {
             return Err(NodeError::Unavailable("the keys of nodes are out of date".to_owned()));
         }
-        let mut waiting: BTreeSet<String> = live.names().filter(|name| *name != self.node).map(str::to_owned).collect();
+        let mut waiting: BTreeSet<String> = live.answering().filter(|name| *name != self.node).map(str::to_owned).collect();
         while !waiting.is_empty() {
             match timeout_at(until, replies.next()).await {
                 Ok(Some(reply)) => drop(waiting.remove(&*String::from_utf8_lossy(&reply.payload))),

@@ -1,5 +1,6 @@
 //! A node: one process of a cluster. It takes partitions that are free and fall to it, serves them while it has their leases, and gives them up.
 
+mod ailment;
 mod changes;
 mod codes;
 mod draining;
@@ -32,6 +33,7 @@ use crate::lease::{Holder, Leases};
 use crate::levels::Levels;
 use crate::log::StreamCommit;
 use crate::record::BUCKET;
+use ailment::Ailment;
 use changes::{Follower, Made, Propagating};
 use codes::Codes;
 pub(crate) use draining::drain_key_of;
@@ -121,6 +123,9 @@ impl Node {
             stop_partitions,
             stop: stop_announcing,
             timing,
+            engine: engine.clone(),
+            is_to_drain: false,
+            ailment: Ailment::new(timing.leases.taken_after, timing.calm),
         };
         let nodes = announcing.begin().await?;
         // Whoever makes a change from now on waits for this node. It knows all those before.
@@ -226,6 +231,10 @@ struct Announcing {
     stop_partitions: watch::Sender<bool>,
     stop: watch::Receiver<bool>,
     timing: NodeTiming,
+    engine: Engine,
+    /// Whether somebody wants it to drain.
+    is_to_drain: bool,
+    ailment: Ailment,
 }
 
 impl Announcing {
@@ -243,7 +252,10 @@ impl Announcing {
                     self.stop_partitions.send_replace(true);
                     break;
                 }
-                Err(error) => tracing::debug!(%error, "the nodes can't be read"),
+                Err(error) => {
+                    self.ailment.interrupt();
+                    tracing::debug!(%error, "the nodes can't be read");
+                }
             }
         }
         self.withdraw().await;
@@ -269,19 +281,46 @@ impl Announcing {
         }
     }
 
-    /// Announces the node once more. Returns those that are live.
-    async fn announce(&mut self) -> Result<LiveNodes, NodeError> {
-        let mut announcements = self.announcements.lock().await;
-        // What matters is the sign of life.
-        let asked = timeout(QUESTION_TIMEOUT, announcements.is_to_drain(&self.node)).await;
-        let drains = asked.ok().and_then(Result::ok).unwrap_or(self.announcement.drains);
+    /// Finds out whether the node can serve partitions, and what it is to say of itself.
+    fn examine(&mut self) {
+        let is_behind = self.liveness.is_behind();
+        let wrong = match self.engine.unavailable() {
+            _ if is_behind => Some("it can't apply what other nodes change"),
+            unavailable => unavailable,
+        };
+        let ailment = self.ailment.note(wrong).map(str::to_owned);
+        match (&ailment, &self.announcement.ailment) {
+            (Some(reason), None) => tracing::error!(reason, "the node hands its partitions over, because it can't serve them"),
+            (None, Some(reason)) => tracing::info!(reason, "the node can serve partitions again"),
+            _ => {}
+        }
+        let is_behind = is_behind && ailment.is_some();
+        if is_behind {
+            // Before anybody hears that it is not waited for.
+            self.liveness.suspend();
+        }
+        let drains = self.is_to_drain || ailment.is_some();
         if drains != self.announcement.drains {
             tracing::info!(drains, "whether the node is to hand its partitions over has changed");
-            self.announcement.drains = drains;
             self.figures.drains(drains);
         }
+        self.announcement = Announcement { drains, ailment, is_behind, ..self.announcement.clone() };
+    }
+
+    /// Announces the node once more. Returns those that are live.
+    async fn announce(&mut self) -> Result<LiveNodes, NodeError> {
+        // What matters is the sign of life.
+        let asked = async { self.announcements.lock().await.is_to_drain(&self.node).await };
+        let asked = timeout(QUESTION_TIMEOUT, asked).await;
+        self.is_to_drain = asked.ok().and_then(Result::ok).unwrap_or(self.is_to_drain);
+        self.examine();
+        let mut announcements = self.announcements.lock().await;
         let sent = boot_time();
         announcements.announce(&self.node, &self.announcement).await?;
+        if self.liveness.is_suspended() && !self.announcement.is_behind {
+            // From now on, those who make changes wait for this node. It reads those of before first.
+            self.liveness.resume();
+        }
         // After the announcement: either whoever raises them sees this node, or it sees what they were raised to. If nobody answers, they are as before, for now.
         let followed = announcements.follow_levels(&self.connection, self.announcement.levels);
         if let Ok(Err(error @ NodeError::Levels(_))) = timeout(QUESTION_TIMEOUT, followed).await {

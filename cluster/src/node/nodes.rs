@@ -37,6 +37,12 @@ pub(super) struct Announcement {
     /// Whether it hands its partitions over, and takes none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) drains: bool,
+    /// Why it can't serve partitions, if so: it drains until it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ailment: Option<String>,
+    /// Whether it answers nobody, because it does not know what others have changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_behind: bool,
     /// What it reads and writes; a version before there were levels says nothing.
     #[serde(default = "Levels::first")]
     pub(super) levels: Levels,
@@ -53,6 +59,9 @@ pub struct KnownNode {
     pub version: String,
     /// Whether it hands its partitions over, and takes none.
     pub drains: bool,
+    /// Why it can't serve partitions, if so: it drains until it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ailment: Option<String>,
     /// The levels of its version.
     pub levels: Levels,
 }
@@ -74,7 +83,7 @@ impl SeenNode {
 impl Announcement {
     /// Returns that of a node of this version.
     pub(super) fn new(address: String, levels: Levels) -> Self {
-        Self { address, version: answers_version().to_owned(), drains: false, levels }
+        Self { address, version: answers_version().to_owned(), drains: false, ailment: None, is_behind: false, levels }
     }
 }
 
@@ -97,6 +106,7 @@ pub(super) struct LiveNodes {
 struct LiveNode {
     address: Arc<str>,
     drains: bool,
+    is_behind: bool,
     fold: u32,
 }
 
@@ -108,8 +118,8 @@ pub(crate) async fn listed(store: &Store) -> Result<Vec<KnownNode>, NodeError> {
 /// Returns all nodes that have a key, and how it is.
 pub(crate) async fn seen(store: &Store) -> Result<Vec<SeenNode>, NodeError> {
     let seen = |(node, revision, announcement)| {
-        let Announcement { address, version, drains, levels } = announcement;
-        SeenNode { known: KnownNode { node, address, version, drains, levels }, revision }
+        let Announcement { address, version, drains, ailment, levels, .. } = announcement;
+        SeenNode { known: KnownNode { node, address, version, drains, ailment, levels }, revision }
     };
     Ok(read_all(store).await?.into_iter().map(seen).collect())
 }
@@ -194,8 +204,12 @@ impl Announcements {
         self.seen = seen;
         let is_live = |since: Duration| boot_time() - since < self.live_for;
         let live = self.seen.iter().filter(|(_, (_, since, _))| is_live(*since));
-        let node =
-            |said: &Announcement| LiveNode { address: said.address.as_str().into(), drains: said.drains, fold: said.levels.fold };
+        let node = |said: &Announcement| LiveNode {
+            address: said.address.as_str().into(),
+            drains: said.drains,
+            is_behind: said.is_behind,
+            fold: said.levels.fold,
+        };
         Ok(LiveNodes { nodes: live.map(|(name, (.., said))| (name.clone(), node(said))).collect() })
     }
 }
@@ -215,6 +229,11 @@ impl LiveNodes {
         self.nodes.keys().map(String::as_str)
     }
 
+    /// Returns the names of those that answer requests, as far as they say.
+    pub(super) fn answering(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().filter(|(_, node)| !node.is_behind).map(|(name, _)| name.as_str())
+    }
+
     /// Returns where a node answers HTTP, if it is live.
     pub(super) fn address(&self, node: &str) -> Option<Arc<str>> {
         self.nodes.get(node).map(|node| Arc::clone(&node.address))
@@ -226,17 +245,22 @@ impl LiveNodes {
     }
 
     /// Returns the node that is to have a partition whose last owner had `fold`, out of the live ones but `without`, unless there is no other one. Those that fold as an earlier version does have none,
-    /// unless all do; nor do those that drain, unless all others do. All nodes that know of the same ones choose the same.
-    pub(super) fn choose(&self, partition: u16, without: Option<&str>, fold: u32) -> Option<&str> {
+    /// unless all do; nor do those that could not serve it, nor those that drain, unless all others do. All nodes that know of the same ones choose the same.
+    pub(super) fn choose(&self, partition: u16, without: Option<&str>, failed: &[&str], fold: u32) -> Option<&str> {
         let latest = self.nodes.values().map(|node| node.fold).max().unwrap_or(0);
         let fold = fold.min(latest);
-        let best = |without: Option<&str>, may_drain: bool| {
-            let is_candidate =
-                |name: &str, node: &LiveNode| node.fold >= fold && Some(name) != without && (may_drain || !node.drains);
+        let best = |without: Option<&str>, failed: &[&str], may_drain: bool| {
+            let is_candidate = |name: &str, node: &LiveNode| {
+                node.fold >= fold && Some(name) != without && !failed.contains(&name) && (may_drain || !node.drains)
+            };
             let candidates = self.nodes.iter().filter(|(name, node)| is_candidate(name, node)).map(|(name, _)| name.as_str());
             candidates.max_by_key(|name| xxh3_64_with_seed(name.as_bytes(), u64::from(partition)))
         };
-        best(without, false).or_else(|| best(None, false)).or_else(|| best(without, true)).or_else(|| best(None, true))
+        // Rather one that drains than one that can't.
+        [failed, &[]].into_iter().find_map(|failed| {
+            let attempts = [(without, false), (None, false), (without, true), (None, true)];
+            attempts.into_iter().find_map(|(without, may_drain)| best(without, failed, may_drain))
+        })
     }
 }
 
@@ -245,25 +269,25 @@ mod tests {
     use super::*;
 
     fn nodes(names: &[&str]) -> LiveNodes {
-        let node = |name: &str| LiveNode { address: Arc::from(name), drains: false, fold: 1 };
+        let node = |name: &str| LiveNode { address: Arc::from(name), drains: false, is_behind: false, fold: 1 };
         LiveNodes { nodes: names.iter().map(|name| ((*name).to_owned(), node(name))).collect() }
     }
 
     #[test]
     fn partitions_are_shared_and_few_move() {
         let (three, two) = (nodes(&["a", "b", "c"]), nodes(&["a", "c"]));
-        let of = |live: &LiveNodes, name: &str| (0..64).filter(|number| live.choose(*number, None, 1) == Some(name)).count();
+        let of = |live: &LiveNodes, name: &str| (0..64).filter(|number| live.choose(*number, None, &[], 1) == Some(name)).count();
         for name in ["a", "b", "c"] {
             assert!((10..=35).contains(&of(&three, name)), "{name} has {}", of(&three, name));
         }
         for partition in 0..64 {
             // Only those of the node that is gone move, and all know where.
-            let chosen = three.choose(partition, None, 1).unwrap();
-            assert!(chosen == "b" || two.choose(partition, None, 1) == Some(chosen));
-            assert_eq!(three.choose(partition, Some("b"), 1), two.choose(partition, None, 1));
+            let chosen = three.choose(partition, None, &[], 1).unwrap();
+            assert!(chosen == "b" || two.choose(partition, None, &[], 1) == Some(chosen));
+            assert_eq!(three.choose(partition, Some("b"), &[], 1), two.choose(partition, None, &[], 1));
         }
-        assert_eq!(nodes(&["a"]).choose(1, Some("a"), 1), Some("a"), "there is no other one");
-        assert_eq!(nodes(&[]).choose(1, None, 1), None);
+        assert_eq!(nodes(&["a"]).choose(1, Some("a"), &[], 1), Some("a"), "there is no other one");
+        assert_eq!(nodes(&[]).choose(1, None, &[], 1), None);
     }
 
     #[test]
@@ -276,15 +300,19 @@ mod tests {
         let (live, equal, later) = (folding(&["a", "b", "c"], &["b", "c"]), nodes(&["a", "b", "c"]), nodes(&["b", "c"]));
         for partition in 0..64 {
             // Those of the earlier fold may be anywhere, those of the later one not.
-            assert_eq!(live.choose(partition, None, 1), equal.choose(partition, None, 1));
-            assert_eq!(live.choose(partition, None, 2), later.choose(partition, None, 1));
-            assert_eq!(folding(&["a", "b"], &["b"]).choose(partition, Some("b"), 2), Some("b"), "it keeps what it has");
-            assert_eq!(equal.choose(partition, Some("b"), 2), equal.choose(partition, Some("b"), 1), "rather than nobody");
-            assert_eq!(live.choose(partition, None, 3), live.choose(partition, None, 2), "the latest that there is");
+            assert_eq!(live.choose(partition, None, &[], 1), equal.choose(partition, None, &[], 1));
+            assert_eq!(live.choose(partition, None, &[], 2), later.choose(partition, None, &[], 1));
+            assert_eq!(folding(&["a", "b"], &["b"]).choose(partition, Some("b"), &[], 2), Some("b"), "it keeps what it has");
+            assert_eq!(
+                equal.choose(partition, Some("b"), &[], 2),
+                equal.choose(partition, Some("b"), &[], 1),
+                "rather than nobody"
+            );
+            assert_eq!(live.choose(partition, None, &[], 3), live.choose(partition, None, &[], 2), "the latest that there is");
         }
         let mut drained = folding(&["a", "b"], &["b"]);
         drained.nodes.get_mut("b").unwrap().drains = true;
-        assert_eq!(drained.choose(1, None, 2), Some("b"), "draining moves nothing to an earlier fold");
+        assert_eq!(drained.choose(1, None, &[], 2), Some("b"), "draining moves nothing to an earlier fold");
     }
 
     #[test]
@@ -297,11 +325,33 @@ mod tests {
         let (live, others) = (draining(&["a", "b", "c"], &["b"]), nodes(&["a", "c"]));
         assert!(live.drains("b") && !live.drains("a") && !live.drains("d"));
         for partition in 0..64 {
-            assert_eq!(live.choose(partition, None, 1), others.choose(partition, None, 1));
-            assert_eq!(live.choose(partition, Some("b"), 1), others.choose(partition, None, 1));
-            assert_eq!(draining(&["a", "b"], &["b"]).choose(partition, Some("a"), 1), Some("a"));
+            assert_eq!(live.choose(partition, None, &[], 1), others.choose(partition, None, &[], 1));
+            assert_eq!(live.choose(partition, Some("b"), &[], 1), others.choose(partition, None, &[], 1));
+            assert_eq!(draining(&["a", "b"], &["b"]).choose(partition, Some("a"), &[], 1), Some("a"));
             let all = draining(&["a", "b"], &["a", "b"]);
-            assert_eq!(all.choose(partition, None, 1), nodes(&["a", "b"]).choose(partition, None, 1), "rather than nobody");
+            assert_eq!(
+                all.choose(partition, None, &[], 1),
+                nodes(&["a", "b"]).choose(partition, None, &[], 1),
+                "rather than nobody"
+            );
         }
+    }
+
+    #[test]
+    fn those_that_could_not_serve_a_partition_do_not_have_it_unless_no_other_can() {
+        let (live, others) = (nodes(&["a", "b", "c"]), nodes(&["a", "c"]));
+        for partition in 0..64 {
+            let chosen = others.choose(partition, None, &[], 1);
+            assert_eq!(live.choose(partition, None, &["b"], 1), chosen);
+            assert_eq!(live.choose(partition, Some("b"), &["b"], 1), chosen);
+            // The one that gave it up takes it again, rather than those that can't.
+            assert_eq!(live.choose(partition, Some("a"), &["b", "c"], 1), Some("a"));
+            assert_eq!(live.choose(partition, None, &["a", "b", "c"], 1), live.choose(partition, None, &[], 1));
+            let next = live.choose(partition, Some("a"), &["a", "b", "c"], 1);
+            assert!(next.is_some() && next != Some("a"), "they take turns");
+        }
+        let mut draining = nodes(&["a", "b"]);
+        draining.nodes.get_mut("a").unwrap().drains = true;
+        assert_eq!(draining.choose(1, None, &["b"], 1), Some("a"), "rather one that drains");
     }
 }

@@ -12,7 +12,7 @@ use super::own_state;
 use super::shared::Shared;
 use super::states::{self, Publishing};
 use super::timing::{NodeError, stopped};
-use crate::lease::{self, Candidate, Lease, LeaseError};
+use crate::lease::{self, Candidate, Failures, Lease, LeaseError};
 use crate::log::{LogReader, LogWriter};
 use crate::stream::StreamName;
 
@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
 /// How long a node leaves a partition to others that it could not take over.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// The pause before a partition moves to a node that could not serve it is doubled this often at most.
+const MAX_DOUBLINGS: u32 = 6;
 
 /// The task of one partition.
 pub(super) struct PartitionTask {
@@ -35,10 +37,14 @@ enum End {
     Released,
     /// As the first, while few partitions move at once.
     Moved {
+        /// To this node.
+        to: String,
         /// Until others may move.
         _permit: OwnedSemaphorePermit,
     },
-    /// As the first, after something that it can't do.
+    /// As the first: it could not take the partition over.
+    NotServed,
+    /// As the first: its part of the log has ended.
     Failed,
     /// As the first, but nobody may have it until somebody has looked.
     Stopped(String),
@@ -55,7 +61,7 @@ impl PartitionTask {
             let pause = match self.look(&mut candidate).await {
                 Ok(Some(lease)) => {
                     let pause = match self.hold(lease).await {
-                        End::Failed | End::Stopped(_) => PAUSE_AFTER_FAILURE,
+                        End::NotServed | End::Failed | End::Stopped(_) => PAUSE_AFTER_FAILURE,
                         End::Released | End::Moved { .. } | End::Lost => Duration::ZERO,
                     };
                     tokio::select! {
@@ -112,8 +118,10 @@ impl PartitionTask {
             // Any other node would have to wait. If the partition falls to one, it moves once all is calm.
             return candidate.take_seen(&sighting).await;
         }
-        // A node that lost it, or gave it up, is not the one to take it next.
-        match live.choose(self.partition, holder, sighting.fold) {
+        // A node that lost it, or gave it up, is not the one to take it next; nor is one that could not serve it.
+        let failed = sighting.failed.iter().filter(|(_, failures)| !failures.tries_again);
+        let failed: Vec<&str> = failed.map(|(node, _)| node.as_str()).collect();
+        match live.choose(self.partition, holder, &failed, sighting.fold) {
             Some(chosen) if chosen == own => candidate.take_seen(&sighting).await,
             _ => Ok(None),
         }
@@ -127,15 +135,16 @@ impl PartitionTask {
         shared.figures.has(partition, &lease);
         let end = {
             let mut taking = pin!(take_over(&shared, partition, (lease.epoch(), lease.resumed())));
-            let mut is_served = false;
+            let mut served = None;
             let mut publishing = Publishing::new(&shared, partition);
             let mut renewal = interval(shared.timing.renewed_every);
             renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 tokio::select! {
-                    taken = &mut taking, if !is_served => match taken {
+                    taken = &mut taking, if served.is_none() => match taken {
                         Ok(()) => {
-                            is_served = true;
+                            served = Some(Instant::now());
+                            lease.serves();
                             shared.owners.hold(partition, lease.until());
                             shared.engine.apply_retentions_of(partition);
                             shared.engine.resume(partition);
@@ -151,18 +160,18 @@ impl PartitionTask {
                         Err(error) => {
                             shared.figures.failed();
                             tracing::error!(partition, %error, "a partition can't be taken over");
-                            break End::Failed;
+                            break End::NotServed;
                         }
                     },
                     _ = renewal.tick() => {
-                        let end = self.renew(&mut lease).await;
-                        if is_served && end.is_none() {
+                        let end = self.renew(&mut lease, served).await;
+                        if served.is_some() && end.is_none() {
                             shared.owners.hold(partition, lease.until());
                         }
                         match end {
-                            None if is_served => publishing.look(),
+                            None if served.is_some() => publishing.look(),
                             None => {}
-                            Some(end @ End::Moved { .. }) if is_served => {
+                            Some(end @ End::Moved { .. }) => {
                                 publishing.finish().await;
                                 break end;
                             }
@@ -170,7 +179,7 @@ impl PartitionTask {
                         }
                     }
                     () = stopped(&mut stop) => {
-                        if is_served {
+                        if served.is_some() {
                             publishing.finish().await;
                         }
                         break End::Released;
@@ -182,8 +191,8 @@ impl PartitionTask {
         end
     }
 
-    /// Renews the lease. Returns why the partition is to be given up, if so.
-    async fn renew(&self, lease: &mut Lease) -> Option<End> {
+    /// Renews the lease of a partition that is served since a moment, or is being taken over. Returns why it is to be given up, if so.
+    async fn renew(&self, lease: &mut Lease, served: Option<Instant>) -> Option<End> {
         let partition = self.partition;
         match lease.renew().await {
             Ok(()) => self.shared.figures.has(partition, lease),
@@ -203,7 +212,8 @@ impl PartitionTask {
         if self.shared.commit.has_ended(partition) {
             return Some(End::Failed);
         }
-        let node = self.meant_for()?;
+        // Whatever it is meant for: who takes it over serves it first.
+        let node = self.meant_for(lease, served?)?;
         let permit = Arc::clone(&self.shared.moves).try_acquire_owned().ok()?;
         if let Some(files) = &self.shared.files
             && !files.is_readable(partition).await
@@ -211,15 +221,25 @@ impl PartitionTask {
             // The other node could not take it over.
             return None;
         }
+        if !self.shared.log.has_room(partition).await {
+            // Nor could it begin an epoch in a log that is full.
+            return None;
+        }
         tracing::info!(partition, node, "the partition moves to another node");
-        Some(End::Moved { _permit: permit })
+        Some(End::Moved { to: node, _permit: permit })
     }
 
-    /// The other node that the partition is to move to now.
-    fn meant_for(&self) -> Option<String> {
+    /// The other node that the partition, which is served here since a moment, is to move to now.
+    fn meant_for(&self, lease: &Lease, served: Instant) -> Option<String> {
         let (live, own) = (self.shared.live.borrow(), &self.shared.holder.node);
-        let is_calm = live.since.elapsed() >= self.shared.timing.calm || live.nodes.drains(own);
-        live.nodes.choose(self.partition, None, self.shared.levels.fold).filter(|node| is_calm && node != own).map(str::to_owned)
+        let calm = self.shared.timing.calm;
+        let is_calm = live.since.elapsed() >= calm || live.nodes.drains(own);
+        // Those that could not serve it are tried again, later each time.
+        let tries = |failures: &Failures| served.elapsed() >= calm * 2_u32.pow(failures.times.min(MAX_DOUBLINGS));
+        let failed = lease.failed().iter().filter(|(_, failures)| !tries(failures));
+        let failed: Vec<&str> = failed.map(|(node, _)| node.as_str()).collect();
+        let chosen = live.nodes.choose(self.partition, None, &failed, self.shared.levels.fold);
+        chosen.filter(|node| is_calm && node != own).map(str::to_owned)
     }
 
     /// Stops serving the partition. What is recorded is counted by its next owner.
@@ -233,7 +253,7 @@ impl PartitionTask {
         // Nothing more is recorded by this node, so that another one may begin.
         let reason = match end {
             End::Stopped(reason) => Some(reason.clone()),
-            End::Released | End::Moved { .. } | End::Failed | End::Lost => lost,
+            End::Released | End::Moved { .. } | End::NotServed | End::Failed | End::Lost => lost,
         };
         let released = match (end, reason) {
             (End::Lost, _) => Ok(()),
@@ -241,6 +261,8 @@ impl PartitionTask {
                 shared.figures.stopped(partition, true);
                 lease.stop(reason).await
             }
+            (End::NotServed, None) => lease.fail().await,
+            (End::Moved { to, .. }, None) => lease.release_to(to).await,
             (_, None) => lease.release().await,
         };
         if let Err(error) = released {

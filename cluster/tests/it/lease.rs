@@ -1,9 +1,10 @@
 //! Leases of nodes that compete.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use headcount_cluster::lease::{Candidate, Holder, Lease, LeaseError, Leases, Timing};
+use headcount_cluster::lease::{Candidate, Failures, Holder, Lease, LeaseError, Leases, Timing};
 
 use crate::brokers::Brokers;
 
@@ -61,6 +62,34 @@ async fn a_lease_is_held_until_it_is_not_renewed_or_released() {
     assert!(own.is_free && own.is_own);
     let fourth = leases.candidate("lease.007", holder("a")).take().await.unwrap().unwrap();
     assert!(fourth.epoch() > third.epoch());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_says_who_could_not_serve() {
+    let Some(brokers) = Brokers::start(1).await else { return };
+    let leases = Leases::create(&brokers.connect().await, "hc", 1, TIMING).await.unwrap();
+    let take = async |node: &str| leases.candidate("lease.001", holder(node)).take().await.unwrap().unwrap();
+    let failed = async || leases.candidate("lease.001", holder("x")).look().await.unwrap().failed;
+    let of = |failures: &[(&str, u32, bool)]| -> BTreeMap<String, Failures> {
+        let one = |(node, times, tries_again): &(&str, u32, bool)| {
+            ((*node).to_owned(), Failures { times: *times, tries_again: *tries_again })
+        };
+        failures.iter().map(one).collect()
+    };
+    take("a").await.fail().await.unwrap();
+    take("b").await.fail().await.unwrap();
+    assert_eq!(failed().await, of(&[("a", 1, false), ("b", 1, false)]));
+    let mut third = take("c").await;
+    third.serves();
+    third.renew().await.unwrap();
+    third.release_to("a").await.unwrap();
+    assert_eq!(failed().await, of(&[("a", 1, true), ("b", 1, false)]));
+    take("a").await.fail().await.unwrap();
+    assert_eq!(failed().await, of(&[("a", 2, false), ("b", 1, false)]));
+    let mut served = take("a").await;
+    served.serves();
+    served.renew().await.unwrap();
+    assert_eq!(failed().await, of(&[("b", 1, false)]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

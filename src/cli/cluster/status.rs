@@ -64,10 +64,15 @@ fn finalized(agreed: &AgreedLevels) -> String {
 
 /// What a node says of itself.
 fn about(found: &Status, node: &str) -> String {
-    let Some(KnownNode { address, version, drains, levels, .. }) = found.nodes.iter().find(|known| known.node == node) else {
+    let Some(KnownNode { address, version, drains, ailment, levels, .. }) = found.nodes.iter().find(|known| known.node == node)
+    else {
         return String::new();
     };
-    let drains = if *drains { ", is being drained," } else { "" };
+    let drains = match ailment {
+        Some(reason) => format!(", hands its partitions over because {reason},"),
+        None if *drains => ", is being drained,".to_owned(),
+        None => String::new(),
+    };
     let levels = if *levels == found.levels.levels { String::new() } else { format!(": {levels}") };
     format!(" at {address} (version {version}{levels}){drains}")
 }
