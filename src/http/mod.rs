@@ -9,6 +9,7 @@ pub(crate) mod forward;
 pub(crate) mod middleware;
 pub(crate) mod min_position;
 pub(crate) mod node_client;
+mod node_turns;
 pub(crate) mod openapi;
 pub(crate) mod request_metrics;
 pub(crate) mod resources;

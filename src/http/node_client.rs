@@ -7,25 +7,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_actors::admission_gate::{Gate, Holder, Permit};
 use headcount_actors::{AskNode, AskNodeError, MAX_ANSWER_BYTES, NodeAnswer, NodeCall};
-use headcount_domain::ids::OrganizationId;
 use parking_lot::Mutex;
 
+use crate::http::node_turns::Turns;
 use crate::http::resources::node::{ASK_PATH, NO_ANSWER, NODE_TOKEN, ORGANIZATION, refused};
 
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many requests to a node are under way at once. An organization may have a quarter of them.
 const MAX_AT_ONCE: usize = 32;
-/// How often it is looked for a turn.
-const TURN_POLL: Duration = Duration::from_millis(5);
 /// From how many known nodes on those are forgotten that nothing is asked of.
 const MANY_NODES: usize = 64;
-
-/// The turns of requests.
-#[derive(Debug, Clone)]
-pub(crate) struct Turns(Gate);
 
 /// A client of other nodes.
 #[derive(Debug)]
@@ -33,25 +26,6 @@ pub(crate) struct NodeClient {
     agent: ureq::Agent,
     /// By the address of the node that is asked.
     turns: Mutex<HashMap<Arc<str>, Turns>>,
-}
-
-impl Turns {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self(Gate::new(limit))
-    }
-
-    /// Waits for a turn of an organization. `None`: there was none in time.
-    pub(crate) async fn wait(&self, organization: OrganizationId, within: Duration) -> Option<Permit> {
-        let turn = async {
-            loop {
-                match self.0.take_for([Some(Holder::Organization(organization)), None], 1) {
-                    Ok(turn) => return turn,
-                    Err(_) => tokio::time::sleep(TURN_POLL).await,
-                }
-            }
-        };
-        tokio::time::timeout(within, turn).await.ok()
-    }
 }
 
 impl NodeClient {
@@ -70,7 +44,7 @@ impl NodeClient {
     fn turns_of(&self, address: &Arc<str>) -> Turns {
         let mut turns = self.turns.lock();
         if turns.len() >= MANY_NODES {
-            turns.retain(|_, turns| turns.0.used() > 0);
+            turns.retain(|_, turns| turns.used() > 0);
         }
         turns.entry(Arc::clone(address)).or_insert_with(|| Turns::new(MAX_AT_ONCE)).clone()
     }
@@ -112,6 +86,8 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
 
+    use headcount_domain::ids::OrganizationId;
+
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -147,26 +123,13 @@ mod tests {
             waiting.push(tokio::spawn(client.ask(call(&silent, number, Duration::from_secs(3)))));
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
-        assert!(client.turns_of(&silent.as_str().into()).0.used() > MAX_AT_ONCE / 2);
+        assert!(client.turns_of(&silent.as_str().into()).used() > MAX_AT_ONCE / 2);
         let began = Instant::now();
         assert_eq!(client.ask(call(&other, 1, PATIENCE)).await.unwrap(), b"ok");
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
         for waiting in waiting {
             assert!(matches!(waiting.await.unwrap(), Err(AskNodeError::Unreachable(_))));
         }
-        assert_eq!(client.turns_of(&silent.as_str().into()).0.used(), 0);
-    }
-
-    #[actix_web::test]
-    async fn an_organization_leaves_turns_to_others() {
-        let turns = Turns::new(MAX_AT_ONCE);
-        let mut held = Vec::new();
-        while let Some(turn) = turns.wait(OrganizationId(1), Duration::from_millis(20)).await {
-            held.push(turn);
-        }
-        assert_eq!(held.len(), MAX_AT_ONCE / 4);
-        assert!(turns.wait(OrganizationId(2), Duration::ZERO).await.is_some());
-        drop(held);
-        assert!(turns.wait(OrganizationId(1), Duration::ZERO).await.is_some());
+        assert_eq!(client.turns_of(&silent.as_str().into()).used(), 0);
     }
 }

@@ -55,6 +55,12 @@ BUGS = [
     ("a released lease is held", "record.released || self.is_own(record)", "self.is_own(record)"),
     ("a lost lease is renewed", "record.nonce == self.record.nonce && !record.released", "!record.released"),
     ("another start of a machine is the same", "record.node == self.holder.node && record.boot == self.holder.boot", "record.node == self.holder.node"),
+    # Nodes that can't serve.
+    ("a partition moves again and again to a node that can't serve it", "let failed = lease.failed().iter().filter(|(_, failures)| !tries(failures));", "let failed = lease.failed().iter().filter(|(_, failures)| failures.times > 99);"),
+    ("a node that answers nobody is waited for", "live.answering().filter(", "live.names().filter("),
+    ("what was read before a node said that it answers again counts", "moments.counts_from.is_some_and(|from| began >= from)", "moments.counts_from.is_some()"),
+    ("a node that can't serve keeps its partitions", "let drains = self.is_to_drain || ailment.is_some();", "let drains = self.is_to_drain;"),
+    ("a code that is ended leaves a marker", "let purge = store.stream.purge().filter(format!(\"{}{key}\", store.prefix));", "let purge = store.delete(key);"),
 ]
 
 # Of the engine: erasures while partitions move.

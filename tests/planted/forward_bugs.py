@@ -6,7 +6,7 @@ BUGS = [
     ("the owner takes the first node for the client", "return first.address;", ""),
     ("what clients claim goes on to the owner", "|| name == first_node::FORWARDED.as_str()", ""),
     # Which requests, and where to.
-    ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address })),", "Owner::There(address) => Ok(Some(OwnerNode { partition, address })),"),
+    ("a request goes from node to node", "Owner::There(address) if state.first_node(request).is_none() => Ok(Some(OwnerNode { partition, address, holder })),", "Owner::There(address) => Ok(Some(OwnerNode { partition, address, holder })),"),
     ("keys and shares travel", "_ if OF_CONTROL_DATA.contains(&rest) => None,", ""),
     ("an import only reads", 'const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];', 'const RECORDING: [&str; 2] = ["/track", "/batch"];'),
     ("strangers hear of the owner's state", "_ if !auth::is_visible(&state, request.request(), project) => return next.call(request).await,", ""),
@@ -15,6 +15,8 @@ BUGS = [
     ("what was sent counts as not sent", "None => return Err(NoAnswer::Lost),", "None => return Err(NoAnswer::NotSent),"),
     ("a connection that was closed while idle is a failure", "Some(unsent) if !is_new => {", "Some(_) if !is_new => return Err(NoAnswer::Lost),\n                    Some(unsent) => {"),
     ("a frozen node is waited for", "Owner::There(_) | Owner::Here => LAST_PATIENCE,", "Owner::There(_) | Owner::Here => LAST_PATIENCE * 100,"),
+    ("a project may have all requests to a node under way", "gate.take_for([Some(share.holder), share.address.map(Holder::of_address)], 1).ok()", "gate.take(1)"),
+    ("a short answer that breaks off is passed on", "while !is_complete && bytes < AHEAD_BYTES && travel != Travel::ReadsForLong {", "while !is_complete && bytes > AHEAD_BYTES {"),
     # What goes with a request and its answer.
     ("headers of the connection are passed on", "|| named.iter().any(|other| other == name)", ""),
     ("an answer is encoded again", "if response.response().extensions().contains::<PassedOn>() {", "if false {"),

@@ -148,8 +148,8 @@ def try_privacy(tree, name=""):
 
 
 def try_forward(tree, name=""):
-    """Runs the tests of requests that travel, with two nodes."""
-    return run_tests(tree, "-p", "headcount", "--lib", "--", "http::tests::forwarding")
+    """Runs the tests of requests that travel, with two nodes, and of their parts."""
+    return run_tests(tree, "-p", "headcount", "--lib", "--", "http::tests::forwarding", "http::forward", "http::node_client")
 
 
 def parts_of(crate):

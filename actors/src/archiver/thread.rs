@@ -43,20 +43,20 @@ enum ArchiverRequest {
     /// Merge the tables of all partitions, and say whether nothing is left to merge.
     MergeTables(Sender<bool>),
     /// Begin to work on the archive of one partition, until it is given up.
-    Adopt(u16, Arc<SealedEvents>, HeldArchive),
+    Adopt(u16, Arc<SealedEvents>, AdoptedArchive),
     /// Forget an archive that was given up.
     Release(u16),
 }
 
 /// What ends the work on the archive of a partition.
 #[derive(Debug, Clone, Default)]
-struct HeldArchive {
+struct AdoptedArchive {
     is_given_up: Arc<AtomicBool>,
     /// Locked during each piece of work.
     turn: Arc<Mutex<()>>,
 }
 
-impl HeldArchive {
+impl AdoptedArchive {
     /// Ends the work: waits for the piece that is being done, and no more are.
     fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Release);
@@ -73,7 +73,7 @@ pub(crate) struct Archiver {
     shared: Option<Arc<dyn SharedArchive>>,
     figures: Arc<ArchiveFigures>,
     /// By partition.
-    held: Mutex<BTreeMap<u16, HeldArchive>>,
+    held: Mutex<BTreeMap<u16, AdoptedArchive>>,
 }
 
 impl Archiver {
@@ -112,7 +112,7 @@ impl Archiver {
 
     /// Works on the archive of a partition soon. Waits for no other partition's work.
     pub(crate) fn adopt(&self, partition: u16, archive: Arc<SealedEvents>) {
-        let held = HeldArchive::default();
+        let held = AdoptedArchive::default();
         self.held.lock().insert(partition, held.clone());
         self.send(ArchiverRequest::Adopt(partition, archive, held));
     }
@@ -266,7 +266,7 @@ impl ArchiveThread {
             ArchiverRequest::MergeTables(reply) => {
                 let _ = reply.send(self.resting.merge_all(&self.engine));
             }
-            ArchiverRequest::Adopt(partition, sealed, HeldArchive { is_given_up, turn }) => {
+            ArchiverRequest::Adopt(partition, sealed, AdoptedArchive { is_given_up, turn }) => {
                 let (engine, partitions) = (Arc::clone(&self.engine), partition..partition + 1);
                 let sources = Sources { engine, sealed, partitions, is_given_up };
                 self.works.insert(partition, ArchiveWork::new(sources, turn));

@@ -29,7 +29,7 @@ use super::scan::{NodeScans, ScanHelpers, ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_system};
 use super::verifications::Verifications;
-use crate::admission_gate::{Gate, Holder, Permit, Refused};
+use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources, Trimming};
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
@@ -391,20 +391,6 @@ impl Engine {
     /// Nothing of this can be taken now.
     pub fn admit_from(&self, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
         self.inner.admission.admit_from(address, bytes)
-    }
-
-    /// Admits `bytes` of events that another node records. They count against the admission limit, and against the parts of
-    /// `holder` and the address, until they are sent.
-    ///
-    /// # Errors
-    /// Nothing of this can be taken now.
-    pub fn admit_forwarded(&self, holder: Holder, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
-        let permit = self.inner.admission.gate.take_for([Some(holder), address.map(Holder::of_address)], bytes)?;
-        match holder {
-            // As above.
-            Holder::Project(project) if self.is_deleted(project) => Err(Refused::Unavailable("the project was deleted")),
-            _ => Ok(permit),
-        }
     }
 
     /// Takes `bytes` of the admission limit for nobody in particular. `None`: not enough is free.

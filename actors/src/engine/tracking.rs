@@ -1,5 +1,6 @@
 //! Tracking: from a request body to a receipt.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use headcount_archive::export::parse_row;
@@ -15,7 +16,7 @@ use headcount_domain::intake::submission::{Invalid, Submission};
 use headcount_domain::text::cut_bytes;
 
 use super::handle::Engine;
-use crate::admission_gate::Permit;
+use crate::admission_gate::{Holder, Permit, Refused};
 use crate::event_codec::Events;
 use crate::ingest::{BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, TrackError, Tracker, with_agent};
 use crate::intake_counts::DropCounts;
@@ -29,6 +30,20 @@ const MAX_AGENT_BYTES: usize = 512;
 const MAX_EVENT_BYTES: usize = 64 << 10;
 
 impl Engine {
+    /// Admits `bytes` of events that another node records. They count against the admission limit, and against the parts of
+    /// `holder` and the address, until they are sent.
+    ///
+    /// # Errors
+    /// Nothing of this can be taken now.
+    pub fn admit_forwarded(&self, holder: Holder, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
+        let permit = self.inner.admission.gate.take_for([Some(holder), address.map(Holder::of_address)], bytes)?;
+        match holder {
+            // As in `admit`.
+            Holder::Project(project) if self.is_deleted(project) => Err(Refused::Unavailable("the project was deleted")),
+            _ => Ok(permit),
+        }
+    }
+
     /// Parses one event and applies the project's policy. Pure but for the clock and today's salt.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use headcount_storage::log::LogError;
 
@@ -37,6 +38,12 @@ pub enum RegistryError {
         code: &'static str,
         /// The balance, and the requested amount.
         message: String,
+    },
+    /// The organization has made too many changes, where several machines keep all of them for ever.
+    #[error("the organization has made too many changes")]
+    TooManyChanges {
+        /// When the next one may be made.
+        retry_after: Duration,
     },
     /// The change could not be made durable, or the registry could not be opened.
     #[error(transparent)]

@@ -28,6 +28,7 @@ mod browser_sessions;
 mod build_run;
 mod builds;
 mod cache;
+mod change_limit;
 mod contents;
 mod control_log;
 mod erasures;
@@ -103,6 +104,7 @@ pub use validate::{
 
 use audit::changes::changes_of;
 use cache::Cache;
+use change_limit::ChangeLimit;
 use journal::{Journal, JournalOptions};
 use record::ControlRecord;
 pub use record::latest_record_version;
@@ -128,6 +130,8 @@ pub struct Registry {
     shared_codes: OnceLock<sign_in_codes::SharedSignIns>,
     /// Waits until others have applied a change.
     propagation: OnceLock<Propagation>,
+    /// For changes that are propagated.
+    change_limit: ChangeLimit,
     /// How many deletions of projects were applied since the start.
     deletions_applied: AtomicU64,
     /// How many changes of erasures were applied since the start.
@@ -172,7 +176,18 @@ impl Registry {
         let codes = parking_lot::Mutex::default();
         let (shared_codes, propagation) = (OnceLock::new(), OnceLock::new());
         let (deletions_applied, erasures_applied) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Registry { journal, state, cache, codes, shared_codes, propagation, deletions_applied, erasures_applied })
+        let change_limit = ChangeLimit::default();
+        Ok(Registry {
+            journal,
+            state,
+            cache,
+            codes,
+            shared_codes,
+            propagation,
+            change_limit,
+            deletions_applied,
+            erasures_applied,
+        })
     }
 
     /// Whether there is no organization yet.
@@ -358,6 +373,9 @@ impl Change<'_> {
     fn record(&mut self, record: ControlRecord, audit: &[AuditEntry]) -> Result<(), RegistryError> {
         let position = self.journal.next_position();
         self.state().check(&record).map_err(|misfit| ControlError::BadRecord { position, message: misfit.to_owned() })?;
+        if self.registry.propagation.get().is_some() {
+            self.registry.change_limit.take(&record, std::time::Instant::now())?;
+        }
         let appended = self.journal.append_at(position, &record, audit);
         self.was_overtaken = matches!(appended, Err(ControlError::Conflict { .. }));
         appended?;

@@ -107,21 +107,16 @@ impl Node {
         let liveness = Arc::new(Liveness::new(Arc::clone(&owners), timing.leases.held));
         let following = (engine.clone(), Arc::clone(&liveness));
         let follower = Follower::new(following, &connection, &holder.node, rest_stopped.clone()).await?;
-        let (announcement, stop_announcing) = (Announcement::new(address, levels), rest_stopped.clone());
-        let node = holder.node.clone();
-        let alive = Arc::clone(&liveness);
         let figures = report_figures(&owners, &commit);
-        let counted = Arc::clone(&figures);
-        let (stop_partitions, for_levels) = (stop.clone(), connection.clone());
         let mut announcing = Announcing {
             announcements,
-            announcement,
-            node,
-            connection: for_levels,
-            liveness: alive,
-            figures: counted,
-            stop_partitions,
-            stop: stop_announcing,
+            announcement: Announcement::new(address, levels),
+            node: holder.node.clone(),
+            connection: connection.clone(),
+            liveness: Arc::clone(&liveness),
+            figures: Arc::clone(&figures),
+            stop_partitions: stop.clone(),
+            stop: rest_stopped.clone(),
             timing,
             engine: engine.clone(),
             is_to_drain: false,

@@ -10,13 +10,13 @@ use headcount_actors::domain::intake::fields::{BuiltIn, Field};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::domain::versions::Depends;
 use headcount_actors::ingest::Status;
-use headcount_actors::{LiveState, PARTITIONS};
+use headcount_actors::{LiveState, PARTITIONS, partition_of};
 use headcount_cluster::Credentials;
 use headcount_cluster::status::{resume, status};
 use tempfile::TempDir;
 
 use crate::files::files_in;
-use crate::node::{Cluster, ClusterNode, NodeFiles, check, record, wait_until};
+use crate::node::{AUDIT, Cluster, ClusterNode, NodeFiles, TIMING, check, record, runtime, wait_until};
 use crate::states::{wait_until_published, without_archive};
 
 /// The partitions that nobody may take.
@@ -240,5 +240,46 @@ fn a_log_that_ends_before_the_sealed_events_is_not_written() {
     let nodes = [cluster.join("c")];
     wait_until_served(&nodes[0]);
     cluster.projects.iter().for_each(|project| check(&nodes, *project, 9));
+    nodes.into_iter().for_each(ClusterNode::stop);
+}
+
+#[test]
+fn a_partition_whose_confirmed_messages_are_lost_is_stopped() {
+    let Some(cluster) = Cluster::start() else { return };
+    let nodes: Vec<ClusterNode> = ["a", "b"].map(|name| cluster.join(name)).into();
+    record(&cluster, &nodes, (0, 10));
+    // Only an owner of before knows what is lost.
+    let serves = || nodes.iter().map(ClusterNode::serves).collect::<Vec<_>>();
+    wait_until("all are served, and nothing moves", || {
+        let before = serves();
+        std::thread::sleep(3 * TIMING.calm);
+        before.iter().sum::<usize>() == usize::from(PARTITIONS) && serves() == before
+    });
+    let asking = runtime();
+    let shown = || asking.block_on(status(&cluster.addresses(), &Credentials::None)).unwrap();
+    std::thread::sleep(3 * AUDIT.every);
+    assert!(shown().partitions.iter().all(|partition| partition.stopped.is_none()), "nothing is lost");
+    let project = cluster.projects[0];
+    let partition = partition_of(project);
+    let stream = format!("EV_{partition:03}");
+    asking.block_on(async {
+        let context = async_nats::jetstream::new(async_nats::connect(cluster.addresses()).await.unwrap());
+        context.get_stream(stream).await.unwrap().purge().await.unwrap();
+    });
+    let of_partition = || shown().partitions[usize::from(partition)].clone();
+    wait_until("it is stopped", || of_partition().stopped.is_some());
+    let stopped = of_partition();
+    assert!(stopped.stopped.as_ref().unwrap().contains(&format!("of EV_{partition:03} is missing")), "{stopped:?}");
+    assert_eq!(stopped.node, None);
+    // Nobody takes it, and both nodes say so. All others are served.
+    std::thread::sleep(2 * TIMING.leases.taken_after);
+    assert!(nodes.iter().all(|node| !node.has(project) && node.users(project).is_none()));
+    assert!(nodes.iter().all(|node| node.engine.owners().node_vitals().unwrap().stopped == [partition]));
+    assert_eq!(nodes.iter().map(ClusterNode::serves).sum::<usize>(), usize::from(PARTITIONS) - 1);
+    let other = *cluster.projects.iter().find(|other| partition_of(**other) != partition).unwrap();
+    check(&nodes, other, 10);
+    let resumed = |partition| asking.block_on(resume(&cluster.addresses(), &Credentials::None, partition)).unwrap();
+    assert_eq!((resumed(partition), resumed(partition)), (stopped.stopped, None));
+    wait_until("nodes know", || nodes.iter().all(|node| node.engine.owners().node_vitals().unwrap().stopped.is_empty()));
     nodes.into_iter().for_each(ClusterNode::stop);
 }

@@ -12,7 +12,7 @@ use headcount_domain::ids::OrganizationId;
 
 use crate::http::app::AppState;
 use crate::http::extract::body;
-use crate::http::node_client::Turns;
+use crate::http::node_turns::Turns;
 use crate::http::respond::error::ApiError;
 
 /// The path.

@@ -111,7 +111,7 @@ error_codes! {
     EventTooLarge "event_too_large" PAYLOAD_TOO_LARGE InvalidRequest "An event of a batch is over its limit; only in the answer to a batch.";
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE InvalidRequest "The body has a type or an encoding that is not accepted.";
     QuotaExceeded "quota_exceeded" TOO_MANY_REQUESTS RateLimited "The project has reached a quota.";
-    RateLimited "rate_limited" TOO_MANY_REQUESTS RateLimited "The rate limit of the public key, of its project, of the token, of the share, or of sign-ins is used up.";
+    RateLimited "rate_limited" TOO_MANY_REQUESTS RateLimited "The rate limit of the public key, of its project, of the token, of the share, of sign-ins, or of the changes of an organization is used up.";
     OutcomeUnknown "outcome_unknown" INTERNAL_SERVER_ERROR Internal "The event may or may not have been recorded; resending it with the same `external_id` is safe.";
     ArchiveDamaged "archive_damaged" INTERNAL_SERVER_ERROR Internal "A file of the archive that the answer needs is damaged; the message names it.";
     Internal "internal" INTERNAL_SERVER_ERROR Internal "A fault of the server.";

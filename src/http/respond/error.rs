@@ -391,6 +391,9 @@ impl From<RegistryError> for ApiError {
             RegistryError::Conflict { code, message } => Self::new(ErrorCode::named(code, ErrorCode::LimitReached), message),
             RegistryError::Invalid { param, message } => Self::parameter(param, message),
             RegistryError::Exhausted { code, message } => Self::new(ErrorCode::named(code, ErrorCode::ActionsExhausted), message),
+            RegistryError::TooManyChanges { retry_after } => {
+                Self::rate_limited("the organization has made too many changes", retry_after.as_secs() + 1)
+            }
             RegistryError::Storage(error @ ControlError::Undecided(_)) => {
                 tracing::error!(%error, "a change of the control data has no answer");
                 Self::new(ErrorCode::OutcomeUnknown, "the change may or may not have been made: look before you make it again")

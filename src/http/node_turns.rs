@@ -1,0 +1,55 @@
+//! Turns of requests between nodes: so many at once, of which an organization may have a quarter.
+
+use std::time::Duration;
+
+use headcount_actors::admission_gate::{Gate, Holder, Permit};
+use headcount_domain::ids::OrganizationId;
+
+/// How often it is looked for a turn.
+const POLL: Duration = Duration::from_millis(5);
+
+/// The turns.
+#[derive(Debug, Clone)]
+pub(crate) struct Turns(Gate);
+
+impl Turns {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self(Gate::new(limit))
+    }
+
+    /// How many are taken.
+    pub(crate) fn used(&self) -> usize {
+        self.0.used()
+    }
+
+    /// Waits for a turn of an organization. `None`: there was none in time.
+    pub(crate) async fn wait(&self, organization: OrganizationId, within: Duration) -> Option<Permit> {
+        let turn = async {
+            loop {
+                match self.0.take_for([Some(Holder::Organization(organization)), None], 1) {
+                    Ok(turn) => return turn,
+                    Err(_) => tokio::time::sleep(POLL).await,
+                }
+            }
+        };
+        tokio::time::timeout(within, turn).await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix_web::test]
+    async fn an_organization_leaves_turns_to_others() {
+        let turns = Turns::new(32);
+        let mut held = Vec::new();
+        while let Some(turn) = turns.wait(OrganizationId(1), Duration::from_millis(20)).await {
+            held.push(turn);
+        }
+        assert_eq!((held.len(), turns.used()), (8, 8));
+        assert!(turns.wait(OrganizationId(2), Duration::ZERO).await.is_some());
+        drop(held);
+        assert!(turns.wait(OrganizationId(1), Duration::ZERO).await.is_some());
+    }
+}
