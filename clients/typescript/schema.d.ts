@@ -2027,7 +2027,7 @@ export interface components {
              *     | `event_too_large` | `invalid_request` | 413 | An event of a batch is over its limit; only in the answer to a batch. |
              *     | `unsupported_media_type` | `invalid_request` | 415 | The body has a type or an encoding that is not accepted. |
              *     | `quota_exceeded` | `rate_limited` | 429 | The project has reached a quota. |
-             *     | `rate_limited` | `rate_limited` | 429 | The rate limit of the public key, of its project, of the token, of the share, or of sign-ins is used up. |
+             *     | `rate_limited` | `rate_limited` | 429 | The rate limit of the public key, of its project, of the token, of the share, of sign-ins, or of the changes of an organization is used up. |
              *     | `outcome_unknown` | `internal` | 500 | The event may or may not have been recorded; resending it with the same `external_id` is safe. |
              *     | `archive_damaged` | `internal` | 500 | A file of the archive that the answer needs is damaged; the message names it. |
              *     | `internal` | `internal` | 500 | A fault of the server. |

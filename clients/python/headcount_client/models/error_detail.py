@@ -84,7 +84,7 @@ class ErrorDetail:
             |
             | `quota_exceeded` | `rate_limited` | 429 | The project has reached a quota. |
             | `rate_limited` | `rate_limited` | 429 | The rate limit of the public key, of its project, of the token, of the
-            share, or of sign-ins is used up. |
+            share, of sign-ins, or of the changes of an organization is used up. |
             | `outcome_unknown` | `internal` | 500 | The event may or may not have been recorded; resending it with the same
             `external_id` is safe. |
             | `archive_damaged` | `internal` | 500 | A file of the archive that the answer needs is damaged; the message
