@@ -31,6 +31,8 @@ import version_bugs
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "target" / "planted"
+# How long the tests of a trial may take, in seconds: those of a cluster take 15 minutes where other work is done beside.
+PATIENCE = 2400
 TRIALS = os.environ.get("HEADCOUNT_TRIALS", "250")
 # Our crates that [profile.dev] optimizes.
 OPTIMIZED = ("headcount-domain", "headcount-histories", "headcount-model", "headcount-storage")
@@ -47,7 +49,7 @@ def run_tests(tree, *arguments, trials=TRIALS):
     target = os.environ.get("CARGO_TARGET_DIR", str(WORK / "build"))
     environment = dict(os.environ, CARGO_TARGET_DIR=target, HEADCOUNT_TRIALS=trials, HEADCOUNT_AS_FOUND="1", RUST_BACKTRACE="0")
     try:
-        run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=900)
+        run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return False, "it hangs"
     output = run.stdout + run.stderr
