@@ -1,6 +1,6 @@
 //! How many changes an organization may record in a control log from which nothing is removed: that of several machines.
 //!
-//! One machine needs no limit, because it trims its log. Here, whoever may change something could fill the disks of all.
+//! One machine needs no limit, because it trims its log. Here, anybody who may make changes could fill the disks of all machines.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
