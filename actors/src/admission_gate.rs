@@ -12,6 +12,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
 use headcount_domain::ids::{OrganizationId, ProjectId};
@@ -22,6 +23,8 @@ use crate::erasures::Epoch;
 const LARGEST_BODY_BYTES: usize = 4 << 20;
 /// A holder may have one part in this many of what is free.
 const PART_OF_FREE: usize = 3;
+/// How often it is looked for room, while somebody waits.
+const POLL: Duration = Duration::from_millis(5);
 /// One part in this many of the pool is reserved for holders that have little.
 const RESERVE: usize = 8;
 
@@ -171,6 +174,20 @@ impl Gate {
     pub fn take_for(&self, holders: [Option<Holder>; 2], amount: usize) -> Result<Permit, Refused> {
         self.pool.take(&holders, amount)?;
         Ok(Permit { pool: Arc::clone(&self.pool), holders, amount, epoch: None })
+    }
+
+    /// As [`Self::take_for`], but waits for it.
+    ///
+    /// # Errors
+    /// There was no room `within` that time.
+    pub async fn take_within(&self, holders: [Option<Holder>; 2], amount: usize, within: Duration) -> Result<Permit, Refused> {
+        let began = Instant::now();
+        loop {
+            match self.take_for(holders, amount) {
+                Err(_) if began.elapsed() < within => tokio::time::sleep(POLL).await,
+                taken => return taken,
+            }
+        }
     }
 
     /// Whether a holder has something.

@@ -5,9 +5,6 @@ use std::time::Duration;
 use headcount_actors::admission_gate::{Gate, Holder, Permit};
 use headcount_domain::ids::OrganizationId;
 
-/// How often it is looked for a turn.
-const POLL: Duration = Duration::from_millis(5);
-
 /// The turns.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns(Gate);
@@ -24,15 +21,7 @@ impl Turns {
 
     /// Waits for a turn of an organization. `None`: there was none in time.
     pub(crate) async fn wait(&self, organization: OrganizationId, within: Duration) -> Option<Permit> {
-        let turn = async {
-            loop {
-                match self.0.take_for([Some(Holder::Organization(organization)), None], 1) {
-                    Ok(turn) => return turn,
-                    Err(_) => tokio::time::sleep(POLL).await,
-                }
-            }
-        };
-        tokio::time::timeout(within, turn).await.ok()
+        self.0.take_within([Some(Holder::Organization(organization)), None], 1, within).await.ok()
     }
 }
 

@@ -15,7 +15,7 @@ BUGS = [
     ("what was sent counts as not sent", "None => return Err(NoAnswer::Lost),", "None => return Err(NoAnswer::NotSent),"),
     ("a connection that was closed while idle is a failure", "Some(unsent) if !is_new => {", "Some(_) if !is_new => return Err(NoAnswer::Lost),\n                    Some(unsent) => {"),
     ("a frozen node is waited for", "Owner::There(_) | Owner::Here => LAST_PATIENCE,", "Owner::There(_) | Owner::Here => LAST_PATIENCE * 100,"),
-    ("a project may have all requests to a node under way", "gate.take_for([Some(share.holder), share.address.map(Holder::of_address)], 1).ok()", "gate.take(1)"),
+    ("a project may have all requests to a node under way", "gate.take_within(holders, 1, within)", "gate.take_within([None, None], 1, within)"),
     ("a short answer that breaks off is passed on", "while !is_complete && bytes < AHEAD_BYTES && travel != Travel::ReadsForLong {", "while !is_complete && bytes > AHEAD_BYTES {"),
     # What goes with a request and its answer.
     ("headers of the connection are passed on", "|| named.iter().any(|other| other == name)", ""),

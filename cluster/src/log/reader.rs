@@ -154,9 +154,8 @@ impl LogReader {
     /// # Errors
     /// [`LogError::Unavailable`].
     pub(crate) async fn is_half_full(&self) -> Result<bool, LogError> {
-        let info = self.stream.get_info().await.map_err(LogError::unavailable)?;
-        let most = u64::try_from(info.config.max_bytes).unwrap_or(0);
-        Ok(most > 0 && info.state.bytes > most / 2)
+        let (bytes, most) = self.size().await?;
+        Ok(most.is_some_and(|most| bytes > most / 2))
     }
 
     /// Asks whether the stream takes another small message.
@@ -164,9 +163,15 @@ impl LogReader {
     /// # Errors
     /// [`LogError::Unavailable`].
     pub(crate) async fn has_room(&self) -> Result<bool, LogError> {
+        let (bytes, most) = self.size().await?;
+        Ok(most.is_none_or(|most| bytes.saturating_add(SMALL_MESSAGE_BYTES) <= most))
+    }
+
+    /// Asks how many bytes the stream has, and how many it may have; `None`: any number.
+    async fn size(&self) -> Result<(u64, Option<u64>), LogError> {
         let info = self.stream.get_info().await.map_err(LogError::unavailable)?;
-        let most = u64::try_from(info.config.max_bytes).unwrap_or(u64::MAX);
-        Ok(info.state.bytes.saturating_add(SMALL_MESSAGE_BYTES) <= most)
+        let most = u64::try_from(info.config.max_bytes).ok().filter(|most| *most > 0);
+        Ok((info.state.bytes, most))
     }
 
     /// Asks for the bounds. The answer may be out of date.

@@ -90,11 +90,7 @@ pub(crate) async fn read_encoded(
     holder: Option<Holder>,
     limit_bytes: usize,
 ) -> Result<(Bytes, Option<Permit>), ApiError> {
-    let Some(holder) = holder else {
-        let announced = announced_bytes(request, limit_bytes)?;
-        let body = collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await?;
-        return Ok((body, None));
-    };
+    let Some(holder) = holder else { return Ok((read_unreserved(request, payload, limit_bytes).await?, None)) };
     let admit = |bytes| Ok(state.engine.admit_forwarded(holder, state.client_address(request), bytes)?);
     let (body, permit, _) = read_reserved(request, payload, limit_bytes, admit).await?;
     Ok((body, Some(permit)))
@@ -126,9 +122,14 @@ fn too_many_events() -> ApiError {
 
 /// Reads a body that carries no events.
 pub(crate) async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    let announced = announced_bytes(request, limit_bytes)?;
-    let body = collect(until_end(request, payload.into_inner(), announced), limit_bytes, |_| Ok(())).await?;
+    let body = read_unreserved(request, payload.into_inner(), limit_bytes).await?;
     decode(request, body, limit_bytes)
+}
+
+/// Reads a body as it was sent.
+async fn read_unreserved(request: &HttpRequest, payload: dev::Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
+    let announced = announced_bytes(request, limit_bytes)?;
+    collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await
 }
 
 /// Returns the body's announced length, which must be within the limit.

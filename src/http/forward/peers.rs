@@ -15,7 +15,7 @@ use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::travel::Travel;
 use super::upload::UploadBody;
@@ -28,8 +28,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_IDLE: usize = 32;
 /// How many requests of one kind to a node may be under way. A project, or an address, may have a quarter of them.
 const MAX_UNDER_WAY: usize = 1_024;
-/// How often it is looked for a place meanwhile.
-const PLACE_POLL: Duration = Duration::from_millis(20);
 /// How many bytes of an answer's body, or of a request's, a connection buffers.
 const BUFFER_BYTES: usize = 64 << 10;
 /// From how many known nodes on those are forgotten that nothing is sent to.
@@ -95,7 +93,7 @@ impl Peers {
         (patience, is_sent): (Duration, &Cell<bool>),
     ) -> Result<(Response<Incoming>, InUse), NoAnswer> {
         let peer = self.peer(address)?;
-        let place = peer.under_way.place(share).await?;
+        let place = peer.under_way.place(share, CONNECT_TIMEOUT).await?;
         loop {
             let (mut sender, is_new) = match peer.take_idle() {
                 Some(sender) => (sender, false),
@@ -140,26 +138,14 @@ impl UnderWay {
     }
 
     /// Waits for one of the places.
-    async fn place(&self, share: &Share) -> Result<Permit, NoAnswer> {
-        let place = async {
-            loop {
-                match self.take(share) {
-                    Some(place) => return place,
-                    None => sleep(PLACE_POLL).await,
-                }
-            }
-        };
-        timeout(CONNECT_TIMEOUT, place).await.map_err(|_| NoAnswer::Busy)
-    }
-
-    /// Takes a place, if there is one now.
-    fn take(&self, share: &Share) -> Option<Permit> {
+    async fn place(&self, share: &Share, within: Duration) -> Result<Permit, NoAnswer> {
         let gate = match share.travel {
             Travel::Records => &self.recording,
             Travel::Reads => &self.reading,
             Travel::ReadsForLong => &self.reading_for_long,
         };
-        gate.take_for([Some(share.holder), share.address.map(Holder::of_address)], 1).ok()
+        let holders = [Some(share.holder), share.address.map(Holder::of_address)];
+        gate.take_within(holders, 1, within).await.map_err(|_| NoAnswer::Busy)
     }
 }
 
@@ -233,18 +219,22 @@ mod tests {
         Share { holder: Holder::Project(ProjectId(project)), address: Some(IpAddr::from([192, 0, 2, address])), travel }
     }
 
-    #[test]
-    fn neither_a_project_nor_an_address_takes_the_places_of_others() {
+    #[actix_web::test]
+    async fn neither_a_project_nor_an_address_takes_the_places_of_others() {
         let places = UnderWay::new(MAX_UNDER_WAY);
-        let taken: Vec<Permit> = std::iter::from_fn(|| places.take(&share(1, 1, Travel::Records))).collect();
+        let take = async |project, address, travel| places.place(&share(project, address, travel), Duration::ZERO).await;
+        let mut taken = Vec::new();
+        while let Ok(place) = take(1, 1, Travel::Records).await {
+            taken.push(place);
+        }
         assert_eq!(taken.len(), MAX_UNDER_WAY / 4);
-        assert!(places.take(&share(1, 2, Travel::Records)).is_none(), "the project has used up its share");
-        assert!(places.take(&share(2, 1, Travel::Records)).is_none(), "so has the address");
-        assert!(places.take(&share(2, 2, Travel::Records)).is_some());
+        assert!(take(1, 2, Travel::Records).await.is_err(), "the project has used up its share");
+        assert!(take(2, 1, Travel::Records).await.is_err(), "so has the address");
+        assert!(take(2, 2, Travel::Records).await.is_ok());
         for travel in [Travel::Reads, Travel::ReadsForLong] {
-            assert!(places.take(&share(1, 1, travel)).is_some(), "{travel:?} has places of its own");
+            assert!(take(1, 1, travel).await.is_ok(), "{travel:?} has places of its own");
         }
         drop(taken);
-        assert!(places.take(&share(1, 1, Travel::Records)).is_some());
+        assert!(take(1, 1, Travel::Records).await.is_ok());
     }
 }

@@ -433,4 +433,15 @@ mod tests {
         assert_eq!(response.headers().get(header::RETRY_AFTER).unwrap(), "3600");
         assert_eq!((error.code().kind(), error.code().as_str()), (ErrorType::RateLimited, "quota_exceeded"));
     }
+
+    #[test]
+    fn too_many_changes_are_refused_until_the_next_one_may_be_made() {
+        let error = ApiError::from(RegistryError::TooManyChanges { retry_after: std::time::Duration::from_millis(1_500) });
+        assert_eq!(error.code().as_str(), "rate_limited");
+        let response = error.respond("r");
+        assert_eq!(
+            (response.status().as_u16(), response.headers().get(header::RETRY_AFTER).unwrap().to_str().unwrap()),
+            (429, "2")
+        );
+    }
 }

@@ -248,22 +248,36 @@ async fn an_answer_that_breaks_off_is_none_or_breaks_off() {
     }
 }
 
+/// Questions whose answers are more than a client that reads nothing gets.
+const MANY_ANSWERS: usize = 400;
+
 #[actix_web::test]
 async fn a_client_that_reads_nothing_keeps_no_connection_to_the_owner() {
     let nodes = Nodes::start().await;
-    let fake = FakeOwner::answering(OK);
+    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n{}", "x".repeat(60_000));
+    let fake = FakeOwner::start(move |stream, _| stream.write_all(answer.as_bytes()).is_ok());
     nodes.first.look_for(&nodes.there, &fake.url);
+    let (id, token) = (nodes.there.id, nodes.token.clone());
+    let question = format!("GET /projects/{id}/revenue/metrics HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n\r\n");
     let mut clients = Vec::new();
-    for _ in 0..20 {
-        let mut stream = TcpStream::connect(nodes.first.url.strip_prefix("http://").unwrap()).unwrap();
-        let (id, token) = (nodes.there.id, &nodes.token);
-        write!(stream, "GET /projects/{id}/revenue/metrics HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n\r\n")
-            .unwrap();
-        clients.push(stream);
-        actix_web::rt::time::sleep(Duration::from_millis(20)).await;
+    for _ in 0..5 {
+        let stream = TcpStream::connect(nodes.first.url.strip_prefix("http://").unwrap()).unwrap();
+        // More than the node and the kernel take for a client that reads nothing: it is in the middle of an answer then.
+        let (mut writer, many) = (stream.try_clone().unwrap(), question.repeat(MANY_ANSWERS));
+        clients.push((stream, std::thread::spawn(move || drop(writer.write_all(many.as_bytes())))));
+        let mut answered = usize::MAX;
+        while answered != fake.requests().len() {
+            answered = fake.requests().len();
+            actix_web::rt::time::sleep(Duration::from_millis(500)).await;
+        }
     }
-    assert_eq!(text(nodes.question()).await.1, "ok");
-    assert!(fake.connections() < 5, "{} connections for 21 questions, one after the other", fake.connections());
+    assert!(fake.requests().len() < 5 * MANY_ANSWERS, "the clients do not hold the node up");
+    assert_eq!(text(nodes.question()).await.1.len(), 60_000);
+    assert!(fake.connections() < 4, "{} connections for questions one after the other", fake.connections());
+    for (stream, writing) in clients {
+        stream.shutdown(std::net::Shutdown::Both).unwrap();
+        writing.join().unwrap();
+    }
 }
 
 /// More than the requests to one node that a project may have under way.

@@ -4,11 +4,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use headcount_domain::ids::RecordKey;
 use tempfile::TempDir;
 
 use super::*;
+use crate::registry::change_limit::ChangeLimit;
 use crate::registry::control_log::ControlLog;
 
 type Meanwhile = Box<dyn Fn() + Send>;
@@ -124,6 +126,24 @@ impl Writer {
 
 fn member(email: &str) -> NewMember {
     NewMember { email: email.into(), name: None, role: Role::Admin }
+}
+
+#[test]
+fn too_many_changes_are_refused_where_all_are_kept() {
+    let mut writer = Writer::open(SharedLog::default());
+    let organization = writer.registry.initialize(NOW).unwrap().organization_id;
+    writer.registry.change_limit = ChangeLimit::new(2, Duration::from_secs(3_600));
+    let create = |registry: &Registry| {
+        registry.create_project(organization, NewProject { name: "p".into(), ..NewProject::default() }, NOW)
+    };
+    let alone: Vec<_> = (0..5).map(|_| create(&writer.registry).unwrap().id).collect();
+    writer.registry.propagate_with(|_| {});
+    (0..2).for_each(|_| drop(create(&writer.registry).unwrap()));
+    let recorded = writer.log.records.lock().len();
+    assert!(matches!(create(&writer.registry), Err(RegistryError::TooManyChanges { .. })));
+    assert_eq!(writer.log.records.lock().len(), recorded);
+    // What ends something is not refused.
+    writer.registry.delete_project(organization, alone[0], NOW).unwrap();
 }
 
 #[test]
