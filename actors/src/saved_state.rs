@@ -25,7 +25,7 @@ pub fn state_version() -> String {
 pub struct SavedState {
     /// The position up to which it reflects everything.
     pub position: Position,
-    /// The mark that the log had there, if it had one.
+    /// The mark that the log had at the last position of which it reflects anything, if it had one: of some projects, that may be behind `position`.
     pub mark: Option<LogMark>,
     /// How many events up to the last one that it reflects were set aside, and are not in it.
     pub letters: usize,

@@ -20,13 +20,13 @@ pub(crate) fn saved_position(snapshot: &PartitionSnapshot) -> Result<Position, F
     Ok(meta.position)
 }
 
-/// Returns the mark that the log had at the position of a saved partition, if it had one.
+/// Returns the mark that the log had at the highest position that a saved partition reflects, if it had one.
 pub(crate) fn saved_mark(snapshot: &PartitionSnapshot) -> Result<Option<LogMark>, Fault> {
     let mut pairs = snapshot.pairs(&Key::record_of(0, PROJECTS, 2)).map_err(fault::of_store)?;
     let Some((_, value)) = pairs.next().map_err(fault::of_store)? else { return Ok(None) };
     let mark: LogMark = codec::decode(meta_version(), &value).map_err(fault::of_stored)?;
-    let position = saved_position(snapshot)?;
-    Ok(Some(mark).filter(|mark| mark.position == position))
+    let reflected = saved_reflected(snapshot)?;
+    Ok(Some(mark).filter(|mark| mark.position == reflected))
 }
 
 /// Returns the highest position that a saved partition reflects anything of: of some projects, more than up to its position.

@@ -236,7 +236,7 @@ impl Collect<'_> {
         self.put(&highest_key(self.partition), meta_version(), &position)
     }
 
-    /// Adds the mark of the log at the position of the checkpoint. Without it, that of an earlier one stays, which has another position.
+    /// Adds the mark of the log at the highest position that the checkpoint reflects. Without it, that of an earlier one stays, which has another position.
     pub(crate) fn mark(&mut self, mark: LogMark) -> Result<(), Fault> {
         self.put(&mark_key(self.partition), meta_version(), &mark)
     }
@@ -313,7 +313,7 @@ pub(crate) fn highest_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(1))
 }
 
-/// The key of the mark that the log had at the position of a partition's checkpoint.
+/// The key of the mark that the log had at the highest position that a partition's checkpoint reflects.
 pub(crate) fn mark_key(partition: u16) -> Vec<u8> {
     record_key(partition, ProjectId(0), PROJECTS, RecordKey(2))
 }

@@ -47,7 +47,7 @@ impl Engine {
         Ok(highest.unwrap_or_default().max(self.saved_position(partition)?))
     }
 
-    /// Returns the mark that the log had at [`Engine::saved_position`], if it had one.
+    /// Returns the mark that the log had at [`Engine::saved_reflected`], if it had one.
     ///
     /// Blocking; reads the disk.
     ///
@@ -57,9 +57,8 @@ impl Engine {
         let store = self.inner.damage.store().ok_or_else(|| Fault::io("the engine is closed"))?;
         // In this order: a checkpoint that is written meanwhile only has a later one.
         let mark: Option<LogMark> = read_meta(&*store, &mark_key(partition))?;
-        let meta: Option<PartitionMeta> = read_meta(&*store, &position_key(partition))?;
-        let position = meta.unwrap_or_default().position;
-        Ok(mark.filter(|mark| mark.position == position))
+        let reflected = self.saved_reflected(partition)?;
+        Ok(mark.filter(|mark| mark.position == reflected))
     }
 
     /// Removes what is saved on this machine of a partition that is not here. When this returns, taking it over means reading all of its events.

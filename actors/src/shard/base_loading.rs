@@ -118,6 +118,8 @@ impl Partition {
             checkpoint.put(key, value.unwrap_or_default()).map_err(fault::of_store)?;
         }
         checkpoint.commit().map_err(fault::of_store)?;
+        // The saved mark is that of another position now.
+        self.is_unmarked |= ahead > self.ahead;
         (self.external_ids, self.serial, self.durable, self.ahead) = (external_ids, serial, serial, ahead);
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Shard {
         };
         let unmarked: Vec<u16> = self.pipeline.partitions.iter().filter(unmarked).map(|(number, _)| *number).collect();
         for number in unmarked {
-            let is_known = self.pipeline.history.mark(number, self.pipeline.all_up_to(number)).is_some();
+            let is_known = self.pipeline.mark_of_reflected(number).is_some();
             if is_known && let Some(partition) = self.pipeline.partitions.get_mut(&number) {
                 partition.unsaved_from = Some(Position::MAX);
             }

@@ -8,6 +8,7 @@ use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
+use headcount_storage::log::LogMark;
 
 use super::applier::Applier;
 use super::fair_queue::{FairQueue, Pace, SLICE};
@@ -168,6 +169,13 @@ impl EventPipeline {
         }
         let of_partition = self.fronts().filter(|(project, _)| partition_of(*project) == number);
         of_partition.map(|(_, front)| front.next() - 1).min().map_or(applied, |before| before.min(applied))
+    }
+
+    /// Returns the mark that the log has at the last position of which a partition's state reflects anything, if it is known: of some projects,
+    /// that may be behind [`all_up_to`](Self::all_up_to).
+    pub(super) fn mark_of_reflected(&self, number: u16) -> Option<LogMark> {
+        let reflected = self.partitions.get(&number).map_or(0, Partition::reflected);
+        self.history.mark(number, reflected.max(self.all_up_to(number)))
     }
 
     /// Whether everything of a project up to a position is applied.

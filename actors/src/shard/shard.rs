@@ -406,7 +406,7 @@ impl Shard {
         let (number, result) = match self.checkpoints.checkpointer.next() {
             Next::Freeze(number) => {
                 let all_up_to = self.pipeline.all_up_to(number);
-                let mark = self.pipeline.history.mark(number, all_up_to);
+                let mark = self.pipeline.mark_of_reflected(number);
                 let partition = self.pipeline.partitions.get_mut(&number);
                 (number, self.checkpoints.freeze(number, partition, all_up_to, mark))
             }

@@ -82,7 +82,10 @@ impl StreamLog {
         // Nothing at all would be an answer that lacks events.
         let gone = || LogError::unavailable(format!("partition {partition} is not read here any more"));
         let reader = self.reader(partition).ok_or_else(gone)?;
-        let mut cursor = self.runtime.block_on(async { reader.cursor(end_before(&reader, after).await?).await })?;
+        let before = self.runtime.block_on(end_before(&reader, after))?;
+        // What reflects nothing that is read reflects this at most.
+        reader.note_end(before);
+        let mut cursor = self.runtime.block_on(reader.cursor(before))?;
         loop {
             // The visitor may block on tasks of the runtime, which it could not in one.
             let messages = self.runtime.block_on(cursor.next())?;

@@ -21,10 +21,9 @@ pub(super) async fn compare(shared: &Shared, partition: u16, resumed: u64, reade
     // A state that can't be read is made anew.
     let Ok((reflected, mark)) = saved else { return Ok(()) };
     let timing = shared.commit.audit();
-    // Of some projects, a state may have more than up to its position.
-    let compared = match (mark, reader.reaches(sequence_of(reflected), timing).await) {
-        (Some(mark), Ok(_)) => reader.confirm_lost(Link::from(mark), timing).await,
-        (_, reached) => reached,
+    let compared = match mark {
+        Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,
+        None => reader.reaches(sequence_of(reflected), timing).await,
     };
     let is_resumed = resumed != mark.map_or(0, |mark| mark.resumed);
     match compared {

@@ -83,8 +83,9 @@ fn publish(shared: &Shared, partition: u16, runtime: &Handle) {
     let _turn = runtime.block_on(states.turn());
     let withdrawals = runtime.block_on(states.withdrawals(partition));
     let saved = match shared.engine.saved_state(partition) {
-        Ok(Some(saved)) => saved,
-        Ok(None) => return runtime.block_on(states.put_off(partition)),
+        Ok(Some(saved)) if saved.mark.is_some() => saved,
+        // Or without a mark: nobody could compare it with the log. A later checkpoint has one.
+        Ok(_) => return runtime.block_on(states.put_off(partition)),
         Err(error) => {
             tracing::warn!(partition, %error, "the saved state can't be read; a new owner would replay more");
             return runtime.block_on(states.put_off(partition));

@@ -23,7 +23,7 @@ mod sparse;
 use super::checkpointer::Next;
 use super::*;
 use crate::checkpoint_writer::CheckpointWriter;
-use crate::checkpoint_writer::{PartitionMeta, position_key, read_meta};
+use crate::checkpoint_writer::{PartitionMeta, mark_key, position_key, read_meta};
 use crate::dead_letters::DeadLetters;
 use crate::erasures::Erasures;
 use crate::event_codec::{Events, LogRecord};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use headcount_storage::log::{LogError, Record, RecordVisitor, WantedAfter};
+use headcount_storage::log::{LogError, LogMark, Record, RecordVisitor, WantedAfter};
 use headcount_storage::store::MemoryStore;
 use parking_lot::Mutex;
 
@@ -67,6 +67,10 @@ impl ReadLog for SparseLog {
         let count =
             |records: &BTreeMap<Position, Stored>| Some(records.range(position..).map(|(_, (count, _))| u64::from(*count)).sum());
         self.with(partition, count).unwrap_or(0)
+    }
+
+    fn mark(&self, _: u16, position: Position) -> Option<LogMark> {
+        Some(LogMark { position, digest: u128::from(position), resumed: 0 })
     }
 
     fn is_in_order(&self) -> bool {
@@ -159,6 +163,35 @@ fn a_checkpoint_is_due_after_a_number_of_events_whatever_their_positions() {
     assert_eq!(send(0..10), Next::Rest);
     assert_eq!(send(10..19), Next::Rest);
     assert_eq!(send(19..20), Next::Freeze(partition_of(one)));
+}
+
+/// A checkpoint that has more of one project than of another. What the log has up to the position of the checkpoint says nothing of what it has behind.
+#[test]
+fn a_checkpoint_has_the_mark_of_the_last_position_that_it_reflects() {
+    let slow = ProjectId(1);
+    let quick = (2..).map(ProjectId).find(|other| partition_of(*other) == partition_of(slow)).unwrap();
+    let sparse = Sparse { dir: tempfile::tempdir().unwrap(), log: SparseLog::default(), store: MemoryStore::default() };
+    let mut shard = sparse.open(NEVER);
+    let of_slow = (0..50).map(|number| (slow, number..number + 1));
+    for (project, numbers) in of_slow.chain([(quick, 0..2)]) {
+        let events = users(project, numbers);
+        let (first, record) =
+            (sparse.log.append(project, events.clone()), LogRecord::Events(events.into_iter().map(Box::new).collect()));
+        shard.enqueue(Work { partition: partition_of(slow), project, first, record, permits: Vec::new(), reply: Box::new(drop) });
+    }
+    // They take turns.
+    while count(&mut shard, quick) < 2 {
+        shard.pipeline.apply_next(Stopwatch::now()).unwrap();
+    }
+    assert!(count(&mut shard, slow) < 50);
+    let mut next = shard.begin_checkpoints(true);
+    while next != Next::Rest {
+        next = if next.is_step() { shard.step_checkpoint() } else { shard.hear_writer() };
+    }
+    let highest = sparse.log.last_position(partition_of(slow));
+    let mark: Option<LogMark> = read_meta(&sparse.store, &mark_key(partition_of(slow))).unwrap();
+    assert!(sparse.saved(slow) < 50 * STEP && highest > 50 * STEP);
+    assert_eq!(mark.map(|mark| mark.position), Some(highest));
 }
 
 #[test]

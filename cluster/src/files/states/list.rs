@@ -56,10 +56,10 @@ pub(super) struct StateList {
     pub(super) state_version: String,
     /// The position up to which the state reflects everything.
     pub(super) position: Position,
-    /// The end of the log there, if it is known.
+    /// The last message of which the state reflects anything, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end: Option<StateEnd>,
-    /// How many events up to there were set aside, and are not in it.
+    /// How many events up to that message were set aside, and are not in it.
     pub(super) letters: usize,
     /// What lies in no file.
     pub(super) small: StateObject,

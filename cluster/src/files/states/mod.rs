@@ -96,9 +96,7 @@ impl SharedStates {
         if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {
             return None;
         }
-        if let Some(end) = &list.end
-            && let Err(error) = check_end(end, reader).await
-        {
+        if let Err(error) = check_end(list.end.as_ref(), reader).await {
             tracing::warn!(partition, %error, "the published state is not of this log; what it reflects is replayed");
             return None;
         }
@@ -174,8 +172,8 @@ impl SharedStates {
 }
 
 /// Checks that the log has what a state reflects.
-async fn check_end(end: &StateEnd, reader: &LogReader) -> Result<(), LogError> {
-    match end.link() {
+async fn check_end(end: Option<&StateEnd>, reader: &LogReader) -> Result<(), LogError> {
+    match end.and_then(StateEnd::link) {
         Some(link) => match reader.confirm_link(link).await? {
             true => Ok(()),
             false => Err(LogError::unavailable("the log no longer has the message that it reflects last")),
