@@ -7,24 +7,18 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant as Stopwatch};
 
-use headcount_archive::archive::Archive;
 use headcount_archive::base::BaseEntry;
-use headcount_archive::error::ArchiveError;
-use headcount_archive::file::{ArchiveFile, FileEntry};
-use headcount_archive::removal::{replace_file, rewrite_rows};
-use headcount_archive::row::Row;
-use headcount_domain::erasure::ErasedKeys;
 use headcount_domain::fault::Fault;
-use headcount_domain::ids::{KeyHasher, ProjectId};
+use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_storage::aside;
 use headcount_storage::store::Store;
 
 use super::bases::replace_base;
 use super::error::SealingError;
+use super::file_rewriting::FileRewriting;
 use super::sealing::seal_all;
 use super::sources::Sources;
-use crate::erasures::erase_row;
 use crate::fault;
 use crate::partitions::partition_of;
 use crate::refolding::Folding;
@@ -44,6 +38,8 @@ pub(super) struct ErasureSteps {
     rebased: BTreeSet<ProjectId>,
     /// The projects whose files were rewritten since this erasure was met.
     rewritten: BTreeSet<ProjectId>,
+    /// The rewriting of files that is under way.
+    rewriting: Option<FileRewriting>,
     /// The erasure that is under way, by organization and number.
     current: Option<(u64, u64)>,
     not_before: Option<Stopwatch>,
@@ -88,6 +84,7 @@ impl ErasureSteps {
 
     /// Removes what can be removed of an erased identity. Returns whether nothing is left.
     fn remove(&mut self, sources: &Sources, erasure: &Erasure) -> Result<bool, Fault> {
+        let began = Stopwatch::now();
         let projects = erasure.projects.iter().copied().filter(|project| !sources.deleted.contains(*project));
         let projects: Vec<ProjectId> = projects.filter(|project| sources.registry.policy(*project).is_some()).collect();
         if !self.fold_anew(sources, &projects)? || !remove_from_log(sources, erasure)? {
@@ -101,9 +98,12 @@ impl ErasureSteps {
                 self.rebased.insert(*project);
             }
             if !self.rewritten.contains(project) {
-                if !rewrite_files(sources, *project)? {
+                let under_way = self.rewriting.take().filter(|rewriting| rewriting.project() == *project);
+                let rewriting = self.rewriting.insert(under_way.unwrap_or_else(|| FileRewriting::new(*project)));
+                if !rewriting.step(sources, began)? {
                     return Ok(false);
                 }
+                self.rewriting = None;
                 self.rewritten.insert(*project);
             }
         }
@@ -170,71 +170,6 @@ pub(super) fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool
         return Ok(false);
     }
     sources.done("base without an erased identity listed");
-    Ok(true)
-}
-
-/// Writes the files of a project that have events of an erased identity anew. Returns whether none is left.
-pub(super) fn rewrite_files(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
-    let Some(keys) = sources.removal.erasures.keys(project) else { return Ok(true) };
-    let mut archive = match sources.existing_archive(&sources.sealed.catalog(), project) {
-        None => return Ok(true),
-        Some(opened) => opened.map_err(fault::of_archive)?,
-    };
-    for entry in archive.manifest().files().to_vec() {
-        if sources.is_stopping() || sources.deleted.contains(project) {
-            return Ok(false);
-        }
-        let found = archive.file(&entry).and_then(|file| has_erased(&file, &keys, &sources.hasher));
-        if !sources.sealed.note(project, &entry.name.base(), found).map_err(fault::of_archive)? {
-            continue;
-        }
-        if !sources.has_space() {
-            return Ok(false);
-        }
-        if !rewrite_file(sources, project, &mut archive, &entry, &keys)? {
-            return Ok(false);
-        }
-    }
-    archive.remove_left_overs().map_err(fault::of_archive)?;
-    Ok(true)
-}
-
-/// Whether a file has an erased id. Each distinct id is hashed once.
-fn has_erased(file: &ArchiveFile, keys: &ErasedKeys, hasher: &KeyHasher) -> Result<bool, ArchiveError> {
-    for group in file.groups() {
-        for (name, is_user) in [("user_id", true), ("anonymous_id", false)] {
-            let column = group.texts(name)?;
-            let codes: BTreeSet<u32> = column.codes().iter().copied().collect();
-            let mut values = codes.into_iter().filter_map(|code| column.value(code));
-            if values.any(|id| keys.contains(if is_user { hasher.user(id) } else { hasher.anonymous(id) })) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
-}
-
-/// Writes a file anew without what is erased.
-fn rewrite_file(
-    sources: &Sources,
-    project: ProjectId,
-    archive: &mut Archive,
-    entry: &FileEntry,
-    keys: &ErasedKeys,
-) -> Result<bool, Fault> {
-    let is_wanted = || !sources.is_stopping() && !sources.deleted.contains(project);
-    let mut erase = |row: Row| if is_wanted() { Ok(erase_row(row, keys, &sources.hasher)) } else { Err(ArchiveError::Stopped) };
-    let rewritten = match rewrite_rows(archive, entry, sources.seal_options(), &mut erase) {
-        Err(error @ ArchiveError::Damaged { .. }) => {
-            return sources.sealed.note(project, &entry.name.base(), Err(error)).map_err(fault::of_archive);
-        }
-        rewritten => rewritten.map_err(fault::of_archive)?,
-    };
-    sources.done("file without an erased identity written");
-    let Some(_no_replay) = sources.sealed.change_bases() else { return Ok(false) };
-    replace_file(archive, entry, &rewritten).map_err(fault::of_archive)?;
-    sources.done("file without an erased identity listed");
-    archive.remove_left_overs().map_err(fault::of_archive)?;
     Ok(true)
 }
 

@@ -12,6 +12,7 @@ mod erasures;
 mod error;
 mod figures;
 mod file_cache;
+mod file_rewriting;
 mod marks;
 mod merges;
 mod old_logged_events;

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant as Stopwatch};
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
-use super::erasures::{FIRST_PAUSE, MAX_PAUSE, WAIT, merge_tables, remove_small_parts, rewrite_base, rewrite_files};
+use super::erasures::{FIRST_PAUSE, MAX_PAUSE, WAIT, merge_tables, remove_small_parts, rewrite_base};
+use super::file_rewriting::{FileRewriting, SLICE};
 use super::marks::{Marks, is_out_of_log};
 use super::sources::{Sources, Trimming};
 use crate::deleted_projects::DeletedProjects;
@@ -37,6 +38,7 @@ struct Cleaning {
     /// The number of the erasures that this machine's disk may have something of.
     remains: BTreeMap<ProjectId, u64>,
     is_rebased: bool,
+    rewriting: FileRewriting,
     is_rewritten: bool,
 }
 
@@ -47,6 +49,8 @@ pub(super) struct SharedErasures {
     cleanings: BTreeMap<ProjectId, Cleaning>,
     /// The fold that is under way: one at a time, since each has a budget of memory.
     folding: Option<(ProjectId, Folding)>,
+    /// The project to begin with, if those before it have had their turn.
+    next: Option<ProjectId>,
     marks: Marks,
     sealed_at: Option<Stopwatch>,
     not_before: Option<Stopwatch>,
@@ -69,12 +73,16 @@ impl SharedErasures {
         let is_over =
             |folding: &mut (ProjectId, Folding)| !projects.contains(&folding.0) || sources.registry.policy(folding.0).is_none();
         drop(self.folding.take_if(is_over));
-        let mut failed = None;
-        for project in projects {
+        let (mut failed, began) = (None, Stopwatch::now());
+        for project in in_turn(&projects, self.next.take()) {
             if sources.is_stopping() {
                 return;
             }
-            if let Err(fault) = self.remove(sources, project) {
+            if began.elapsed() >= SLICE {
+                self.next = Some(project);
+                break;
+            }
+            if let Err(fault) = self.remove(sources, project, began) {
                 failed = Some((project, fault));
             }
         }
@@ -95,8 +103,8 @@ impl SharedErasures {
         self.not_before = Some(Stopwatch::now() + pause);
     }
 
-    /// Removes what can be removed of the erased identities of a project.
-    fn remove(&mut self, sources: &Sources, project: ProjectId) -> Result<(), Fault> {
+    /// Removes what can be removed of the erased identities of a project, in the turn that began at `began`.
+    fn remove(&mut self, sources: &Sources, project: ProjectId, began: Stopwatch) -> Result<(), Fault> {
         let erasures = &sources.removal.erasures;
         let begun = erasures.at_stage(project, ErasureStage::Begun).numbers;
         if sources.deleted.contains(project) {
@@ -110,7 +118,7 @@ impl SharedErasures {
         }
         let is_here = || sources.deleted.with_erased_of(partition_of(project)).contains_key(&project);
         if !begun.is_empty() || erasures.is_stale(project) || is_here() {
-            if self.clean(sources, project)? {
+            if self.clean(sources, project, began)? {
                 self.cleanings.remove(&project);
             }
             return Ok(());
@@ -119,7 +127,7 @@ impl SharedErasures {
     }
 
     /// Removes the erased identities of a project from where this machine and all others read, but for the log. Returns whether that is done and recorded.
-    fn clean(&mut self, sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
+    fn clean(&mut self, sources: &Sources, project: ProjectId, began: Stopwatch) -> Result<bool, Fault> {
         let erasures = &sources.removal.erasures;
         if self.cleanings.get(&project).is_none_or(|cleaning| cleaning.begins != erasures.begins(project)) {
             // What is noted was recorded before, so that it is among what is erased then.
@@ -127,7 +135,8 @@ impl SharedErasures {
             remains.retain(|of, _| *of == project);
             erasures.follow(&sources.registry);
             let begins = erasures.begins(project);
-            self.cleanings.insert(project, Cleaning { project, begins, remains, is_rebased: false, is_rewritten: false });
+            let (is_rebased, rewriting, is_rewritten) = (false, FileRewriting::new(project), false);
+            self.cleanings.insert(project, Cleaning { project, begins, remains, is_rebased, rewriting, is_rewritten });
         }
         // Before the state is looked at: what begins after that is left to the next time.
         let begun = erasures.at_stage(project, ErasureStage::Begun);
@@ -137,7 +146,7 @@ impl SharedErasures {
         let Some(cleaning) = self.cleanings.get_mut(&project) else { return Ok(false) };
         if let Trimming::Shared(_) = &sources.trimming
             && !begun.numbers.is_empty()
-            && !cleaning.publish(sources)?
+            && !cleaning.publish(sources, began)?
         {
             return Ok(false);
         }
@@ -206,6 +215,12 @@ fn projects_to_clean(erasures: &Erasures, deleted: &DeletedProjects, partition: 
     projects
 }
 
+/// The projects in order, from `next` on, and those before it last.
+fn in_turn(projects: &BTreeSet<ProjectId>, next: Option<ProjectId>) -> Vec<ProjectId> {
+    let next = next.unwrap_or(ProjectId(0));
+    projects.range(next..).chain(projects.range(..next)).copied().collect()
+}
+
 /// Gives up erasures that somebody began and did not go on with: their ids are recorded again.
 fn give_up_interrupted(sources: &Sources) {
     for (organization, number) in sources.removal.erasures.beginning_for(GIVEN_UP_AFTER) {
@@ -230,8 +245,8 @@ fn is_looked_after(organization: OrganizationId, projects: &[ProjectId], has: im
 }
 
 impl Cleaning {
-    /// Publishes the files of the project without the identities, and removes the former ones. Returns whether that is done.
-    fn publish(&mut self, sources: &Sources) -> Result<bool, Fault> {
+    /// Publishes the files of the project without the identities, as many as fit in a turn, and removes the former ones. Returns whether that is done.
+    fn publish(&mut self, sources: &Sources, began: Stopwatch) -> Result<bool, Fault> {
         let Trimming::Shared(shared) = &sources.trimming else { return Ok(true) };
         if !self.is_rebased {
             if !rewrite_base(sources, self.project)? {
@@ -240,13 +255,14 @@ impl Cleaning {
             self.is_rebased = true;
         }
         if !self.is_rewritten {
-            if !rewrite_files(sources, self.project)? {
-                return Ok(false);
-            }
-            self.is_rewritten = true;
+            self.is_rewritten = self.rewriting.step(sources, began)?;
         }
         let partition = partition_of(self.project);
+        // Also what was written up to now: writing all files to the bucket at once would take long.
         shared.publish(partition, sources.sealed.root(), &|| sources.is_stopping()).map_err(unpublished)?;
+        if !self.is_rewritten {
+            return Ok(false);
+        }
         sources.done("archive without an erased identity published");
         shared.keep_listed(partition, self.project).map_err(unpublished)?;
         sources.done("files with an erased identity deleted");

@@ -11,6 +11,7 @@ mod history;
 mod neighbours;
 mod requests;
 mod restored;
+mod turns;
 
 use std::fs;
 use std::path::{Path, PathBuf};
