@@ -302,10 +302,11 @@ async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)
     if let Some(files) = &shared.files {
         files.adopt(partition, writer.reader());
     }
-    shared.commit.adopt(partition, writer);
     shared.engine.adopt_letters(partition, letters);
     let copied = states::fetch(shared, partition, &reader).await;
     shared.engine.adopt(partition, until, copied.clone()).await?;
+    // Last: a thread that checked before this node gave the partition up, and submits only now, is refused until the shard takes what is recorded after `until`.
+    shared.commit.adopt(partition, writer);
     let adopted = loop {
         match shared.engine.adoption(partition) {
             Adoption::Done => break Ok(()),
