@@ -13,11 +13,14 @@ use headcount_actors::domain::versions::Depends;
 use headcount_actors::engine::{ErasureError, ErasureState, ErasureSubject};
 use headcount_actors::ingest::{Field, NewEvent, Status};
 use headcount_actors::{Engine, PARTITIONS, partition_of};
+use headcount_cluster::Credentials;
+use headcount_cluster::drain::Drain;
 use parking_lot::Mutex;
 
 use crate::barrier::Barrier;
 use crate::deletion::last_message;
 use crate::files::{below, files_in, first_message};
+use crate::lost::orders_by_a_view;
 use crate::node::{BASE_MS, Cluster, ClusterNode, wait_until};
 
 /// A text in everything that the erased identity has, and in nothing else.
@@ -248,6 +251,33 @@ fn another_owner_goes_on_with_an_erasure_wherever_the_former_one_stopped() {
         drop(zombie);
         nodes.into_iter().for_each(ClusterNode::stop);
     }
+}
+
+/// Another node may erase somebody while a former owner still has figures that it has counted.
+#[test]
+fn an_erased_identity_is_in_no_figures_that_a_former_owner_has_kept() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
+    let (names, project) = (["a", "b"], cluster.projects[0]);
+    let nodes: Vec<ClusterNode> = names.map(|name| cluster.join(name)).into();
+    wait_until("the partitions are shared", || has_all(&nodes) && nodes.iter().all(|node| node.serves() > 10));
+    record(&cluster, &nodes, 0..6);
+    let owner = || nodes.iter().position(|node| node.has(project));
+    let former = owner().unwrap();
+    let counted = |number: usize| orders_by_a_view(&nodes[number], project);
+    assert_eq!(counted(former), Some(12));
+    let drain = nodes[0].block_on(Drain::open(&cluster.addresses(), &Credentials::None)).unwrap();
+    nodes[0].block_on(drain.begin(names[former])).unwrap();
+    wait_until("it has handed everything over", || nodes[former].serves() == 0 && has_all(&nodes));
+    let number = erase(&nodes[1 - former]);
+    wait_until_done(&nodes, number);
+    assert_eq!(counted(1 - former), Some(6));
+    // It has none of its state, but may have the figures.
+    wait_until("it has removed what it had", || with_mark(nodes[former].dir()).is_empty());
+    nodes[0].block_on(drain.undo(names[former])).unwrap();
+    wait_until("it has the project again", || owner() == Some(former));
+    assert_eq!(counted(former), Some(6));
+    nodes.into_iter().for_each(ClusterNode::stop);
 }
 
 #[test]

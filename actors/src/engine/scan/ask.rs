@@ -149,7 +149,11 @@ impl Engine {
         };
         // Read before the position of the scan: what touches the days later has another version.
         let (_, days) = self.version(project, &question.depends()).await?;
-        let data = ReadData { set_aside: self.inner.dead.count_of(partition_of(project)), resumed: self.resumed(project) };
+        let data = ReadData {
+            set_aside: self.inner.dead.count_of(partition_of(project)),
+            resumed: self.resumed(project),
+            erasures: self.reflected_erasures(project),
+        };
         let version = KeptVersion { days, data };
         let answer = kept.answer_of(version);
         if answer.is_some() || kept.has_figures() {

@@ -102,6 +102,8 @@ pub(super) struct ReadData {
     pub(super) set_aside: usize,
     /// See [`ReadLog::resumed`](headcount_storage::log::ReadLog::resumed): events may have been counted that are lost.
     pub(super) resumed: u64,
+    /// The erasures that are reflected: events of the erased may have been counted while this machine had the project before.
+    pub(super) erasures: u64,
 }
 
 /// See the module.
