@@ -67,7 +67,7 @@ fn row(line: &str, position: u64, ids: &str) -> Result<Row, Box<dyn Error>> {
         agent: &agent,
         gpc: false,
         dnt: false,
-        salt: [7; 16],
+        salt: Some([7; 16]),
     };
     let far = Instant(4_000_000_000_000);
     let verdict = admit(&Submission::parse(line.as_bytes())?, &policy(), &client, far)?;

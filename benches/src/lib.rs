@@ -42,7 +42,7 @@ pub fn client(agent: &Agent) -> Client<'_> {
         agent,
         gpc: false,
         dnt: false,
-        salt: [0; 16],
+        salt: Some([0; 16]),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use headcount_archive::export::parse_row;
 use headcount_domain::agent::Agent;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit};
+use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit, needs_salt};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::imported::ImportedVisitor;
@@ -71,10 +71,15 @@ impl Engine {
         imported: &ImportedVisitor,
     ) -> Result<Prepared, Refusal> {
         let now = self.clock().now();
-        let salt = self.secrets().salt(now).map_err(|error| {
-            tracing::error!(%error, "no salt for today's visitors");
-            TrackError::Unavailable("today's visitor salt is not there".into())
-        })?;
+        let salt = match self.secrets().salt(now) {
+            Ok(salt) => Some(salt),
+            Err(error) if needs_salt(submission, policy) => {
+                tracing::error!(%error, "no salt for today's visitors");
+                return Err(TrackError::Unavailable("today's visitor salt is not there".into()).into());
+            }
+            // Nobody is counted with it.
+            Err(_) => None,
+        };
         let (user_agent, address, country) = match origin.sender {
             Sender::Public => (origin.user_agent, origin.address, origin.country),
             Sender::Server => {

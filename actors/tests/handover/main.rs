@@ -20,6 +20,7 @@ mod exports;
 mod letters;
 mod marks;
 mod member;
+mod salts;
 #[path = "../support/mod.rs"]
 mod support;
 mod verify;

@@ -25,19 +25,21 @@ const OTHERS_FIRST: Duration = Duration::from_secs(15);
 /// How long before a day begins its salt is made: clocks differ by less.
 const AHEAD_MS: i64 = 60 * 60 * 1000;
 
+const NOT_AGREED: &str = "the visitor salt of the day can't be agreed on yet";
+
 /// Keeps an engine supplied with salts.
 pub(super) struct Salts {
     connection: Connection,
     replicas: usize,
-    store: Store,
+    /// The bucket, once it has answered. It may go with the memory of the brokers, and is opened again after a failure.
+    store: Option<Store>,
     engine: Engine,
 }
 
 impl Salts {
-    /// Opens the bucket, or creates it on `replicas` brokers.
-    pub(super) async fn open(connection: &Connection, replicas: usize, engine: Engine) -> Result<Self, NodeError> {
-        let store = open_bucket(connection, replicas).await?;
-        Ok(Self { connection: connection.clone(), replicas, store, engine })
+    /// Keeps the salts on `replicas` brokers.
+    pub(super) fn new(connection: &Connection, replicas: usize, engine: Engine) -> Self {
+        Self { connection: connection.clone(), replicas, store: None, engine }
     }
 
     pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) {
@@ -45,11 +47,8 @@ impl Salts {
             let pause = match self.agree(false).await {
                 Ok(()) => INTERVAL,
                 Err(error) => {
-                    tracing::warn!(%error, "the visitor salt of the day can't be agreed on yet");
-                    // The bucket may be gone with the memory of the brokers.
-                    if let Ok(store) = open_bucket(&self.connection, self.replicas).await {
-                        self.store = store;
-                    }
+                    tracing::warn!(%error, "{NOT_AGREED}");
+                    self.store = None;
                     PAUSE
                 }
             };
@@ -60,56 +59,68 @@ impl Salts {
         }
     }
 
+    /// The same for a node that starts. Without a salt, it refuses events of visitors without ids, and no others.
+    pub(super) async fn begin(&mut self, has_others: bool) {
+        if let Err(error) = self.agree(has_others).await {
+            tracing::warn!(%error, "{NOT_AGREED}");
+            self.store = None;
+        }
+    }
+
     /// Agrees with the other nodes on the salts that are needed now and soon. `has_others`: there are nodes that may know that of the day, although the brokers don't.
-    pub(super) async fn agree(&self, has_others: bool) -> Result<(), NodeError> {
+    async fn agree(&mut self, has_others: bool) -> Result<(), NodeError> {
+        let store = match &self.store {
+            Some(store) => store.clone(),
+            None => self.store.insert(open_bucket(&self.connection, self.replicas).await?).clone(),
+        };
         let now = self.engine.clock().now();
         let (today, soon) = (now.utc_day(), Instant(now.0 + AHEAD_MS).utc_day());
         let until = tokio::time::Instant::now() + OTHERS_FIRST;
         while has_others
             && self.engine.visitor_salt(today).is_none()
-            && self.read(today).await?.is_none()
+            && read(&store, today).await?.is_none()
             && tokio::time::Instant::now() < until
         {
             sleep(Duration::from_millis(500)).await;
         }
-        self.agree_on(today).await?;
-        if soon > today { self.agree_on(soon).await } else { Ok(()) }
+        self.agree_on(&store, today).await?;
+        if soon > today { self.agree_on(&store, soon).await } else { Ok(()) }
     }
 
-    async fn agree_on(&self, day: i64) -> Result<(), NodeError> {
+    async fn agree_on(&self, store: &Store, day: i64) -> Result<(), NodeError> {
         let known = self.engine.visitor_salt(day);
-        let salt = match self.read(day).await? {
+        let salt = match read(store, day).await? {
             Some(salt) => salt,
-            None => self.offer(day, known.map_or_else(random, Ok)?).await?,
+            None => offer(store, day, known.map_or_else(random, Ok)?).await?,
         };
         if known != Some(salt) {
             self.engine.set_visitor_salt(day, salt).map_err(NodeError::unavailable)?;
         }
         Ok(())
     }
+}
 
-    /// Offers a salt for a day. Returns the one that was offered first.
-    async fn offer(&self, day: i64, salt: [u8; 16]) -> Result<[u8; 16], NodeError> {
-        match self.store.create(key_of(day), salt.to_vec().into()).await {
-            Ok(_) => Ok(salt),
-            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
-                self.read(day).await?.ok_or_else(|| NodeError::Unavailable("an answer is out of date".to_owned()))
-            }
-            Err(error) => Err(NodeError::unavailable(error)),
+/// Offers a salt for a day. Returns the one that was offered first.
+async fn offer(store: &Store, day: i64, salt: [u8; 16]) -> Result<[u8; 16], NodeError> {
+    match store.create(key_of(day), salt.to_vec().into()).await {
+        Ok(_) => Ok(salt),
+        Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
+            read(store, day).await?.ok_or_else(|| NodeError::Unavailable("an answer is out of date".to_owned()))
         }
+        Err(error) => Err(NodeError::unavailable(error)),
     }
+}
 
-    /// Reads the salt of a day, from the leader.
-    async fn read(&self, day: i64) -> Result<Option<[u8; 16]>, NodeError> {
-        let subject = format!("{}{}", self.store.prefix, key_of(day));
-        match self.store.stream.get_last_raw_message_by_subject(&subject).await {
-            Ok(message) => {
-                let salt = <[u8; 16]>::try_from(&message.payload[..]);
-                salt.map(Some).map_err(|_| NodeError::Unavailable(format!("the bucket {BUCKET} has something else than salts")))
-            }
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-            Err(error) => Err(NodeError::unavailable(error)),
+/// Reads the salt of a day, from the leader.
+async fn read(store: &Store, day: i64) -> Result<Option<[u8; 16]>, NodeError> {
+    let subject = format!("{}{}", store.prefix, key_of(day));
+    match store.stream.get_last_raw_message_by_subject(&subject).await {
+        Ok(message) => {
+            let salt = <[u8; 16]>::try_from(&message.payload[..]);
+            salt.map(Some).map_err(|_| NodeError::Unavailable(format!("the bucket {BUCKET} has something else than salts")))
         }
+        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+        Err(error) => Err(NodeError::unavailable(error)),
     }
 }
 

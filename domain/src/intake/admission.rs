@@ -45,8 +45,8 @@ pub struct Client<'a> {
     pub gpc: bool,
     /// Whether `DNT: 1` was sent.
     pub dnt: bool,
-    /// The secret salt of the day of receipt.
-    pub salt: [u8; 16],
+    /// The secret salt of the day of receipt. Without it, an event that [needs it](needs_salt) must not be admitted.
+    pub salt: Option<[u8; 16]>,
 }
 
 /// The result of admission.
@@ -308,11 +308,16 @@ fn granted(submission: &Submission<'_>) -> bool {
     }
 }
 
+/// Whether an event may be counted for a visitor whose id is made with the salt of the day: it has no ids, and the project counts such visitors.
+#[must_use]
+pub fn needs_salt(submission: &Submission<'_>, policy: &Policy) -> bool {
+    policy.cookieless && text(submission.user_id.as_ref()).is_none() && text(submission.anonymous_id.as_ref()).is_none()
+}
+
 fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: Instant) -> SentIds {
     let user_id = text(submission.user_id.as_ref()).map(Into::into);
     let anonymous_id = text(submission.anonymous_id.as_ref()).map(Into::into);
-    let visitor =
-        (user_id.is_none() && anonymous_id.is_none() && policy.cookieless).then(|| visitor(policy, client, time)).flatten();
+    let visitor = if needs_salt(submission, policy) { visitor(policy, client, time) } else { None };
     SentIds { user_id, anonymous_id, visitor }
 }
 
@@ -322,7 +327,7 @@ fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> 
     let date = time.utc_day();
     let agent = client.user_agent.unwrap_or_default();
     let name = format!("{date}\n{}\n{address}\n{agent}", address.len());
-    Some(KeyHasher::new(client.salt).cookieless(policy.project, &name))
+    Some(KeyHasher::new(client.salt?).cookieless(policy.project, &name))
 }
 
 #[derive(Default)]

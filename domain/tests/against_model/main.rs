@@ -256,7 +256,7 @@ impl Folded {
             agent: &agent,
             gpc: false,
             dnt: false,
-            salt: [7; 16],
+            salt: Some([7; 16]),
         };
         let admitted = Submission::parse(body.as_bytes()).and_then(|event| admit(&event, &held.policy, &client, Instant(NOW_MS)));
         let (event, clamped) = match admitted {

@@ -35,7 +35,7 @@ pub(crate) fn event(body: &str) -> Event {
         agent: &agent,
         gpc: false,
         dnt: false,
-        salt: [0; 16],
+        salt: Some([0; 16]),
     };
     let submission = Submission::parse(body.as_bytes()).expect(body);
     match admit(&submission, &policy, &client, Instant(1_700_000_000_000)).expect(body) {

@@ -45,7 +45,7 @@ fn recorded_in(batch: &Value) -> Result<Event, Invalid> {
         agent: &agent,
         gpc: false,
         dnt: false,
-        salt: [0; 16],
+        salt: Some([0; 16]),
     };
     match admit(&mapped.submission(), &policy, &client, RECEIVED).map_err(|invalid| mapped.renamed(invalid))? {
         Verdict::Record { event, .. } => Ok(*event),
