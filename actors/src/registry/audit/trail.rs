@@ -23,6 +23,9 @@ use crate::registry::control_log::ControlLog;
 use crate::registry::error::ControlError;
 use crate::registry::record;
 
+/// How many audit logs are open while they are caught up.
+const AT_ONCE: usize = 256;
+
 /// The audit logs.
 #[derive(Debug)]
 pub(in crate::registry) struct Trail {
@@ -36,10 +39,7 @@ impl Trail {
     pub(in crate::registry) fn open(dir: &Path, log: &dyn ControlLog, until: u64) -> Result<Self, ControlError> {
         create_private_dir(dir).map_err(|error| ControlError::io("create", dir, error))?;
         let mut trail = Self { dir: dir.to_path_buf(), behind: BTreeMap::new() };
-        audited(log, (0, until), &mut |position, organization, _| {
-            trail.note(organization, position);
-            Ok(())
-        })??;
+        audited(log, (0, until), &mut |position, organization, _| trail.note(organization, position))?;
         trail.make_up(log, until)?;
         Ok(trail)
     }
@@ -52,8 +52,8 @@ impl Trail {
     /// Adds what audit logs lack of the control records up to `until`. Where that fails, it is logged, and made up for later.
     pub(in crate::registry) fn make_up(&mut self, log: &dyn ControlLog, until: u64) -> Result<(), ControlError> {
         let organizations: Vec<OrganizationId> = self.behind.keys().copied().collect();
-        for organization in organizations {
-            if let Err(error) = self.catch_up(organization, log, until)? {
+        for organizations in organizations.chunks(AT_ONCE) {
+            for (organization, error) in self.catch_up(organizations, log, until)? {
                 warn(organization, &error);
             }
         }
@@ -70,7 +70,7 @@ impl Trail {
     ) {
         let Some(last) = entries.last() else { return };
         let added = if self.behind.contains_key(&organization) {
-            self.catch_up(organization, log, position).flatten()
+            self.catch_up_one(organization, log, position)
         } else {
             let added = self.add(organization, position, entries, last.at);
             if added.is_err() {
@@ -96,7 +96,7 @@ impl Trail {
         now: Instant,
         (log, until): (&dyn ControlLog, u64),
     ) -> Result<Option<AuditPage>, ControlError> {
-        self.catch_up(organization, log, until)??;
+        self.catch_up_one(organization, log, until)?;
         self.file(organization)?.page(query, now)
     }
 
@@ -128,48 +128,59 @@ impl Trail {
         Ok(())
     }
 
-    /// Adds the entries that an audit log lacks of the control records up to `until`. The inner error is the audit log's.
+    /// Adds the entries that an audit log lacks of the control records up to `until`.
+    fn catch_up_one(&mut self, organization: OrganizationId, log: &dyn ControlLog, until: u64) -> Result<(), ControlError> {
+        let mut failed = self.catch_up(&[organization], log, until)?;
+        failed.remove(&organization).map_or(Ok(()), Err)
+    }
+
+    /// Adds the entries that the audit logs of organizations lack of the control records up to `until`, in one pass over these. Returns what is wrong with audit logs.
     fn catch_up(
         &mut self,
-        organization: OrganizationId,
+        organizations: &[OrganizationId],
         log: &dyn ControlLog,
         until: u64,
-    ) -> Result<Result<(), ControlError>, ControlError> {
-        let Some(from) = self.behind.get(&organization).copied() else { return Ok(Ok(())) };
-        let opened = self.file(organization).and_then(|file| file.reflects().map(|reflected| (file, reflected)));
-        let (mut file, reflected) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return Ok(Err(error)),
-        };
-        let added = audited(log, ((from - 1).max(reflected), until), &mut |position, other, entries| {
-            if other == organization { file.append(position, entries) } else { Ok(()) }
-        })?;
-        if added.is_ok() {
-            self.behind.remove(&organization);
+    ) -> Result<BTreeMap<OrganizationId, ControlError>, ControlError> {
+        let (mut open, mut failed) = (BTreeMap::new(), BTreeMap::new());
+        for organization in organizations {
+            let Some(from) = self.behind.get(organization).copied() else { continue };
+            match self.file(*organization).and_then(|file| file.reflects().map(|reflected| (file, reflected))) {
+                Ok((file, reflected)) => drop(open.insert(*organization, (file, (from - 1).max(reflected)))),
+                Err(error) => drop(failed.insert(*organization, error)),
+            }
         }
-        Ok(added)
+        let Some(after) = open.values().map(|(_, after)| *after).min() else { return Ok(failed) };
+        audited(log, (after, until), &mut |position, organization, entries| {
+            let Some((file, after)) = open.get_mut(&organization) else { return };
+            if position > *after
+                && let Err(error) = file.append(position, entries)
+            {
+                open.remove(&organization);
+                failed.insert(organization, error);
+            }
+        })?;
+        self.behind.retain(|organization, _| !open.contains_key(organization));
+        Ok(failed)
     }
 }
 
-type VisitAudited<'a> = &'a mut dyn FnMut(u64, OrganizationId, &[AuditEntry]) -> Result<(), ControlError>;
-
-/// Passes the entries of the control records after a position, up to another, to `visit`. The inner error is that of `visit`.
+/// Passes the entries of the control records after a position, up to another, to `visit`.
 fn audited(
     log: &dyn ControlLog,
     (after, until): (u64, u64),
-    visit: VisitAudited<'_>,
-) -> Result<Result<(), ControlError>, ControlError> {
-    let mut ended = Ok(Ok(()));
+    visit: &mut dyn FnMut(u64, OrganizationId, &[AuditEntry]),
+) -> Result<(), ControlError> {
+    let mut ended = Ok(());
     log.read_after(after, &mut |position, payload| {
         if position > until {
             return ControlFlow::Break(());
         }
-        ended = match record::decode_audit(payload, position) {
-            Ok(Some((organization, entries))) => Ok(visit(position, organization, &entries)),
-            Ok(None) => Ok(Ok(())),
-            Err(error) => Err(error),
-        };
-        if matches!(ended, Ok(Ok(()))) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        match record::decode_audit(payload, position) {
+            Ok(Some((organization, entries))) => visit(position, organization, &entries),
+            Ok(None) => {}
+            Err(error) => ended = Err(error),
+        }
+        if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     ended
 }

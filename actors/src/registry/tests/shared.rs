@@ -27,6 +27,8 @@ struct SharedLog {
     refuses: bool,
     /// Whether appends are recorded without an answer.
     is_silent: Arc<AtomicBool>,
+    /// How many records were read.
+    read: Arc<AtomicUsize>,
 }
 
 impl std::fmt::Debug for SharedLog {
@@ -71,6 +73,7 @@ impl ControlLog for SharedLog {
     fn read_after(&self, position: u64, visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), ControlError> {
         let records = self.records.lock().clone();
         for (at, record) in (1..).zip(&records).skip(usize::try_from(position).unwrap()) {
+            self.read.fetch_add(1, Ordering::Relaxed);
             if visit(at, record).is_break() {
                 break;
             }
@@ -387,6 +390,39 @@ fn an_audit_log_that_was_not_written_gets_each_entry_once() {
     assert_eq!(other.everything(), one.everything());
     assert_eq!(other.audited(organization), one.audited(organization));
     assert_eq!(one.audited(organization).len(), 3 + 4, "the organization with its project and token, and four tokens");
+}
+
+/// However many organizations there are: nothing is ever removed from a log that several write to.
+#[test]
+fn audit_logs_are_caught_up_in_one_pass() {
+    const ORGANIZATIONS: usize = 20;
+    let one = Writer::open(SharedLog::default());
+    let organizations: Vec<OrganizationId> = (0..ORGANIZATIONS)
+        .map(|number| one.registry.create_organization(&format!("organization {number}"), NOW).unwrap().organization_id)
+        .collect();
+    for organization in &organizations {
+        one.registry.create_token(*organization, token("another", &[Scope::AnalyticsRead]), NOW).unwrap();
+    }
+    let other = one.another();
+    other.registry.catch_up().unwrap();
+    let records = one.log.records.lock().len();
+    let read = other.log.read.load(Ordering::Relaxed);
+    assert!(read <= 3 * records, "{read} records were read of {records}");
+    for organization in &organizations {
+        assert_eq!(other.audited(*organization), one.audited(*organization));
+    }
+    // What each has is not added again at the next start.
+    let Writer { dir, log, registry } = Arc::into_inner(other).unwrap();
+    drop(registry);
+    let log = SharedLog { known: Arc::default(), read: Arc::default(), ..log };
+    let registry = Registry::of(Journal::open_on(dir.path(), Box::new(log.clone()), small()).unwrap()).unwrap();
+    let other = Writer { dir, log, registry };
+    other.registry.catch_up().unwrap();
+    let read = other.log.read.load(Ordering::Relaxed);
+    assert!(read <= 3 * records, "{read} records were read of {records} at the next start");
+    for organization in &organizations {
+        assert_eq!(other.audited(*organization), one.audited(*organization));
+    }
 }
 
 #[test]
