@@ -12,6 +12,7 @@ use ipnet::IpNet;
 
 use crate::http::extra_paths::ExtraPaths;
 use crate::http::first_node::FirstNode;
+use crate::http::min_position::WaitingQuestions;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::kept::KeptAnswers;
@@ -45,6 +46,8 @@ pub(crate) struct AppState {
     pub(crate) share_streams: ShareStreams,
     /// The sign-ins of the last second.
     pub(crate) sign_ins: SignInLimit,
+    /// The questions that wait for a position.
+    pub(crate) waiting: WaitingQuestions,
     /// The counts of answers so far.
     pub(crate) request_metrics: RequestMetrics,
 }

@@ -13,22 +13,45 @@ use actix_web::guard::GuardContext;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::Next;
 use actix_web::web::Data;
-use headcount_domain::ids::ProjectId;
+use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::http::app::AppState;
 use crate::http::extract::auth;
 use crate::http::respond::error::ApiError;
+use crate::http::turns::Turns;
 
 const MIN_POSITION: HeaderName = HeaderName::from_static("headcount-min-position");
 /// How long a question waits for the event.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How many questions wait at once, at most. An organization has a quarter of them while no other one waits.
+const MAX_WAITING: usize = 1_024;
 
-/// Waits until the event that the request names is counted here.
-pub(crate) async fn wait(state: &AppState, request: &HttpRequest, project: ProjectId) -> Result<(), ApiError> {
+/// The questions that wait.
+#[derive(Debug)]
+pub(crate) struct WaitingQuestions(Turns);
+
+impl Default for WaitingQuestions {
+    fn default() -> Self {
+        Self(Turns::new(MAX_WAITING))
+    }
+}
+
+/// Waits until the event that the request names is counted here. Takes the request from the limit of its token first, and a place of its organization if it has to wait.
+async fn wait(
+    state: &AppState,
+    request: &HttpRequest,
+    (project, organization): (ProjectId, OrganizationId),
+) -> Result<(), ApiError> {
     let Some(value) = request.headers().get(MIN_POSITION) else { return Ok(()) };
+    auth::anybody(state, request)?;
     let position = value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
         ApiError::parameter("Headcount-Min-Position", "must be the `position` of an event, as 202 answers it: a whole number")
     })?;
+    if state.engine.has_applied(project, position).await? {
+        return Ok(());
+    }
+    let place = state.waiting.0.wait(organization, Duration::ZERO).await;
+    let _place = place.ok_or_else(|| ApiError::overloaded("too many questions wait for positions that are not there"))?;
     match state.engine.wait_until_applied(project, position, PATIENCE).await {
         Ok(true) => Ok(()),
         Ok(false) => Err(ApiError::overloaded(format!("the figures do not reach position {position} of this project yet"))),
@@ -48,7 +71,8 @@ pub(crate) async fn by_path(request: ServiceRequest, next: Next<BoxBody>) -> Res
         && let Ok(project) = request.match_info().query("project_id").parse()
         // To whom the project does not exist, nothing is said of its positions.
         && auth::is_visible(&state, request.request(), project)
-        && let Err(error) = wait(&state, request.request(), project).await
+        && let Some(organization) = auth::organization_of(&state, request.request())
+        && let Err(error) = wait(&state, request.request(), (project, organization)).await
     {
         return Ok(request.error_response(error));
     }
@@ -101,6 +125,32 @@ mod tests {
         // What travels nowhere has no figures.
         assert_eq!(ask(&format!("/projects/{project}"), &token, "x").await.status, 200);
         assert!(began.elapsed() < PATIENCE);
+    }
+
+    #[actix_web::test]
+    async fn an_organization_that_waits_for_what_is_not_there_leaves_places_to_others() {
+        let server = TestServer::start();
+        let path = format!("/projects/{}/revenue/metrics", server.keys.project_id);
+        let ask = async || {
+            let token = format!("Bearer {}", server.keys.api_token.expose());
+            let request = TestRequest::get().uri(&path).insert_header(("authorization", token));
+            let answer = server.send(request.insert_header(("Headcount-Min-Position", u64::MAX.to_string()))).await;
+            (answer.status, answer.json()["error"]["message"].as_str().unwrap().to_owned())
+        };
+        let (status, message) = ask().await;
+        assert!(status == 503 && message.contains("do not reach position"), "{message}");
+        let turns = &server.state().waiting.0;
+        let mut waiting = Vec::new();
+        while let Some(place) = turns.wait(server.keys.organization_id, Duration::ZERO).await {
+            waiting.push(place);
+        }
+        assert_eq!(waiting.len(), MAX_WAITING / 4);
+        let (status, message) = ask().await;
+        assert!(status == 503 && message.contains("too many questions wait"), "{message}");
+        assert!(turns.wait(OrganizationId(1), Duration::ZERO).await.is_some());
+        waiting.pop();
+        let (_, message) = ask().await;
+        assert!(message.contains("do not reach position"), "{message}");
     }
 
     #[actix_web::test]

@@ -9,7 +9,6 @@ pub(crate) mod forward;
 pub(crate) mod middleware;
 pub(crate) mod min_position;
 pub(crate) mod node_client;
-mod node_turns;
 pub(crate) mod openapi;
 pub(crate) mod request_metrics;
 pub(crate) mod resources;
@@ -19,3 +18,4 @@ pub(crate) mod share_streams;
 pub(crate) mod sign_in_limit;
 #[cfg(test)]
 pub(crate) mod tests;
+mod turns;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use headcount_actors::{AskNode, AskNodeError, MAX_ANSWER_BYTES, NodeAnswer, NodeCall};
 use parking_lot::Mutex;
 
-use crate::http::node_turns::Turns;
 use crate::http::resources::node::{ASK_PATH, NO_ANSWER, NODE_TOKEN, ORGANIZATION, refused};
+use crate::http::turns::Turns;
 
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -35,6 +35,7 @@ pub use crate::http::extra_paths::ExtraPaths;
 use crate::http::forward::{PassedOn, Peers};
 use crate::http::middleware;
 use crate::http::middleware::slices::LargeAnswers;
+use crate::http::min_position::WaitingQuestions;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::kept::KeptAnswers;
@@ -250,6 +251,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         kept: KeptAnswers::default(),
         share_streams: ShareStreams::default(),
         sign_ins: SignInLimit::default(),
+        waiting: WaitingQuestions::default(),
         request_metrics: RequestMetrics::new().map_err(io::Error::other)?,
         operator: operator_token(&engine),
     });

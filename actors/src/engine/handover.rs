@@ -16,7 +16,6 @@ use super::shard_client::AskError;
 use crate::fault;
 use crate::history::SealedEvents;
 use crate::living_files::LivingFiles;
-use crate::partitions::partition_of;
 use crate::registry::RegistryError;
 use crate::saved_state::CopiedState;
 use crate::secrets::SecretsError;
@@ -25,6 +24,8 @@ use crate::shard::{Condition, Shard};
 /// How long a partition that is released may take to be applied and saved.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
+/// The same for who has waited for long.
+const LONGEST_POLL: Duration = Duration::from_millis(320);
 
 /// How far a partition is that an engine takes over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,20 +140,30 @@ impl Engine {
         ended.map_err(|_| AskError::NoAnswer).and(given_up)
     }
 
-    /// Waits until everything of a project up to a position is applied, for at most `patience`. Returns whether it is.
+    /// Returns whether everything of a project up to a position is applied.
+    ///
+    /// # Errors
+    /// [`AskError`]: nobody knows.
+    pub async fn has_applied(&self, project: ProjectId, position: Position) -> Result<bool, AskError> {
+        self.ask_shard(project, move |shard| Ok(shard.has_applied(project, position))).await
+    }
+
+    /// Waits until everything of a project up to a position is applied, for at most `patience`. Returns whether it is. It asks less often the longer it waits.
     ///
     /// # Errors
     /// [`AskError`]: nobody knows.
     pub async fn wait_until_applied(&self, project: ProjectId, position: Position, patience: Duration) -> Result<bool, AskError> {
-        let began = Stopwatch::now();
+        let (began, mut pause) = (Stopwatch::now(), POLL);
         loop {
-            if self.ask_about(partition_of(project), move |shard| shard.has_applied(project, position)).await? {
+            if self.has_applied(project, position).await? {
                 return Ok(true);
             }
-            if began.elapsed() >= patience {
+            let left = patience.saturating_sub(began.elapsed());
+            if left.is_zero() {
                 return Ok(false);
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(LONGEST_POLL);
         }
     }
 

@@ -12,8 +12,8 @@ use headcount_domain::ids::OrganizationId;
 
 use crate::http::app::AppState;
 use crate::http::extract::body;
-use crate::http::node_turns::Turns;
 use crate::http::respond::error::ApiError;
+use crate::http::turns::Turns;
 
 /// The path.
 pub(crate) const ASK_PATH: &str = "/node/ask";

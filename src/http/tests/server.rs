@@ -16,6 +16,7 @@ use crate::http::app::AppState;
 use crate::http::endpoints::routes;
 use crate::http::extra_paths::ExtraPaths;
 use crate::http::middleware;
+use crate::http::min_position::WaitingQuestions;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::kept::KeptAnswers;
 use crate::http::share_streams::ShareStreams;
@@ -69,6 +70,7 @@ impl TestServer {
             kept: KeptAnswers::default(),
             share_streams: ShareStreams::default(),
             sign_ins: SignInLimit::default(),
+            waiting: WaitingQuestions::default(),
             request_metrics,
         };
         Self { keys, state: web::Data::new(state), _dir: dir }

@@ -1,4 +1,4 @@
-//! Turns of requests between nodes: a limited number at once, of which an organization may have a quarter.
+//! Turns of requests: a limited number at once, of which an organization may have a quarter.
 
 use std::time::Duration;
 
