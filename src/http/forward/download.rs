@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Incoming};
 use tokio::time::{Sleep, sleep, timeout};
@@ -34,6 +36,8 @@ pub(super) struct Download {
     patience: Duration,
     /// When the silence has been too long. `None` while the owner is ahead of the client.
     silence: Option<Pin<Box<Sleep>>>,
+    /// Ends the body early.
+    until: Option<LocalBoxFuture<'static, ()>>,
 }
 
 impl Download {
@@ -46,7 +50,7 @@ impl Download {
         travel: Travel,
     ) -> Result<Self, NoAnswer> {
         let (mut ahead, mut bytes, mut is_complete) = (VecDeque::new(), 0, body.is_end_stream());
-        while !is_complete && bytes < AHEAD_BYTES && travel != Travel::ReadsForLong {
+        while !is_complete && bytes < AHEAD_BYTES && !matches!(travel, Travel::ReadsForLong | Travel::Follows) {
             match timeout(patience, body.frame()).await {
                 Ok(Some(Ok(frame))) => {
                     // An empty chunk would end the answer; trailers are not passed on.
@@ -60,11 +64,17 @@ impl Download {
                 Ok(Some(Err(_))) | Err(_) => return Err(NoAnswer::Lost),
             }
         }
-        let mut download = Self { ahead, body, size: BodySize::None, connection: Some(connection), patience, silence: None };
+        let (size, connection, silence, until) = (BodySize::None, Some(connection), None, None);
+        let mut download = Self { ahead, body, size, connection, patience, silence, until };
         if is_complete {
             download.give_back();
         }
         Ok(download)
+    }
+
+    /// Breaks the body off once `until` is over.
+    pub(super) fn until(self, until: impl Future<Output = ()> + 'static) -> Self {
+        Self { until: Some(until.boxed_local()), ..self }
     }
 
     /// Whether there is no body.
@@ -109,6 +119,9 @@ impl MessageBody for Download {
                     return Poll::Ready(None);
                 }
                 Poll::Pending => {
+                    if this.until.as_mut().is_some_and(|until| until.poll_unpin(cx).is_ready()) {
+                        return Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())));
+                    }
                     let patience = this.patience;
                     let silence = this.silence.get_or_insert_with(|| Box::pin(sleep(patience)));
                     return silence.as_mut().poll(cx).map(|()| Some(Err(io::ErrorKind::TimedOut.into())));

@@ -142,7 +142,7 @@ impl UnderWay {
         let gate = match share.travel {
             Travel::Records => &self.recording,
             Travel::Reads => &self.reading,
-            Travel::ReadsForLong => &self.reading_for_long,
+            Travel::ReadsForLong | Travel::Follows => &self.reading_for_long,
         };
         let holders = [Some(share.holder), share.address.map(Holder::of_address)];
         gate.take_within(holders, 1, within).await.map_err(|_| NoAnswer::Busy)

@@ -8,7 +8,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use futures_util::future::LocalBoxFuture;
-use headcount_actors::Owner;
+use headcount_actors::{Engine, Owner};
 use hyper::Request;
 use hyper::http::{HeaderName, HeaderValue, Method, Uri, header, response};
 
@@ -71,11 +71,14 @@ async fn send(
     let asked = async {
         let (answer, connection) = peers.send(&to.address, outgoing, &share, (patience, &is_sent)).await?;
         let (head, body) = answer.into_parts();
-        Ok((head, Download::begin(body, connection, patience, travel).await?))
+        let download = Download::begin(body, connection, patience, travel).await?;
+        // An owner that is frozen never says that it has ended.
+        let follows = travel == Travel::Follows;
+        Ok((head, if follows { download.until(replaced(state.engine.clone(), to.clone())) } else { download }))
     };
     let answer = tokio::select! {
         answer = asked => answer,
-        () = replaced(state, &to) => Err(if is_sent.get() { NoAnswer::Lost } else { NoAnswer::NotSent }),
+        () = replaced(state.engine.clone(), to.clone()) => Err(if is_sent.get() { NoAnswer::Lost } else { NoAnswer::NotSent }),
     };
     match answer {
         Ok((head, download)) => {
@@ -87,11 +90,11 @@ async fn send(
 }
 
 /// Waits until a node has not been the owner for a while.
-async fn replaced(state: &AppState, node: &OwnerNode) {
+async fn replaced(engine: Engine, node: OwnerNode) {
     let mut since = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let patience = match state.engine.owners().of(node.partition) {
+        let patience = match engine.owners().of(node.partition) {
             Owner::There(address) if address == node.address => {
                 since = None;
                 continue;
@@ -120,7 +123,9 @@ fn failed(state: &AppState, no_answer: NoAnswer, travel: Travel) -> ApiError {
             state.request_metrics.count_forwarded(Forwarded::Lost);
             match travel {
                 Travel::Records => ApiError::outcome_unknown(),
-                Travel::Reads | Travel::ReadsForLong => ApiError::overloaded("the machine that has this project did not answer"),
+                Travel::Reads | Travel::ReadsForLong | Travel::Follows => {
+                    ApiError::overloaded("the machine that has this project did not answer")
+                }
             }
         }
     }

@@ -9,8 +9,6 @@ use actix_web::http::Method;
 const OF_CONTROL_DATA: [&str; 5] = ["", "/keys", "/keys/{public_key}", "/shares", "/shares/{share_id}"];
 /// Those that record events.
 const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];
-/// Those whose answers go on for long.
-const LONG: [&str; 2] = ["/live", "/export"];
 
 /// What the paths of a webhook begin with.
 const WEBHOOK: &str = "/webhooks/{webhook_id}";
@@ -27,6 +25,8 @@ pub(crate) enum Travel {
     Reads,
     /// It reads, and the answer takes as long as the client reads.
     ReadsForLong,
+    /// The same, and the answer has no end: it says what is new.
+    Follows,
 }
 
 impl Travel {
@@ -41,7 +41,8 @@ pub(crate) fn of_project(rest: &str) -> Option<Travel> {
     match rest {
         _ if OF_CONTROL_DATA.contains(&rest) => None,
         _ if RECORDING.contains(&rest) => Some(Travel::Records),
-        _ if LONG.contains(&rest) => Some(Travel::ReadsForLong),
+        "/export" => Some(Travel::ReadsForLong),
+        "/live" => Some(Travel::Follows),
         _ => Some(Travel::Reads),
     }
 }

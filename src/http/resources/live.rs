@@ -281,7 +281,8 @@ impl LiveStream {
 
     /// Why the caller may not read any more, if so.
     fn refused(&mut self) -> Option<&'static str> {
-        if self.engine.is_draining() {
+        // Without a sign of life, nobody waits for this node before a token counts as revoked.
+        if self.engine.is_draining() || !self.engine.owners().is_live() {
             return Some("drain");
         }
         let registry = self.engine.registry();

@@ -130,6 +130,30 @@ async fn a_frozen_owner_is_not_waited_for_once_another_one_has_its_place() {
 }
 
 #[actix_web::test]
+async fn a_live_stream_of_a_frozen_owner_ends_once_another_one_has_its_place() {
+    let nodes = Nodes::start().await;
+    let (frozen, thaw) = (Arc::new(AtomicBool::new(true)), Duration::from_millis(10));
+    let is_frozen = Arc::clone(&frozen);
+    let fake = FakeOwner::start(move |stream, _| {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n8\r\n: ping\n\n\r\n";
+        let is_sent = stream.write_all(head.as_bytes()).is_ok();
+        while is_frozen.load(Ordering::Relaxed) {
+            std::thread::sleep(thaw);
+        }
+        is_sent
+    });
+    nodes.first.look_for(&nodes.there, &fake.url);
+    let began = Instant::now();
+    let mut answer = send(nodes.about_there("GET", "/live").body(String::new()).unwrap()).await;
+    assert_eq!(answer.status(), 200);
+    nodes.first.look_for(&nodes.there, "http://127.0.0.1:1");
+    let read = actix_web::web::block(move || answer.body_mut().read_to_string()).await.unwrap();
+    assert!(read.is_err(), "{read:?}");
+    assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
+    frozen.store(false, Ordering::Relaxed);
+}
+
+#[actix_web::test]
 async fn a_connection_that_was_closed_while_idle_is_no_failure() {
     let nodes = Nodes::start().await;
     let fake = FakeOwner::start(|stream, _| {
