@@ -1,10 +1,11 @@
 //! Documents that all nodes share: a stream with a subject for each, in which each change is a message (ADR 58).
 //!
 //! A change names the last message of the stream, so that changes have a total order, and each is made to documents as its node knows them. A node follows by asking the leader for the
-//! message after the last one it has seen; no consumer has a part in that. When a document has changed, its former message is erased: overwritten, and removed; if whoever
-//! changed it has died, the next one that makes a change, or starts, does that.
+//! message after the last one it has seen; no consumer has a part in that. When a document has changed, its former message is erased: overwritten, and removed. If brokers do not do so, it is tried
+//! again soon; if whoever changed it has died, the next one that makes a change, or starts, does that.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_nats::jetstream::context::PublishErrorKind;
@@ -24,6 +25,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a change is tried whose outcome is not known, and the pause before.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(200);
+/// How long until former messages are erased again that could not be.
+const ERASED_AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// How many former messages are noted that others have replaced.
 const MAX_FORMER: usize = 4_096;
 /// Tells a change from any other one.
@@ -40,6 +43,8 @@ struct Seen {
     former: Vec<u64>,
     /// Whether all that was there at first is read.
     has_begun: bool,
+    /// Whether a task tries again to erase the former messages.
+    is_erasing: bool,
 }
 
 impl Seen {
@@ -49,6 +54,14 @@ impl Seen {
             self.former.drain(..MAX_FORMER / 2);
         }
         self.former.extend(message);
+    }
+
+    /// Takes the former messages, in order.
+    fn take_former(&mut self) -> Vec<u64> {
+        let mut former = std::mem::take(&mut self.former);
+        former.sort_unstable();
+        former.dedup();
+        former
     }
 }
 
@@ -60,7 +73,7 @@ pub(crate) struct DocumentStream {
     kind: &'static str,
     replicas: usize,
     stream: OnceCell<Stream>,
-    seen: Mutex<Seen>,
+    seen: Arc<Mutex<Seen>>,
 }
 
 fn unavailable(error: impl std::fmt::Display) -> SharedDocumentsError {
@@ -71,7 +84,7 @@ impl DocumentStream {
     /// Uses the stream of a kind of documents, which is created on `replicas` brokers when it is first asked.
     pub(crate) fn new(runtime: &Handle, connection: &Connection, kind: &'static str, replicas: usize) -> Self {
         let (runtime, connection) = (runtime.clone(), connection.clone());
-        Self { runtime, connection, kind, replicas, stream: OnceCell::new(), seen: Mutex::default() }
+        Self { runtime, connection, kind, replicas, stream: OnceCell::new(), seen: Arc::default() }
     }
 
     fn name(&self) -> String {
@@ -145,33 +158,59 @@ impl DocumentStream {
         Err(unknown.map_or(SharedDocumentsError::Conflict, SharedDocumentsError::Undecided))
     }
 
-    /// Erases messages, if they are still there.
-    async fn erase(&self, messages: &[u64]) -> Result<(), SharedDocumentsError> {
-        let stream = self.stream().await?;
-        for message in messages {
-            let erased = timeout(ANSWER_TIMEOUT, stream.delete_message(*message)).await.map_err(unavailable)?;
-            if let Err(error) = erased {
-                // Another node may have done so.
-                match timeout(ANSWER_TIMEOUT, stream.get_raw_message(*message)).await.map_err(unavailable)? {
-                    Err(missing) if missing.kind() == RawMessageErrorKind::NoMessageFound => {}
-                    _ => return Err(unavailable(error)),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Erases what documents were before. What can't be erased is tried again with the next change, and by nodes that start.
+    /// Erases what documents were before. What can't be erased is tried again later.
     fn erase_former(&self) {
-        let mut former = std::mem::take(&mut self.seen.lock().former);
-        former.sort_unstable();
-        former.dedup();
+        let former = self.seen.lock().take_former();
         if former.is_empty() {
             return;
         }
-        if let Err(error) = self.runtime.block_on(self.erase(&former)) {
-            tracing::warn!(kind = self.kind, %error, "former contents of documents could not be erased yet");
-            self.seen.lock().former.extend(former);
+        let erased = self.runtime.block_on(async { erase(self.stream().await?, &former).await });
+        let Err(error) = erased else { return };
+        tracing::warn!(kind = self.kind, %error, "former contents of documents could not be erased yet");
+        let mut seen = self.seen.lock();
+        seen.former.extend(former);
+        if let Some(stream) = self.stream.get()
+            && !std::mem::replace(&mut seen.is_erasing, true)
+        {
+            self.runtime.spawn(erase_again(stream.clone(), Arc::downgrade(&self.seen), self.kind));
+        }
+    }
+}
+
+/// Erases messages, if they are still there.
+async fn erase(stream: &Stream, messages: &[u64]) -> Result<(), SharedDocumentsError> {
+    for message in messages {
+        let erased = timeout(ANSWER_TIMEOUT, stream.delete_message(*message)).await.map_err(unavailable)?;
+        if let Err(error) = erased {
+            // Another node may have done so.
+            match timeout(ANSWER_TIMEOUT, stream.get_raw_message(*message)).await.map_err(unavailable)? {
+                Err(missing) if missing.kind() == RawMessageErrorKind::NoMessageFound => {}
+                _ => return Err(unavailable(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tries to erase former messages until none is left, or nobody uses the documents any more.
+async fn erase_again(stream: Stream, seen: Weak<Mutex<Seen>>, kind: &'static str) {
+    loop {
+        tokio::time::sleep(ERASED_AGAIN_AFTER).await;
+        let Some(seen) = seen.upgrade() else { return };
+        let former = seen.lock().take_former();
+        let erased = erase(&stream, &former).await;
+        let mut seen = seen.lock();
+        match erased {
+            Ok(()) if seen.former.is_empty() => {
+                seen.is_erasing = false;
+                tracing::info!(kind, "former contents of documents are erased");
+                return;
+            }
+            Ok(()) => {}
+            Err(error) => {
+                tracing::warn!(kind, %error, "former contents of documents could not be erased yet");
+                seen.former.extend(former);
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::files::Bucket;
 use crate::identity::node_id;
 use crate::lease::{LeaseError, Leases, Timing};
 use crate::moving::{Load, MoveError, MoveProgress, Moved};
-use crate::record::{BUCKET, ClusterRecord, RecordError, read_key, write_key};
+use crate::record::{self, BUCKET, ClusterRecord, RecordError, read_key, write_key};
 use crate::stream::{StreamError, StreamName};
 
 /// How many streams are created at once.
@@ -33,6 +33,8 @@ const MOVING_KEY: &str = "moving";
 /// What an attempt leaves in a data directory, and in its `control`. What else is there belongs to an installation.
 const LEFT: [&str; 5] = ["LOCK", "FORMAT", "keys", "control", "credentials.json"];
 const LEFT_IN_CONTROL: [&str; 1] = ["audit"];
+/// Streams of documents and of what belongs to them, which nodes make. Those of an earlier cluster would be taken for those of this one.
+const DOCUMENTS: [&str; 4] = ["HC_DOC_PROFILES", "HC_DOC_PRIVACY", "HC_DOC_WEBHOOKS", "KV_hc_hooks"];
 
 /// What to make.
 #[derive(Debug, Clone)]
@@ -122,6 +124,7 @@ pub fn init<T, E: From<InitError>>(
     first: impl FnOnce(&Registry) -> Result<T, E>,
 ) -> Result<(ClusterRecord, T), E> {
     let (connection, _lock) = runtime.block_on(begin(options))?;
+    runtime.block_on(check_no_documents(&connection))?;
     let record = runtime.block_on(prepare(&connection, options, &|_| FirstMessage { sequence: 1, may_be_there: false }))?;
     let registry = open_registry(runtime, &connection, &record, &options.data_dir).map_err(InitError::from)?;
     // The first answer about the end of the log may have been out of date.
@@ -151,6 +154,9 @@ pub fn init_from(
     let begun = runtime.block_on(read_key(&connection, MOVING_KEY))?;
     if begun.as_ref().is_some_and(|begun| begun != source.digest().as_bytes()) {
         return Err(moving(MoveError::OtherSource));
+    }
+    if begun.is_none() {
+        runtime.block_on(check_no_documents(&connection))?;
     }
     let first = |partition| FirstMessage {
         sequence: load.first_message(partition),
@@ -194,6 +200,16 @@ fn check_left(dir: &Path, left: &[&str]) -> Result<(), InitError> {
         Some(name) => Err(InitError::NotEmpty { dir: dir.to_owned(), name }),
         None => Ok(()),
     }
+}
+
+/// Checks that an earlier cluster has left no documents.
+async fn check_no_documents(connection: &Connection) -> Result<(), InitError> {
+    for name in DOCUMENTS {
+        if record::stream(connection, name).await?.is_some_and(|stream| stream.cached_info().state.messages > 0) {
+            return Err(InitError::Left(name.to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// The first message of a partition's stream.

@@ -38,7 +38,7 @@ pub enum MoveError {
     Archive(#[from] SharedArchiveError),
     /// An earlier attempt was with something else.
     #[error(
-        "an earlier attempt moved something else into these brokers: go on with the same backup, or delete the streams (`nats stream rm HC_CTL`, EV_000 to EV_063, KV_hc)"
+        "an earlier attempt moved something else into these brokers: go on with the same backup, or delete the streams (`nats stream rm HC_CTL`, EV_000 to EV_063, KV_hc, KV_hc_hooks, and those that begin with HC_DOC_)"
     )]
     OtherSource,
     /// A stream has what this attempt would not have written.

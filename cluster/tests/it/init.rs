@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use async_nats::jetstream::stream::Config;
 use headcount_actors::domain::time::Instant;
 use headcount_actors::registry::{Registry, RegistryError};
 use headcount_cluster::control::{OpenRegistryError, open_registry};
@@ -155,6 +156,22 @@ async fn what_is_in_use_is_left_alone() {
     assert!(matches!(&refused, InitError::Left(stream) if stream == "EV_007"), "{refused}");
     let refused = make(&options(&brokers, 3, dir.path()), first).unwrap_err();
     assert!(matches!(&refused, InitError::Brokers(_)) && refused.to_string().contains("need as many brokers"), "{refused}");
+}
+
+/// Webhooks of an earlier cluster would send to addresses that nobody knows of any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_of_an_earlier_cluster_are_refused() {
+    let Some(brokers) = Brokers::start(1).await else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
+    let (name, subject) = ("HC_DOC_WEBHOOKS".to_owned(), "hc.doc.webhooks.w1");
+    let config = Config { name, subjects: vec!["hc.doc.webhooks.>".to_owned()], ..Config::default() };
+    context.create_stream(config).await.unwrap();
+    context.publish(subject, "{}".into()).await.unwrap().await.unwrap();
+    let refused = make(&options(&brokers, 1, dir.path()), first).unwrap_err();
+    assert!(matches!(&refused, InitError::Left(stream) if stream == "HC_DOC_WEBHOOKS"), "{refused}");
+    context.delete_stream("HC_DOC_WEBHOOKS").await.unwrap();
+    make(&options(&brokers, 1, dir.path()), first).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
