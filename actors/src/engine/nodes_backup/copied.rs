@@ -24,8 +24,9 @@ use crate::engine::exporting::ask_patiently;
 use crate::partitions::partition_of;
 
 const ARCHIVE_DIR: &str = "archive";
-/// How often a list is asked for again because a file that it names is replaced meanwhile.
+/// How often a list is asked for again because a file that it names is replaced meanwhile, and for how long, at least.
 const ATTEMPTS: usize = 16;
+const REPLACED_WITHIN: Duration = Duration::from_secs(10 * 60);
 /// How long to wait until everything of a project is sealed, and the pause before it is asked again.
 const SEALED_WITHIN: Duration = Duration::from_secs(10 * 60);
 const PAUSE: Duration = Duration::from_millis(200);
@@ -92,13 +93,19 @@ impl NodesBackup {
         let name = format!("{ARCHIVE_DIR}/project={project}");
         let dir = self.directory.path().join(&name);
         create_private_dir(&dir).map_err(NodesBackupError::io("create", &dir))?;
-        for _ in 0..ATTEMPTS {
+        let began = Stopwatch::now();
+        for attempt in 1.. {
             let Some(list) = self.list_of(project, sealed, is_over)? else { return Ok(None) };
             if self.copy_files(project, (&name, &list.manifest), &mut passed, writer, is_over)? {
                 list.manifest.write(&dir).map_err(BackupFailure::from)?;
                 add(writer, &format!("{name}/{MANIFEST_NAME}"), &dir.join(MANIFEST_NAME))?;
                 return Ok(Some(list));
             }
+            // While people are erased, files are replaced one after the other.
+            if attempt >= ATTEMPTS && began.elapsed() >= REPLACED_WITHIN {
+                break;
+            }
+            std::thread::sleep(PAUSE);
         }
         Err(NodesBackupError::NotSealed(project))
     }
