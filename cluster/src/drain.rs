@@ -6,8 +6,10 @@ use async_nats::jetstream::kv::Store;
 
 use crate::connection::{ConnectError, Connection, Credentials};
 use crate::lease::{self, LeaseError, Timing};
+use crate::log::{LogError, LogReader};
 use crate::node::{self, KnownNode, NodeError, SeenNode, drain_key_of};
 use crate::record::{self, BUCKET, ClusterRecord, RecordError};
+use crate::stream::StreamName;
 
 /// Has nodes drain.
 #[derive(Debug)]
@@ -51,6 +53,9 @@ pub enum DrainError {
     /// A lease can't be read.
     #[error(transparent)]
     Lease(#[from] LeaseError),
+    /// The stream of a partition can't be looked at.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// The brokers do not answer; the node may be asked to drain all the same.
     #[error("the brokers can't answer: {0}")]
     Unavailable(String),
@@ -117,20 +122,33 @@ impl Drain {
         Ok(node::listed(&self.store).await?.iter().any(|known| known.node == node && known.drains))
     }
 
-    /// Returns how many leases a node holds, or held last.
+    /// Returns the partitions whose leases a node holds, or held last.
     ///
     /// # Errors
     /// [`DrainError`].
-    pub async fn held_by(&self, node: &str) -> Result<usize, DrainError> {
+    pub async fn held_by(&self, node: &str) -> Result<Vec<u16>, DrainError> {
         let bucket = record::bucket(&self.connection).await?.ok_or(DrainError::NoCluster)?;
-        let mut held = 0;
+        let mut held = Vec::new();
         for partition in 0..self.cluster.partitions {
             let key = lease::key_of(partition);
             let value = record::read_from(&bucket, &key).await?;
             let holder = value.map(|value| lease::holder_of(&key, &value)).transpose()?.flatten();
-            held += usize::from(holder.as_deref() == Some(node));
+            held.extend((holder.as_deref() == Some(node)).then_some(partition));
         }
         Ok(held)
+    }
+
+    /// Returns those of some partitions whose streams are full: they stay where they are, since no other node could begin to write them.
+    ///
+    /// # Errors
+    /// [`DrainError::Log`].
+    pub async fn full_of(&self, partitions: &[u16]) -> Result<Vec<u16>, DrainError> {
+        let mut full = Vec::new();
+        for partition in partitions {
+            let reader = LogReader::open(&self.connection, &StreamName::of_partition(*partition).stream).await?;
+            full.extend((!reader.has_room().await?).then_some(*partition));
+        }
+        Ok(full)
     }
 }
 

@@ -100,7 +100,7 @@ impl Node {
         let letters = letters.get().cloned().ok_or(NodeError::NotAMember)?;
         remove_copies(engine.data_dir());
         let leases = Leases::open(&connection, BUCKET, timing.leases).await?.at(&levels);
-        let announcements = Announcements::open(&connection, BUCKET, timing.leases.taken_after).await?;
+        let announcements = Announcements::open(&connection, BUCKET, &timing).await?;
         announcements.forget_drain(&holder.node).await?;
         let announcements = Arc::new(Mutex::new(announcements));
         let ((stop, stopped), (stop_rest, rest_stopped)) = (watch::channel(false), watch::channel(false));
@@ -127,8 +127,8 @@ impl Node {
         follower.follow().await?;
         propagate_changes(runtime, &connection, &engine, &announcing);
         engine.registry().share_codes_with(Codes::open(runtime, &connection, replicas).await?);
-        let salts = Salts::open(&connection, replicas, engine.clone()).await?;
-        salts.agree(nodes.names().count() > 1).await?;
+        let mut salts = Salts::new(&connection, replicas, engine.clone());
+        salts.begin(nodes.names().count() > 1).await;
         let (changed, live) = watch::channel(Live { nodes, since: Instant::now() });
         let (turns, moves) = (Semaphore::new(TURNS), Arc::new(Semaphore::new(MOVES)));
         let hints = Arc::new(Hints::new());
@@ -176,7 +176,7 @@ impl Node {
 /// # Errors
 /// [`NodeError::Unavailable`].
 pub async fn withdraw(connection: &Connection, node: &str) -> Result<(), NodeError> {
-    Announcements::open(connection, BUCKET, Duration::ZERO).await?.withdraw(node).await
+    Announcements::open(connection, BUCKET, &NodeTiming::default()).await?.withdraw(node).await
 }
 
 async fn join(tasks: Vec<JoinHandle<()>>) {

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::draining;
-use super::timing::NodeError;
+use super::timing::{NodeError, NodeTiming};
 use crate::agreed::LevelsKey;
 use crate::connection::Connection;
 use crate::lease::Timing;
@@ -87,13 +87,24 @@ impl Announcement {
     }
 }
 
+/// The key of a node.
+struct NodeKey {
+    node: String,
+    subject: String,
+    revision: u64,
+    /// What it says. `None`: it is withdrawn, or another version wrote it.
+    said: Option<Announcement>,
+}
+
 /// The keys of all nodes.
 pub(super) struct Announcements {
     store: Store,
-    /// Each node with the last revision of its key, and when it was seen first.
-    seen: BTreeMap<String, (u64, Duration, Announcement)>,
+    /// Each node with its key, and when that was seen first.
+    seen: BTreeMap<String, (Duration, NodeKey)>,
     /// How long a node is live after its key changed.
     live_for: Duration,
+    /// How long after that its key is removed.
+    forgotten_after: Duration,
 }
 
 /// The nodes that were live at one moment.
@@ -117,11 +128,11 @@ pub(crate) async fn listed(store: &Store) -> Result<Vec<KnownNode>, NodeError> {
 
 /// Returns all nodes that have a key, and how it is.
 pub(crate) async fn seen(store: &Store) -> Result<Vec<SeenNode>, NodeError> {
-    let seen = |(node, revision, announcement)| {
-        let Announcement { address, version, drains, ailment, levels, .. } = announcement;
-        SeenNode { known: KnownNode { node, address, version, drains, ailment, levels }, revision }
+    let seen = |NodeKey { node, revision, said, .. }| {
+        let Announcement { address, version, drains, ailment, levels, .. } = said?;
+        Some(SeenNode { known: KnownNode { node, address, version, drains, ailment, levels }, revision })
     };
-    Ok(read_all(store).await?.into_iter().map(seen).collect())
+    Ok(read_all(store).await?.into_iter().filter_map(seen).collect())
 }
 
 /// Returns the live ones of the nodes that are wanted, of which `first` were seen before. One that was killed keeps its key: it counts as live until it has not renewed that for as long as
@@ -144,25 +155,26 @@ pub(crate) async fn live(
     }
 }
 
-/// Reads the keys of all nodes, with their revisions.
-async fn read_all(store: &Store) -> Result<Vec<(String, u64, Announcement)>, NodeError> {
+/// Reads the keys of all nodes.
+async fn read_all(store: &Store) -> Result<Vec<NodeKey>, NodeError> {
     let prefix = format!("{}{PREFIX}", store.prefix);
     let subjects = store.stream.info_with_subjects(format!("{prefix}>")).await.map_err(NodeError::unavailable)?;
     let subjects: Vec<(String, usize)> = subjects.try_collect().await.map_err(NodeError::unavailable)?;
     let mut found = Vec::new();
     for (subject, _) in subjects {
-        let Some(node) = subject.strip_prefix(&prefix) else { continue };
-        let Some((revision, announcement)) = read(&store.stream, &subject).await? else { continue };
-        found.push((node.to_owned(), revision, announcement));
+        let Some(node) = subject.strip_prefix(&prefix).map(str::to_owned) else { continue };
+        let Some((revision, said)) = read(&store.stream, &subject).await? else { continue };
+        found.push(NodeKey { node, subject, revision, said });
     }
-    found.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    found.sort_by(|one, other| one.node.cmp(&other.node));
     Ok(found)
 }
 
 impl Announcements {
-    pub(super) async fn open(connection: &Connection, bucket: &str, live_for: Duration) -> Result<Self, NodeError> {
+    pub(super) async fn open(connection: &Connection, bucket: &str, timing: &NodeTiming) -> Result<Self, NodeError> {
         let store = connection.context.get_key_value(bucket).await.map_err(NodeError::unavailable)?;
-        Ok(Self { store, seen: BTreeMap::new(), live_for })
+        let (live_for, forgotten_after) = (timing.leases.taken_after, timing.forgotten_after);
+        Ok(Self { store, seen: BTreeMap::new(), live_for, forgotten_after })
     }
 
     /// Says what a node says of itself, once more.
@@ -194,30 +206,45 @@ impl Announcements {
     /// Reads the keys of all nodes, and returns those that are live: that have renewed their key lately, as far as this function has seen.
     pub(super) async fn live(&mut self) -> Result<LiveNodes, NodeError> {
         let mut seen = BTreeMap::new();
-        for (node, revision, announcement) in read_all(&self.store).await? {
-            let since = match self.seen.get(&node) {
-                Some((known, since, _)) if *known == revision => *since,
+        for key in read_all(&self.store).await? {
+            let since = match self.seen.get(&key.node) {
+                Some((since, known)) if known.revision == key.revision => *since,
                 _ => boot_time(),
             };
-            seen.insert(node, (revision, since, announcement));
+            seen.insert(key.node.clone(), (since, key));
         }
         self.seen = seen;
+        self.forget_dead().await;
         let is_live = |since: Duration| boot_time() - since < self.live_for;
-        let live = self.seen.iter().filter(|(_, (_, since, _))| is_live(*since));
-        let node = |said: &Announcement| LiveNode {
-            address: said.address.as_str().into(),
-            drains: said.drains,
-            is_behind: said.is_behind,
-            fold: said.levels.fold,
+        let live = self.seen.values().filter(|(since, _)| is_live(*since));
+        let node = |(_, key): &(Duration, NodeKey)| {
+            let said = key.said.as_ref()?;
+            let (address, drains, is_behind, fold) =
+                (said.address.as_str().into(), said.drains, said.is_behind, said.levels.fold);
+            Some((key.node.clone(), LiveNode { address, drains, is_behind, fold }))
         };
-        Ok(LiveNodes { nodes: live.map(|(name, (.., said))| (name.clone(), node(said))).collect() })
+        Ok(LiveNodes { nodes: live.filter_map(node).collect() })
+    }
+
+    /// Removes a key that was not renewed for so long that its node does not come back, or what is left of one that was withdrawn: all keys are read each time. A node that comes back all the
+    /// same has a new one.
+    async fn forget_dead(&self) {
+        let is_dead = |since: Duration| boot_time() - since >= self.live_for + self.forgotten_after;
+        // One at a time: the next sign of life must not wait.
+        let Some((_, dead)) = self.seen.values().find(|(since, _)| is_dead(*since)) else { return };
+        let NodeKey { node, subject, revision, .. } = dead;
+        // None that was renewed meanwhile.
+        match self.store.stream.purge().sequence(revision + 1).filter(subject).await {
+            Ok(_) => tracing::info!(node, "the key of a node is removed that was not renewed for long"),
+            Err(error) => tracing::debug!(node, %error, "the key of a node is not removed yet"),
+        }
     }
 }
 
-/// Reads the key of a node. `None`: it is withdrawn, or another version wrote it.
-async fn read(stream: &Stream, subject: &str) -> Result<Option<(u64, Announcement)>, NodeError> {
+/// Reads the key of a node: its revision, and what it says. `None`: there is none.
+async fn read(stream: &Stream, subject: &str) -> Result<Option<(u64, Option<Announcement>)>, NodeError> {
     match stream.get_last_raw_message_by_subject(subject).await {
-        Ok(message) => Ok(serde_json::from_slice(&message.payload).ok().map(|announcement| (message.sequence, announcement))),
+        Ok(message) => Ok(Some((message.sequence, serde_json::from_slice(&message.payload).ok()))),
         Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
         Err(error) => Err(NodeError::unavailable(error)),
     }

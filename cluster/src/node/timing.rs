@@ -19,6 +19,8 @@ pub struct NodeTiming {
     pub renewed_every: Duration,
     /// How long the same nodes must have been live before a partition moves to the one that is to have it.
     pub calm: Duration,
+    /// How long a node that is no longer live is listed before its key is removed.
+    pub forgotten_after: Duration,
     /// When states are published, for nodes that take partitions over.
     pub states: StateTiming,
 }
@@ -29,6 +31,7 @@ impl Default for NodeTiming {
             leases: Timing::default(),
             renewed_every: Duration::from_secs(2),
             calm: Duration::from_secs(60),
+            forgotten_after: Duration::from_secs(24 * 60 * 60),
             states: StateTiming::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use headcount_cluster::Credentials;
 use headcount_cluster::check::{CheckOptions, Problem, Report, check};
+use headcount_cluster::files::Bucket;
 
 use crate::brokers::{Brokers, free_ports, no_file};
 
@@ -12,6 +13,7 @@ fn options(brokers: &Brokers, replicas: usize) -> CheckOptions {
         credentials: Credentials::None,
         replicas,
         messages: 20,
+        files: None,
     }
 }
 
@@ -66,4 +68,24 @@ async fn what_is_not_known_is_a_problem() {
     options.credentials = Credentials::File(no_file().to_owned());
     let report = check(&options).await;
     assert!(matches!(&report.problems[..], [Problem::Unreachable { .. }, Problem::TooFew { .. }]), "{:?}", texts(&report));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_place_for_files_is_tried_out() {
+    let Some(brokers) = Brokers::start(1).await else { return };
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("files");
+    std::fs::create_dir(&dir).unwrap();
+    let address = format!("file://{}", dir.display());
+    let mut options = options(&brokers, 1);
+    options.files = Some(Bucket::open(&address).unwrap());
+    let report = check(&options).await;
+    assert_eq!((texts(&report), report.files.as_deref()), (Vec::new(), Some(&*address)));
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0, "the trial leaves nothing");
+    // A file where the directory was: nobody can write below it.
+    std::fs::remove_dir(&dir).unwrap();
+    std::fs::write(&dir, "").unwrap();
+    let report = check(&options).await;
+    assert!(matches!(&report.problems[..], [Problem::Files { place, .. }] if *place == address), "{:?}", texts(&report));
+    assert_eq!(report.files, None);
 }

@@ -3,15 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use headcount_actors::ingest::Status;
 use headcount_actors::registry::ProjectPatch;
 use headcount_actors::{ArchivePolicy, PARTITIONS, SharedArchive, SharedArchiveError, partition_of};
-use headcount_cluster::StreamName;
+use headcount_cluster::drain::Drain;
 use headcount_cluster::files::{Bucket, FilesError, SharedFiles};
 use headcount_cluster::log::LogReader;
+use headcount_cluster::{Credentials, StreamName};
 
 use crate::node::{Cluster, ClusterNode, NOW, NodeFiles, check, record, wait_until};
 
@@ -205,6 +206,35 @@ fn a_stream_that_fills_is_sealed_before_its_time() {
     assert!(first() > 100, "{}", first());
     check(std::slice::from_ref(&node), project, orders);
     assert_eq!(node.orders_by_a_scan(project) as u64, orders);
+    node.stop();
+}
+
+/// No other node could begin to write it, so it does not move, and whoever drains its node is to hear why.
+#[test]
+fn a_partition_whose_stream_is_full_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let files = NodeFiles { max_bytes: 120_000, ..files_in(place.path()) };
+    let Some(cluster) = Cluster::start_with(Some(files)) else { return };
+    let node = cluster.join("a");
+    wait_until("one node has all", || node.serves() == usize::from(PARTITIONS));
+    let drain = node.block_on(Drain::open(&cluster.addresses(), &Credentials::None)).unwrap();
+    let held = node.block_on(drain.held_by("a")).unwrap();
+    assert_eq!(held.len(), usize::from(PARTITIONS));
+    assert!(node.block_on(drain.full_of(&held)).unwrap().is_empty());
+    // Nothing is sealed without the bucket: a file has its place.
+    let away = tempfile::tempdir().unwrap();
+    fs::rename(place.path(), away.path().join("bucket")).unwrap();
+    fs::write(place.path(), "").unwrap();
+    let (project, sent) = (cluster.projects[0], AtomicU64::new(0));
+    let order = || node.order(project, sent.fetch_add(1, Ordering::Relaxed));
+    wait_until("its stream is full", || {
+        let _sent: Vec<_> = (0..20).map(|_| order()).collect();
+        node.block_on(drain.full_of(&held)).unwrap() == [partition_of(project)]
+    });
+    fs::remove_file(place.path()).unwrap();
+    fs::rename(away.path().join("bucket"), place.path()).unwrap();
+    wait_until("it has room again", || node.block_on(drain.full_of(&held)).unwrap().is_empty());
+    assert!(order().is_some());
     node.stop();
 }
 

@@ -1,15 +1,17 @@
 //! Nodes that are live, and can't serve: others do.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use futures_util::TryStreamExt as _;
 use headcount_actors::EngineConfig;
 use headcount_actors::PARTITIONS;
 use headcount_cluster::Credentials;
 use headcount_cluster::drain::Drain;
 use headcount_cluster::status::status;
 
-use crate::node::{Cluster, ClusterNode, NOW, TIMING, check, record, wait_until};
+use crate::node::{Cluster, ClusterNode, NOW, TIMING, check, record, runtime, wait_until};
 
 const ALL: usize = PARTITIONS as usize;
 
@@ -135,4 +137,36 @@ fn a_node_that_is_gone_is_not_taken_for_one_with_its_address() {
     let several = node.block_on(drain.find("http://d")).unwrap_err().to_string();
     assert!(several.contains("c at http://d, d at http://d") && several.contains("by its id"), "{several}");
     node.stop();
+}
+
+/// All nodes read the keys of all nodes, again and again.
+#[test]
+fn the_keys_of_nodes_that_do_not_come_back_are_removed() {
+    let Some(cluster) = Cluster::start() else { return };
+    let forgotten_after = Duration::from_secs(3);
+    let mut nodes: Vec<ClusterNode> = ["a", "b", "c"].map(|name| cluster.join_forgetting(name, forgotten_after)).into();
+    let asking = runtime();
+    let keys = || {
+        asking.block_on(async {
+            let client = async_nats::connect(cluster.addresses()).await.unwrap();
+            let stream = async_nats::jetstream::new(client).get_stream("KV_hc").await.unwrap();
+            let found = stream.info_with_subjects("$KV.hc.node.>").await.unwrap();
+            let subjects: Vec<(String, usize)> = found.try_collect().await.unwrap();
+            subjects.into_iter().filter_map(|(subject, _)| subject.rsplit('.').next().map(str::to_owned)).collect::<BTreeSet<_>>()
+        })
+    };
+    assert_eq!(keys(), BTreeSet::from(["a", "b", "c"].map(str::to_owned)));
+    nodes.remove(2).stop();
+    nodes.remove(1).kill();
+    assert_eq!(keys().len(), 3, "one says that it is withdrawn");
+    wait_until("they are forgotten", || keys().len() == 1);
+    // Its directory is elsewhere, and its name is free.
+    nodes.push(cluster.join_forgetting("b", forgotten_after));
+    wait_until("it has its part", || nodes[1].serves() >= 16 && nodes[0].serves() + nodes[1].serves() == ALL);
+    let began = Instant::now();
+    while began.elapsed() < forgotten_after * 2 {
+        assert_eq!(keys().len(), 2, "what is renewed stays");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    nodes.into_iter().for_each(ClusterNode::stop);
 }

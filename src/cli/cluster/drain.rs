@@ -54,27 +54,39 @@ async fn drain(settings: &Settings, args: &DrainArgs) -> Result<Drained, Failure
     let node = cluster.find(&args.node).await?;
     if args.undo {
         cluster.undo(&node).await?;
-        let partitions = cluster.held_by(&node).await?;
+        let partitions = cluster.held_by(&node).await?.len();
         return Ok(Drained { node, drains: false, partitions });
     }
     cluster.begin(&node).await?;
     let began = Instant::now();
     loop {
         let is_known = cluster.is_known_to(&node).await?;
-        let partitions = cluster.held_by(&node).await?;
-        if is_known && partitions == 0 {
-            return Ok(Drained { node, drains: true, partitions });
+        let held = cluster.held_by(&node).await?;
+        if is_known && held.is_empty() {
+            return Ok(Drained { node, drains: true, partitions: 0 });
         }
         if began.elapsed() >= args.timeout && !is_known {
             return Err(Failure(format!("the node {node} does not say that it hands its partitions over: does it run?")));
         }
         if began.elapsed() >= args.timeout {
-            return Err(Failure(format!(
-                "the node {node} still holds {partitions} partitions, and goes on handing them over: `headcount cluster status` shows whether another node is there to take them"
-            )));
+            return Err(Failure(still_held(&node, held.len(), &cluster.full_of(&held).await?)));
         }
         tokio::time::sleep(INTERVAL).await;
     }
+}
+
+/// Says that a node still holds partitions, of which `full` have full streams.
+fn still_held(node: &str, partitions: usize, full: &[u16]) -> String {
+    let mut text = format!("the node {node} still holds {partitions} partitions, and goes on handing them over");
+    if full.is_empty() {
+        text.push_str(": `headcount cluster status` shows whether another node is there to take them");
+    } else {
+        let numbers = full.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!(
+            "; those with a full stream stay until it has room, since no other node could begin to write them: {numbers}"
+        ));
+    }
+    text
 }
 
 fn text(Drained { node, drains, partitions }: &Drained) -> String {
