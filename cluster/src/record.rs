@@ -44,6 +44,9 @@ pub struct ClusterRecord {
         deserialize_with = "of_hex_if_any"
     )]
     restored: Option<Incarnation>,
+    /// What only later versions know: whoever writes the record again keeps it.
+    #[serde(flatten)]
+    unknown: serde_json::Map<String, serde_json::Value>,
 }
 
 /// What is read to find out who can read the rest.
@@ -76,7 +79,8 @@ impl ClusterRecord {
     /// Describes a cluster that is not made yet.
     #[must_use]
     pub(crate) fn new(incarnation: Incarnation, partitions: u16, replicas: usize, hash_key_digest: String) -> Self {
-        Self { version: VERSION, incarnation, partitions, replicas, hash_key_digest, restored: None }
+        let (restored, unknown) = Default::default();
+        Self { version: VERSION, incarnation, partitions, replicas, hash_key_digest, restored, unknown }
     }
 
     /// Returns the incarnation of what nodes answer, which is part of every entity tag and cursor. It is that of their data directories, until the cluster is
@@ -163,7 +167,12 @@ pub(crate) async fn write_key(connection: &Connection, key: &str, value: &str) -
 
 /// Returns the stream of the bucket; `None` if there is no bucket.
 pub(crate) async fn bucket(connection: &Connection) -> Result<Option<Stream>, RecordError> {
-    match in_time(connection.context.get_stream(STREAM)).await? {
+    stream(connection, STREAM).await
+}
+
+/// Returns a stream; `None` if there is none with this name.
+pub(crate) async fn stream(connection: &Connection, name: &str) -> Result<Option<Stream>, RecordError> {
+    match in_time(connection.context.get_stream(name)).await? {
         Ok(stream) => Ok(Some(stream)),
         Err(error) => match error.kind() {
             GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(None),
@@ -228,5 +237,8 @@ mod tests {
         assert_eq!(serde_json::to_string(&restored).unwrap(), text);
         assert_eq!(serde_json::from_str::<ClusterRecord>(&text).unwrap(), restored);
         assert_eq!(restored.answers(), Incarnation::from_number(0xCD));
+        let later = text.replace('}', r#","brokers":{"least":5}}"#);
+        let read: ClusterRecord = serde_json::from_str(&later).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), later, "a field of a later version stays");
     }
 }
