@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 pub use crate::broker::Broker;
 use crate::broker::{LEAST_MAX_PAYLOAD, without_credentials};
 use crate::connection::{ConnectError, Connection, Credentials};
+use crate::files::{Bucket, BucketError};
 use crate::monitor::Storage;
 use crate::trial;
 pub use crate::trial::{Trial, TrialError};
@@ -23,6 +24,8 @@ pub struct CheckOptions {
     pub replicas: usize,
     /// The number of messages to record in a trial.
     pub messages: u64,
+    /// Where nodes are to keep files.
+    pub files: Option<Bucket>,
 }
 
 /// What was found.
@@ -35,6 +38,8 @@ pub struct Report {
     pub problems: Vec<Problem>,
     /// What the trial measured; `None` if there are problems.
     pub trial: Option<Trial>,
+    /// Where files can be kept; `None`: nothing was asked for, or there are problems.
+    pub files: Option<String>,
 }
 
 /// Why brokers can't carry a cluster.
@@ -100,12 +105,20 @@ pub enum Problem {
     /// The brokers are not one cluster.
     #[error("the brokers are not one cluster: {}", .0.join(", "))]
     Strangers(Vec<String>),
+    /// Files can't be kept where they are to be.
+    #[error("files can't be written to {place}, or read: {error}")]
+    Files {
+        /// The address of the place.
+        place: String,
+        /// Why.
+        error: BucketError,
+    },
     /// The trial failed.
     #[error("the trial failed: {0}")]
     Trial(#[from] TrialError),
 }
 
-/// Asks all brokers who they are and how they are configured, and lets them record some messages.
+/// Asks all brokers who they are and how they are configured, lets them record some messages, and writes, reads and deletes a file.
 pub async fn check(options: &CheckOptions) -> Report {
     let (mut brokers, mut problems) = ask(&options.brokers, &options.credentials, options.replicas).await;
     ask_monitors(&options.monitors, &mut brokers, &mut problems).await;
@@ -117,7 +130,17 @@ pub async fn check(options: &CheckOptions) -> Report {
             Err(problem) => problems.push(problem),
         }
     }
-    Report { brokers, problems, trial }
+    let files = match &options.files {
+        Some(bucket) => match bucket.try_out().await {
+            Ok(()) => Some(bucket.address().to_owned()),
+            Err(error) => {
+                problems.push(Problem::Files { place: bucket.address().to_owned(), error });
+                None
+            }
+        },
+        None => None,
+    };
+    Report { brokers, problems, trial, files }
 }
 
 /// Asks all brokers who they are. Returns those that answered, and what can be said against them without their monitoring addresses.

@@ -106,6 +106,18 @@ impl Joining {
     }
 }
 
+/// Says so if files can't be written or read, as with wrong credentials. The node starts all the same: what it has on its disk it can serve.
+async fn try_out(bucket: Bucket) {
+    match bucket.try_out().await {
+        Ok(()) => tracing::info!(place = bucket.address(), "files can be written and read"),
+        Err(error) => tracing::error!(
+            place = bucket.address(),
+            %error,
+            "files can't be written or read: while that is so, nothing is sealed, and partitions may not be taken over"
+        ),
+    }
+}
+
 /// Where this node, as all others of its cluster, keeps what is sealed. `None`: nowhere.
 async fn shared_files(
     connection: &Connection,
@@ -114,6 +126,7 @@ async fn shared_files(
     log_kept: Duration,
 ) -> Result<Option<Arc<SharedFiles>>, Failure> {
     if let Some(bucket) = bucket {
+        tokio::spawn(try_out(bucket.clone()));
         return Ok(Some(Arc::new(SharedFiles::open(connection, record, bucket, log_kept).await?)));
     }
     match SharedFiles::place(connection).await? {

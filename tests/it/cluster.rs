@@ -1,8 +1,13 @@
 //! Making a cluster of a real broker. Without a `nats-server`, this test says so, and does nothing; with `HEADCOUNT_REQUIRE_CLUSTER` it fails instead.
 
+use std::fs::File;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::broker::{Broker, printed};
+use crate::cluster_nodes::PATIENCE;
 use crate::server::command;
 
 #[test]
@@ -68,4 +73,29 @@ fn a_node_that_reaches_no_broker_says_so() {
     let ended = serve.output().unwrap();
     assert!(!ended.status.success(), "{}", printed(&ended));
     assert!(printed(&ended).contains("Connection refused") && !printed(&ended).contains("panicked"), "{}", printed(&ended));
+}
+
+#[test]
+fn a_node_that_can_not_reach_its_files_says_so_when_it_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(broker) = Broker::start(dir.path()) else { return };
+    let (data, log) = (dir.path().join("data"), dir.path().join("log"));
+    let made = broker.run("init", &data, &["--replicas", "1", "--max-bytes", "8MiB"]);
+    assert!(made.status.success(), "{}", printed(&made));
+    let mut serve = command("serve", &data);
+    serve.args(["--listen", "127.0.0.1:0", "--cluster", &broker.address, "--shards", "1", "--workers", "1"]);
+    serve.args(["--files", "s3://files/some", "--log", "warn"]);
+    // Nobody listens at this port.
+    serve.envs([("AWS_ENDPOINT", "http://127.0.0.1:1"), ("AWS_ALLOW_HTTP", "true"), ("AWS_REGION", "us-east-1")]);
+    serve.envs([("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "secret")]);
+    let mut node = serve.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+    let began = Instant::now();
+    let has_said = || std::fs::read_to_string(&log).unwrap().contains("files can't be written or read");
+    while !has_said() && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let is_running = node.try_wait().unwrap().is_none();
+    node.kill().unwrap();
+    node.wait().unwrap();
+    assert!(has_said() && is_running, "{}", std::fs::read_to_string(&log).unwrap());
 }

@@ -131,12 +131,13 @@ impl Bucket {
     /// Finds out whether objects can be written, read and deleted here.
     ///
     /// # Errors
-    /// As [`Self::put`] and [`Self::get`].
-    pub(crate) async fn try_out(&self) -> Result<(), BucketError> {
-        const NAME: &str = "trial";
-        self.put(NAME, NAME.into()).await?;
-        self.get(NAME).await?;
-        self.delete(NAME).await
+    /// [`BucketError::Unavailable`], and [`BucketError::Missing`] if what was written can't be read.
+    pub async fn try_out(&self) -> Result<(), BucketError> {
+        // Others may try it out at the same time.
+        let name = format!("trial-{:016x}", fastrand::u64(..));
+        self.put(&name, name.clone().into()).await?;
+        self.get(&name).await?;
+        self.delete(&name).await
     }
 
     /// Writes a file as an object, in parts. Nobody sees a part of it.

@@ -140,6 +140,7 @@ fn run_check(settings: &Settings, args: CheckArgs) -> Result<ExitCode, Failure> 
         credentials: settings.broker_credentials(),
         replicas: args.replicas.into(),
         messages: args.messages.into(),
+        files: settings.files.clone(),
     };
     let report = runtime()?.block_on(check(&options));
     output::print(args.json, &report, || text(&report))?;
@@ -154,6 +155,7 @@ fn text(report: &Report) -> String {
         lines.push(format!("taken over by another owner in {take_over_ms:.1} ms; the former one could not write any more"));
         lines.push("these brokers can carry a cluster".to_owned());
     }
+    lines.extend(report.files.iter().map(|place| format!("files can be kept at {place}")));
     lines.join("\n")
 }
 

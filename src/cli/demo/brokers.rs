@@ -92,7 +92,8 @@ impl DemoBrokers {
         let (runtime, began) = (runtime()?, Instant::now());
         loop {
             let (brokers, monitors) = (self.addresses.clone(), self.monitors.clone());
-            let options = CheckOptions { brokers, monitors, credentials: Credentials::None, replicas: BROKERS, messages: 5 };
+            let (credentials, replicas, messages, files) = (Credentials::None, BROKERS, 5, None);
+            let options = CheckOptions { brokers, monitors, credentials, replicas, messages, files };
             let problems = runtime.block_on(check(&options)).problems;
             if problems.is_empty() {
                 return Ok(());
