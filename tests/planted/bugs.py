@@ -28,7 +28,7 @@ BUGS = [
     ("an empty list of categories grants all", "Some(categories) => categories.0.split(',')", "Some(categories) if categories.0.is_empty() => true,\n        Some(categories) => categories.0.split(',')"),
     ("the short spelling of the categories wins", "match submission.privacy_categories.as_ref().or(submission.pc.as_ref()) {", "match submission.pc.as_ref().or(submission.privacy_categories.as_ref()) {"),
     ("signals that make anonymous don't", "granted(submission) && !(signalled && policy.signals == SignalsPolicy::Anonymize)", "granted(submission)"),
-    ("cookieless visitors are distinguished where they mustn't be", "anonymous_id.is_none() && policy.cookieless)", "anonymous_id.is_none())"),
+    ("cookieless visitors are distinguished where they mustn't be", "policy.cookieless && text(submission.user_id.as_ref()).is_none()", "text(submission.user_id.as_ref()).is_none()"),
     ("a cookieless visitor is the same on all days", "let date = time.utc_day();", "let date = time.0.div_euclid(i64::MAX);"),
     ("accounts are counted as users", "level == own && change.new_day", "level != EntityKind::Nobody && change.new_day"),
     ("users without a company are no accounts", "if level == EntityKind::Identity && identity.company.is_none() {", "if level == EntityKind::Account {"),

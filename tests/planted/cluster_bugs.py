@@ -39,7 +39,7 @@ BUGS = [
     # Published states.
     ("a new owner replays what is published", "if sequence_of(list.position) <= sequence_of(own) + timing.worth_fetching {", "if sequence_of(list.position) > 0 {"),
     ("a published state of what the brokers lost is used", "Some(link) => match reader.confirm_link(link).await? {", "Some(_) => match true {"),
-    ("a state of what the brokers lost is served", "(Some(mark), Ok(_)) => reader.confirm_lost(Link::from(mark), timing).await,", "(Some(_), Ok(_)) => Ok(true),"),
+    ("a state of what the brokers lost is served", "Some(mark) => reader.confirm_lost(Link::from(mark), timing).await,", "Some(_) => Ok(true),"),
     ("a lost event that was set aside keeps its position", "let lost = positions.split_off(&(until + 1));", "let lost: BTreeSet<u64> = positions.split_off(&u64::MAX);"),
     ("a log that ends before the sealed events is written", "if reader.known_bounds().1 >= sealed {", "if reader.known_bounds().1 >= sealed.min(1) {"),
     ("what the brokers lost stops a partition for ever", "let is_resumed = resumed != mark.map_or(0, |mark| mark.resumed);", "let is_resumed = resumed != 0 && mark.is_none();"),
@@ -60,11 +60,13 @@ BUGS = [
     ("a node that answers nobody is waited for", "live.answering().filter(", "live.names().filter("),
     ("what was read before a node said that it answers again counts", "moments.counts_from.is_some_and(|from| began >= from)", "moments.counts_from.is_some()"),
     ("a node that can't serve keeps its partitions", "let drains = self.is_to_drain || ailment.is_some();", "let drains = self.is_to_drain;"),
+    ("the key of a node that is gone stays", "let Some((_, dead)) = self.seen.values().find(|(since, _)| is_dead(*since)) else { return };", "let Some((_, dead)) = self.seen.values().find(|(since, _)| is_dead(*since)).filter(|_| false) else { return };"),
     ("a code that is ended leaves a marker", "let purge = store.stream.purge().filter(format!(\"{}{key}\", store.prefix));", "let purge = store.delete(key);"),
 ]
 
 # Of the engine: erasures while partitions move.
 ERASURE_BUGS = [
+    ("figures of the erased outlast a move", "erasures: self.reflected_erasures(project),", "erasures: 0,"),
     ("a node does not note what it may have of the erased", "noted.erased.extend(erased);", ""),
     ("an erasure ends while brokers have its events", "if !is_out_of_log(sources, project, logged.until) {", "if false {"),
     ("a published state keeps the erased", "shared.withdraw_state(partition_of(project)).map_err(unpublished)?;", ""),
@@ -73,7 +75,7 @@ ERASURE_BUGS = [
 
 # Of the engine: brokers lose events while a node runs, and the node goes on without them.
 LOST_BUGS = [
-    ("figures of lost events are advanced", "resumed: self.resumed(project) };", "resumed: 0 };"),
+    ("figures of lost events are advanced", "resumed: self.resumed(project),", "resumed: 0,"),
     ("an entity tag of a lost event stands for another event", "self.inner.incarnation ^ u128::from(self.resumed(project)) << 64", "self.inner.incarnation"),
     ("a cursor of before a loss goes on", "self.inner.starts.has(start_number ^ self.resumed(project), position)", "self.inner.starts.has(start_number, position)"),
 ]

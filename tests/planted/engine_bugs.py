@@ -42,3 +42,9 @@ BUGS = [
     ("one organization takes all places", "const MAX_RUNNING_OF_ONE: usize = 2;", "const MAX_RUNNING_OF_ONE: usize = 8;"),
     ("runs are forgotten at their end", "is_none_or(|outcome| now.0.saturating_sub(outcome.at.0) < KEPT_MS)", "is_none_or(|outcome| now.0 < outcome.at.0)"),
 ]
+
+# In checkpoints, and in what the thread of the archive does; tests of the shard and of erasures catch them.
+STATE_BUGS = [
+    ("a checkpoint has the mark of its position alone", "self.history.mark(number, reflected.max(self.all_up_to(number)))", "self.history.mark(number, reflected.min(self.all_up_to(number)))"),
+    ("sealing waits until somebody is erased from all files", "if number > 0 && began.elapsed() >= SLICE {", "if number > 0 && began.elapsed() >= SLICE * 1_000 {"),
+]

@@ -16,7 +16,9 @@ BUGS = [
     ("a connection that was closed while idle is a failure", "Some(unsent) if !is_new => {", "Some(_) if !is_new => return Err(NoAnswer::Lost),\n                    Some(unsent) => {"),
     ("a frozen node is waited for", "Owner::There(_) | Owner::Here => LAST_PATIENCE,", "Owner::There(_) | Owner::Here => LAST_PATIENCE * 100,"),
     ("a project may have all requests to a node under way", "gate.take_within(holders, 1, within)", "gate.take_within([None, None], 1, within)"),
-    ("a short answer that breaks off is passed on", "while !is_complete && bytes < AHEAD_BYTES && travel != Travel::ReadsForLong {", "while !is_complete && bytes > AHEAD_BYTES {"),
+    ("a live stream is silent after its owner was replaced", "if this.until.as_mut().is_some_and(|until| until.poll_unpin(cx).is_ready()) {", "if this.until.as_mut().is_some_and(|until| until.poll_unpin(cx).is_ready() && false) {"),
+    ("questions that wait for a position have no limit", 'let _place = place.ok_or_else(|| ApiError::overloaded("too many questions wait for positions that are not there"))?;', "let _place = place;"),
+    ("a short answer that breaks off is passed on", "while !is_complete && bytes < AHEAD_BYTES && !matches!(travel, Travel::ReadsForLong | Travel::Follows) {", "while !is_complete && bytes > AHEAD_BYTES {"),
     # What goes with a request and its answer.
     ("headers of the connection are passed on", "|| named.iter().any(|other| other == name)", ""),
     ("an answer is encoded again", "if response.response().extensions().contains::<PassedOn>() {", "if false {"),

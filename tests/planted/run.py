@@ -83,6 +83,11 @@ def try_engine(tree, name=""):
     return run_tests(tree, "-p", "headcount-actors", "--test", "webhooks", "--test", "builds")
 
 
+def try_states(tree, name=""):
+    """Runs tests of checkpoints and of long erasures."""
+    return run_tests(tree, "-p", "headcount-actors", "--lib", "--test", "erasure", "--", "sparse::", "events_are_sealed")
+
+
 def try_explain(tree, name=""):
     """Compares explanations of random histories with the model, and their pages with one another."""
     return run_tests(tree, "-p", "headcount-actors", "--test", "explain", "--", "--skip", "by_sorts_on_disk")
@@ -151,7 +156,7 @@ def try_privacy(tree, name=""):
 
 def try_forward(tree, name=""):
     """Runs the tests of requests that travel, with two nodes, and of their parts."""
-    return run_tests(tree, "-p", "headcount", "--lib", "--", "http::tests::forwarding", "http::forward", "http::node_client")
+    return run_tests(tree, "-p", "headcount", "--lib", "--", "http::tests::forwarding", "http::forward", "http::node_client", "http::min_position")
 
 
 def parts_of(crate):
@@ -182,6 +187,7 @@ class Suite:
 SUITES = [
     Suite("domain", bugs.BUGS, "domain", try_domain),
     Suite("actors", engine_bugs.BUGS, "actors", try_engine),
+    Suite("actors", engine_bugs.STATE_BUGS, "actors", try_states),
     Suite("actors", explain_bugs.BUGS, "actors", try_explain),
     Suite("domain", explain_bugs.DOMAIN_BUGS, "actors", try_explain),
     Suite("actors", node_bugs.BUGS, "actors", try_nodes),
