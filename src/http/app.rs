@@ -12,12 +12,12 @@ use ipnet::IpNet;
 
 use crate::http::extra_paths::ExtraPaths;
 use crate::http::first_node::FirstNode;
-use crate::http::min_position::WaitingQuestions;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::kept::KeptAnswers;
 use crate::http::share_streams::ShareStreams;
 use crate::http::sign_in_limit::SignInLimit;
+use crate::http::turns::WaitingQuestions;
 
 /// Made once: a name that is given as text is checked again for each request.
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");

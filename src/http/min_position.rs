@@ -18,24 +18,10 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use crate::http::app::AppState;
 use crate::http::extract::auth;
 use crate::http::respond::error::ApiError;
-use crate::http::turns::Turns;
 
 const MIN_POSITION: HeaderName = HeaderName::from_static("headcount-min-position");
 /// How long a question waits for the event.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many questions wait at once, at most. An organization has a quarter of them while no other one waits.
-const MAX_WAITING: usize = 1_024;
-
-/// The questions that wait.
-#[derive(Debug)]
-pub(crate) struct WaitingQuestions(Turns);
-
-impl Default for WaitingQuestions {
-    fn default() -> Self {
-        Self(Turns::new(MAX_WAITING))
-    }
-}
-
 /// Waits until the event that the request names is counted here. Takes the request from the limit of its token first, and a place of its organization if it has to wait.
 async fn wait(
     state: &AppState,
@@ -144,7 +130,7 @@ mod tests {
         while let Some(place) = turns.wait(server.keys.organization_id, Duration::ZERO).await {
             waiting.push(place);
         }
-        assert_eq!(waiting.len(), MAX_WAITING / 4);
+        assert_eq!(waiting.len(), 256);
         let (status, message) = ask().await;
         assert!(status == 503 && message.contains("too many questions wait"), "{message}");
         assert!(turns.wait(OrganizationId(1), Duration::ZERO).await.is_some());

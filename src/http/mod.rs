@@ -18,4 +18,4 @@ pub(crate) mod share_streams;
 pub(crate) mod sign_in_limit;
 #[cfg(test)]
 pub(crate) mod tests;
-mod turns;
+pub(crate) mod turns;

@@ -25,6 +25,19 @@ impl Turns {
     }
 }
 
+/// How many questions wait for a position at once, at most.
+const MAX_WAITING: usize = 1_024;
+
+/// The turns of questions that wait for a position.
+#[derive(Debug)]
+pub(crate) struct WaitingQuestions(pub(crate) Turns);
+
+impl Default for WaitingQuestions {
+    fn default() -> Self {
+        Self(Turns::new(MAX_WAITING))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

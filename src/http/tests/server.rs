@@ -16,11 +16,11 @@ use crate::http::app::AppState;
 use crate::http::endpoints::routes;
 use crate::http::extra_paths::ExtraPaths;
 use crate::http::middleware;
-use crate::http::min_position::WaitingQuestions;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::kept::KeptAnswers;
 use crate::http::share_streams::ShareStreams;
 use crate::http::sign_in_limit::SignInLimit;
+use crate::http::turns::WaitingQuestions;
 
 /// The server.
 pub(crate) struct TestServer {
