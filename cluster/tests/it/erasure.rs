@@ -21,7 +21,7 @@ use crate::barrier::Barrier;
 use crate::deletion::last_message;
 use crate::files::{below, files_in, first_message};
 use crate::lost::orders_by_a_view;
-use crate::node::{BASE_MS, Cluster, ClusterNode, wait_until};
+use crate::node::{BASE_MS, Cluster, ClusterNode, wait_until, wait_until_nothing_moves};
 
 /// A text in everything that the erased identity has, and in nothing else.
 pub(crate) const MARK: &str = "zanzibar";
@@ -260,7 +260,7 @@ fn an_erased_identity_is_in_no_figures_that_a_former_owner_has_kept() {
     let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
     let (names, project) = (["a", "b"], cluster.projects[0]);
     let nodes: Vec<ClusterNode> = names.map(|name| cluster.join(name)).into();
-    wait_until("the partitions are shared", || has_all(&nodes) && nodes.iter().all(|node| node.serves() > 10));
+    wait_until_nothing_moves(&nodes);
     record(&cluster, &nodes, 0..6);
     let owner = || nodes.iter().position(|node| node.has(project));
     let former = owner().unwrap();

@@ -16,7 +16,7 @@ use headcount_cluster::status::{resume, status};
 use tempfile::TempDir;
 
 use crate::files::files_in;
-use crate::node::{AUDIT, Cluster, ClusterNode, NodeFiles, TIMING, check, record, runtime, wait_until};
+use crate::node::{AUDIT, Cluster, ClusterNode, NodeFiles, TIMING, check, record, runtime, wait_until, wait_until_nothing_moves};
 use crate::states::{wait_until_published, without_archive};
 
 /// The partitions that nobody may take.
@@ -249,12 +249,7 @@ fn a_partition_whose_confirmed_messages_are_lost_is_stopped() {
     let nodes: Vec<ClusterNode> = ["a", "b"].map(|name| cluster.join(name)).into();
     record(&cluster, &nodes, (0, 10));
     // Only an owner of before knows what is lost.
-    let serves = || nodes.iter().map(ClusterNode::serves).collect::<Vec<_>>();
-    wait_until("all are served, and nothing moves", || {
-        let before = serves();
-        std::thread::sleep(3 * TIMING.calm);
-        before.iter().sum::<usize>() == usize::from(PARTITIONS) && serves() == before
-    });
+    wait_until_nothing_moves(&nodes);
     let asking = runtime();
     let shown = || asking.block_on(status(&cluster.addresses(), &Credentials::None)).unwrap();
     std::thread::sleep(3 * AUDIT.every);

@@ -392,6 +392,16 @@ pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// Waits until each partition is where it is to be.
+pub(crate) fn wait_until_nothing_moves(nodes: &[ClusterNode]) {
+    let serves = || nodes.iter().map(ClusterNode::serves).collect::<Vec<_>>();
+    wait_until("all are served, and nothing moves", || {
+        let before = serves();
+        std::thread::sleep(3 * TIMING.calm);
+        before.iter().sum::<usize>() == usize::from(PARTITIONS) && serves() == before
+    });
+}
+
 #[test]
 fn partitions_follow_the_nodes_and_each_event_counts_once() {
     let Some(cluster) = Cluster::start() else { return };
