@@ -2,7 +2,7 @@
 //!
 //! A change names the last message of the stream, so that changes have a total order, and each is made to documents as its node knows them. A node follows by asking the leader for the
 //! message after the last one it has seen; no consumer has a part in that. When a document has changed, its former message is erased: overwritten, and removed. If brokers do not do so, it is tried
-//! again soon; if whoever changed it has died, the next one that makes a change, or starts, does that.
+//! again soon. If the node that changed it has died, the next node that makes a change, or starts, erases it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

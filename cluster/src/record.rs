@@ -44,7 +44,7 @@ pub struct ClusterRecord {
         deserialize_with = "of_hex_if_any"
     )]
     restored: Option<Incarnation>,
-    /// What only later versions know: whoever writes the record again keeps it.
+    /// Fields that only later versions know. They are kept when the record is written again.
     #[serde(flatten)]
     unknown: serde_json::Map<String, serde_json::Value>,
 }

@@ -347,6 +347,15 @@ mod tests {
     }
 
     #[test]
+    fn projects_that_had_no_turn_come_first_in_the_next_one() {
+        let projects = BTreeSet::from([1, 2, 3].map(ProjectId));
+        assert_eq!(in_turn(&projects, None), [1, 2, 3].map(ProjectId));
+        assert_eq!(in_turn(&projects, Some(ProjectId(2))), [2, 3, 1].map(ProjectId));
+        // The project is gone meanwhile.
+        assert_eq!(in_turn(&projects, Some(ProjectId(4))), [1, 2, 3].map(ProjectId));
+    }
+
+    #[test]
     fn an_interrupted_erasure_is_given_up_whichever_owners_are_away() {
         let (organization, projects) = (OrganizationId(3), [ProjectId(1), ProjectId(2)]);
         for partition in [partition_of(projects[0]), partition_of(projects[1]), home_of(organization)] {

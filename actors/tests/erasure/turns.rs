@@ -15,7 +15,7 @@ fn events(user: &'static str, numbers: Range<u64>) -> impl Iterator<Item = NewEv
     numbers.map(move |number| of_user(user, number))
 }
 
-/// Events for so many files, one in each of which is of the user.
+/// Returns events for this number of files. One event in each file is of the user.
 fn files_with(user: &'static str, files: usize) -> Vec<NewEvent> {
     (0..files).flat_map(|_| events(user, 0..1).chain(events("others", 0..FILE_ROWS - 1))).collect()
 }

@@ -209,7 +209,7 @@ fn a_stream_that_fills_is_sealed_before_its_time() {
     node.stop();
 }
 
-/// No other node could begin to write it, so it does not move, and whoever drains its node is to hear why.
+/// Such a partition does not move, because no other node could begin to write it. `cluster drain` says so.
 #[test]
 fn a_partition_whose_stream_is_full_is_named() {
     let place = tempfile::tempdir().unwrap();
