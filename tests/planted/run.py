@@ -84,8 +84,8 @@ def try_engine(tree, name=""):
 
 
 def try_states(tree, name=""):
-    """Runs tests of checkpoints and of long erasures."""
-    return run_tests(tree, "-p", "headcount-actors", "--lib", "--test", "erasure", "--", "sparse::", "events_are_sealed")
+    """Runs tests of checkpoints, of long erasures, and of raised floors."""
+    return run_tests(tree, "-p", "headcount-actors", "--lib", "--test", "erasure", "--test", "archive", "--", "sparse::", "events_are_sealed", "a_raised_floor")
 
 
 def try_explain(tree, name=""):

@@ -83,6 +83,15 @@ impl Retention {
         self.next = Some(Stopwatch::now() + INTERVAL);
     }
 
+    /// Has the projects looked at whose floors rose.
+    fn check_raised(&mut self, sources: &Sources) {
+        let raised = sources.floors.take_raised(sources.partitions.clone());
+        if !raised.is_empty() {
+            let known: BTreeSet<ProjectId> = self.unchecked.iter().chain(&self.waiting).copied().collect();
+            self.unchecked.extend(raised.into_iter().filter(|project| !known.contains(project)));
+        }
+    }
+
     /// The number of projects that have to be looked at, or wait; at least 1 until the log was looked at.
     pub(super) fn pending(&self) -> u64 {
         ((self.unchecked.len() + self.waiting.len()) as u64).max(u64::from(self.is_open))
@@ -90,6 +99,7 @@ impl Retention {
 
     /// Removes what can be removed of the next project. Returns whether there is more to do now.
     pub(super) fn step(&mut self, sources: &Sources, merges: &mut Merges) -> bool {
+        self.check_raised(sources);
         if self.not_before.is_some_and(|at| Stopwatch::now() < at) {
             return false;
         }
@@ -176,15 +186,19 @@ enum KeepFrom {
     Floor(Day),
     /// All are kept.
     Ever,
-    /// The state is being rebuilt.
+    /// The state is being rebuilt, or not saved yet.
     Unknown,
 }
 
-/// The floor of a project, as the last durable checkpoint has it.
+/// The floor of a project, as the last durable checkpoint has it. Unknown until a checkpoint has the one that is known to be raised.
 fn keep_from(sources: &Sources, project: ProjectId) -> Result<KeepFrom, Fault> {
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(KeepFrom::Unknown) };
     let meta: Option<ProjectMeta> = read_meta(&*sources.removal.store, &meta_key(stored_as.number(), project))?;
-    let floor = meta.and_then(|meta| meta.floor).max(sources.settings.policy.keep_from);
+    let floor = meta.and_then(|meta| meta.floor);
+    if sources.floors.get(project) > floor && !sources.deleted.contains(project) {
+        return Ok(KeepFrom::Unknown);
+    }
+    let floor = floor.max(sources.settings.policy.keep_from);
     Ok(floor.map_or(KeepFrom::Ever, KeepFrom::Floor))
 }
 

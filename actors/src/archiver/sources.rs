@@ -31,6 +31,7 @@ use crate::memory_budget::recomputation_bytes;
 use crate::partitions::partition_of;
 use crate::refolding::{FoldSources, FoldedShards, StopFlags};
 use crate::registry::Registry;
+use crate::shard::Floors;
 use crate::shared_archive::SharedArchive;
 
 /// The shards, as far as sealing asks them. Calls block.
@@ -124,6 +125,7 @@ pub(crate) struct EngineSources {
     pub(crate) shards: Box<dyn ShardBarrier>,
     /// The projects that are being deleted.
     pub(crate) deleted: Arc<DeletedProjects>,
+    pub(crate) floors: Arc<Floors>,
     /// The last position that was delivered to its shard, with all before it.
     pub(crate) delivered: Arc<AtomicU64>,
     pub(crate) stop: Arc<AtomicBool>,

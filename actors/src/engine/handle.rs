@@ -242,6 +242,7 @@ impl Engine {
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
+            floors: Arc::clone(&shared.floors),
             removal: removal((&admission.gate, mark), (store, &writer, &log), (&backups, &shared.erasures, &views, &shards)),
         };
         let (archiver, archiving) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;

@@ -51,7 +51,7 @@ impl Engine {
 
     /// The floor of a project that is loaded.
     pub(super) fn known_floor(&self, project: ProjectId) -> Option<Day> {
-        self.inner.floors.get(&project).map(|floor| *floor)
+        self.inner.floors.get(project)
     }
 
     /// Whether an event is of a day that no longer changes, as far as is known here: its shard decides.

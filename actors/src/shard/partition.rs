@@ -258,7 +258,7 @@ impl Partition {
         self.external_ids = self.external_ids.saturating_sub(external_ids);
         self.freezing.retain(|freezing| *freezing != id);
         self.context.versions.remove(&id);
-        self.context.floors.remove(&id);
+        self.context.floors.remove(id);
         self.context.limits.forget(id);
         self.forgotten.insert(id, self.serial + 1);
         // A checkpoint is due although no event came.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 use headcount_domain::ids::{KeyHasher, ProjectId};
-use headcount_domain::time::Day;
 use headcount_domain::versions::DayVersions;
 use headcount_storage::external_ids::ExternalIdsOptions;
 use headcount_storage::store::Store;
 
 use super::checkpoint_progress::CheckpointProgress;
+use super::floors::Floors;
 use super::health::PartitionHealth;
 use super::quota_table::QuotaTable;
 use crate::dead_letters::DeadLetters;
@@ -23,9 +23,6 @@ use crate::verifier::{DamageNote, Unchecked};
 
 /// The versions of each project that is loaded, from which `ETag`s are made. Written by the shards, read by everybody.
 pub(crate) type Versions = DashMap<ProjectId, DayVersions>;
-
-/// The floor of each project that is loaded and has one. Written by the shards, read by everybody.
-pub(crate) type Floors = DashMap<ProjectId, Day>;
 
 /// The context that all partitions of an engine share.
 #[derive(Clone)]
@@ -53,7 +50,7 @@ impl PartitionContext {
     /// Forgets what is known of a partition's projects, which another machine takes over.
     pub(super) fn give_up(&self, number: u16) {
         self.versions.retain(|project, _| partition_of(*project) != number);
-        self.floors.retain(|project, _| partition_of(*project) != number);
+        self.floors.give_up(number);
         self.limits.forget_reached(|project| partition_of(project) == number);
         self.checkpoints.give_up(number);
         self.health.set_well(number);

@@ -62,7 +62,7 @@ impl ProjectState {
     /// Tells other threads the floor.
     pub(super) fn publish_floor(&self, context: &PartitionContext, id: ProjectId) {
         if let Some(floor) = self.project.floor() {
-            context.floors.insert(id, floor);
+            context.floors.set(id, floor);
         }
     }
 

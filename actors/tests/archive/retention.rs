@@ -76,6 +76,31 @@ pub(super) async fn removed(engine: &Engine, dir: &Path, project: ProjectId) {
 }
 
 #[tokio::test]
+async fn a_raised_floor_is_met_soon_although_nothing_is_sealed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path());
+    config.checkpoints.interval = Duration::from_millis(200);
+    let (engine, mut projects) = new(config).await;
+    projects.truncate(1);
+    send(&engine, &projects, 0..EVENTS / 4).await;
+    engine.seal_archive().await.unwrap();
+    let until = Stopwatch::now() + Duration::from_secs(60);
+    while engine.vitals().retention_pending > 0 {
+        assert!(Stopwatch::now() < until, "projects wait although none has a floor");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(rows(dir.path(), projects[0]).0 > 100);
+
+    set_retention(&engine, projects[0], Some(RETENTION_DAYS));
+    assert_eq!(engine.apply_retention(projects[0]).await.unwrap(), Some(floor()));
+    while !matches!(try_rows(dir.path(), projects[0]), Ok((0, _))) {
+        assert!(Stopwatch::now() < until, "events below the floor are still there");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    engine.close().await;
+}
+
+#[tokio::test]
 async fn events_below_the_floor_go_and_their_figures_stay() {
     let dir = tempfile::tempdir().unwrap();
     let (engine, mut projects) = new(config(dir.path())).await;

@@ -27,7 +27,7 @@ fn dropped(rig: &mut Rig, project: ProjectId, events: Vec<Event>) -> Vec<bool> {
 
 fn floor(rig: &mut Rig, project: ProjectId) -> Option<Day> {
     rig.shard.last(project).unwrap();
-    rig.shard.pipeline.context.floors.get(&project).map(|floor| *floor)
+    rig.shard.pipeline.context.floors.get(project)
 }
 
 /// Two users before the floor; then one whose first event is dropped and whose second takes the same external id.
