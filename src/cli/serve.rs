@@ -54,7 +54,9 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
             return Ok(ExitCode::SUCCESS);
         }
     };
-    import::note_unfinished(&engine);
+    if let Err(error) = import::note_unfinished(&engine) {
+        tracing::error!(%error, "whether an import was interrupted is not known; such an import can't be resumed once events are recorded");
+    }
     // Print them before anything else can fail: they are shown once.
     let credentials = init::first(&engine, first)?;
     if let Some(credentials) = &credentials {

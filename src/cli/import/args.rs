@@ -102,7 +102,7 @@ impl ImportArgs {
             self.bots,
             if self.as_new { " new" } else { "" }
         );
-        SourceFile::of(&self.file, how).map(Some).map_err(|error| self.unreadable(&error))
+        SourceFile::of(&self.file, how, self.format.tables()).map(Some).map_err(|error| self.unreadable(&error))
     }
 
     /// The prefix of the `external_id`s that an import without a journal assigns.
@@ -199,5 +199,11 @@ impl ImportArgs {
 }
 
 fn unusable(error: JournalError) -> Failure {
-    Failure(format!("{error}; --again begins at the first line"))
+    match error {
+        // It may succeed later, and another beginning would record what is there twice.
+        JournalError::Io { .. } => Failure(error.to_string()),
+        JournalError::Damaged { .. } | JournalError::Unsettled { .. } => {
+            Failure(format!("{error}; --again begins at the first line"))
+        }
+    }
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 use headcount_archive::export::VERSION_FIELD;
 
+use super::tables::Tables;
+
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const PARQUET_MAGIC: &[u8] = b"PAR1";
@@ -85,6 +87,18 @@ impl Recognized {
             )));
         }
         Ok(Form::Lines)
+    }
+
+    /// The form of an input that may be one of these tables.
+    ///
+    /// # Errors
+    /// The input is a table that `export` did not write, and has to be one if it is any.
+    pub(crate) fn form_among(&self, tables: Tables) -> io::Result<Form> {
+        match tables {
+            Tables::Exports => self.form(),
+            Tables::Never => Ok(Form::Lines),
+            Tables::Foreign(_) => Ok(Form::Csv),
+        }
     }
 
     /// Whether places in the input are places in the file: it is neither compressed nor a table.

@@ -171,7 +171,7 @@ impl Journal {
 
     /// Finds the latest journal of this import.
     pub(crate) fn find(data_dir: &Path, source: &SourceFile) -> Result<Option<Self>, JournalError> {
-        let mut found = Self::paths(data_dir);
+        let mut found = Self::paths(data_dir)?;
         found.sort();
         for path in found.into_iter().rev() {
             if Self::is_of(&path, source)? {
@@ -183,7 +183,7 @@ impl Journal {
 
     /// Removes all journals of this import.
     pub(crate) fn forget(data_dir: &Path, source: &SourceFile) -> Result<(), JournalError> {
-        for path in Self::paths(data_dir) {
+        for path in Self::paths(data_dir)? {
             // Ignore damaged journals: nothing is read from them.
             if Self::is_of(&path, source).unwrap_or(false) {
                 std::fs::remove_file(&path).map_err(|source| JournalError::Io { path, source })?;
@@ -192,10 +192,21 @@ impl Journal {
         Ok(())
     }
 
-    fn paths(data_dir: &Path) -> Vec<PathBuf> {
-        let Ok(entries) = std::fs::read_dir(data_dir.join(DIRECTORY)) else { return Vec::new() };
-        let paths = entries.flatten().map(|entry| entry.path());
-        paths.filter(|path| path.extension().is_some_and(|it| it == "ndjson")).collect()
+    fn paths(data_dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
+        let dir = data_dir.join(DIRECTORY);
+        let failed = |source| JournalError::Io { path: dir.clone(), source };
+        let entries = match std::fs::read_dir(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_some_and(|it| it == "ndjson") {
+                paths.push(path);
+            }
+        }
+        Ok(paths)
     }
 
     /// Returns whether the first line of a journal names this import.
@@ -221,7 +232,7 @@ impl Journal {
 
     /// Finds a renamed file beside this one that was imported under this name, and has lines that were not imported.
     pub(crate) fn left_behind(data_dir: &Path, source: &SourceFile) -> Option<PathBuf> {
-        let mut paths = Self::paths(data_dir);
+        let mut paths = Self::paths(data_dir).ok()?;
         paths.sort();
         let is_former = |path: &PathBuf| match Self::first_line(path) {
             Ok(Some(Line::Import { file, how, identity: Some(identity), .. })) => {
@@ -337,10 +348,13 @@ impl Journal {
 }
 
 /// Determines how far interrupted imports came, while no other events are recorded.
-pub(crate) fn note_unfinished(engine: &Engine) {
+///
+/// # Errors
+/// The journals can't be listed.
+pub(crate) fn note_unfinished(engine: &Engine) -> Result<(), JournalError> {
     // A journal without a first line recorded nothing.
     let begun = |path: &PathBuf| !matches!(Journal::first_line(path), Ok(None));
-    for path in Journal::paths(engine.data_dir()).into_iter().filter(begun) {
+    for path in Journal::paths(engine.data_dir())?.into_iter().filter(begun) {
         let resumed = Journal::load(path).and_then(|mut journal| journal.resume(Some(engine.vitals().log_position)));
         match resumed {
             Ok(Resume { finished: true, .. }) => {}
@@ -350,10 +364,12 @@ pub(crate) fn note_unfinished(engine: &Engine) {
             Err(error) => tracing::warn!(%error, "an import can't be resumed"),
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tables::Tables;
     use super::*;
 
     fn place(offset: u64) -> Place {
@@ -363,12 +379,23 @@ mod tests {
     fn source(dir: &Path) -> SourceFile {
         let file = dir.join("file");
         std::fs::write(&file, "the content").unwrap();
-        SourceFile::of(&file, "how".into()).unwrap()
+        SourceFile::of(&file, "how".into(), Tables::Exports).unwrap()
     }
 
     fn journal(dir: &Path) -> Journal {
         let source = source(dir);
         Journal::find(dir, &source).unwrap().unwrap_or_else(|| Journal::create(dir, &source).unwrap())
+    }
+
+    #[test]
+    fn a_directory_that_can_not_be_listed_is_not_taken_for_an_empty_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = source(dir.path());
+        assert!(Journal::find(dir.path(), &source).unwrap().is_none(), "nothing was imported");
+        // A file in its place is an error for everybody; permissions are none for root.
+        std::fs::write(dir.path().join(DIRECTORY), "").unwrap();
+        assert!(matches!(Journal::find(dir.path(), &source), Err(JournalError::Io { .. })));
+        assert!(matches!(Journal::forget(dir.path(), &source), Err(JournalError::Io { .. })));
     }
 
     #[test]
@@ -461,7 +488,7 @@ mod tests {
         for (log_position, expected) in [(130, 300), (135, 400)] {
             let copy = tempfile::tempdir().unwrap();
             std::fs::create_dir(copy.path().join(DIRECTORY)).unwrap();
-            let path = Journal::paths(dir.path()).remove(0);
+            let path = Journal::paths(dir.path()).unwrap().remove(0);
             let copied = copy.path().join(DIRECTORY).join(path.file_name().unwrap());
             std::fs::copy(&path, &copied).unwrap();
             let mut resumed = Journal::load(copied).unwrap();

@@ -114,11 +114,7 @@ impl Blocks {
         };
         let counted = Counted { source, progress: Arc::clone(&progress) };
         let recognized = Recognized::of(BufReader::with_capacity(256 << 10, counted))?;
-        let form = match tables {
-            Tables::Exports => recognized.form()?,
-            Tables::Never => Form::Lines,
-            Tables::Foreign(_) => Form::Csv,
-        };
+        let form = recognized.form_among(tables)?;
         let Recognized { reader, is_packed, .. } = recognized;
         let is_plain = !is_packed && form == Form::Lines;
         let mut reader: Box<dyn Read + Send> = match form {

@@ -82,7 +82,7 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let projects = organizations.iter().filter_map(|organization| registry.projects(organization.id).ok()).flatten();
     let project = pick(args.project.as_deref(), projects.map(|project| (project.id, project.name.clone())))?;
     // Once this import records events, the log no longer tells how far interrupted imports came.
-    note_unfinished(engine);
+    note_unfinished(engine).map_err(|error| Failure(error.to_string()))?;
     let config = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
     let mut policy = registry.pin_calendar(&config)?.policy.clone();
     policy.bots = args.bots.map_or(policy.bots, Into::into);

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::form::Recognized;
+use super::form::{Form, Recognized};
 use super::lines::Place;
+use super::tables::Tables;
 
 /// The length of the beginning that is compared.
 const HEAD_BYTES: u64 = 4_096;
@@ -31,17 +32,19 @@ pub(crate) struct SourceFile {
     pub(crate) file: PathBuf,
     /// Project, format and flags: reading the same file differently is another import.
     pub(crate) how: String,
+    /// Which tables it may be.
+    tables: Tables,
     /// The identity as of now.
     pub(crate) identity: FileIdentity,
 }
 
 impl SourceFile {
     /// Identifies a file as it is now.
-    pub(crate) fn of(file: &Path, how: String) -> io::Result<Self> {
+    pub(crate) fn of(file: &Path, how: String, tables: Tables) -> io::Result<Self> {
         let inode = file.metadata()?.ino();
         let head = read_head(file, HEAD_BYTES)?;
         let head_bytes = u64::try_from(head.len()).unwrap_or(HEAD_BYTES);
-        Ok(Self { file: file.to_owned(), how, identity: FileIdentity { inode, head_bytes, head: hash(&head) } })
+        Ok(Self { file: file.to_owned(), how, tables, identity: FileIdentity { inode, head_bytes, head: hash(&head) } })
     }
 
     /// Returns whether an earlier import with this identity was of this file.
@@ -58,7 +61,7 @@ impl SourceFile {
         let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut files = std::fs::read_dir(parent).ok()?.flatten();
         let entry = files.find(|entry| entry.metadata().is_ok_and(|it| it.ino() == former.inode && it.len() > done))?;
-        let beside = Self::of(&entry.path(), self.how.clone()).ok()?;
+        let beside = Self::of(&entry.path(), self.how.clone(), self.tables).ok()?;
         beside.was(former).then_some(beside.file)
     }
 
@@ -82,8 +85,11 @@ impl SourceFile {
     /// A name for the ids of the file's events, the same for every import of this file in this way.
     pub(crate) fn name(&self) -> io::Result<String> {
         let head = read_head(&self.file, HEAD_BYTES)?;
-        let first_line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        Ok(hash(format!("{}\n{}\n{}", self.how, self.identity.inode, hash(first_line)).as_bytes()))
+        // All tables of a kind have the same header.
+        let is_table = Recognized::open(&self.file)?.form_among(self.tables).is_ok_and(|form| form == Form::Csv);
+        let lines = head.split(|byte| *byte == b'\n').take(if is_table { 2 } else { 1 });
+        let beginning = lines.map(hash).collect::<Vec<_>>().join(" ");
+        Ok(hash(format!("{}\n{}\n{beginning}", self.how, self.identity.inode).as_bytes()))
     }
 }
 
@@ -107,10 +113,11 @@ mod tests {
     use std::fs::OpenOptions;
     use std::io::Write;
 
+    use super::super::foreign::ForeignTable;
     use super::*;
 
     fn source(file: &Path) -> SourceFile {
-        SourceFile::of(file, "how".into()).unwrap()
+        SourceFile::of(file, "how".into(), Tables::Exports).unwrap()
     }
 
     #[test]
@@ -133,6 +140,26 @@ mod tests {
             }
             std::fs::remove_file(&renamed).unwrap();
         }
+    }
+
+    #[test]
+    fn events_of_another_table_in_the_same_file_have_other_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("export");
+        let name = |text: &str, tables| {
+            std::fs::write(&path, text).unwrap();
+            SourceFile::of(&path, "how".into(), tables).unwrap().name().unwrap()
+        };
+        let foreign = Tables::Foreign(ForeignTable { is: "a table", needs: &[] });
+        for (header, tables) in [("_v,name\n", Tables::Exports), ("2Path,Title\n", foreign)] {
+            let [first, grown, other] = ["1,a\n", "1,a\n2,b\n", "1,b\n"].map(|rows| name(&format!("{header}{rows}"), tables));
+            assert_eq!(first, grown, "{header}");
+            assert_ne!(first, other, "{header}");
+        }
+        // A line has an event.
+        let [one, grown, other] = ["{}\n", "{}\n{\"a\":1}\n", "{\"a\":1}\n"].map(|lines| name(lines, Tables::Exports));
+        assert_eq!(one, grown);
+        assert_ne!(one, other);
     }
 
     #[test]

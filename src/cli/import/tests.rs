@@ -90,7 +90,7 @@ fn an_import_that_is_cut_short_again_and_again_records_everything_once() {
             let (engine, _) = open(&dir.path().join("data"));
             // Other events are recorded between the runs, never during one.
             let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
-            note_unfinished(&engine);
+            note_unfinished(&engine).unwrap();
             engine.track(project, &NewEvent::new("other")).await.unwrap();
             let summary = into_engine(&engine, &import, after_a_batch(&engine)).await.unwrap();
             assert_eq!(summary.resumed_at_line.is_some(), runs > 0);
