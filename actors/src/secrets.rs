@@ -85,11 +85,7 @@ impl Secrets {
                 key
             }
         };
-        let path = dir.join(SALTS);
-        let salts = match read(&path)? {
-            Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| SecretsError::Damaged(path))?,
-            None => Vec::new(),
-        };
+        let salts = read_salts(dir)?;
         let (hasher, node_token, webhook_key) = (KeyHasher::new(key), NodeToken::derive(&key), WebhookKey::new(key));
         Ok(Self { dir: dir.to_owned(), hasher, node_token, webhook_key, salts: RwLock::new(salts), makes_salts: true })
     }
@@ -218,6 +214,22 @@ pub fn hash_key_digest(data_dir: &Path) -> Result<Option<String>, SecretsError> 
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| SecretsError::Damaged(dir.join(HASH_KEY)))?;
     mac.update(SIGNED);
     Ok(Some(mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()))
+}
+
+/// Returns the visitor salts that `data_dir` has, each with its UTC day (in days since 1970-01-01).
+///
+/// # Errors
+/// The file can't be read or understood.
+pub fn visitor_salts(data_dir: &Path) -> Result<Vec<(i64, [u8; 16])>, SecretsError> {
+    Ok(read_salts(&data_dir.join(KEYS_DIR))?.into_iter().map(|Salt { day, salt }| (day, salt)).collect())
+}
+
+fn read_salts(dir: &Path) -> Result<Vec<Salt>, SecretsError> {
+    let path = dir.join(SALTS);
+    match read(&path)? {
+        Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| SecretsError::Damaged(path)),
+        None => Ok(Vec::new()),
+    }
 }
 
 fn hash_key(dir: &Path) -> Result<Option<[u8; 16]>, SecretsError> {

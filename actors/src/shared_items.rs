@@ -1,12 +1,18 @@
 //! Items that several engines share as documents: company profiles, webhooks, privacy requests.
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use crate::checked_files::Filed;
 use crate::checked_json;
 use crate::registry::ControlError;
 use crate::shared_documents::{DocumentChange, SharedDocuments, SharedDocumentsError};
+
+/// How long it is tried to learn of a change that was made.
+const FOLLOWED_WITHIN: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Waits until all others have applied the change with this number.
 type Propagate = Box<dyn Fn(u64) + Send + Sync>;
@@ -15,6 +21,8 @@ type Propagate = Box<dyn Fn(u64) + Send + Sync>;
 pub(crate) struct SharedItems<T> {
     documents: Arc<dyn SharedDocuments>,
     propagate: OnceLock<Propagate>,
+    /// The last change that all others are known to have applied.
+    propagated: AtomicU64,
     items: PhantomData<fn() -> T>,
 }
 
@@ -26,7 +34,7 @@ impl<T> std::fmt::Debug for SharedItems<T> {
 
 impl<T: Filed> SharedItems<T> {
     pub(crate) fn new(documents: Arc<dyn SharedDocuments>) -> Self {
-        Self { documents, propagate: OnceLock::new(), items: PhantomData }
+        Self { documents, propagate: OnceLock::new(), propagated: AtomicU64::new(0), items: PhantomData }
     }
 
     /// Waits with `propagate` after each change.
@@ -71,10 +79,47 @@ impl<T: Filed> SharedItems<T> {
         }
     }
 
-    /// Waits until all others know of a change.
+    /// Waits until all others know of a change, unless it is known that they do.
     pub(crate) fn propagate(&self, number: u64) {
-        if let Some(propagate) = self.propagate.get() {
+        if let Some(propagate) = self.propagate.get()
+            && self.propagated.load(Ordering::Acquire) < number
+        {
             propagate(number);
+            self.propagated.fetch_max(number, Ordering::AcqRel);
         }
+    }
+}
+
+/// Learns of a change that was made, with `follow`, which may fail for a while. An error of it would say that nothing was changed, which is not so. Blocks.
+///
+/// # Errors
+/// [`ControlError::Undecided`].
+pub(crate) fn follow_made(follow: impl Fn() -> Result<u64, ControlError>) -> Result<u64, ControlError> {
+    let began = Instant::now();
+    loop {
+        match follow() {
+            Err(_) if began.elapsed() < FOLLOWED_WITHIN => std::thread::sleep(PAUSE),
+            Err(error) => {
+                let why = format!("it was, but what the brokers have can't be read since: {error}");
+                return Err(ControlError::Undecided(why));
+            }
+            followed => return followed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_change_that_was_made_is_never_said_to_have_failed() {
+        let silent = || Err(ControlError::Documents("no answer".to_owned()));
+        let left = Cell::new(2);
+        let soon = || if left.replace(left.get() - 1) > 0 { silent() } else { Ok(7) };
+        assert_eq!(follow_made(soon).unwrap(), 7);
+        assert!(matches!(follow_made(silent), Err(ControlError::Undecided(_))));
     }
 }

@@ -43,6 +43,8 @@ struct Seen {
     former: Vec<u64>,
     /// Whether all that was there at first is read.
     has_begun: bool,
+    /// Whether a change of this node may have been made without its knowledge. It erases what was there before, once it sees the change.
+    has_undecided: bool,
     /// Whether a task tries again to erase the former messages.
     is_erasing: bool,
 }
@@ -226,8 +228,9 @@ impl SharedDocuments for DocumentStream {
             let answer = self.runtime.block_on(self.after(seen.last));
             let Some(message) = answer.map_err(|error| ControlError::Documents(error.to_string()))? else {
                 let (last, is_first) = (seen.last, !std::mem::replace(&mut seen.has_begun, true));
+                let is_own = !seen.former.is_empty() && std::mem::take(&mut seen.has_undecided);
                 drop(seen);
-                if is_first {
+                if is_first || is_own {
                     self.erase_former();
                 }
                 return Ok(last);
@@ -247,7 +250,11 @@ impl SharedDocuments for DocumentStream {
             return Err(SharedDocumentsError::TooLarge { bytes: content.len() });
         }
         let former = self.seen.lock().messages.get(key).copied();
-        self.runtime.block_on(self.publish(expected, key, content))?;
+        let published = self.runtime.block_on(self.publish(expected, key, content));
+        if let Err(SharedDocumentsError::Undecided(_)) = &published {
+            self.seen.lock().has_undecided = true;
+        }
+        published?;
         let mut seen = self.seen.lock();
         // What is followed next is this change.
         if former.is_some_and(|former| seen.messages.get(key) == Some(&former)) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use headcount_actors::registry::{Registry, RegistryError};
-use headcount_actors::secrets::{self, SecretsError, hash_key_digest};
+use headcount_actors::secrets::{self, SecretsError, hash_key_digest, visitor_salts};
 use headcount_actors::{MovingSource, PARTITIONS};
 use headcount_storage::files;
 use headcount_storage::format::{Format, FormatError, Incarnation};
@@ -23,7 +23,8 @@ use crate::files::Bucket;
 use crate::identity::node_id;
 use crate::lease::{LeaseError, Leases, Timing};
 use crate::moving::{Load, MoveError, MoveProgress, Moved};
-use crate::record::{self, BUCKET, ClusterRecord, RecordError, read_key, write_key};
+use crate::node::bring_salts;
+use crate::record::{self, BUCKET, ClusterRecord, RecordError, read_key, read_revision, write_key};
 use crate::stream::{StreamError, StreamName};
 
 /// How many streams are created at once.
@@ -78,6 +79,12 @@ pub enum InitError {
     /// An installation did not move in.
     #[error(transparent)]
     Move(Box<MoveError>),
+    /// Another attempt began while this one was under way.
+    #[error("another `headcount cluster init` with these brokers began meanwhile: let it finish, or run this one again")]
+    Overtaken,
+    /// The visitor salts can't be brought along.
+    #[error("the visitor salts could not be brought along: {0}")]
+    Salts(String),
     /// A stream can't be made.
     #[error(transparent)]
     Stream(#[from] StreamError),
@@ -164,8 +171,16 @@ pub fn init_from(
     };
     let record = runtime.block_on(prepare(&connection, options, &first))?;
     let epoch = runtime.block_on(write_key(&connection, MOVING_KEY, source.digest()))?;
+    // Another attempt may have ended meanwhile, and nodes may have what this one would change.
+    check_none(runtime.block_on(ClusterRecord::read(&connection))?)?;
     let moved = load.record((runtime, &connection), &record, epoch, progress).map_err(moving)?;
     open_registry(runtime, &connection, &record, &options.data_dir)?.catch_up()?;
+    let salts = visitor_salts(&options.data_dir)?;
+    runtime.block_on(bring_salts(&connection, options.replicas, &salts)).map_err(|error| InitError::Salts(error.to_string()))?;
+    // One that began later changes the same streams.
+    if runtime.block_on(read_revision(&connection, MOVING_KEY))? != Some(epoch) {
+        return Err(InitError::Overtaken);
+    }
     runtime.block_on(record.publish(&connection))?;
     node_id(&options.data_dir).map_err(InitError::Identity)?;
     Ok((record, moved))
@@ -178,13 +193,16 @@ async fn begin(options: &InitOptions) -> Result<(Connection, DirLock), InitError
         return Err(InitError::Brokers(problems));
     }
     let connection = Connection::open(&options.brokers, &options.credentials).await?;
-    if let Some(found) = ClusterRecord::read(&connection).await? {
-        return Err(RecordError::Exists(found.incarnation).into());
-    }
+    check_none(ClusterRecord::read(&connection).await?)?;
     let lock = DirLock::acquire(&options.data_dir)?;
     check_left(&options.data_dir, &LEFT)?;
     check_left(&options.data_dir.join("control"), &LEFT_IN_CONTROL)?;
     Ok((connection, lock))
+}
+
+/// Checks that there is no cluster.
+fn check_none(found: Option<ClusterRecord>) -> Result<(), RecordError> {
+    found.map_or(Ok(()), |found| Err(RecordError::Exists(found.incarnation)))
 }
 
 /// Checks that a directory has nothing but what an earlier attempt left. It need not exist.

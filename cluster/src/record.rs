@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
-use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use headcount_storage::format::Incarnation;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -155,6 +155,12 @@ pub(crate) async fn read_key(connection: &Connection, key: &str) -> Result<Optio
     read_from(&bucket, key).await
 }
 
+/// Returns the revision of a key of the bucket; `None` if there is none.
+pub(crate) async fn read_revision(connection: &Connection, key: &str) -> Result<Option<u64>, RecordError> {
+    let Some(bucket) = bucket(connection).await? else { return Ok(None) };
+    Ok(last_of(&bucket, key).await?.map(|message| message.sequence))
+}
+
 /// Writes the value of a key of the bucket. Returns its revision, which is later than all that there were.
 pub(crate) async fn write_key(connection: &Connection, key: &str, value: &str) -> Result<u64, RecordError> {
     let unavailable = |error: &dyn std::fmt::Display| RecordError::Unavailable(error.to_string());
@@ -183,8 +189,12 @@ pub(crate) async fn stream(connection: &Connection, name: &str) -> Result<Option
 
 /// Returns the value of a key of the bucket, as its leader says it; `None` if there is none.
 pub(crate) async fn read_from(bucket: &Stream, key: &str) -> Result<Option<Vec<u8>>, RecordError> {
+    Ok(last_of(bucket, key).await?.map(|message| message.payload.to_vec()))
+}
+
+async fn last_of(bucket: &Stream, key: &str) -> Result<Option<StreamMessage>, RecordError> {
     match in_time(bucket.get_last_raw_message_by_subject(&format!("{SUBJECTS}{key}"))).await? {
-        Ok(message) => Ok(Some(message.payload.to_vec())),
+        Ok(message) => Ok(Some(message)),
         Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
         Err(error) => Err(RecordError::Unavailable(error.to_string())),
     }

@@ -33,7 +33,10 @@ BUGS = [
     ("a former owner publishes", "self.store.update(&self.name, bytes.clone().into(), revision)", "self.store.put(&self.name, bytes.clone().into())"),
     ("an owner of an epoch that is over takes an archive over", "if value.epoch() > epoch {", "if value.epoch() > u64::MAX - epoch {"),
     ("the log loses a message whose chain is needed", "position::sequence_of(until).saturating_sub(1)", "position::sequence_of(until) + 1"),
-    ("a list names files that are not there", "self.bucket.put_file(&object_of(project, file), &dir.join(&file.name)).await?;", ""),
+    ("a list names files that are not there", "if self.bucket.put_file(&object, &path).await? != file.sha256 {", "if object.is_empty() {"),
+    ("a damaged file is published", "if self.bucket.put_file(&object, &path).await? != file.sha256 {", "if self.bucket.put_file(&object, &path).await?.is_empty() {"),
+    ("a former owner deletes what it does not name", "pointers.publish(partition, &mut self.pointer, list).await?;\n        self.unnamed.add(old);", "let _ = (pointers, partition, list);\n        self.unnamed.add(old);"),
+    ("visitor salts stay behind", "for (day, salt) in salts {", "for (day, salt) in &salts[..0] {"),
     ("nodes keep files in several places", "if theirs != bucket.address() {", "if theirs.is_empty() {"),
     ("an object that is gone is not missed", "Err(BucketError::Missing(_)) => \"the object is missing\",", "Err(BucketError::Missing(_)) => continue,"),
     # Published states.
@@ -80,8 +83,9 @@ LOST_BUGS = [
     ("a cursor of before a loss goes on", "self.inner.starts.has(start_number ^ self.resumed(project), position)", "self.inner.starts.has(start_number, position)"),
 ]
 
-# Of the engine: a project gets a retention while a backup is made.
+# Of the engine: a project gets a retention while a backup is made, and moves.
 BACKUP_BUGS = [
     ("a backup loses events by a new retention", "*held = Some(held.map_or(until, |other| other.max(until)));", ""),
     ("a backup asks once for what it needs", "tokio::time::sleep(AGAIN_AFTER).await;", "return;"),
+    ("a checkpoint before the base of another node is damage", "Some(_) if self.context.health.is_shared() => refold", "Some(_) if false => refold"),
 ]

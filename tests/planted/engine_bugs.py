@@ -48,5 +48,6 @@ STATE_BUGS = [
     ("a checkpoint has the mark of its position alone", "self.history.mark(number, reflected.max(self.all_up_to(number)))", "self.history.mark(number, reflected.min(self.all_up_to(number)))"),
     ("sealing waits until somebody is erased from all files", "if number > 0 && began.elapsed() >= SLICE {", "if number > 0 && began.elapsed() >= SLICE * 1_000 {"),
     ("a raised floor is met with the next look at all projects", "        self.check_raised(sources);\n", ""),
-    ("a floor that is not saved is taken for none", "if sources.floors.get(project) > floor &&", "if false &&"),
+    ("a change that was made already is answered before all know it", "&& self.propagated.load(Ordering::Acquire) < applied", "&& self.propagated.load(Ordering::Acquire) > applied"),
+    ("a floor that is not saved is taken for none", "if sources.removal.floors.get(project) > floor &&", "if false &&"),
 ]

@@ -84,8 +84,8 @@ def try_engine(tree, name=""):
 
 
 def try_states(tree, name=""):
-    """Runs tests of checkpoints, of long erasures, and of raised floors."""
-    return run_tests(tree, "-p", "headcount-actors", "--lib", "--test", "erasure", "--test", "archive", "--", "sparse::", "events_are_sealed", "a_raised_floor")
+    """Runs tests of checkpoints, of long erasures, of raised floors, and of changes that are made already."""
+    return run_tests(tree, "-p", "headcount-actors", "--lib", "--test", "erasure", "--test", "archive", "--", "sparse::", "events_are_sealed", "a_raised_floor", "a_change_that_is_made")
 
 
 def try_explain(tree, name=""):
@@ -131,9 +131,9 @@ def try_lost(tree, name=""):
 
 
 def try_backups(tree, name=""):
-    """Sets a retention while a backup is made, with real brokers."""
+    """Sets retentions while a backup is made, and before a project moves back to an older checkpoint, with real brokers."""
     os.environ["HEADCOUNT_REQUIRE_CLUSTER"] = "1"
-    return run_tests(tree, "-p", "headcount-cluster", "--test", "it", "--", "no_events_are_removed")
+    return run_tests(tree, "-p", "headcount-cluster", "--test", "it", "--", "no_events_are_removed", "an_older_checkpoint")
 
 
 def try_moving(tree, name=""):

@@ -28,6 +28,7 @@ use crate::admission_gate::Holder;
 use crate::dead_letters::DeadLetters;
 use crate::fault;
 use crate::partitions::partition_of;
+use crate::shard::clear_unused;
 
 /// How long a checkpoint without the project is waited for before one is asked for again.
 const CHECKPOINT_WAIT: Duration = Duration::from_secs(5);
@@ -233,10 +234,7 @@ fn forgotten(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch
 
 fn remove_from_store(sources: &Sources, project: ProjectId, asked: &mut Option<Stopwatch>) -> Result<bool, Fault> {
     let Some(stored_as) = forgotten(sources, project, asked) else { return Ok(false) };
-    if stored_as.number() != partition_of(project) {
-        // Its own part of the store is damaged. The next start rebuilds the store without the project.
-        return Ok(false);
-    }
+    clear_unused(&*sources.removal.store, stored_as, partition_of(project)).map_err(fault::of_store)?;
     let prefixes = Key::all_of(stored_as, project.0).to_vec();
     if !sources.removal.store.purge(stored_as, &prefixes, &sources.stop).map_err(fault::of_store)? {
         return Ok(false);

@@ -23,6 +23,7 @@ use crate::fault;
 use crate::partitions::partition_of;
 use crate::refolding::Folding;
 use crate::registry::Erasure;
+use crate::shard::clear_unused;
 use crate::unfinished_erasures::erased_keys_of;
 
 /// The pause before the next attempt, if something must be waited for.
@@ -173,9 +174,10 @@ pub(super) fn rewrite_base(sources: &Sources, project: ProjectId) -> Result<bool
     Ok(true)
 }
 
-/// Merges the tables of a project's partition, so that former values of its records are gone.
+/// Merges the tables of a project's partition, so that former values of its records are gone, and removes what an unused part of the store has of it.
 pub(super) fn merge_tables(sources: &Sources, project: ProjectId) -> Result<bool, Fault> {
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(false) };
+    clear_unused(&*sources.removal.store, stored_as, partition_of(project)).map_err(fault::of_store)?;
     if !sources.removal.store.merge_all(stored_as, &sources.stop).map_err(fault::of_store)? {
         return Ok(false);
     }

@@ -24,6 +24,8 @@ use crate::partitions::partition_of;
 
 /// How often all projects are looked at.
 const INTERVAL: Duration = Duration::from_secs(10 * 60);
+/// How often it is asked for raised floors after one. Who sets a retention decides when they rise, and for each, a base is written and the log is sealed.
+const RAISED_INTERVAL: Duration = Duration::from_secs(30);
 /// The pause before the next attempt, if something must be waited for.
 const WAIT: Duration = Duration::from_millis(200);
 /// The same while states are being rebuilt, perhaps those of many projects, or a backup reads events.
@@ -50,6 +52,8 @@ pub(super) struct Retention {
     /// When all projects are looked at again.
     next: Option<Stopwatch>,
     not_before: Option<Stopwatch>,
+    /// When it is asked again for raised floors.
+    raised_next: Option<Stopwatch>,
     failures: u32,
     /// The projects that wait, for the pass after this one.
     waiting: Vec<ProjectId>,
@@ -85,8 +89,12 @@ impl Retention {
 
     /// Has the projects looked at whose floors rose.
     fn check_raised(&mut self, sources: &Sources) {
-        let raised = sources.floors.take_raised(sources.partitions.clone());
+        if self.raised_next.is_some_and(|at| Stopwatch::now() < at) {
+            return;
+        }
+        let raised = sources.removal.floors.take_raised(sources.partitions.clone());
         if !raised.is_empty() {
+            self.raised_next = Some(Stopwatch::now() + RAISED_INTERVAL);
             let known: BTreeSet<ProjectId> = self.unchecked.iter().chain(&self.waiting).copied().collect();
             self.unchecked.extend(raised.into_iter().filter(|project| !known.contains(project)));
         }
@@ -195,7 +203,7 @@ fn keep_from(sources: &Sources, project: ProjectId) -> Result<KeepFrom, Fault> {
     let Some(stored_as) = sources.shards.stored_as(partition_of(project)) else { return Ok(KeepFrom::Unknown) };
     let meta: Option<ProjectMeta> = read_meta(&*sources.removal.store, &meta_key(stored_as.number(), project))?;
     let floor = meta.and_then(|meta| meta.floor);
-    if sources.floors.get(project) > floor && !sources.deleted.contains(project) {
+    if sources.removal.floors.get(project) > floor && !sources.deleted.contains(project) {
         return Ok(KeepFrom::Unknown);
     }
     let floor = floor.max(sources.settings.policy.keep_from);

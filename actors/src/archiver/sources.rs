@@ -83,7 +83,7 @@ pub(crate) struct ArchiveSettings {
     pub(crate) probe: StepProbe,
 }
 
-/// What the removal of deleted projects and erased identities needs besides.
+/// What the removal of deleted projects, of erased identities and of days that are not kept needs besides.
 pub(crate) struct RemovalSources {
     /// The events under way.
     pub(crate) admitted: Gate,
@@ -97,6 +97,8 @@ pub(crate) struct RemovalSources {
     pub(crate) backups: Arc<Semaphore>,
     /// The identities that are being erased.
     pub(crate) erasures: Arc<Erasures>,
+    /// The days from which projects keep events.
+    pub(crate) floors: Arc<Floors>,
     /// Forgets the kept answers about a project.
     pub(crate) forget_answers: Box<dyn Fn(ProjectId) + Send + Sync>,
     /// The shards, as far as the fold of a project asks them.
@@ -125,7 +127,6 @@ pub(crate) struct EngineSources {
     pub(crate) shards: Box<dyn ShardBarrier>,
     /// The projects that are being deleted.
     pub(crate) deleted: Arc<DeletedProjects>,
-    pub(crate) floors: Arc<Floors>,
     /// The last position that was delivered to its shard, with all before it.
     pub(crate) delivered: Arc<AtomicU64>,
     pub(crate) stop: Arc<AtomicBool>,

@@ -24,7 +24,7 @@ use super::disk_guard::DiskGuard;
 use super::idle_views::start_views;
 use super::marks::{Mark, start_tracking};
 use super::membership::Membership;
-use super::open::{self, EventLog, Opened};
+use super::open::{self, EventLog, Opened, SharedState};
 use super::scan::{NodeScans, ScanHelpers, ScanTurns, SpillDir, Views};
 use super::shard_client::{AskError, Pending, ShardClient};
 use super::threads::{Threads, sink, start_system};
@@ -161,7 +161,8 @@ fn archive_settings(config: &EngineConfig) -> ArchiveSettings {
 fn removal(
     (admitted, mark): (&Gate, Mark),
     (store, writer, log): (Arc<DiskStore>, &CheckpointWriter, &Arc<dyn Commit<Ticket>>),
-    (backups, erasures, views, shards): (&Arc<Semaphore>, &Arc<Erasures>, &Arc<Views>, &Arc<ShardClient>),
+    shared: &SharedState,
+    (backups, views, shards): (&Arc<Semaphore>, &Arc<Views>, &Arc<ShardClient>),
 ) -> RemovalSources {
     let (log, views) = (Arc::clone(log), Arc::clone(views));
     RemovalSources {
@@ -171,7 +172,8 @@ fn removal(
         end_segment: Box::new(move |until| log.end_segment(until)),
         mark,
         backups: Arc::clone(backups),
-        erasures: Arc::clone(erasures),
+        erasures: Arc::clone(&shared.erasures),
+        floors: Arc::clone(&shared.floors),
         forget_answers: Box::new(move |project| views.forget(project)),
         folded: Arc::new(Arc::clone(shards)),
     }
@@ -227,7 +229,7 @@ impl Engine {
         let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
         let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
         let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
-        let admission = admission(&config, Arc::clone(&shared.health), shared.checkpoints);
+        let admission = admission(&config, Arc::clone(&shared.health), Arc::clone(&shared.checkpoints));
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health), config.apply_timeout)?;
         let views = start_views(config.view_bytes(), &actors.system, &registry);
         let (shards, backups) = (Arc::new(ShardClient::new(addresses, map)), Arc::new(Semaphore::new(1)));
@@ -242,8 +244,7 @@ impl Engine {
             delivered: Arc::clone(&delivered),
             stop: Arc::default(),
             deleted: Arc::clone(&shared.deleted),
-            floors: Arc::clone(&shared.floors),
-            removal: removal((&admission.gate, mark), (store, &writer, &log), (&backups, &shared.erasures, &views, &shards)),
+            removal: removal((&admission.gate, mark), (store, &writer, &log), &shared, (&backups, &views, &shards)),
         };
         let (archiver, archiving) = Archiver::spawn(sources, Arc::clone(&archive.sealed)).map_err(not_started)?;
         let threads = Threads::new(actors, (writer, writer_thread), verifier, (Arc::clone(&archiver), archiving), opened.lock);

@@ -23,6 +23,8 @@ use crate::shard::{Condition, Shard};
 
 /// How long a partition that is released may take to be applied and saved.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long its shard is asked to give it up.
+const GIVE_UP_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
 /// The same for who has waited for long.
 const LONGEST_POLL: Duration = Duration::from_millis(320);
@@ -58,14 +60,17 @@ impl Engine {
     /// # Errors
     /// [`AdoptError`]: nothing was begun.
     pub async fn adopt(&self, partition: u16, until: Position, copied: Option<CopiedState>) -> Result<(), AdoptError> {
-        let engine = self.clone();
+        // It goes on if nobody waits for it any more, and must not begin what has been ended by then.
+        let (engine, times) = (self.clone(), self.inner.archives.times_given_up(partition));
         let adopted = tokio::task::spawn_blocking(move || {
-            engine.inner.webhooks.take_over(partition, until);
-            engine.inner.privacy.give_up(partition);
-            engine.adopt_archive(partition)
+            engine.inner.archives.begin_work(partition, times, || {
+                engine.inner.webhooks.take_over(partition, until);
+                engine.inner.privacy.give_up(partition);
+                engine.adopt_archive(partition)
+            })
         });
         let adopted = adopted.await;
-        adopted.map_err(|_| AskError::NoAnswer)??;
+        adopted.map_err(|_| AskError::NoAnswer)?.ok_or(AskError::NoAnswer)??;
         // What was under way when it was here before is in the log up to `until`, or never will be.
         self.inner.unknown.found_out(partition);
         Ok(self.ask_about(partition, move |shard| shard.adopt(partition, until, copied)).await?)
@@ -121,23 +126,49 @@ impl Engine {
     /// say any more that it is here, and nothing of it may be under way to the log.
     ///
     /// # Errors
-    /// [`AskError::Busy`] and [`AskError::NoAnswer`]: the engine may still have it.
+    /// [`AskError::Busy`] and [`AskError::NoAnswer`]: its shard may still have it, since it could not be asked for half a minute. Nothing else has.
     pub async fn release(&self, partition: u16) -> Result<(), AskError> {
         let began = Stopwatch::now();
-        while !self.ask_about(partition, move |shard| shard.is_saved(partition)).await? && began.elapsed() < SAVE_TIMEOUT {
+        // What is not saved, or not known to be, is in the log.
+        while !matches!(self.ask_about(partition, move |shard| shard.is_saved(partition)).await, Ok(true))
+            && began.elapsed() < SAVE_TIMEOUT
+        {
             tokio::time::sleep(POLL).await;
         }
         let engine = self.clone();
         let ended = tokio::task::spawn_blocking(move || {
-            engine.inner.webhooks.give_up(partition);
-            engine.inner.privacy.give_up(partition);
-            engine.inner.archiver.release(partition);
+            engine.inner.archives.end_work(partition, || {
+                engine.inner.webhooks.give_up(partition);
+                engine.inner.privacy.give_up(partition);
+                engine.inner.archiver.release(partition);
+            });
         });
         let ended = ended.await;
-        let given_up = self.ask_about(partition, move |shard| shard.give_up(partition)).await;
+        let given_up = self.have_given_up(partition).await;
         self.inner.archives.release(partition);
         self.inner.dead.give_up(partition);
         ended.map_err(|_| AskError::NoAnswer).and(given_up)
+    }
+
+    /// Has the shard give a partition up. One that has it for longer than needed keeps what others erase.
+    async fn have_given_up(&self, partition: u16) -> Result<(), AskError> {
+        let began = Stopwatch::now();
+        loop {
+            match self.ask_about(partition, move |shard| shard.give_up(partition)).await {
+                Err(_) if began.elapsed() < GIVE_UP_TIMEOUT => tokio::time::sleep(LONGEST_POLL).await,
+                given_up => return given_up,
+            }
+        }
+    }
+
+    /// Ends the work on the archive of a partition that is not here, if an earlier time has left it: what lists the archive is about to be replaced. [`Engine::adopt`] begins it again.
+    ///
+    /// # Errors
+    /// [`AskError::NoAnswer`]: the engine is shutting down.
+    pub async fn end_archive_work(&self, partition: u16) -> Result<(), AskError> {
+        let engine = self.clone();
+        let end = move || engine.inner.archives.end_work(partition, || engine.inner.archiver.release(partition));
+        tokio::task::spawn_blocking(end).await.map_err(|_| AskError::NoAnswer)
     }
 
     /// Returns whether everything of a project up to a position is applied.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::Wanted;
 use super::sealed::SealedEvents;
@@ -18,12 +18,15 @@ pub(crate) struct PartitionArchives {
     own: RwLock<BTreeMap<u16, Arc<SealedEvents>>>,
     /// How often each partition was given up.
     given_up: Vec<AtomicU64>,
+    /// Locked while the work on the archive of a partition begins or ends.
+    moving: Vec<Mutex<()>>,
 }
 
 impl PartitionArchives {
     /// Begins with one archive for all partitions.
     pub(crate) fn new(common: Arc<SealedEvents>) -> Self {
-        Self { common, own: RwLock::default(), given_up: (0..PARTITIONS).map(|_| AtomicU64::new(0)).collect() }
+        let given_up = (0..PARTITIONS).map(|_| AtomicU64::new(0)).collect();
+        Self { common, own: RwLock::default(), given_up, moving: (0..PARTITIONS).map(|_| Mutex::default()).collect() }
     }
 
     /// Uses an archive for one partition from now on.
@@ -34,9 +37,21 @@ impl PartitionArchives {
     /// Forgets the archive of one partition.
     pub(crate) fn release(&self, partition: u16) {
         self.own.write().remove(&partition);
+    }
+
+    /// Begins the work on the archive of a partition with `begin`, which was asked for when the partition had been given up `times`. `None`: it was given up again since.
+    pub(crate) fn begin_work<R>(&self, partition: u16, times: u64, begin: impl FnOnce() -> R) -> Option<R> {
+        let _moving = self.moving.get(usize::from(partition)).map(Mutex::lock);
+        (self.times_given_up(partition) == times).then(begin)
+    }
+
+    /// Ends the work on the archive of a partition with `end`. Work that was asked for before does not begin any more.
+    pub(crate) fn end_work(&self, partition: u16, end: impl FnOnce()) {
+        let _moving = self.moving.get(usize::from(partition)).map(Mutex::lock);
         if let Some(times) = self.given_up.get(usize::from(partition)) {
             times.fetch_add(1, Ordering::AcqRel);
         }
+        end();
     }
 
     /// How often a partition was given up: it has not been here all the time if that changes.

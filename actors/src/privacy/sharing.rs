@@ -16,6 +16,7 @@ use super::requests::PrivacyRequests;
 use crate::owners::NOT_HERE;
 use crate::partitions::{PARTITIONS, home_of};
 use crate::registry::{ControlError, PrivacyRequestId, RegistryError};
+use crate::shared_items::follow_made;
 
 /// How many linked anonymous ids a document has at most: those of an erasure are in its own record, too.
 const MAX_SHARED_OTHERS: usize = 5_000;
@@ -122,7 +123,7 @@ impl PrivacyRequests {
                 return Err(not_here());
             }
             if shared.items.put(expected, &request.id, Some(&shortened(&request)))? {
-                self.follow(shared)?;
+                follow_made(|| self.follow(shared))?;
                 return Ok(());
             }
         }

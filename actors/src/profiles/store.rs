@@ -15,7 +15,7 @@ use super::files::{PROFILES_DIR, ProfileFiles};
 use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
 use crate::registry::{AuditAction, Author, CompanyProfileId, ControlError, FieldChange, Registry, RegistryError};
 use crate::shared_documents::SharedDocuments;
-use crate::shared_items::SharedItems;
+use crate::shared_items::{SharedItems, follow_made};
 
 /// The most company profiles of an organization.
 pub const MAX_COMPANY_PROFILES: usize = 10_000;
@@ -311,7 +311,7 @@ impl CompanyProfiles {
         if !shared.put(expected, id, profile)? {
             return Ok(false);
         }
-        shared.propagate(self.follow()?);
+        shared.propagate(follow_made(|| self.follow())?);
         Ok(true)
     }
 

@@ -130,6 +130,8 @@ pub struct Registry {
     shared_codes: OnceLock<sign_in_codes::SharedSignIns>,
     /// Waits until others have applied a change.
     propagation: OnceLock<Propagation>,
+    /// The position of the last record that all others are known to have applied.
+    propagated: AtomicU64,
     /// For changes that are propagated.
     change_limit: ChangeLimit,
     /// How many deletions of projects were applied since the start.
@@ -184,6 +186,7 @@ impl Registry {
             codes,
             shared_codes,
             propagation,
+            propagated: AtomicU64::new(0),
             change_limit,
             deletions_applied,
             erasures_applied,
@@ -239,7 +242,8 @@ impl Registry {
             return Ok(Arc::clone(held));
         }
         let project = held.policy.project;
-        self.change(|change| {
+        // Others find out that a project has events before they change what depends on it.
+        let pinned = self.change_here(|change| {
             let current = self.policy(project).ok_or(PROJECT_NOT_FOUND)?;
             if current.is_calendar_pinned() {
                 return Ok(current);
@@ -247,7 +251,8 @@ impl Registry {
             let organization = current.policy.organization;
             change.commit_unaudited(ControlRecord::EventsRecorded { organization, project })?;
             self.policy(project).ok_or(PROJECT_NOT_FOUND)
-        })
+        });
+        pinned?.0
     }
 
     /// Sees each change of a token, a key or a project from now on: who holds it may look again what is allowed.
@@ -282,7 +287,25 @@ impl Registry {
     /// it is applied, and `attempt` begins again.
     ///
     /// After an error nothing was changed, except after [`ControlError::Undecided`]: then the change may show later, as another writer's would.
-    fn change<T, E: From<RegistryError>>(&self, mut attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>) -> Result<T, E> {
+    ///
+    /// A revoked token must be refused everywhere once its revocation is answered. So it waits until all others know what was recorded: by this writer, or by another one, whose change may be the
+    /// very same and not yet known to the others.
+    fn change<T, E: From<RegistryError>>(&self, attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>) -> Result<T, E> {
+        let (outcome, applied) = self.change_here(attempt)?;
+        if let Some(Propagation(propagate)) = self.propagation.get()
+            && self.propagated.load(Ordering::Acquire) < applied
+        {
+            propagate(applied);
+            self.propagated.fetch_max(applied, Ordering::AcqRel);
+        }
+        outcome
+    }
+
+    /// As [`Self::change`], without waiting for others. Returns the position of the last record that is applied, too.
+    fn change_here<T, E: From<RegistryError>>(
+        &self,
+        mut attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>,
+    ) -> Result<(Result<T, E>, u64), E> {
         let mut change = self.begin_change()?;
         change.catch_up()?;
         let outcome = loop {
@@ -292,13 +315,8 @@ impl Registry {
                 break outcome;
             }
         };
-        let committed = change.committed;
-        drop(change);
-        // A revoked token must be refused everywhere once its revocation is answered.
-        if let (Some(position), Some(Propagation(propagate))) = (committed, self.propagation.get()) {
-            propagate(position);
-        }
-        outcome
+        let applied = change.journal.next_position() - 1;
+        Ok((outcome, applied))
     }
 
     /// Has each change wait, once it is recorded, until `propagate` returns. It gets the position of the record, and waits until all others that answer requests have applied it. The
@@ -319,7 +337,7 @@ impl Registry {
     fn begin_change(&self) -> Result<Change<'_>, RegistryError> {
         // A holder that panicked may have recorded what it did not apply: only the next start repairs that.
         let journal = self.journal.lock().map_err(|_| ControlError::Interrupted)?;
-        Ok(Change { registry: self, journal, was_overtaken: false, committed: None })
+        Ok(Change { registry: self, journal, was_overtaken: false })
     }
 
     /// Applies a record that is on disk, and publishes it.
@@ -348,8 +366,6 @@ struct Change<'a> {
     journal: MutexGuard<'a, Journal>,
     /// Whether a commit failed because another writer's came first.
     was_overtaken: bool,
-    /// The position of the last record that others have to know of.
-    committed: Option<u64>,
 }
 
 impl Change<'_> {
@@ -379,10 +395,6 @@ impl Change<'_> {
         let appended = self.journal.append_at(position, &record, audit);
         self.was_overtaken = matches!(appended, Err(ControlError::Conflict { .. }));
         appended?;
-        // Others find out that a project has events before they change what depends on it.
-        if !matches!(record, ControlRecord::EventsRecorded { .. }) {
-            self.committed = Some(position);
-        }
         self.registry.apply(record);
         self.journal.roll(&self.registry.state());
         Ok(())

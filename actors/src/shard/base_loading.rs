@@ -22,7 +22,7 @@ const IDS_PER_TABLE: usize = 1 << 18;
 
 impl Partition {
     /// Loads the bases of the projects whose sealed events are to be replayed, as far as the state does not reflect them, without people who are erased from their
-    /// history. Each becomes durable at once. Nothing may have been applied to these projects.
+    /// history. Each becomes durable at once. Nothing may have been applied to these projects since the partition was opened.
     ///
     /// # Errors
     /// A base is damaged; store or index can't be read or written.
@@ -51,6 +51,8 @@ impl Partition {
         let saved: Option<ProjectMeta> = read_meta(&*store, &meta_key(self.stored_as, project))?;
         match saved {
             Some(saved) if saved.last >= header.last => return Ok(()),
+            // Another machine had the partition since, and wrote the base.
+            Some(_) if self.context.health.is_shared() => refold::remove_saved(&*store, self.stored_as, project)?,
             Some(ProjectMeta { last, .. }) => {
                 let expected = header.last;
                 return Err(Fault::damaged_store(format!("it ends at position {last} of {project}, whose base has {expected}")));
@@ -113,7 +115,7 @@ impl Partition {
         let mut entries = Entries::default();
         let mut collect = Collect { partition: self.stored_as, project: ProjectId(0), entries: &mut entries };
         collect.highest(ahead)?;
-        collect.partition_meta(PartitionMeta { position: saved.position, external_ids, serial })?;
+        collect.partition_meta(PartitionMeta { position: self.applied, external_ids, serial })?;
         for (key, value) in entries.iter() {
             checkpoint.put(key, value.unwrap_or_default()).map_err(fault::of_store)?;
         }

@@ -73,6 +73,24 @@ fn parts_of(number: u16, context: &PartitionContext) -> Result<Vec<u16>, Fault> 
     Ok(parts)
 }
 
+/// Removes everything from the part of the store that a partition would have, while another part has the partition: it was rebuilt there, and what its own part has is of no use. The next start
+/// rebuilds the partition in its own part. Does nothing if the partition is there.
+///
+/// # Errors
+/// A part of it may be left. It may be repeated.
+pub(crate) fn clear_unused(store: &dyn Store, stored_as: PartitionId, partition: u16) -> Result<(), StoreError> {
+    let own = PartitionId(partition);
+    if own == stored_as {
+        return Ok(());
+    }
+    let mut is_empty = true;
+    store.scan(&own.prefix(), &mut |_, _| {
+        is_empty = false;
+        ControlFlow::Break(())
+    })?;
+    if is_empty { Ok(()) } else { clear(store, own) }
+}
+
 /// Removes everything from a part of the store.
 fn clear(store: &dyn Store, part: PartitionId) -> Result<(), StoreError> {
     let all = part.prefix().to_vec();

@@ -39,6 +39,7 @@ pub(crate) use applier::{Applier, Probe};
 pub(crate) use checkpoint_progress::CheckpointProgress;
 pub use checkpointer::CheckpointPolicy;
 pub(crate) use checkpoints::Checkpoints;
+pub(crate) use discard::clear_unused;
 pub(crate) use evictor::Evictor;
 pub(crate) use floors::Floors;
 pub(crate) use health::{Condition, PartitionHealth};

@@ -63,8 +63,8 @@ pub(super) fn delete_pairs(
     Ok(count)
 }
 
-/// Removes what is saved of a project, in one commit.
-fn remove_saved(store: &dyn Store, stored_as: u16, project: ProjectId) -> Result<(), Fault> {
+/// Removes what is saved of a project, in one commit. What is saved of its partition reflects nothing for certain from then on.
+pub(super) fn remove_saved(store: &dyn Store, stored_as: u16, project: ProjectId) -> Result<(), Fault> {
     let Some(saved) = read_meta::<ProjectMeta>(store, &meta_key(stored_as, project))? else { return Ok(()) };
     let part = PartitionId(stored_as);
     let mut checkpoint = store.begin(part).map_err(fault::of_store)?;

@@ -15,6 +15,7 @@ use crate::checked_files::Filed;
 use crate::checked_json;
 use crate::partitions::partition_of;
 use crate::registry::{Author, ControlError, Registry, RegistryError, Secret, WebhookId};
+use crate::shared_items::follow_made;
 
 impl Webhooks {
     /// Opens those of a member, which knows of none before it follows.
@@ -90,7 +91,13 @@ impl Webhooks {
                 let message = "a change of a webhook is refused, and no other is there";
                 return Err(ControlError::Documents(message.to_owned()).into());
             }
-            let Some(PlannedWebhook { id, organization, webhook, action, changes }) = plan()? else { return Ok(None) };
+            let Some(PlannedWebhook { id, organization, webhook, action, changes }) = plan()? else {
+                // Another member may have made the change just now, and wait for the others.
+                if let Some(shared) = self.shared() {
+                    shared.items.propagate(expected);
+                }
+                return Ok(None);
+            };
             if noted.as_ref() != Some(&changes) {
                 registry.note_webhook_change(organization, &id, action, changes.clone(), author)?;
                 noted = Some(changes);
@@ -108,7 +115,7 @@ impl Webhooks {
                 if !items.put(expected, id, webhook)? {
                     return Ok(false);
                 }
-                items.propagate(self.follow()?);
+                items.propagate(follow_made(|| self.follow())?);
                 if webhook.is_none()
                     && let Err(error) = cursors.remove(&id.to_string())
                 {

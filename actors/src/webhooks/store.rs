@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
@@ -28,6 +28,8 @@ use crate::registry::{AuditAction, Author, ControlError, Registry, RegistryError
 pub const MAX_WEBHOOKS: usize = 100;
 /// How long progress may be in memory alone. A stop in between repeats what was sent since.
 const SAVE_EVERY_MS: i64 = 1_000;
+/// How long progress is written after brokers did not answer about one webhook.
+const SAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 const NOT_FOUND: RegistryError = RegistryError::NotFound { what: "webhook" };
 
@@ -411,7 +413,7 @@ impl Webhooks {
 
     /// Writes the progress that has been in memory alone for long enough, or all of it. Failures are tried again.
     pub(crate) fn save(&self, now: Instant, all: bool) {
-        let _one = self.saving.lock();
+        let (_one, began) = (self.saving.lock(), Stopwatch::now());
         let due = |since: Instant| all || now.0.saturating_sub(since.0).abs() >= SAVE_EVERY_MS;
         let unsaved: Vec<_> = {
             let held = self.held.read();
@@ -426,7 +428,11 @@ impl Webhooks {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(webhook = %id, %error, "the progress of a webhook could not be written; it is tried again")
+                    tracing::warn!(webhook = %id, %error, "the progress of a webhook could not be written; it is tried again");
+                    // The others would wait for the same brokers, and who takes a partition over waits for all of them.
+                    if began.elapsed() >= SAVE_PATIENCE {
+                        return;
+                    }
                 }
             }
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use headcount_actors::{DamagedObject, SharedArchive, SharedArchiveError};
 use headcount_archive::catalog::{CATALOG_NAME, Catalog};
+use headcount_archive::error::{ArchiveError, Damage};
 use headcount_archive::manifest::MANIFEST_NAME;
 use headcount_archive::source::{FileSource, ListedFile};
 use headcount_domain::ids::ProjectId;
@@ -226,8 +227,7 @@ impl SharedArchive for SharedFiles {
         let files = self.of(partition).ok_or(SharedArchiveError::NotOwner(partition))?;
         let mut files = files.lock();
         self.runtime.block_on(files.publish(&self.pointers, partition, root, is_stopping))?;
-        self.runtime.block_on(files.delete_unnamed());
-        Ok(())
+        Ok(self.runtime.block_on(files.delete_unnamed(&self.pointers, partition))?)
     }
 
     fn trim(&self, partition: u16, until: Position) -> Result<(), SharedArchiveError> {
@@ -341,16 +341,31 @@ impl PartitionFiles {
             if is_stopping() {
                 return Err(FilesError::Stopped);
             }
-            self.bucket.put_file(&object_of(project, file), &dir.join(&file.name)).await?;
+            let (object, path) = (object_of(project, file), dir.join(&file.name));
+            if self.bucket.put_file(&object, &path).await? != file.sha256 {
+                // No list names it yet, and the log has its events until one does.
+                self.bucket.delete(&object).await?;
+                let damaged = ArchiveError::Damaged { file: file.name.clone(), reason: Damage::Hash };
+                return Err(damaged.into());
+            }
         }
         self.bucket.put(&list_object(project, &list.sha256), bytes).await?;
         Ok(list)
     }
 
     /// Deletes objects that the published list does not name. What can't be deleted is tried again later.
-    async fn delete_unnamed(&mut self) {
-        let (published, pointer) = (&self.published, &self.pointer);
-        self.unnamed.delete(&self.bucket, || named(published, pointer)).await;
+    async fn delete_unnamed(&mut self, pointers: &Pointers, partition: u16) -> Result<(), FilesError> {
+        let old = self.unnamed.look(&self.bucket).await;
+        if old.is_empty() && self.unnamed.is_empty() {
+            return Ok(());
+        }
+        // This machine may have been halted for days. If the pointer is still its own, nobody else had written any of them for a later list.
+        let list = self.pointer.value.list.clone();
+        pointers.publish(partition, &mut self.pointer, list).await?;
+        self.unnamed.add(old);
+        self.unnamed.keep(&named(&self.published, &self.pointer));
+        self.unnamed.delete(&self.bucket).await;
+        Ok(())
     }
 
     /// Deletes all objects of a project, which the published list must not name.

@@ -140,12 +140,12 @@ impl Bucket {
         self.delete(&name).await
     }
 
-    /// Writes a file as an object, in parts. Nobody sees a part of it.
+    /// Writes a file as an object, in parts. Nobody sees a part of it. Returns the SHA-256 of what was written, in hexadecimal.
     ///
     /// # Errors
     /// [`BucketError::Local`] and [`BucketError::Unavailable`].
-    pub(super) async fn put_file(&self, name: &str, from: &Path) -> Result<(), BucketError> {
-        self.put_reader(name, &mut std::fs::File::open(from)?).await.map(drop)
+    pub(super) async fn put_file(&self, name: &str, from: &Path) -> Result<String, BucketError> {
+        self.put_reader(name, &mut std::fs::File::open(from)?).await
     }
 
     /// Writes what a reader returns as an object, in parts. Nobody sees a part of it. Returns its SHA-256, in hexadecimal.

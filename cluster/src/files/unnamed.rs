@@ -40,16 +40,25 @@ impl Unnamed {
         self.objects.remove(object);
     }
 
-    /// Deletes them, and now and then others that `named` has not. What can't be deleted is tried again later.
-    pub(super) async fn delete(&mut self, bucket: &Bucket, named: impl FnOnce() -> BTreeSet<String>) {
-        if self.looked_for.is_none_or(|at| at.elapsed() >= INTERVAL) {
-            self.looked_for = Some(Instant::now());
-            let named = named();
-            match bucket.older_than(AGE).await {
-                Ok(old) => self.objects.extend(old.into_iter().filter(|object| !named.contains(object))),
-                Err(error) => tracing::warn!(%error, "files that no {} names could not be looked for", self.by),
-            }
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Looks for others, now and then. Returns all old objects of the bucket, named ones among them, and those of a later owner. What is found is not looked for again.
+    pub(super) async fn look(&mut self, bucket: &Bucket) -> Vec<String> {
+        if self.looked_for.is_some_and(|at| at.elapsed() < INTERVAL) {
+            return Vec::new();
         }
+        self.looked_for = Some(Instant::now());
+        bucket.older_than(AGE).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "files that no {} names could not be looked for", self.by);
+            Vec::new()
+        })
+    }
+
+    /// Deletes them. What can't be deleted is tried again later.
+    pub(super) async fn delete(&mut self, bucket: &Bucket) {
         if let Err(error) = self.delete_known(bucket).await {
             tracing::warn!(%error, "files that no {} names are not deleted yet", self.by);
         }

@@ -46,6 +46,7 @@ use nodes::{Announcement, Announcements, LiveNodes};
 pub(crate) use nodes::{SeenNode, listed, live, seen};
 use partition::PartitionTask;
 use salts::Salts;
+pub(crate) use salts::bring_salts;
 use shared::{Live, Shared};
 use timing::stopped;
 pub use timing::{NodeError, NodeTiming};

@@ -288,6 +288,7 @@ async fn take_over(shared: &Shared, partition: u16, (epoch, resumed): (u64, u64)
     let followed = tokio::task::spawn_blocking(move || engine.follow()).await.map_err(NodeError::unavailable)?;
     followed.map_err(NodeError::unavailable)?;
     shared.engine.remove_ended_remains(partition).await?;
+    shared.engine.end_archive_work(partition).await.map_err(NodeError::unavailable)?;
     if let Some(files) = &shared.files {
         // First, so that a former owner publishes nothing, and removes nothing from the log, that this node does not know.
         files.take_over(partition, epoch, &shared.engine.archive_dir(partition)).await?;

@@ -100,6 +100,18 @@ impl Salts {
     }
 }
 
+/// Offers the salts that an installation had which moves in: whichever node starts first uses them.
+pub(crate) async fn bring_salts(connection: &Connection, replicas: usize, salts: &[(i64, [u8; 16])]) -> Result<(), NodeError> {
+    if salts.is_empty() {
+        return Ok(());
+    }
+    let store = open_bucket(connection, replicas).await?;
+    for (day, salt) in salts {
+        offer(&store, *day, *salt).await?;
+    }
+    Ok(())
+}
+
 /// Offers a salt for a day. Returns the one that was offered first.
 async fn offer(store: &Store, day: i64, salt: [u8; 16]) -> Result<[u8; 16], NodeError> {
     match store.create(key_of(day), salt.to_vec().into()).await {

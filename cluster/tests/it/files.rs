@@ -280,6 +280,79 @@ fn a_former_owner_publishes_nothing() {
     fs::rename(&away, place.path()).unwrap();
 }
 
+/// A node that was halted for days does not know yet that another one has its partition, whose files no list of its own names.
+#[test]
+fn a_former_owner_deletes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let bucket = Bucket::open(&format!("file://{}", place.path().display())).unwrap();
+    let open = async || SharedFiles::open(&cluster.connect().await, &cluster.record, &bucket, Duration::ZERO).await.unwrap();
+    let (former, next) = runtime.block_on(async { (open().await, open().await) });
+    let (partition, roots) = (partition_of(cluster.projects[0]), tempfile::tempdir().unwrap());
+    let root_of = |name: &str| roots.path().join(name);
+    runtime.block_on(former.take_over(partition, 5, &root_of("former"))).unwrap();
+    runtime.block_on(next.take_over(partition, 9, &root_of("next"))).unwrap();
+    let catalog = headcount_archive::catalog::Catalog::default();
+    catalog.advanced(10, &Default::default(), Default::default()).write(&root_of("next")).unwrap();
+    next.publish(partition, &root_of("next"), &|| false).unwrap();
+    let objects = || below(&place.path().join(cluster.record.incarnation.to_string()));
+    let written = objects();
+    let days_ago = std::time::SystemTime::now() - Duration::from_secs(3 * 24 * 60 * 60);
+    written.iter().for_each(|path| fs::File::open(path).unwrap().set_modified(days_ago).unwrap());
+    let refused = former.publish(partition, &root_of("former"), &|| false);
+    assert!(matches!(refused, Err(SharedArchiveError::NotOwner(_))), "{refused:?}");
+    assert_eq!(objects(), written);
+    // The owner does: nothing names this one.
+    let unnamed = written[0].with_file_name("unnamed");
+    fs::write(&unnamed, "").unwrap();
+    fs::File::open(&unnamed).unwrap().set_modified(days_ago).unwrap();
+    runtime.block_on(next.take_over(partition, 11, &root_of("next"))).unwrap();
+    next.publish(partition, &root_of("next"), &|| false).unwrap();
+    assert_eq!(objects(), written);
+}
+
+/// The log loses what is published, so that a damaged file must not be.
+#[test]
+fn a_damaged_file_is_not_published() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(cluster) = Cluster::start_with(Some(files_in(place.path()))) else { return };
+    let node = cluster.join("a");
+    wait_until("one node has all", || node.serves() == usize::from(PARTITIONS));
+    record(&cluster, std::slice::from_ref(&node), (0, 10));
+    wait_until("all is published", || node.block_on(node.engine.seal_archive()).is_ok());
+    let files =
+        |dir: &Path| below(dir).into_iter().filter(|path| path.to_string_lossy().contains(".parquet")).collect::<Vec<_>>();
+    let published = files(place.path());
+    let away = tempfile::tempdir().unwrap();
+    fs::rename(place.path(), away.path().join("bucket")).unwrap();
+    fs::write(place.path(), "").unwrap();
+    let before = files(&node.engine.data_dir().join("archive"));
+    record(&cluster, std::slice::from_ref(&node), (10, 20));
+    let new = || -> Vec<PathBuf> {
+        let all = files(&node.engine.data_dir().join("archive"));
+        all.into_iter().filter(|path| !before.contains(path) && !path.to_string_lossy().ends_with(".tmp")).collect()
+    };
+    wait_until("it is sealed here", || {
+        drop(node.block_on(node.engine.seal_archive()));
+        new().len() >= cluster.projects.len()
+    });
+    for path in new() {
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x55;
+        fs::write(&path, bytes).unwrap();
+    }
+    fs::remove_file(place.path()).unwrap();
+    fs::rename(away.path().join("bucket"), place.path()).unwrap();
+    for _ in 0..5 {
+        let sealed = node.block_on(node.engine.seal_archive());
+        assert!(sealed.is_err(), "{sealed:?}");
+    }
+    assert_eq!(files(place.path()), published);
+    node.stop();
+}
+
 #[test]
 fn all_nodes_keep_files_in_one_place() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

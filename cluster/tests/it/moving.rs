@@ -29,6 +29,9 @@ const BATCHES: usize = 6;
 /// Random texts don't compress: each project's events take two megabytes.
 const EVENTS: usize = 500;
 const TEXT_BYTES: usize = 600;
+/// A visitor salt, and its day.
+const SALT: [u8; 16] = [7; 16];
+const SALT_DAY: i64 = 20_000;
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
@@ -135,6 +138,8 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     let Some(brokers) = runtime.block_on(Brokers::start(1)) else { return };
     let (from, to, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let events = fill(&runtime, from.path());
+    let salts = serde_json::json!([{ "day": SALT_DAY, "salt": SALT }]);
+    std::fs::write(from.path().join("keys/salts"), salts.to_string()).unwrap();
     let total: u64 = events.values().sum();
     let (place, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let bucket_at = |dir: &Path| Some(Bucket::open(&format!("file://{}", dir.display())).unwrap());
@@ -188,6 +193,14 @@ fn an_attempt_that_is_cut_off_is_made_again_without_doubling_an_event() {
     assert_eq!(runtime.block_on(recorded(&brokers)), wanted, "nor is an event");
     let keys = |dir: &Path| std::fs::read(dir.join("keys/hash.key")).unwrap();
     assert_eq!(keys(from.path()), keys(to.path()));
+    assert_eq!(runtime.block_on(salt(&brokers)), SALT, "whichever node starts first uses it");
+}
+
+/// The visitor salt of the day that the brokers have.
+async fn salt(brokers: &Brokers) -> Vec<u8> {
+    let context = async_nats::jetstream::new(async_nats::connect(brokers.addresses()).await.unwrap());
+    let salts = context.get_key_value("hc_salts").await.unwrap();
+    salts.get(format!("day.{SALT_DAY}")).await.unwrap().unwrap().to_vec()
 }
 
 /// Removes the record that makes brokers a cluster.

@@ -4,13 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use headcount_actors::domain::intake::admission::DropReason;
 use headcount_actors::ingest::Status;
+use headcount_actors::registry::ProjectPatch;
 use headcount_actors::{ArchivePolicy, PARTITIONS};
 use headcount_cluster::StreamName;
 use headcount_cluster::files::StateTiming;
 use headcount_cluster::log::LogReader;
 
-use crate::node::{Cluster, ClusterNode, NodeFiles, check, record, wait_until};
+use crate::files::{below, files_in};
+use crate::node::{Cluster, ClusterNode, NOW, NodeFiles, check, record, wait_until, wait_until_nothing_moves};
 
 /// Publishes what is saved at once, and fetches whatever is newer.
 pub(crate) const AT_ONCE: StateTiming = StateTiming {
@@ -131,5 +134,44 @@ fn a_state_that_is_missing_or_damaged_is_passed_over() {
         assert_eq!(nodes[0].order(*project, 5), Some(Status::Duplicate));
     }
     wait_until_published(&cluster, place.path(), &nodes[0]);
+    nodes.remove(0).stop();
+}
+
+/// A node had a project and a checkpoint of it. Another one wrote a base since, and its published state is gone.
+#[test]
+fn an_older_checkpoint_gives_way_to_the_base_of_another_node() {
+    let place = tempfile::tempdir().unwrap();
+    // A checkpoint is compared with the log, which must have its last message.
+    let files = NodeFiles { log_kept: Duration::from_secs(600), ..files_in(place.path()) };
+    let Some(cluster) = Cluster::start_with(Some(files)) else { return };
+    let mut nodes = vec![cluster.join("a")];
+    wait_until("one node has all", || nodes[0].serves() == usize::from(PARTITIONS));
+    record(&cluster, &nodes, (0, 10));
+    nodes.push(cluster.join("b"));
+    wait_until_nothing_moves(&nodes);
+    wait_until("both have some", || nodes.iter().all(|node| node.serves() > 10));
+    let moved = cluster.projects.iter().copied().find(|project| nodes[1].has(*project)).expect("one of them has moved");
+    record(&cluster, &nodes, (10, 20));
+    let organization = nodes[1].engine.registry().organizations()[0].id;
+    nodes[1].blocking(move |engine| {
+        let patch = ProjectPatch { retention_days: Some(Some(1)), ..ProjectPatch::default() };
+        engine.registry().update_project(organization, moved, patch, NOW).map(drop).unwrap();
+    });
+    assert!(nodes[1].block_on(nodes[1].engine.apply_retention(moved)).unwrap().is_some());
+    let has_base = |path: &PathBuf| path.to_string_lossy().contains(&format!("project={moved}/state-"));
+    wait_until("there is a base", || below(place.path()).iter().any(has_base));
+    wait_until("old events are gone", || nodes[1].engine.vitals().retention_pending == 0);
+    nodes.remove(1).kill();
+    let states = place.path().join(cluster.record.incarnation.to_string()).join("states");
+    fs::rename(&states, place.path().join("former-states")).unwrap();
+    // What is published from now on is not there either.
+    fs::write(&states, "").unwrap();
+    wait_until("the first one has all again", || nodes[0].serves() == usize::from(PARTITIONS));
+    for project in &cluster.projects {
+        check(&nodes, *project, 20);
+        let again = if *project == moved { Status::Dropped(DropReason::Retention) } else { Status::Duplicate };
+        assert_eq!(nodes[0].order(*project, 15), Some(again));
+    }
+    assert!(!nodes[0].engine.vitals().damage_found, "its checkpoint is as good as before");
     nodes.remove(0).stop();
 }

@@ -149,6 +149,27 @@ fn too_many_changes_are_refused_where_all_are_kept() {
     writer.registry.delete_project(organization, alone[0], NOW).unwrap();
 }
 
+/// Another writer has made the change, and may still wait for the others to know it. Whoever finds it made waits as well.
+#[test]
+fn a_change_that_is_made_already_is_answered_when_all_know_it() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    let organization = one.registry.initialize(NOW).unwrap().organization_id;
+    let new = NewProject { name: "p".into(), ..NewProject::default() };
+    let project = one.registry.create_project(organization, new, NOW).unwrap().id;
+    let waited = Arc::<parking_lot::Mutex<Vec<u64>>>::default();
+    let noted = Arc::clone(&waited);
+    other.registry.propagate_with(move |position| noted.lock().push(position));
+    one.registry.delete_project(organization, project, NOW).unwrap();
+    other.registry.catch_up().unwrap();
+    let gone = other.registry.delete_project(organization, project, NOW).unwrap_err();
+    assert!(matches!(gone, RegistryError::NotFound { .. }), "{gone}");
+    assert_eq!(*waited.lock(), [one.registry.applied().unwrap()]);
+    // By now they do.
+    other.registry.delete_project(organization, project, NOW).unwrap_err();
+    assert_eq!(waited.lock().len(), 1);
+}
+
 #[test]
 fn every_kind_of_change_begins_again_when_another_writer_comes_first() {
     let one = Writer::open(SharedLog::default());

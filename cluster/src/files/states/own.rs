@@ -168,8 +168,12 @@ impl OwnState {
 
     /// Deletes objects that the published list does not name. What can't be deleted is tried again later.
     async fn delete_unnamed(&mut self) {
-        let (published, pointer) = (self.published.as_ref(), &self.pointer);
-        self.unnamed.delete(&self.bucket, || named(published, pointer)).await;
+        let old = self.unnamed.look(&self.bucket).await;
+        // But for those that a later owner has written: this machine may have been halted for days.
+        let later = format!("{:020}.", self.pointer.value.epoch);
+        self.unnamed.add(old.into_iter().filter(|object| *object < later));
+        self.unnamed.keep(&named(self.published.as_ref(), &self.pointer));
+        self.unnamed.delete(&self.bucket).await;
     }
 }
 
