@@ -140,7 +140,13 @@ impl CompanyProfiles {
                 let message = "a change of a company profile is refused, and no other is there";
                 return Err(ControlError::Documents(message.to_owned()).into());
             }
-            let Some(Planned { id, organization, profile, action, changes }) = plan()? else { return Ok(None) };
+            let Some(Planned { id, organization, profile, action, changes }) = plan()? else {
+                // Another member may have made the change just now, and wait for the others.
+                if let Some(shared) = &self.shared {
+                    shared.propagate(expected);
+                }
+                return Ok(None);
+            };
             if let Some(action) = action.filter(|_| noted.as_ref() != Some(&changes)) {
                 registry.note_profile_change(organization, &id, action, changes.clone(), author)?;
                 noted = Some(changes);

@@ -350,6 +350,14 @@ fn a_damaged_file_is_not_published() {
         assert!(sealed.is_err(), "{sealed:?}");
     }
     assert_eq!(files(place.path()), published);
+    // What is not published is dropped when the partition is taken over anew, and sealed again from the log.
+    let node = cluster.rejoin("a", node.leave(), |_| {});
+    wait_until("all is published again", || {
+        node.block_on(node.engine.seal_archive()).is_ok() && files(place.path()).len() > published.len()
+    });
+    for project in &cluster.projects {
+        assert_eq!(node.orders_by_a_scan(*project), 20);
+    }
     node.stop();
 }
 

@@ -149,7 +149,7 @@ fn too_many_changes_are_refused_where_all_are_kept() {
     writer.registry.delete_project(organization, alone[0], NOW).unwrap();
 }
 
-/// Another writer has made the change, and may still wait for the others to know it. Whoever finds it made waits as well.
+/// Another writer made the change, and may still be waiting for the others. A writer that finds it made waits as well.
 #[test]
 fn a_change_that_is_made_already_is_answered_when_all_know_it() {
     let one = Writer::open(SharedLog::default());

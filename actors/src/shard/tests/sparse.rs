@@ -172,7 +172,7 @@ fn a_checkpoint_has_the_mark_of_the_last_position_that_it_reflects() {
     let quick = (2..).map(ProjectId).find(|other| partition_of(*other) == partition_of(slow)).unwrap();
     let sparse = Sparse { dir: tempfile::tempdir().unwrap(), log: SparseLog::default(), store: MemoryStore::default() };
     let mut shard = sparse.open(NEVER);
-    // So many that they take longer than a turn, however fast the machine is.
+    // Enough to take longer than one turn on any machine.
     let works = 3_000;
     let of_slow = (0..works).map(|number| (slow, number..number + 1));
     for (project, numbers) in of_slow.chain([(quick, 0..2)]) {
