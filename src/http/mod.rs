@@ -1,6 +1,7 @@
 //! The HTTP interface: `extract` reads requests, `resources` answer them, `respond` shapes the answers.
 
 pub(crate) mod app;
+pub(crate) mod client_end;
 pub(crate) mod endpoints;
 pub(crate) mod extra_paths;
 pub(crate) mod extract;

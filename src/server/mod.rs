@@ -296,9 +296,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
                 .keep_alive(KEEP_ALIVE)
                 .client_request_timeout(HEAD_TIMEOUT)
                 .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-                .on_connect_ext(|connection: &BoundedConnection, data| {
-                    data.insert(connection.last_request());
-                })
+                .on_connect_ext(BoundedConnection::share)
                 .h1(map_config(application, |()| AppConfig::default()));
             connection.and_then(http)
         })?;

@@ -1,11 +1,15 @@
 //! Clients that send slowly, read slowly or not at all: what they may cost.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 
 use crate::client::Call;
 use crate::server::TestServer;
+use crate::tenant::Tenant;
 
 /// How long a connection may stay open that the server has to close: its deadlines are 5 to 15 seconds.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -286,4 +290,36 @@ fn an_upgrade_is_answered_at_once() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{request}: {answer}");
         assert!(began.elapsed() < Duration::from_secs(5), "{request}: {:?}", began.elapsed());
     }
+}
+
+/// A client that goes away while it waits takes its question with it. Here it only ends its side, so that it sees what becomes of its request.
+#[test]
+fn questions_end_with_their_clients_and_events_do_not() {
+    let server = Arc::new(TestServer::start_with(&["--view-memory=0"]));
+    let tenant = Tenant::on(&server);
+    for batch in 0..8 {
+        let event =
+            |number: i64| json!({"name": "pageview", "user_id": format!("u{}", number % 977), "url": format!("/{number}")});
+        let events: Vec<Value> = (batch * 2_500..(batch + 1) * 2_500).map(event).collect();
+        let sent = tenant.send(Call::post("/i/batch").key(&tenant.key).json(&json!({ "events": events })));
+        assert_eq!(sent.status, 202, "{}", sent.text());
+    }
+    let send = |path: &str, credential: &str, body: &Value| {
+        let mut stream = connect(&server);
+        let body = body.to_string();
+        let head = format!("host: a\r\n{credential}\r\ncontent-type: application/json\r\ncontent-length: {}", body.len());
+        write!(stream, "POST {path} HTTP/1.1\r\n{head}\r\n\r\n{body}").expect("it is sent");
+        stream.shutdown(Shutdown::Write).expect("it is open");
+        stream
+    };
+    // Few scans run at once: the others wait.
+    let question = json!({"start_date": "2024-01-01", "group_by": "entry_url"});
+    let asked: Vec<TcpStream> = (0..20)
+        .map(|_| send(&tenant.path("analytics/aggregate"), &format!("authorization: Bearer {}", tenant.token), &question))
+        .collect();
+    let given_up = asked.iter().filter(|stream| read_to_end(stream).0.starts_with("HTTP/1.1 400")).count();
+    assert!(given_up >= 10, "{given_up} of 20 were given up");
+    let event = send("/track", &format!("x-service-pk: {}", tenant.key), &json!({"name": "order", "user_id": "u"}));
+    assert!(read_to_end(&event).0.starts_with("HTTP/1.1 202"));
+    tenant.post(&tenant.path("analytics/aggregate"), &question).ok(200);
 }

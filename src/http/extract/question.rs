@@ -14,6 +14,7 @@ use headcount_domain::versions::Depends;
 use serde::Serialize;
 
 use crate::http::app::AppState;
+use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth::{self, MinRole, ProjectCaller};
 use crate::http::extract::body::{self, Media};
 use crate::http::extract::json::JsonBody;
@@ -217,7 +218,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
     ) -> Result<HttpResponse, ApiError> {
         match self.not_modified(&depends).await? {
             Ok(not_modified) => Ok(not_modified),
-            Err(tag) => tag.json(&shape(answer.await?)),
+            Err(tag) => tag.json(&shape(while_client_waits(self.request, answer).await?)),
         }
     }
 
@@ -240,6 +241,7 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         tag: &EntityTag,
         answer: impl Future<Output = Result<A, ApiError>>,
     ) -> Result<HttpResponse, ApiError> {
+        let answer = while_client_waits(self.request, answer);
         if !kept::may_be_kept(self.request) {
             return tag.json(&answer.await?);
         }

@@ -14,6 +14,7 @@ use super::send::forward;
 use super::travel::Travel;
 use super::upload::Upload;
 use crate::http::app::AppState;
+use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth;
 use crate::http::min_position;
 use crate::http::request_metrics::Forwarded;
@@ -101,6 +102,7 @@ pub(crate) async fn by_path(
         Err(error) => return Ok(request.error_response(error)),
     };
     let (request, payload) = request.into_parts();
-    let answer = forward(&state, &request, Upload::from(payload), to, travel).await;
+    let answer = forward(&state, &request, Upload::from(payload), to, travel);
+    let answer = if travel.reads() { while_client_waits(&request, answer).await } else { answer.await };
     Ok(ServiceResponse::new(request, answer.unwrap_or_else(HttpResponse::from_error)))
 }

@@ -19,12 +19,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use actix_web::dev::Extensions;
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use framing::{Framing, Phase};
+
+use crate::http::client_end::ClientEnd;
 
 /// How long a head may take from its first byte on. actix-http sees to it only for the first one of a connection.
 const HEAD_DEADLINE: Duration = Duration::from_secs(5);
@@ -113,6 +116,7 @@ pub(crate) struct BoundedConnection {
     /// The answer began before the request's body was complete.
     is_answered: bool,
     is_last: LastRequest,
+    end: ClientEnd,
 }
 
 impl BoundedConnection {
@@ -129,12 +133,15 @@ impl BoundedConnection {
             is_blocked: false,
             is_answered: false,
             is_last: LastRequest::default(),
+            end: ClientEnd::default(),
         }
     }
 
-    /// Returns a handle that says whether the current request is the last one. The middleware reads it.
-    pub(crate) fn last_request(&self) -> LastRequest {
-        self.is_last.clone()
+    /// Puts handles into the data of the connection: the middleware reads whether the current request is the last one, and questions wait for the client's
+    /// end.
+    pub(crate) fn share(&self, data: &mut Extensions) {
+        data.insert(self.is_last.clone());
+        data.insert(self.end.clone());
     }
 
     /// Reads early bytes of later requests, up to the limit, and detects that the client has disconnected.
@@ -143,7 +150,10 @@ impl BoundedConnection {
             let mut space = [MaybeUninit::uninit(); MAX_HELD_BYTES];
             let mut read = ReadBuf::uninit(&mut space);
             match Pin::new(&mut self.socket).poll_read(cx, &mut read)? {
-                Poll::Ready(()) if read.filled().is_empty() => self.has_ended = true,
+                Poll::Ready(()) if read.filled().is_empty() => {
+                    self.has_ended = true;
+                    self.end.reach();
+                }
                 Poll::Ready(()) => self.held.extend_from_slice(read.filled()),
                 Poll::Pending => break,
             }

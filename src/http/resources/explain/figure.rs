@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::cursor::ExplainCursor;
 use super::names::{DimensionName, EntityLevelName, FigureName, TouchModelName};
 use super::rows::{ContributingEvent, UncountedEvent};
+use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{BodyArguments, Fields, json_body};
@@ -238,7 +239,8 @@ pub(crate) async fn explain((state, request, payload): BodyArguments) -> Result<
     };
     let place = cursor.map(|cursor| cursor.place);
     let asked = ExplainQuestion { figure, attributed, window, predicate, limit: body.limit, place };
-    let explanation = state.engine.explain(project, asked).await.map_err(refused)?;
+    let explanation = async { state.engine.explain(project, asked).await.map_err(refused) };
+    let explanation = while_client_waits(&request, explanation).await?;
     tag.json(&shown(explanation, &question, (hash, window), has_money))
 }
 
