@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::Call;
 use crate::errors::assert_refused;
 use crate::server::TestServer;
-use crate::tenant::Tenant;
+use crate::tenant::{Tenant, now_ms};
 
 /// 2024-03-01T10:00:00Z
 const BASE_MS: i64 = 1_709_287_200_000;
@@ -334,4 +334,42 @@ fn copy(from: &Path, to: &Path) {
             std::fs::copy(path, target).expect("it is copied");
         }
     }
+}
+
+/// A late event becomes the entry of a session while somebody pages: the page shows the session as it is, and not the late event.
+#[test]
+fn a_page_shows_an_entry_that_came_after_the_first_page() {
+    let tenant = Tenant::new();
+    let track = |minute: i64, url: &str| {
+        let event = json!({"name": "pageview", "timestamp": BASE_MS + minute * 60_000, "user_id": "u", "url": url});
+        assert_eq!(tenant.send(Call::post("/track").key(&tenant.key).json(&event)).status, 202);
+    };
+    track(10, "https://a.example/first");
+    track(20, "https://a.example/second");
+    let page = |cursor: &str| tenant.get(&tenant.path(&format!("events?{WINDOW}&limit=1{cursor}"))).ok(200);
+    let first = page("");
+    assert_eq!(first["events"][0]["entry_url"], "https://a.example/first");
+    track(0, "https://a.example/late");
+    let second = page(&format!("&cursor={}", first["next"].as_str().expect("a next page")));
+    assert_eq!((&second["events"][0]["url"], &second["next"]), (&json!("https://a.example/first"), &Value::Null));
+    assert_eq!(second["events"][0]["entry_url"], "https://a.example/late");
+}
+
+/// The days of a cursor's window are not all kept any more: a page of the others would look like the end of the list.
+#[test]
+fn a_cursor_below_the_floor_is_gone() {
+    let tenant = Tenant::new();
+    let now = now_ms();
+    for days in [1, 5, 9] {
+        let event = json!({"name": "pageview", "timestamp": now - days * 86_400_000, "user_id": "u"});
+        assert_eq!(tenant.send(Call::post("/track").key(&tenant.key).json(&event)).status, 202);
+    }
+    let list = |query: &str| tenant.get(&tenant.path(&format!("events?limit=1{query}")));
+    let first = list("").ok(200);
+    let cursor = format!("&cursor={}", first["next"].as_str().expect("a next page"));
+    assert_eq!(list(&cursor).ok(200)["events"].as_array().map(Vec::len), Some(1));
+    let raised = tenant.patch(&format!("/projects/{}", tenant.project), &json!({"retention_days": 3})).ok(200);
+    assert!(raised["retention_floor"].is_string(), "{raised}");
+    assert_refused("a cursor of days that are gone", &list(&cursor), 410, "cursor_expired", Some("cursor"));
+    assert_eq!(list("").ok(200)["next"], Value::Null);
 }

@@ -97,7 +97,7 @@ impl From<AskError> for AskNodeError {
         match error {
             AskError::Busy => Self::Busy,
             AskError::Node(error) => error,
-            AskError::Lost(_) | AskError::NoAnswer | AskError::TimedOut(_) | AskError::NoOwner => {
+            AskError::Lost(_) | AskError::NoAnswer | AskError::TimedOut(_) | AskError::BelowFloor(_) | AskError::NoOwner => {
                 Self::NoAnswer(error.to_string())
             }
         }

@@ -416,7 +416,7 @@ impl Engine {
     }
 
     /// Returns what changes exactly when an answer about `project` that depends on this can have changed: the incarnation of
-    /// the data, and the position of the last event that touched it.
+    /// the data, with the floor if sessions are read, and the position of the last event that touched it.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -425,13 +425,16 @@ impl Engine {
         let check = || self.inner.admission.health.check_project_answers(project).map_err(AskError::Lost);
         check()?;
         let known = || Some(self.inner.versions.get(&project)?.of(depends));
-        if let Some(version) = known() {
-            check()?;
-            return Ok((self.incarnation_of(project), version));
+        if !self.inner.versions.contains_key(&project) {
+            // Not loaded since the start: reading it loads it.
+            self.last(project).await?;
         }
-        // Not loaded since the start: reading it loads it.
-        self.last(project).await?;
-        Ok((self.incarnation_of(project), known().unwrap_or(0)))
+        // Before the version: a floor that rises meanwhile is one of the next version.
+        let floor = self.known_floor(project).filter(|_| depends.reads_sessions());
+        let incarnation = self.incarnation_of(project) ^ floor.map_or(0, |floor| u128::from(floor.0.cast_unsigned()) << 32);
+        let version = known().unwrap_or(0);
+        check()?;
+        Ok((incarnation, version))
     }
 
     /// The incarnation of a project's data: a state that lost an identity may have versions that it had before.

@@ -7,6 +7,7 @@ use actix::Addr;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
+use headcount_domain::time::Day;
 use headcount_storage::external_ids::{ExternalIdsView, Purge, Written};
 use headcount_storage::keyspace::PartitionId;
 use tokio::sync::oneshot;
@@ -37,6 +38,9 @@ pub enum AskError {
     /// The answer took longer than [`EngineConfig::question_timeout`](crate::EngineConfig::question_timeout).
     #[error("the answer took longer than {0:?}")]
     TimedOut(Duration),
+    /// The question needs events of days before this one, which are not kept: the floor rose after the question was read.
+    #[error("events before {0} are not kept any more")]
+    BelowFloor(Day),
     /// No node is known to have the figures of a project.
     #[error("no node is known to have the figures of a project")]
     NoOwner,

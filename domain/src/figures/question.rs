@@ -4,7 +4,7 @@ use super::breakdown::Search;
 use super::event_figures::OrderBy;
 use crate::filter::Predicate;
 use crate::intake::fields::Field;
-use crate::time::{Interval, Window};
+use crate::time::{Day, Interval, Window};
 use crate::versions::{Depends, FigureKind};
 
 /// A window, and the one that it is compared with.
@@ -45,6 +45,12 @@ pub struct BreakdownQuestion {
 }
 
 impl ComparedWindows {
+    /// The first day of both windows.
+    #[must_use]
+    pub fn start(self) -> Day {
+        self.previous.map_or(self.window.start, |previous| previous.start.min(self.window.start))
+    }
+
     /// What figures of the events and sessions of these windows depend on.
     #[must_use]
     pub const fn depends(self) -> Depends {

@@ -22,6 +22,8 @@ use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
 use crate::named_values;
 use crate::names::UnknownName;
 use crate::text;
+use crate::time::Window;
+use crate::versions::Depends;
 
 /// The maximum number of filters of a query.
 pub const MAX_FILTERS: usize = 20;
@@ -263,6 +265,12 @@ impl Predicate {
     #[must_use]
     pub fn needs_session(&self) -> bool {
         self.filters.iter().any(Filter::needs_session)
+    }
+
+    /// What an answer about the matching events of a window depends on.
+    #[must_use]
+    pub fn depends(&self, window: Window) -> Depends {
+        if self.needs_session() { Depends::on_sessions(window) } else { Depends::on_events(window) }
     }
 
     /// The name that events must have; `None` for any.

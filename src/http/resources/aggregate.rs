@@ -208,6 +208,7 @@ pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Resul
     let (start, end, limit) =
         (&question.parameters.start_date, question.parameters.end_date.as_deref(), question.parameters.limit);
     let window = question.event_window(Some(start), end).await?;
+    let depends = if grouping.is_by_session() { Depends::on_sessions(window) } else { predicate.depends(window) };
     let groups = state.engine.aggregate(question.subject.project, window, predicate, grouping, limit);
     let answer = |groups: Aggregate| AggregateAnswer {
         rows: groups.rows.into_iter().map(GroupRow::from).collect(),
@@ -217,5 +218,5 @@ pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Resul
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
-    question.reply(Depends::on_events(window), groups, answer).await
+    question.reply(depends, groups, answer).await
 }

@@ -5,7 +5,6 @@ use headcount_actors::registry::Scope;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::Day;
-use headcount_domain::versions::Depends;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -89,8 +88,9 @@ pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyAr
     match predicate {
         None => question.reply_to(UniqueUsersQuery { window }, answer).await,
         Some(predicate) => {
+            let depends = predicate.depends(window);
             let scan = state.engine.scan_unique_users(question.subject.project, window, predicate);
-            question.reply(Depends::on_events(window), scan, answer).await
+            question.reply(depends, scan, answer).await
         }
     }
 }

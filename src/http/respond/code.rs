@@ -103,7 +103,7 @@ error_codes! {
     BackupRunning "backup_running" CONFLICT Conflict "Another backup is being made.";
     VerifyRunning "verify_running" CONFLICT Conflict "Another verification is under way.";
     AlreadyInitialized "already_initialized" CONFLICT Conflict "The first organization exists.";
-    CursorExpired "cursor_expired" GONE Gone "The cursor is of data that a restore replaced, or of an explanation whose time is over; begin with the first page.";
+    CursorExpired "cursor_expired" GONE Gone "The cursor is of data that a restore replaced, of days that are not kept any more, or of an explanation whose time is over; begin with the first page.";
     ArtifactExpired "artifact_expired" GONE Gone "What the export made was kept until `expires_at`, and is gone for ever.";
     ArtifactErased "artifact_erased" GONE Gone "What the export made had somebody who was erased, or a project that was deleted.";
     RangeNotSatisfiable "range_not_satisfiable" RANGE_NOT_SATISFIABLE InvalidRequest "The range begins behind the end; `Content-Range` has the length.";

@@ -251,7 +251,6 @@ impl ApiError {
     }
 
     /// What exactly, for programs.
-    #[cfg(test)]
     pub(crate) fn code(&self) -> ErrorCode {
         self.0.code
     }
@@ -363,6 +362,7 @@ impl From<AskError> for ApiError {
             AskError::Lost(Fault { kind: FaultKind::DamagedArchive, message }) => Self::new(ErrorCode::ArchiveDamaged, message),
             AskError::Lost(_) | AskError::NoAnswer => Self::overloaded("the figures are not available now"),
             AskError::TimedOut(limit) => Self::question_timeout(limit),
+            AskError::BelowFloor(floor) => BeforeFloor { param: "start_date", floor }.into(),
             AskError::NoOwner => Self::overloaded("no node is known to have the figures of a project"),
             AskError::Node(error) => {
                 tracing::warn!(%error, "a node gave no answer about an organization");

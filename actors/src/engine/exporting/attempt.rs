@@ -45,9 +45,12 @@ impl From<AskError> for AttemptError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::Lost(fault) => fault.into(),
-            AskError::Busy | AskError::NoAnswer | AskError::TimedOut(_) | AskError::NoOwner | AskError::Node(_) => {
-                Self::Failed(PrivacyFailure::Unavailable, error.to_string())
-            }
+            AskError::Busy
+            | AskError::NoAnswer
+            | AskError::TimedOut(_)
+            | AskError::BelowFloor(_)
+            | AskError::NoOwner
+            | AskError::Node(_) => Self::Failed(PrivacyFailure::Unavailable, error.to_string()),
         }
     }
 }

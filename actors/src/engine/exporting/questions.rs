@@ -186,7 +186,7 @@ fn may_pass(error: &AskError) -> bool {
         AskError::Node(error) => {
             !matches!(error, AskNodeError::OtherVersion(_) | AskNodeError::TooLarge | AskNodeError::NotOfOrganization)
         }
-        AskError::Lost(_) | AskError::TimedOut(_) => false,
+        AskError::Lost(_) | AskError::TimedOut(_) | AskError::BelowFloor(_) => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The days on which users were active, in memory, kept right through links.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use headcount_domain::cache::table::KeyHashBuilder;
 use headcount_domain::identity::IdentityLink;
@@ -15,7 +15,7 @@ type KeyMap<V> = HashMap<RecordKey, V, KeyHashBuilder>;
 /// The days of a block, each a bit.
 const BLOCK_DAYS: usize = u64::BITS as usize;
 
-/// The users with counted events in a window, and all links up to a position.
+/// The users with counted events in a window, and the links of their ids, up to a position.
 pub(super) struct ActiveUsers {
     window: Window,
     /// The last event that is counted.
@@ -26,8 +26,8 @@ pub(super) struct ActiveUsers {
     blocks: Vec<KeyMap<u64>>,
     by_day: Vec<u64>,
     total: u64,
-    /// The ids without a link that were added since [`ActiveUsers::collect_new_ids`]; `None`: nobody asks for them.
-    new_ids: Option<Vec<RecordKey>>,
+    /// The active ids whose links are to be asked for; `None`: [`ActiveUsers::see_link`] sees all links.
+    unresolved: Option<HashSet<RecordKey, KeyHashBuilder>>,
 }
 
 /// The bytes of a map. While it grows, it has its former table too.
@@ -37,10 +37,11 @@ fn map_bytes<V>(map: &KeyMap<V>) -> usize {
 }
 
 impl ActiveUsers {
-    /// Nobody was active yet.
-    pub(super) fn new(window: Window) -> Self {
+    /// Nobody was active yet. `sees_all_links`: the first link of an id that is seen is the first that was recorded.
+    pub(super) fn new(window: Window, sees_all_links: bool) -> Self {
         let blocks = (0..window.len().div_ceil(BLOCK_DAYS)).map(|_| KeyMap::default()).collect();
-        Self { window, until: 0, links: KeyMap::default(), blocks, by_day: vec![0; window.len()], total: 0, new_ids: None }
+        let unresolved = (!sees_all_links).then(HashSet::default);
+        Self { window, until: 0, links: KeyMap::default(), blocks, by_day: vec![0; window.len()], total: 0, unresolved }
     }
 
     /// The position of the last event that was seen.
@@ -56,11 +57,41 @@ impl ActiveUsers {
     /// The memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(map_bytes).sum();
-        let new_ids = self.new_ids.as_ref().map_or(0, Vec::capacity) * size_of::<RecordKey>();
-        map_bytes(&self.links) + blocks + self.by_day.len() * size_of::<u64>() + new_ids + size_of::<Self>()
+        let unresolved = self.unresolved.as_ref().map_or(0, HashSet::capacity) * 8 / 7 * (size_of::<RecordKey>() + 1);
+        map_bytes(&self.links) + blocks + self.by_day.len() * size_of::<u64>() + unresolved + size_of::<Self>()
     }
 
-    /// Records a link. Links must come in the order of their events.
+    /// Sees the link of an event. Links must come in the order of their events.
+    pub(super) fn see_link(&mut self, link: IdentityLink) {
+        match &self.unresolved {
+            None => self.link(link),
+            // It may be the first of an id that was asked for before, or not.
+            Some(_) if !self.links.contains_key(&link.anonymous) => self.ask_for(link.anonymous),
+            Some(_) => {}
+        }
+    }
+
+    /// Has the link of an id asked for, if the id is active.
+    fn ask_for(&mut self, id: RecordKey) {
+        if !id.is_user()
+            && self.blocks.iter().any(|block| block.contains_key(&id))
+            && let Some(unresolved) = &mut self.unresolved
+        {
+            unresolved.insert(id);
+        }
+    }
+
+    /// The active ids whose links are to be asked for, until [`Self::resolved`].
+    pub(super) fn unresolved(&self) -> Vec<RecordKey> {
+        self.unresolved.iter().flatten().copied().collect()
+    }
+
+    /// Records that all links that were to be asked for are known.
+    pub(super) fn resolved(&mut self) {
+        self.unresolved = self.unresolved.take().map(|_| HashSet::default());
+    }
+
+    /// Records the first link of an id.
     pub(super) fn link(&mut self, IdentityLink { anonymous, user, .. }: IdentityLink) {
         // The first link of an id counts.
         if let Entry::Vacant(place) = self.links.entry(anonymous) {
@@ -87,9 +118,7 @@ impl ActiveUsers {
         *known |= days;
         if is_new && !self.is_in_another(identity, block) {
             self.total += 1;
-            if let Some(new_ids) = self.new_ids.as_mut().filter(|_| !identity.is_user()) {
-                new_ids.push(identity);
-            }
+            self.ask_for(identity);
         }
         self.count(block, new, |count| *count += 1);
     }
@@ -119,48 +148,28 @@ impl ActiveUsers {
         self.total -= u64::from(had_days);
     }
 
-    /// Collects ids from now on.
-    pub(super) fn collect_new_ids(&mut self) {
-        self.new_ids.get_or_insert_default();
-    }
-
-    /// Takes up to `most` ids that were added and not taken. They are no users, and had no link then.
-    pub(super) fn take_new_ids(&mut self, most: usize) -> Vec<RecordKey> {
-        let Some(new_ids) = &mut self.new_ids else { return Vec::new() };
-        let taken = new_ids.split_off(new_ids.len().saturating_sub(most));
-        if new_ids.is_empty() {
-            new_ids.shrink_to_fit();
-        }
-        taken
-    }
-
     /// Returns the counts.
     pub(super) fn answer(&self) -> UniqueUsers {
         UniqueUsers { series: self.window.days().zip(self.by_day.iter().copied()).collect(), total: self.total }
     }
 
-    /// Passes each link, id first, to `link`, and each identity with each of its days to `active`.
-    pub(super) fn drain<E>(
-        self,
-        mut link: impl FnMut(RecordKey, RecordKey) -> Result<(), E>,
-        mut active: impl FnMut(RecordKey, Day) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.links.into_iter().try_for_each(|(other, user)| link(other, user))?;
-        for (block, map) in self.blocks.into_iter().enumerate() {
-            for (identity, days) in map {
-                for bit in (0..BLOCK_DAYS).filter(|bit| days >> bit & 1 > 0) {
-                    let after = i32::try_from(block * BLOCK_DAYS + bit).unwrap_or(i32::MAX);
-                    active(identity, self.window.start.plus(after))?;
-                }
-            }
-        }
-        Ok(())
+    /// Returns the user of each linked id, and each identity with each of its days.
+    pub(super) fn into_parts(self) -> (KeyMap<RecordKey>, impl Iterator<Item = (RecordKey, Day)>) {
+        let start = self.window.start;
+        let days = move |block: usize, (identity, days): (RecordKey, u64)| {
+            let day = move |bit: usize| start.plus(i32::try_from(block * BLOCK_DAYS + bit).unwrap_or(i32::MAX));
+            (0..BLOCK_DAYS).filter(move |bit| days >> bit & 1 > 0).map(move |bit| (identity, day(bit)))
+        };
+        let blocks = self.blocks.into_iter().enumerate();
+        (self.links, blocks.flat_map(move |(block, map)| map.into_iter().flat_map(move |one| days(block, one))))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+
+    use headcount_domain::ids::KeyHasher;
 
     use super::*;
 
@@ -185,7 +194,7 @@ mod tests {
     fn links_move_days_whenever_they_come() {
         for days in [1, 5, 64, 65, 200] {
             let (mut links, mut active) = (Vec::new(), Vec::new());
-            let mut users = ActiveUsers::new(window(days));
+            let mut users = ActiveUsers::new(window(days), true);
             for number in 0..2_000_u64 {
                 let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
                 let key = |user: bool, number: u64| RecordKey(u128::from(number) << 8 | u128::from(user));
@@ -193,7 +202,7 @@ mod tests {
                 let day = 95 + i32::try_from(random / 6_000 % 300).unwrap() % (days + 10);
                 match number % 5 {
                     0 => {
-                        users.link(IdentityLink { anonymous: other, position: number, user });
+                        users.see_link(IdentityLink { anonymous: other, position: number, user });
                         links.push((other.0, user.0));
                     }
                     1 => {
@@ -210,21 +219,36 @@ mod tests {
                 }
             }
             assert!(links.len() > 300 && users.answer().total > 20);
-            let (mut all_links, mut drained) = (Vec::new(), Vec::new());
             let expected = expected(window(days), &links, &active);
-            users
-                .drain::<()>(
-                    |other, user| {
-                        all_links.push((other.0, user.0));
-                        Ok(())
-                    },
-                    |key, day| {
-                        drained.push((key.0, day.0));
-                        Ok(())
-                    },
-                )
-                .unwrap();
-            assert_eq!(self::expected(window(days), &all_links, &drained), expected);
+            let (known, active) = users.into_parts();
+            let known: Vec<_> = known.into_iter().map(|(other, user)| (other.0, user.0)).collect();
+            let active: Vec<_> = active.map(|(key, day)| (key.0, day.0)).collect();
+            assert_eq!(self::expected(window(days), &known, &active), expected);
         }
+    }
+
+    #[test]
+    fn links_that_are_seen_only_say_whom_to_ask_about_where_others_are_not_seen() {
+        let hasher = KeyHasher::new([9; 16]);
+        let (device, other) = (hasher.anonymous("kiosk"), hasher.anonymous("phone"));
+        let (first, second) = (hasher.user("ada"), hasher.user("ben"));
+        let mut users = ActiveUsers::new(window(5), false);
+        users.add(device, Day(100));
+        assert_eq!(users.unresolved(), [device]);
+        // Not linked yet.
+        users.resolved();
+        assert!(users.unresolved().is_empty());
+        let link = |anonymous, user| IdentityLink { anonymous, position: 9, user };
+        users.see_link(link(device, second));
+        users.see_link(link(other, second));
+        assert_eq!((users.unresolved(), users.answer().total), (vec![device], 1));
+        users.link(link(device, first));
+        users.resolved();
+        users.see_link(link(device, second));
+        users.add(device, Day(101));
+        users.add(first, Day(101));
+        users.add(second, Day(102));
+        assert!(users.unresolved().is_empty());
+        assert_eq!((users.answer().total, users.answer().series[1].1), (2, 1));
     }
 }

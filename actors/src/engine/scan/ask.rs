@@ -135,12 +135,19 @@ impl Engine {
     }
 
     async fn ask_kept(&self, project: ProjectId, question: KeptQuestion) -> Result<KeptAt, AskError> {
-        let most = self.inner.config.question_timeout;
-        tokio::time::timeout(most, self.ask_view(project, Arc::new(question))).await.unwrap_or(Err(AskError::TimedOut(most)))
+        let (most, question) = (self.inner.config.question_timeout, Arc::new(question));
+        let asked = async {
+            loop {
+                if let Some(answer) = self.ask_view(project, Arc::clone(&question)).await? {
+                    return Ok(answer);
+                }
+            }
+        };
+        tokio::time::timeout(most, asked).await.unwrap_or(Err(AskError::TimedOut(most)))
     }
 
-    /// Answers by what is kept, and keeps the answer.
-    async fn ask_view(&self, project: ProjectId, question: Arc<KeptQuestion>) -> Result<KeptAt, AskError> {
+    /// Answers by what is kept, and keeps the answer. `None`: the floor rose meanwhile.
+    async fn ask_view(&self, project: ProjectId, question: Arc<KeptQuestion>) -> Result<Option<KeptAt>, AskError> {
         let views = &self.inner.views;
         let view = views.open(project, &question);
         let mut kept = match &view {
@@ -153,6 +160,7 @@ impl Engine {
             set_aside: self.inner.dead.count_of(partition_of(project)),
             resumed: self.resumed(project),
             erasures: self.reflected_erasures(project),
+            floor: self.known_floor(project),
         };
         let version = KeptVersion { days, data };
         let answer = kept.answer_of(version);
@@ -162,7 +170,7 @@ impl Engine {
             views.count_miss()
         }
         if let Some(answer) = answer {
-            return Ok(answer);
+            return Ok(Some(answer));
         }
         self.scan_in_turn(project, move |scan, sort_bytes| {
             let mut room = ViewRoom::new(&scan.engine.inner.views, view);
@@ -175,20 +183,33 @@ impl Engine {
     pub(super) async fn scan<R: Send + 'static>(
         &self,
         project: ProjectId,
-        answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
+        answer: impl Fn(Scan<'_>, usize) -> Result<R, ScanError> + Clone + Send + 'static,
     ) -> Result<R, AskError> {
         let most = self.inner.config.question_timeout;
-        tokio::time::timeout(most, self.scan_in_turn(project, answer)).await.unwrap_or(Err(AskError::TimedOut(most)))
+        let asked = async {
+            loop {
+                if let Some(answer) = self.scan_in_turn(project, answer.clone()).await? {
+                    return Ok(answer);
+                }
+            }
+        };
+        tokio::time::timeout(most, asked).await.unwrap_or(Err(AskError::TimedOut(most)))
     }
 
+    /// Returns `None` if the floor rose meanwhile: some events may have been gone before the scan read them.
     async fn scan_in_turn<R: Send + 'static>(
         &self,
         project: ProjectId,
         answer: impl FnOnce(Scan<'_>, usize) -> Result<R, ScanError> + Send + 'static,
-    ) -> Result<R, AskError> {
+    ) -> Result<Option<R>, AskError> {
         let organization = self.registry().policy(project).map(|keyed| keyed.policy.organization);
         let turn = self.inner.scans.take(organization).await?;
-        self.scan_with(turn, project, answer).await
+        self.scan_with(turn, project, move |scan, sort_bytes| {
+            let (engine, project, floor) = (scan.engine, scan.project, scan.floor);
+            let answer = answer(scan, sort_bytes)?;
+            Ok((engine.known_floor(project) <= floor).then_some(answer))
+        })
+        .await
     }
 
     /// Runs a scan that holds `turn`. Dropping the future ends it.
@@ -260,15 +281,17 @@ impl KeptQuestion {
 }
 
 impl ViewState {
-    /// Answers a question. `version` is one that was read before the scan's position.
+    /// Answers a question. `version` is one that was read before the scan's position, and its floor.
     fn advance(
         &mut self,
         question: &KeptQuestion,
-        version: KeptVersion,
+        mut version: KeptVersion,
         scan: &Scan<'_>,
         room: &mut ViewRoom<'_>,
         sort_bytes: usize,
     ) -> Result<KeptAt, ScanError> {
+        scan.check_is_kept(question.start())?;
+        version.data.floor = scan.floor;
         if self.data != version.data || self.figures.until() > scan.until {
             self.figures = KeptFigures::None;
         }

@@ -6,15 +6,14 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_archive::error::ArchiveError;
 use headcount_domain::facts::{Moment, SESSION_GAP_MS};
-use headcount_domain::identity::IdentityLink;
 use headcount_domain::ids::{ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
-use headcount_domain::queries::{EventVisit, LinkedQuery, VisitsQuery};
+use headcount_domain::queries::{EventVisit, VisitsQuery};
 use headcount_domain::time::{Day, Instant, Timezone, Window};
 use headcount_storage::external_ids::ExternalIdsView;
 
-use super::error::{ScanError, check};
+use super::error::ScanError;
 use super::sealed_group::SealedGroup;
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
@@ -119,17 +118,17 @@ impl Scan<'_> {
         Wanted { partition: partition_of(self.project), project: Some(self.project), after, until: self.until, days }
     }
 
+    /// Checks that the events of all days from `start` on are kept: the floor may have risen since the question was read.
+    pub(super) fn check_is_kept(&self, start: Day) -> Result<(), ScanError> {
+        match self.floor.filter(|floor| start < *floor) {
+            Some(floor) => Err(AskError::BelowFloor(floor).into()),
+            None => Ok(()),
+        }
+    }
+
     /// Whether events of a day count no more.
     pub(super) fn is_below_floor(&self, day: Day) -> bool {
         self.floor.is_some_and(|floor| day < floor)
-    }
-
-    /// Returns the links of ids at the end of the scan, for a project whose first events may be gone.
-    pub(super) fn linked(&self, ids: Vec<RecordKey>) -> Result<impl Iterator<Item = IdentityLink>, ScanError> {
-        check(self.cancelled)?;
-        let links = tokio::runtime::Handle::current().block_on(self.engine.ask(self.project, LinkedQuery { ids }))?;
-        let until = self.until;
-        Ok(links.into_iter().flatten().filter(move |link| link.position <= until))
     }
 
     /// Returns what is known of the entry of an event's session if the session began below the floor: its address is not. `named` is the key of

@@ -7,6 +7,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::time::Window;
 
+use super::events::Scan;
 use super::matching::Matching;
 use crate::admission_gate::Holder;
 use crate::engine::handle::Engine;
@@ -33,11 +34,16 @@ impl Engine {
     ) -> Result<S, AskError> {
         let organization = self.registry().policy(project).map(|config| Holder::Organization(config.policy.organization));
         let turn = self.inner.exports.take_for([organization, None], 1).map_err(|_| AskError::Busy)?;
-        self.scan_with(turn, project, move |scan, sort_bytes| {
+        let check = move |scan: &Scan<'_>| window.map_or(Ok(()), |window| scan.check_is_kept(window.start));
+        self.scan_with(turn, project, move |mut scan, sort_bytes| {
+            check(&scan)?;
             let mut matching = Matching::new(&scan, window, &predicate, sort_bytes)?;
             scan.visit_after(0, window, &mut |position, event| {
                 Ok(if matching.has(position, &event)? { sink.take(position, event) } else { ControlFlow::Continue(()) })
             })?;
+            // Files may have been removed meanwhile.
+            scan.floor = scan.engine.known_floor(project);
+            check(&scan)?;
             Ok(sink)
         })
         .await

@@ -27,11 +27,20 @@ impl KeptQuestion {
     /// What its answer depends on.
     pub(super) fn depends(&self) -> Depends {
         match self {
-            Self::Aggregate { window, .. } | Self::UniqueUsers { window, .. } => Depends::on_events(*window),
+            Self::Aggregate { window, grouping, .. } if grouping.is_by_session() => Depends::on_sessions(*window),
+            Self::Aggregate { window, predicate, .. } | Self::UniqueUsers { window, predicate } => predicate.depends(*window),
             Self::Report(ReportQuestion { windows, .. }) | Self::Breakdown(BreakdownQuestion { windows, .. }) => {
                 windows.depends()
             }
             Self::Origins { window, .. } => ComparedWindows { window: *window, previous: None }.depends(),
+        }
+    }
+
+    /// The first day whose events it needs.
+    pub(super) fn start(&self) -> Day {
+        match self {
+            Self::Aggregate { window, .. } | Self::UniqueUsers { window, .. } | Self::Origins { window, .. } => window.start,
+            Self::Report(ReportQuestion { windows, .. }) | Self::Breakdown(BreakdownQuestion { windows, .. }) => windows.start(),
         }
     }
 
@@ -104,6 +113,8 @@ pub(super) struct ReadData {
     pub(super) resumed: u64,
     /// The erasures that are reflected: events of the erased may have been counted while this machine had the project before.
     pub(super) erasures: u64,
+    /// The floor: events below it may have been counted, and the entries of sessions read.
+    pub(super) floor: Option<Day>,
 }
 
 /// See the module.

@@ -15,7 +15,7 @@ use super::events::{Batch, Scan, TallyError};
 use super::sealed_group::{Rows, SealedGroup};
 use crate::engine::shard_client::AskError;
 use crate::fault;
-use crate::history::{HistoryPart, LatestVisitor, SealedColumns};
+use crate::history::{HistoryPart, LatestVisitor, SealedColumns, Wanted};
 
 /// Keeps the latest events that it is offered.
 pub(super) trait LatestEvents {
@@ -56,8 +56,8 @@ impl Scan<'_> {
         visit: &mut dyn FnMut(Position, &Event),
     ) -> Result<(), ScanError> {
         let (Some(first), Some(last)) = (positions.first(), positions.last()) else { return Ok(()) };
-        let mut wanted = self.wanted(first.saturating_sub(1), None);
-        wanted.until = wanted.until.min(*last);
+        // The entry of a session may have been recorded after the scan's last event.
+        let wanted = Wanted { until: *last, ..self.wanted(first.saturating_sub(1), None) };
         let result = self.engine.inner.history.read_columns(self.project, &wanted, &mut |part| {
             match part {
                 HistoryPart::Events(piece) => {

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::queries::LinkedQuery;
 
 use super::error::ScanError;
 use super::events::{IDS_A_QUESTION, Scan};
@@ -75,10 +74,7 @@ impl Scan<'_> {
         let mut users = HashMap::new();
         let ids: Vec<RecordKey> = ids.iter().copied().collect();
         for ids in ids.chunks(IDS_A_QUESTION) {
-            self.check_goes_on()?;
-            let links =
-                tokio::runtime::Handle::current().block_on(self.engine.ask(self.project, LinkedQuery { ids: ids.to_vec() }))?;
-            users.extend(links.into_iter().flatten().map(|link| (link.anonymous, link.user)));
+            users.extend(self.linked(ids.to_vec())?.map(|link| (link.anonymous, link.user)));
         }
         Ok(users)
     }

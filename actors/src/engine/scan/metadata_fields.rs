@@ -33,6 +33,7 @@ type PathCounts = HashMap<(String, ScalarType), u64>;
 
 impl Scan<'_> {
     fn metadata_fields(&self, window: Window, limit: usize, sort_bytes: usize) -> Result<MetadataFields, ScanError> {
+        self.check_is_kept(window.start)?;
         let mut tally = FieldTally { window, fields: GroupTable::new(self.engine.scratch(), sort_bytes) };
         self.tally(0, Some(window), &|group: &SealedGroup<'_>| read_paths(window, group), &mut tally)?;
         let mut ranking = FieldRanking::new(limit);

@@ -106,6 +106,7 @@ fn days_before(window: Option<Window>, before: Option<Moment>) -> Option<Window>
 
 fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<EventsPage, ScanError> {
     let PageQuestion { predicate, window, limit, .. } = question;
+    window.map_or(Ok(()), |window| scan.check_is_kept(window.start))?;
     let mut matching = Matching::new(scan, *window, predicate, sort_bytes)?;
     let mut kept = Kept::new(*limit);
     match question.order {

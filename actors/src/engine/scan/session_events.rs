@@ -10,7 +10,7 @@ use headcount_archive::file::TextColumn;
 use headcount_domain::acquisition::Channel;
 use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
 use headcount_domain::filter::Predicate;
-use headcount_domain::identity::{IdentityLink, SentKeys};
+use headcount_domain::identity::IdentityLink;
 use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar};
@@ -222,8 +222,7 @@ impl Tally<ReadSessions> for SessionTally<'_, '_> {
 
     fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
         let SessionQuestion { window, predicate, grouping } = self.reader.question;
-        let keys = SentKeys::of(&event.who, self.reader.hasher);
-        keys.link(position).map_or(Ok(()), |link| self.sessions.link(link))?;
+        let keys = self.sessions.keys(position, event)?;
         if ends_before(*window, event.day) {
             return Ok(());
         }

@@ -16,8 +16,7 @@ use headcount_domain::time::{Day, Window};
 use super::carried::CarriedCodes;
 use super::error::{ScanError, check};
 use super::events::Scan;
-use super::linked_ids::LinkedIds;
-use super::links::{KEY, Links, bytes, key_of};
+use super::identities::{Identities, KEY, bytes, key_of};
 use super::record_sort::RecordSorter;
 
 /// A key, a time and a position.
@@ -27,9 +26,7 @@ const CHECK_EVERY: u64 = 4_096;
 
 /// Collects events and puts them into sessions. Each event carries some bytes for the caller.
 pub(super) struct Sessions<'h> {
-    links: Links<'h>,
-    /// The ids that the shard is asked about, if the project has a floor.
-    ids: Option<LinkedIds>,
+    identities: Identities<'h>,
     /// Events that name an id that may be linked.
     sent: RecordSorter,
     /// Events whose identity is known.
@@ -56,28 +53,24 @@ pub(super) struct InSession<'r> {
 impl<'h> Sessions<'h> {
     /// Creates a collection with sorts of `sort_bytes` in memory and with files in `scratch`.
     pub(super) fn new(scan: &Scan<'h>, sort_bytes: usize) -> Self {
-        let (hasher, scratch) = (scan.engine.hasher(), scan.engine.scratch());
-        let sorter = || RecordSorter::new(scratch, sort_bytes);
+        let sorter = || RecordSorter::new(scan.engine.scratch(), sort_bytes);
         let codes = CarriedCodes::new(sort_bytes / 4);
-        let links = Links::new(hasher, scratch, sort_bytes);
-        Self { links, ids: LinkedIds::of(scan, sort_bytes), sent: sorter(), resolved: sorter(), codes }
+        Self { identities: Identities::new(scan, sort_bytes), sent: sorter(), resolved: sorter(), codes }
     }
 
     /// Returns the keys of the ids that an event names, and records its link.
     pub(super) fn keys(&mut self, position: Position, event: &Event) -> io::Result<SentKeys> {
-        self.links.see(position, event)
+        self.identities.see(position, event)
     }
 
     /// Records a link.
     pub(super) fn link(&mut self, link: IdentityLink) -> io::Result<()> {
-        self.links.push(link)
+        self.identities.link(link)
     }
 
     /// Adds an event that names `key`.
     pub(super) fn add(&mut self, key: RecordKey, position: Position, time_ms: i64, carried: &[u8]) -> io::Result<()> {
-        if let Some(ids) = &mut self.ids {
-            ids.add(key)?;
-        }
+        self.identities.add(key)?;
         // Links are those of other ids.
         let sorter = if key.is_user() { &mut self.resolved } else { &mut self.sent };
         self.codes.encode(carried, |tag, rest| sorter.push(&[&bytes(key), &ordered(time_ms), &position.to_be_bytes(), tag, rest]))
@@ -85,11 +78,8 @@ impl<'h> Sessions<'h> {
 
     /// Passes all events to `visit`: session by session of each identity, each in order of time.
     pub(super) fn visit(self, scan: &Scan<'_>, visit: &mut dyn FnMut(InSession<'_>) -> io::Result<()>) -> Result<(), ScanError> {
-        let Self { mut links, ids, sent, mut resolved, codes } = self;
-        if let Some(ids) = ids {
-            ids.link(scan, &mut links)?;
-        }
-        let mut links = links.sorted()?;
+        let Self { identities, sent, mut resolved, codes } = self;
+        let mut identities = identities.resolve(scan)?;
         let mut seen = 0_u64;
         let mut check_often = || {
             seen += 1;
@@ -99,7 +89,7 @@ impl<'h> Sessions<'h> {
         while let Some(record) = sent.next()? {
             check_often()?;
             let (key, rest) = record.split_at(KEY);
-            resolved.push(&[&bytes(links.resolve(key_of(key))?), rest])?;
+            resolved.push(&[&bytes(identities.resolve(key_of(key))?), rest])?;
         }
         drop(sent);
         let mut resolved = resolved.finish()?;

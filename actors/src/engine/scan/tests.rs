@@ -1,22 +1,28 @@
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_domain::aggregate::{Aggregate, Grouping};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::fields::{BuiltIn, Field, Scalar};
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Instant, Timezone, Window};
+use headcount_domain::versions::Depends;
 
 use super::error::ScanError;
 use super::events::{IDS_A_QUESTION, Scan};
 use super::kept::KeptQuestion;
 use super::kept_figures::KeptFigures;
+use super::page::{PageOrder, PageQuestion};
 use super::unique_users::unique_users;
 use super::views::{ViewRoom, Views};
 use crate::clock::FixedClock;
 use crate::engine::handle::MAX_SCANS;
+use crate::engine::shard_client::AskError;
 use crate::engine::{Engine, EngineConfig};
+use crate::ingest::Field::Url;
 use crate::ingest::NewEvent;
 use crate::registry::ProjectPatch;
 
@@ -112,26 +118,48 @@ async fn a_scan_counts_what_the_rollups_count() {
     }
 }
 
+/// An engine whose clock stands 20 days after the first event.
+fn later(dir: &Path) -> (Engine, ProjectId) {
+    let mut config = config(dir, u64::MAX);
+    config.clock = Arc::new(FixedClock::at(Instant(BASE_MS + 20 * DAY_MS)));
+    initialized(config)
+}
+
+/// Raises the floor of a project.
+async fn retain_from(engine: &Engine, project: ProjectId, floor: Day) {
+    let days = u32::try_from(Day::parse("2024-03-21").unwrap().since(floor) + 1).unwrap();
+    let organization = engine.registry().policy(project).unwrap().policy.organization;
+    let patch = ProjectPatch { retention_days: Some(Some(days)), ..ProjectPatch::default() };
+    engine.registry().update_project(organization, project, patch, engine.clock().now()).unwrap();
+    assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor));
+}
+
 /// Links of ids whose first events lie below the floor are asked of the shard, also where the ids are sorted on disk.
 #[tokio::test]
 async fn a_scan_above_a_floor_counts_what_the_rollups_count() {
     let dir = tempfile::tempdir().unwrap();
-    let mut config = config(dir.path(), u64::MAX);
-    config.clock = Arc::new(FixedClock::at(Instant(BASE_MS + 20 * DAY_MS)));
-    let (engine, project) = initialized(config);
+    let (engine, project) = later(dir.path());
     for batch in 0..BATCHES / 2 {
         send(&engine, project, batch).await;
     }
-    // From 2024-03-05 on: the days from the sixth to the eighth, of which the last has no event.
-    let organization = engine.registry().policy(project).unwrap().policy.organization;
-    let patch = ProjectPatch { retention_days: Some(Some(17)), ..ProjectPatch::default() };
-    engine.registry().update_project(organization, project, patch, engine.clock().now()).unwrap();
+    let device = async |user: Option<&str>, day: i64| {
+        let event = NewEvent::new("order").at_ms(BASE_MS + day * DAY_MS).anonymous("kiosk");
+        let event = user.map_or(event.clone(), |user| event.user(user));
+        assert!(engine.track_batch(project, &[event]).await.unwrap().errors.is_empty());
+    };
+    device(Some("first"), 0).await;
+    // The days from the sixth to the eighth, of which the last has no event.
     let floor = Day::parse("2024-03-05").unwrap();
-    assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor));
+    retain_from(&engine, project, floor).await;
     let kept = Window { start: floor, ..window() };
     for batch in BATCHES / 2..BATCHES {
         send(&engine, project, batch).await;
+        // The scan meets the device's second link, and not its first.
+        device(Some(&format!("other{batch}")), 5).await;
+        device(None, 6).await;
         let expected = engine.ask(project, UniqueUsersQuery { window: kept }).await.unwrap();
+        let public = engine.scan_unique_users(project, kept, everything()).await.unwrap();
+        assert_eq!(public, expected, "batch {batch}, advanced");
         assert!(expected.total > 20);
         for (sort_bytes, room) in [(4 << 20, 4 << 20), (200, 0), (4 << 20, 0), (200, 280_000)] {
             let found = scan_window(&engine, project, kept, sort_bytes, room).await;
@@ -175,5 +203,80 @@ async fn a_scan_ends_when_nobody_waits() {
         assert!(began.elapsed() < Duration::from_secs(60), "a scan goes on");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+    engine.close().await;
+}
+
+/// The groups of the events of a day by the page on which their session began.
+async fn entries(engine: &Engine, project: ProjectId, day: Day) -> Aggregate {
+    let by = Grouping::new(Field::BuiltIn(BuiltIn::EntryUrl), None).unwrap();
+    engine.aggregate(project, Window { start: day, end: day }, Predicate::default(), by, 10).await.unwrap()
+}
+
+/// A session goes on for more than a day, so that the floor rises above its entry and none of the days that it leaves is that of the question.
+#[tokio::test]
+async fn a_floor_that_rises_ends_what_was_kept_of_later_days() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = later(dir.path());
+    retain_from(&engine, project, Day::parse("2024-02-20").unwrap()).await;
+    let event = |number: i64| {
+        let event = NewEvent::new("pageview").at_ms(BASE_MS + number * 25 * 60_000).user("u");
+        event.with(Url, format!("https://a.example/{number}"))
+    };
+    // Until 2024-03-03.
+    let events: Vec<NewEvent> = (0..100).map(event).collect();
+    assert!(engine.track_batch(project, &events).await.unwrap().errors.is_empty());
+    let day = Day::parse("2024-03-03").unwrap();
+    let depends = Depends::on_sessions(Window { start: day, end: day });
+    let (kept, version) = (entries(&engine, project, day).await, engine.version(project, &depends).await.unwrap());
+    let first = kept.rows[0].value.clone();
+    assert_eq!((kept.rows.len(), first), (1, Scalar::Text("https://a.example/0".into())));
+    retain_from(&engine, project, Day::parse("2024-03-02").unwrap()).await;
+    assert_ne!(engine.version(project, &depends).await.unwrap(), version);
+    let now = entries(&engine, project, day).await;
+    assert_eq!((now.rows.len(), now.rows[0].value.clone(), now.rows[0].count), (1, Scalar::Null, kept.rows[0].count));
+    engine.close().await;
+}
+
+/// The window of a question was checked against a lower floor.
+#[tokio::test]
+async fn a_question_about_days_below_the_floor_has_no_partial_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = later(dir.path());
+    send(&engine, project, 0).await;
+    let asked = async || engine.scan_unique_users(project, window(), everything()).await;
+    assert!(asked().await.unwrap().total > 20);
+    let floor = window().start.plus(1);
+    retain_from(&engine, project, floor).await;
+    // The answer of before is not given either.
+    assert!(matches!(asked().await, Err(AskError::BelowFloor(day)) if day == floor));
+    let page = PageQuestion {
+        predicate: everything(),
+        window: Some(window()),
+        order: PageOrder::LatestFirst { before: None },
+        limit: 5,
+        until: None,
+    };
+    assert!(matches!(engine.events_page(project, page).await, Err(AskError::BelowFloor(_))));
+    assert!(matches!(engine.metadata_fields(project, window(), 5).await, Err(AskError::BelowFloor(_))));
+    engine.close().await;
+}
+
+/// Some events may have been gone before the scan read them.
+#[tokio::test]
+async fn a_scan_begins_again_if_the_floor_rises_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, project) = later(dir.path());
+    send(&engine, project, 0).await;
+    let scans = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&scans);
+    let floor = window().start.plus(1);
+    let seen = engine.scan(project, move |scan, _| {
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            tokio::runtime::Handle::current().block_on(retain_from(scan.engine, scan.project, floor));
+        }
+        Ok(scan.floor)
+    });
+    assert_eq!(seen.await.unwrap(), Some(floor));
+    assert_eq!(scans.load(Ordering::SeqCst), 2);
     engine.close().await;
 }

@@ -19,7 +19,7 @@ use super::error::{ScanError, check};
 use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::group_ids::GroupIds;
 use super::group_table::GroupTable;
-use super::links::{KEY, bytes, key_of};
+use super::identities::{KEY, bytes, key_of};
 use super::sealed_group::SealedGroup;
 use super::turns::ScanTurn;
 use crate::engine::handle::Engine;

@@ -17,9 +17,8 @@ use super::error::{ScanError, check};
 use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::external_sort::Sorter;
 use super::group_ids::GroupIds;
+use super::identities::{Identities, KEY, bytes, key_of};
 use super::kept_figures::KeptFigures;
-use super::linked_ids::LinkedIds;
-use super::links::{KEY, Links, bytes, key_of};
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::{SessionEvent, SessionQuestion};
 use super::sessions::{InSession, Sessions};
@@ -40,13 +39,10 @@ pub(super) fn unique_users(
     if predicate.needs_session() {
         return count(by_session(scan, window, predicate, sort_bytes)?, window, scan.cancelled);
     }
-    let mut users = match std::mem::take(kept) {
+    let users = match std::mem::take(kept) {
         KeptFigures::Users(users) => users,
-        KeptFigures::None | KeptFigures::Groups(_) => Box::new(ActiveUsers::new(window)),
+        KeptFigures::None | KeptFigures::Groups(_) => Box::new(ActiveUsers::new(window, scan.meets_all_links())),
     };
-    if scan.floor.is_some() {
-        users.collect_new_ids();
-    }
     let after = users.until();
     let mut tally = UsersTally { scan, window, predicate, sort_bytes, room, users, on_disk: None };
     let read = |group: &SealedGroup<'_>| ReadUsers::of(scan, window, predicate, group);
@@ -56,7 +52,7 @@ pub(super) fn unique_users(
         outcome?;
         return count(on_disk.identities(scan)?, window, scan.cancelled);
     }
-    let outcome = outcome.and_then(|()| link_new(scan, &mut users));
+    let outcome = outcome.and_then(|()| link_unresolved(scan, &mut users));
     if outcome.is_ok() {
         users.seen_until(scan.until);
     }
@@ -66,15 +62,14 @@ pub(super) fn unique_users(
     outcome.map(|()| answer)
 }
 
-/// Links the ids that are new, for a project whose first events may be gone.
-fn link_new(scan: &Scan<'_>, users: &mut ActiveUsers) -> Result<(), ScanError> {
-    loop {
-        let ids = users.take_new_ids(IDS_A_QUESTION);
-        if ids.is_empty() {
-            return Ok(());
-        }
-        scan.linked(ids)?.for_each(|link| users.link(link));
+/// Links the ids that only the shard can resolve.
+fn link_unresolved(scan: &Scan<'_>, users: &mut ActiveUsers) -> Result<(), ScanError> {
+    let ids = users.unresolved();
+    for ids in ids.chunks(IDS_A_QUESTION) {
+        scan.linked(ids.to_vec())?.for_each(|link| users.link(link));
     }
+    users.resolved();
+    Ok(())
 }
 
 /// The links of a row group's events, and the ids and days of those that match.
@@ -138,7 +133,7 @@ struct UsersTally<'t, 's, 'v> {
 impl UsersTally<'_, '_, '_> {
     fn make_room(&mut self) -> Result<(), ScanError> {
         if self.on_disk.is_none() && !self.room.has(self.users.bytes()) {
-            let users = std::mem::replace(&mut *self.users, ActiveUsers::new(self.window));
+            let users = std::mem::replace(&mut *self.users, ActiveUsers::new(self.window, self.scan.meets_all_links()));
             self.on_disk = Some(ActiveOnDisk::new(self.scan, users, self.sort_bytes)?);
         }
         Ok(())
@@ -146,10 +141,10 @@ impl UsersTally<'_, '_, '_> {
 
     fn link(&mut self, link: IdentityLink) -> io::Result<()> {
         let Some(on_disk) = &mut self.on_disk else {
-            self.users.link(link);
+            self.users.see_link(link);
             return Ok(());
         };
-        on_disk.links.push(link)
+        on_disk.ids.link(link)
     }
 
     fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
@@ -187,46 +182,38 @@ impl Tally<ReadUsers> for UsersTally<'_, '_, '_> {
 
 /// The ids of matching events, and all links, on disk.
 struct ActiveOnDisk<'h> {
-    links: Links<'h>,
+    ids: Identities<'h>,
     /// The ids that may be linked, with their days.
     active: Sorter<ACTIVE>,
     /// Users, with their days.
     identities: Sorter<ACTIVE>,
-    ids: Option<LinkedIds>,
 }
 
 impl<'h> ActiveOnDisk<'h> {
     /// Begins with what was collected in memory.
     fn new(scan: &Scan<'h>, users: ActiveUsers, sort_bytes: usize) -> Result<Self, ScanError> {
-        let scratch = scan.engine.scratch();
-        let mut links = Links::new(scan.engine.hasher(), scratch, sort_bytes);
-        let sorter = || Sorter::new(scratch, ACTIVE, sort_bytes);
-        let (mut active, mut identities, mut ids) = (sorter(), sorter(), LinkedIds::of(scan, sort_bytes));
+        let sorter = || Sorter::new(scan.engine.scratch(), ACTIVE, sort_bytes);
+        let mut on_disk = Self { ids: Identities::new(scan, sort_bytes), active: sorter(), identities: sorter() };
+        let (links, mut active) = users.into_parts();
         // The links in memory come before all others.
-        let link = |anonymous, user| links.push(IdentityLink { anonymous, position: 0, user });
-        users.drain(link, |key, day| {
-            ids.as_mut().map_or(Ok(()), |ids| ids.add(key))?;
-            if key.is_user() { &mut identities } else { &mut active }.push(on_day(key, day))
-        })?;
-        Ok(Self { links, active, identities, ids })
+        links.into_iter().try_for_each(|(anonymous, user)| on_disk.ids.link(IdentityLink { anonymous, position: 0, user }))?;
+        active.try_for_each(|(key, day)| on_disk.add(key, day))?;
+        Ok(on_disk)
     }
 
     fn add(&mut self, named: RecordKey, day: Day) -> io::Result<()> {
-        self.ids.as_mut().map_or(Ok(()), |ids| ids.add(named))?;
+        self.ids.add(named)?;
         if named.is_user() { &mut self.identities } else { &mut self.active }.push(on_day(named, day))
     }
 
     /// Returns the identities with their days.
     fn identities(self, scan: &Scan<'_>) -> Result<Sorter<ACTIVE>, ScanError> {
-        let Self { mut links, active, mut identities, ids } = self;
-        if let Some(ids) = ids {
-            ids.link(scan, &mut links)?;
-        }
-        let mut links = links.sorted()?;
+        let Self { ids, active, mut identities } = self;
+        let mut ids = ids.resolve(scan)?;
         for active in active.finish()? {
             check(scan.cancelled)?;
             let (key, day) = read(&active?);
-            identities.push(on_day(links.resolve(key)?, day))?;
+            identities.push(on_day(ids.resolve(key)?, day))?;
         }
         Ok(identities)
     }

@@ -19,6 +19,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};
 use crate::http::app::AppState;
+use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::Choice;
 use crate::http::extract::path::ProjectPath;
@@ -70,10 +71,11 @@ pub(crate) async fn export(state: web::Data<AppState>, request: HttpRequest) -> 
         (None, None) => None,
         (start, end) => Some(question.event_window(start.as_deref(), end.as_deref()).await?),
     };
-    let tag = match question.not_modified(&window.map_or(Depends::Everything, Depends::on_events)).await? {
-        Ok(not_modified) => return Ok(not_modified),
-        Err(tag) => tag,
-    };
+    let tag =
+        match question.not_modified(&window.map_or(Depends::Everything, |window| conditions.predicate.depends(window))).await? {
+            Ok(not_modified) => return Ok(not_modified),
+            Err(tag) => tag,
+        };
     let policy = &question.subject.config.policy;
     let (project, predicate) = (question.subject.project, conditions.predicate.clone());
     let (sender, mut parts) = channel(PARTS_AHEAD);
@@ -92,7 +94,8 @@ pub(crate) async fn export(state: web::Data<AppState>, request: HttpRequest) -> 
             }
         }
     });
-    let first = match parts.recv().await {
+    let first = async { Ok::<_, ApiError>(parts.recv().await) };
+    let first = match while_client_waits(&request, first).await? {
         Some(Part::Failed(error)) => return Err(error.into()),
         None => return Err(ApiError::internal()),
         first => first,

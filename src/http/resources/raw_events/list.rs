@@ -32,7 +32,8 @@ query_parameters! {
         /// The most events of the page. A page of very large events has fewer.
         limit: Limit<1_000, 100>,
         /// `next` of the page before, with the same other parameters. The first page's window and its last position hold for all pages: later
-        /// events are in none of them. It has no life span, but after a restore it is refused: `cursor_expired`.
+        /// events are in none of them. It has no life span, but after a restore, and once a day of its window is not kept any more, it is refused:
+        /// `cursor_expired`.
         cursor: Option<SentCursor>,
         /// Only events after this position, in the order of recording. To read on, give the `position` of the last event, or, where there is
         /// none, that of the answer. Not together with `cursor`.
@@ -79,7 +80,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
     let hash = question_hash(project, &asked);
     let cursor = cursor.as_ref().map(|sent| read_cursor(sent, hash, *after_position)).transpose()?;
     let window = match (&cursor, after_position) {
-        (Some(cursor), _) => Some(cursor.window),
+        (Some(cursor), _) => Some(question.chosen_window(cursor.window).await.map_err(expired)?),
         (None, Some(_)) if dates.start.is_none() && dates.end.is_none() => None,
         (None, _) => Some(question.event_window(dates.start.as_deref(), dates.end.as_deref()).await?),
     };
@@ -120,7 +121,17 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         end_date: window.map(|window| window.end.to_string()),
         timezone: policy.timezone.name().to_owned(),
     };
-    question.reply(Depends::Everything, answer, shape).await
+    let answer = question.reply(Depends::Everything, answer, shape).await;
+    answer.map_err(|error| if cursor.is_some() { expired(error) } else { error })
+}
+
+/// What is said of a cursor whose question needs events that are not kept any more.
+fn expired(error: ApiError) -> ApiError {
+    if error.code() != ErrorCode::BeforeRetention {
+        return error;
+    }
+    let message = "`cursor` is of days of which some are not kept any more: begin with the first page";
+    ApiError::new(ErrorCode::CursorExpired, message).with_param("cursor")
 }
 
 fn read_cursor(sent: &SentCursor, question: u64, after_position: Option<AfterPosition>) -> Result<Cursor, ApiError> {

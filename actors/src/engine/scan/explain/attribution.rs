@@ -13,7 +13,7 @@ use headcount_domain::time::Instant;
 use super::super::error::{ScanError, check};
 use super::super::events::{IDS_A_QUESTION, Scan};
 use super::super::external_sort::Sorter;
-use super::super::links::{KEY, bytes, key_of};
+use super::super::identities::{KEY, bytes, key_of};
 use super::super::record_sort::{RecordSorter, SortedRecords};
 use super::super::sessions::InSession;
 use super::super::visits::{Carried, CountedSession, Detail, VisitCounts};

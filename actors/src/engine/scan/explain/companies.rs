@@ -3,7 +3,7 @@
 use std::io;
 
 use headcount_domain::company::CompanyKey;
-use headcount_domain::identity::{IdentityLink, SentKeys};
+use headcount_domain::identity::IdentityLink;
 use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::queries::{AssociationsQuery, CompanyLinksQuery};
@@ -12,8 +12,7 @@ use super::super::error::{ScanError, check};
 use super::super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::super::external_sort::Sorter;
 use super::super::group_ids::GroupIds;
-use super::super::linked_ids::LinkedIds;
-use super::super::links::{KEY, Links, bytes, key_of};
+use super::super::identities::{Identities, KEY, bytes, key_of};
 use super::super::sealed_group::SealedGroup;
 use super::pinned::{FirstPins, Pin, Pins};
 
@@ -35,21 +34,17 @@ impl Companies {
         let reader = CompanyReader { hasher, reads_all_ids: scan.floor.is_some() };
         let mut tally = CompanyTally {
             reader: &reader,
-            links: Links::new(hasher, scratch, sort_bytes),
-            ids: LinkedIds::of(scan, sort_bytes),
+            identities: Identities::new(scan, sort_bytes),
             reported: Pins::new(scratch, sort_bytes),
             domains: Pins::new(scratch, sort_bytes),
         };
         scan.tally(0, None, &|group: &SealedGroup<'_>| reader.read(group), &mut tally)?;
-        let CompanyTally { mut links, ids, reported, domains, .. } = tally;
-        if let Some(ids) = ids {
-            ids.link(scan, &mut links)?;
-        }
-        let (mut links, mut resolved) = (links.sorted()?, Pins::new(scratch, sort_bytes));
+        let CompanyTally { identities, reported, domains, .. } = tally;
+        let (mut identities, mut resolved) = (identities.resolve(scan)?, Pins::new(scratch, sort_bytes));
         for pin in reported.finish()? {
             check(scan.cancelled)?;
             let pin = pin?;
-            resolved.push(Pin { key: links.resolve(pin.key)?, ..pin })?;
+            resolved.push(Pin { key: identities.resolve(pin.key)?, ..pin })?;
         }
         let of_identities = resolved.finish()?;
         let of_identities =
@@ -182,8 +177,7 @@ fn pin_of(named: RecordKey, position: Position, company: Option<RecordKey>) -> P
 
 struct CompanyTally<'t, 'h> {
     reader: &'t CompanyReader<'t>,
-    links: Links<'h>,
-    ids: Option<LinkedIds>,
+    identities: Identities<'h>,
     /// The companies that ids reported.
     reported: Pins,
     /// The domains that companies reported.
@@ -192,24 +186,21 @@ struct CompanyTally<'t, 'h> {
 
 impl CompanyTally<'_, '_> {
     fn report(&mut self, pin: Pin) -> io::Result<()> {
-        if let Some(ids) = &mut self.ids {
-            ids.add(pin.key)?;
-        }
+        self.identities.add(pin.key)?;
         self.reported.push(pin)
     }
 }
 
 impl Tally<ReadCompanies> for CompanyTally<'_, '_> {
     fn group(&mut self, read: ReadCompanies) -> Result<(), ScanError> {
-        read.links.into_iter().try_for_each(|link| self.links.push(link))?;
+        read.links.into_iter().try_for_each(|link| self.identities.link(link))?;
         read.domains.into_iter().try_for_each(|pin| self.domains.push(pin))?;
         Ok(read.reported.into_iter().try_for_each(|pin| self.report(pin))?)
     }
 
     fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
         let hasher = self.reader.hasher;
-        let keys = SentKeys::of(&event.who, hasher);
-        keys.link(position).map_or(Ok(()), |link| self.links.push(link))?;
+        let keys = self.identities.see(position, event)?;
         let key = |company: &CompanyKey| hasher.company(company.as_str());
         if let (Some(company), Some(domain)) = (&event.company, &event.company_domain)
             && !company.is_domain()

@@ -83,7 +83,10 @@ impl Engine {
             scan.until = question.place.map_or(scan.until, |place| place.until.min(scan.until));
             explain(&scan, &question, (began, state), sort_bytes)
         });
-        let explanation = explanation.await?;
+        let explanation = explanation.await.map_err(|error| match error {
+            AskError::BelowFloor(_) if !is_first => ExplainError::Expired,
+            error => error.into(),
+        })?;
         // What was read while it changed may be of neither state.
         match self.explain_state(project).await? == state {
             true => Ok(explanation),
@@ -99,6 +102,7 @@ fn explain(
     (began, state): (Instant, u64),
     sort_bytes: usize,
 ) -> Result<Explanation, ScanError> {
+    scan.check_is_kept(question.window.start)?;
     let FoundEvents { result, rows, not_counted } = find(scan, question, sort_bytes)?;
     let has_more = rows.has_more || not_counted.has_more;
     let last = [rows.last(), not_counted.last()];

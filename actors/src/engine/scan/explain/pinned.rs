@@ -7,7 +7,7 @@ use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::event::Position;
 
 use super::super::external_sort::{Sorted, Sorter};
-use super::super::links::{KEY, bytes, key_of};
+use super::super::identities::{KEY, bytes, key_of};
 use super::super::spill_dir::SpillDir;
 
 /// A key, a position and a value.

@@ -6,7 +6,7 @@ use headcount_archive::error::ArchiveError;
 use headcount_domain::aggregate::GroupKey;
 use headcount_domain::figures::CountedMoney;
 use headcount_domain::filter::{Filter, Predicate};
-use headcount_domain::identity::{IdentityLink, SentKeys};
+use headcount_domain::identity::IdentityLink;
 use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position, is_pageview};
 use headcount_domain::intake::fields::{BuiltIn, Field, Scalar, SessionEnd, SessionField};
@@ -278,8 +278,7 @@ impl Tally<ReadVisits> for VisitTally<'_, '_> {
     }
 
     fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
-        let keys = SentKeys::of(&event.who, self.reader.hasher);
-        keys.link(position).map_or(Ok(()), |link| self.sessions.link(link))?;
+        let keys = self.sessions.keys(position, event)?;
         self.carried.clear();
         self.reader.write(position, event, &mut self.carried);
         match keys.named() {
