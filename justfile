@@ -51,13 +51,14 @@ static:
     RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --profile dist --bin headcount --target "$target"
     bash packaging/chroot.sh "target/$target/dist/headcount"
 
-# Compare the domain with the naive model on 5,000 random histories.
-histories trials="5000":
+# Compare the domain with the naive model on 5,000 random histories, and explanations of the engine on fewer.
+histories trials="5000" explained="1000":
     HEADCOUNT_TRIALS={{trials}} cargo test --release -p headcount-domain --test against_model -- --nocapture
+    HEADCOUNT_TRIALS={{explained}} cargo test --release -p headcount-actors --test explain histories -- --nocapture
 
-# Compare the server over HTTP with the naive model on random histories, with restarts.
+# Compare the server over HTTP with the naive model on random histories, with floors, shared devices, restarts and kills.
 histories-http trials="300":
-    HEADCOUNT_TRIALS={{trials}} cargo test --release --test it histories -- --nocapture
+    HEADCOUNT_TRIALS={{trials}} HEADCOUNT_EXPLAIN_TRIALS={{trials}} HEADCOUNT_SCAN_TRIALS={{trials}} cargo test --release --test it -- histories scans --nocapture
 
 # Random histories with erasures, and every operation of an erasure failing once.
 erasures histories="200":

@@ -18,13 +18,18 @@ use crate::tenant::{Tenant, away_from_midnight, now_ms};
 const TRIALS: u64 = 8;
 const QUESTIONS: usize = 40;
 
-/// The events of a random history, without questions and restarts.
+/// The events of a random history, without questions.
 fn events_only(seed: u64, events: usize) -> History {
     let history = History::from_seed(seed, now_ms(), Size { events, questions: 0 });
-    let stays = |step: &&Step| !matches!(step, Step::Restart | Step::Ask(_));
-    let steps = history.steps.iter().filter(stays).cloned().collect();
+    let steps = history.steps.iter().filter(|step| !matches!(step, Step::Ask(_))).cloned().collect();
     let history = history.with_steps(steps);
     if seed % 2 == 1 { history.with_floors() } else { history }
+}
+
+/// The same, without restarts: other tests share the server.
+fn undisturbed(seed: u64, events: usize) -> History {
+    let history = events_only(seed, events);
+    history.with_steps(history.steps.iter().filter(|step| **step != Step::Restart).cloned().collect())
 }
 
 #[test]
@@ -33,7 +38,7 @@ fn scans_equal_the_model() {
     let trials = std::env::var("HEADCOUNT_SCAN_TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(TRIALS);
     let mut pairs = 0;
     for seed in 5_000..5_000 + trials {
-        let history = events_only(seed, 120);
+        let history = undisturbed(seed, 120);
         let mut steps = history.steps.clone();
         steps.extend(scans(&history, &mut Rng::new(seed), QUESTIONS).into_iter().map(Step::Ask));
         let history = history.with_steps(steps);
@@ -64,6 +69,9 @@ fn sealing_changes_no_answer() {
         }
         let logged: Vec<(u16, Json)> = questions.iter().map(|question| subject.ask(question)).collect();
         sealed += seal(&server).expect("it seals").1;
+        if seed % 4 == 1 {
+            server.kill();
+        }
         // Refusals have ids of their own.
         for (question, logged) in questions.iter().zip(&logged).filter(|(_, (status, _))| *status == 200) {
             assert_eq!(subject.ask(question), *logged, "seed {seed}: {question:?}\n{history}");
@@ -115,7 +123,7 @@ fn answers_while_events_flow_are_of_one_moment_and_never_go_back() {
         let history = events_only(*seed, 10);
         !history.live && history.projects[0].name == "shop"
     });
-    let history = events_only(seed.expect("a seed"), 250);
+    let history = undisturbed(seed.expect("a seed"), 250);
     let bodies: Vec<String> = history.steps.iter().flat_map(bodies_of).collect();
     let first_day = history.days.iter().min().expect("a day").to_string();
     let questions = about_all(&first_day);

@@ -2,7 +2,7 @@
 //!
 //! `HEADCOUNT_TRIALS` says how many histories.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headcount_actors::clock::FixedClock;
@@ -13,9 +13,9 @@ use headcount_actors::domain::intake::admission::Sender as SenderKind;
 use headcount_actors::domain::intake::policy::Rates as EngineRates;
 use headcount_actors::domain::money::{Amount, Currency, Rate};
 use headcount_actors::domain::names::NamedValues;
-use headcount_actors::domain::time::{Instant, Timezone, Window};
+use headcount_actors::domain::time::{Day, Instant, Timezone, Window};
 use headcount_actors::ingest::Origin;
-use headcount_actors::registry::{NewProject, OrganizationPatch};
+use headcount_actors::registry::{NewProject, OrganizationPatch, ProjectPatch};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_histories::{History, Rng, Size, Step, explained, model_of};
 use headcount_model::{Ids, Json, Model, Question, Rates, Sender, same};
@@ -34,17 +34,22 @@ fn rates(rates: &Rates) -> EngineRates {
 /// An engine with the first project of a history.
 struct Rig {
     engine: Engine,
+    dir: PathBuf,
     organization: OrganizationId,
     project: ProjectId,
     timezone: Timezone,
 }
 
 impl Rig {
-    fn new(dir: &Path, history: &History) -> Rig {
+    fn open(dir: &Path) -> Engine {
         let mut config = EngineConfig::new(dir);
         (config.shards, config.min_free_bytes) = (1, 0);
         config.clock = Arc::new(FixedClock::at(Instant(NOW_MS)));
-        let engine = Engine::open(config).unwrap();
+        Engine::open(config).unwrap()
+    }
+
+    fn new(dir: &Path, history: &History) -> Rig {
+        let engine = Self::open(dir);
         let now = engine.clock().now();
         let organization = engine.registry().initialize(now).unwrap().organization_id;
         let timezone = Timezone::parse(history.timezone().name()).unwrap();
@@ -67,7 +72,22 @@ impl Rig {
             ..NewProject::default()
         };
         let project = engine.registry().create_project(organization, new, now).unwrap().id;
-        Rig { engine, organization, project, timezone }
+        Rig { engine, dir: dir.to_owned(), organization, project, timezone }
+    }
+
+    async fn restart(&mut self) {
+        self.engine.close().await;
+        self.engine = Self::open(&self.dir);
+    }
+
+    /// Sets the retention so that a day and all later ones are kept.
+    async fn raise_floor(&self, day: &str) {
+        let today = self.timezone.day_of(Instant(NOW_MS));
+        let day = Day::parse(day).unwrap();
+        let patch =
+            ProjectPatch { retention_days: Some(Some(u32::try_from(today.since(day) + 1).unwrap())), ..ProjectPatch::default() };
+        self.engine.registry().update_project(self.organization, self.project, patch, Instant(NOW_MS)).unwrap();
+        assert!(self.engine.apply_retention(self.project).await.unwrap() >= Some(day));
     }
 
     /// Records an event from a typical browser.
@@ -170,8 +190,9 @@ fn expected(model: &Model, question: &Question) -> Option<Json> {
 
 async fn trial(seed: u64) -> usize {
     let history = History::from_seed(seed, NOW_MS, Size { events: 100, questions: 0 });
+    let history = if seed.is_multiple_of(3) { history } else { history.with_floors() };
     let dir = tempfile::tempdir().unwrap();
-    let (rig, mut model) = (Rig::new(dir.path(), &history), model_of(&history));
+    let (mut rig, mut model) = (Rig::new(dir.path(), &history), model_of(&history));
     let name = history.projects[0].name.clone();
     let half = history.steps.len() / 2;
     for (number, step) in history.steps.iter().enumerate() {
@@ -182,6 +203,15 @@ async fn trial(seed: u64) -> usize {
                 let patch = OrganizationPatch { fx_rates: Some(rates(table)), ..OrganizationPatch::default() };
                 rig.engine.registry().update_organization(rig.organization, patch, Instant(NOW_MS)).unwrap();
                 model.set_rates(table.clone());
+                continue;
+            }
+            Step::Floor { project, day } if *project == name => {
+                rig.raise_floor(&day.to_string()).await;
+                model.raise_floor(&name, *day);
+                continue;
+            }
+            Step::Restart => {
+                rig.restart().await;
                 continue;
             }
             _ => continue,

@@ -4,6 +4,7 @@ use chrono::{DateTime, Offset, TimeDelta};
 use headcount_model::event::Event;
 use headcount_model::facts::{Account, Facts, domain_of, explicit_company, reported_email};
 use headcount_model::text::company_of_email;
+use headcount_model::time::day_of;
 use headcount_model::{Answer, Model, Question, Recorded, Refused, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -74,6 +75,7 @@ impl Coverage {
             self.add("without consent, with a company", usize::from(!event.consent && named_by_company));
         }
         self.look_at_keys(model);
+        self.look_at_floors(model);
         let sessions = facts.sessions.iter();
         self.add("sessions of several events", sessions.filter(|session| session.events.len() > 1).count());
     }
@@ -155,6 +157,22 @@ impl Coverage {
         self.add("money unconverted in the organization", usize::from(money.in_organization.is_none()));
         let converted = money.in_project.is_some_and(|amount| amount != money.value);
         self.add("money converted", usize::from(converted));
+    }
+
+    /// Counts the devices of which those who read what is kept see the second user first.
+    fn look_at_floors(&mut self, model: &Model) {
+        let is_kept = |event: &Event| {
+            let day = day_of(event.at_ms, model.organization.timezone);
+            model.floor(&event.project).is_none_or(|floor| day >= floor)
+        };
+        let mut firsts = BTreeMap::new();
+        for event in model.events() {
+            let (Some(user), Some(device)) = (&event.user_id, &event.anonymous_id) else { continue };
+            let (first, was_kept) = *firsts.entry((&event.project, device)).or_insert((user, is_kept(event)));
+            if first != user && !was_kept && is_kept(event) {
+                self.count("devices whose first link lies below the floor, and another one above it");
+            }
+        }
     }
 
     fn look_at_keys(&mut self, model: &Model) {

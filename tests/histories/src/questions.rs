@@ -21,14 +21,14 @@ pub fn scans(history: &History, rng: &mut Rng, count: usize) -> Vec<Question> {
     let scan = |rng: &mut Rng| {
         let project = rng.pick(&history.projects).name.clone();
         let path = |rest: &str| format!("/projects/{{{project}}}/analytics/{rest}");
-        match rng.below(if history.live { 10 } else { 11 }) {
-            0 => unique_users(history, rng, &path("count-unique-users-per-day")),
+        match rng.below(if history.live { 12 } else { 13 }) {
+            0 | 10 | 11 => unique_users(history, rng, &path("count-unique-users-per-day")),
             1 => traffic(history, rng, &path("traffic")),
             // Durations are differences of instants.
             2..5 if !history.live => report(history, rng, &path("report")),
             2..7 => breakdown(history, rng, &path("breakdown")),
             7 => limited(dated(history, rng, &path("fields")), rng),
-            10 => top_identities(rng),
+            12 => top_identities(rng),
             _ => aggregate(history, rng, &path("aggregate")),
         }
     };

@@ -26,6 +26,7 @@ fn a_server_of_the_model_answers_as_the_model_and_every_rule_is_exercised() {
     let mut coverage = Coverage::default();
     for seed in 0..80 {
         let history = History::from_seed(seed, NOW_MS, Size { events: 60, questions: 20 });
+        let history = if seed.is_multiple_of(3) { history.with_floors() } else { history };
         match run(&history, &mut subject(), model_of(&history)) {
             Ok(covered) => coverage.merge(&covered),
             Err(failure) => panic!("{failure}\n{history}"),
@@ -37,7 +38,10 @@ fn a_server_of_the_model_answers_as_the_model_and_every_rule_is_exercised() {
     }
 }
 
-const RULES: [&str; 45] = [
+const RULES: [&str; 48] = [
+    "floors",
+    "devices whose first link lies below the floor, and another one above it",
+    "events dropped: retention",
     "events recorded",
     "events dropped: consent",
     "duplicates",

@@ -8,6 +8,8 @@ const NAMES: [&str; 4] = ["ada", "ben", "cleo", "dana"];
 const ADDRESSES: [&str; 3] = ["mia@umbrella.co", "Nora@Gmail.com", "owen@acme.com"];
 /// Anonymous ids, shared between users as devices are.
 const ANONYMOUS: [&str; 4] = ["a1", "a2", "tablet", "kiosk"];
+/// The anonymous ids of users who share their devices.
+const SHARED: [&str; 2] = ["tablet", "kiosk"];
 /// The anonymous ids of a single user.
 const DEVICES: [&str; 8] = ["a1", "a2", "tablet", "kiosk", "phone", "watch", "car", "tv"];
 /// Addresses as clients send them: company and free mail, in any case, with surrounding space.
@@ -107,6 +109,8 @@ pub(super) struct Bodies {
     now_ms: i64,
     /// Whether there is a single user, into whom several anonymous ids with a past are merged, and few companies.
     few: bool,
+    /// Whether users share few devices, on which they come and go.
+    shares: bool,
     /// The ids, instants and projects of earlier events.
     made: Vec<Made>,
 }
@@ -147,9 +151,9 @@ impl Fields {
 }
 
 impl Bodies {
-    pub(super) fn new(rng: &mut Rng, live: bool, now_ms: i64) -> Bodies {
-        let few = rng.chance(35);
-        Bodies { live, now_ms, few, made: Vec::new() }
+    pub(super) fn new(rng: &mut Rng, live: bool, now_ms: i64, shares: bool) -> Bodies {
+        let few = rng.chance(35) && !shares;
+        Bodies { live, now_ms, few, shares, made: Vec::new() }
     }
 
     /// Generates the next event of a project.
@@ -200,11 +204,16 @@ impl Bodies {
             _ => None,
         };
         let knows = match user {
+            _ if self.shares => 95,
             Some(_) if self.few => 40,
             Some(_) => 45,
             None => 85,
         };
-        let devices = if self.few { &DEVICES[..] } else { &ANONYMOUS[..] };
+        let devices = match (self.few, self.shares) {
+            (_, true) => &SHARED[..],
+            (true, false) => &DEVICES[..],
+            (false, false) => &ANONYMOUS[..],
+        };
         let anonymous = rng.chance(knows).then(|| (rng.word(devices)).to_owned());
         let at_midnight = !tells && rng.chance(15);
         let at_ms = if at_midnight { times.midnight(rng, project) } else { times.fresh(rng) };

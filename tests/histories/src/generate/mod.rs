@@ -19,6 +19,8 @@ const PROJECTS: [&str; 8] = ["shop", "blog", "app", "docs", "help", "jobs", "new
 
 /// Tells the random numbers of floors from those of the rest.
 const FLOORS: u64 = 0xf100;
+/// The same of shared devices, so that the other histories stay what they were.
+const SHARED_DEVICES: u64 = 0xde71;
 
 /// Generates the history of a seed.
 pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
@@ -34,7 +36,7 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
     let days = times.days().to_vec();
 
     let crowd = is_crowd.then(|| Crowd::new(&mut rng));
-    let mut bodies = Bodies::new(&mut rng, live, now_ms);
+    let mut bodies = Bodies::new(&mut rng, live, now_ms, Rng::new(seed ^ SHARED_DEVICES).chance(40));
     let count = rng.below(size.events) + 1;
     let mut events: Vec<(String, String)> = (0..count)
         .map(|_| {
