@@ -8,7 +8,7 @@ const MAX_ENTRIES: usize = 50;
 const MAX_SHORT: usize = 200;
 const MAX_DESCRIPTION: usize = 5_000;
 /// The most bytes of a URL and of an e-mail address.
-const MAX_URL_BYTES: usize = 2_048;
+pub(crate) const MAX_URL_BYTES: usize = 2_048;
 const MAX_EMAIL_BYTES: usize = 254;
 
 /// Social networks: the host, and the name under which a link to it is kept.

@@ -7,9 +7,15 @@ use crate::facts::{Facts, description, short};
 
 /// How deep a document is searched.
 const MAX_DEPTH: usize = 8;
+/// The most values of a document. Parsed, a value can take hundreds of bytes where its text takes seven.
+const MAX_VALUES: usize = 5_000;
 
 /// Returns what a document tells of the organization in it.
 pub(crate) fn organization(text: &str, base: &Url) -> Option<Facts> {
+    // Each value but the first comes after one of these. Texts have some, too: they count as well.
+    if text.bytes().filter(|byte| matches!(byte, b'[' | b'{' | b',')).count() >= MAX_VALUES {
+        return None;
+    }
     let document: Value = serde_json::from_str(text.trim()).ok()?;
     let found = find(&document, MAX_DEPTH)?;
     let mut facts = Facts::default();

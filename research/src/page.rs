@@ -1,19 +1,25 @@
 //! Reads one page.
 
-use std::collections::BTreeMap;
+use std::time::Instant;
 
 use encoding_rs::{Encoding, UTF_8};
 use headcount_outbound::url::Url;
-use html5gum::Tokenizer;
-use html5gum::emitters::default::{DefaultEmitter, StartTag, Token};
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
 
-use crate::facts::{Facts, description, short};
+use crate::facts::{Facts, MAX_URL_BYTES, description, short};
 use crate::json_ld;
 
 /// How many links of a page are looked at.
 const MAX_LINKS: usize = 2_000;
 /// The most bytes of a title or of a document in JSON-LD.
 const MAX_TEXT_BYTES: usize = 256 << 10;
+/// The most bytes of an attribute that are looked at.
+const MAX_ATTRIBUTE_BYTES: usize = 32 << 10;
+/// The attributes that are looked at.
+const ATTRIBUTES: [&str; 7] = ["content", "href", "name", "property", "rel", "src", "type"];
+/// The values of `meta` that are kept.
+const META: [&str; 6] = ["og:site_name", "application-name", "og:description", "description", "generator", "og:image"];
 /// Where a declaration of the encoding may be.
 const ENCODING_PREFIX: usize = 1_024;
 
@@ -64,20 +70,49 @@ enum Collecting {
     Link(Url),
 }
 
-/// Reads a page at `url`.
-pub(crate) fn read(html: &str, url: &Url) -> PageFacts {
-    let mut reader = Reader { base: url.clone(), ..Reader::new(url) };
-    let mut emitter = DefaultEmitter::default();
+/// Reads a page at `url`, until `deadline` is over. What was read by then counts.
+///
+/// Tags are read attribute by attribute, and none is kept: a page may consist of a single tag with a million of them.
+pub(crate) fn read(html: &str, url: &Url, deadline: Instant) -> PageFacts {
+    let mut reader = Reader::new(url);
+    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| reader.event(event));
     emitter.naively_switch_states(true);
-    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
-        match token {
-            Token::StartTag(tag) => reader.start(&tag),
-            Token::String(text) => reader.text(&String::from_utf8_lossy(&text)),
-            Token::EndTag(tag) => reader.end(&tag.name),
-            _ => {}
+    let mut tags = Tokenizer::new_with_emitter(html, emitter);
+    while tags.next().is_some() && Instant::now() < deadline {}
+    drop(tags);
+    reader.finish()
+}
+
+/// A tag that has begun, with the values of its [`ATTRIBUTES`].
+#[derive(Default)]
+struct Tag {
+    name: Vec<u8>,
+    values: [Option<String>; ATTRIBUTES.len()],
+    /// The attribute of which the value comes next.
+    place: Option<usize>,
+}
+
+impl Tag {
+    fn attribute(&mut self, name: &[u8]) {
+        let place = ATTRIBUTES.iter().position(|known| known.as_bytes() == name);
+        // Of two of one name, the first counts.
+        self.place = place.filter(|place| self.values[*place].is_none());
+        if let Some(place) = self.place {
+            self.values[place] = Some(String::new());
         }
     }
-    reader.finish()
+
+    fn value(&mut self, value: &[u8]) {
+        if let Some(place) = self.place.take() {
+            let value = &value[..value.len().min(MAX_ATTRIBUTE_BYTES)];
+            self.values[place] = Some(String::from_utf8_lossy(value).into_owned());
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        let place = ATTRIBUTES.iter().position(|known| *known == name)?;
+        self.values[place].as_deref()
+    }
 }
 
 struct Reader {
@@ -85,13 +120,15 @@ struct Reader {
     /// What organizations in JSON-LD tell, and what the page does.
     stated: Facts,
     page: Facts,
-    /// The values of `meta` by name or property, the first of each.
-    meta: BTreeMap<String, String>,
+    /// The values of [`META`], the first of each.
+    meta: [Option<String>; META.len()],
     title: String,
     /// Links to icons, the best first.
     icons: [Option<Url>; 2],
     links: Vec<(Url, String)>,
     seen_links: usize,
+    /// The start tag that is being read.
+    tag: Option<Tag>,
     collecting: Collecting,
     collected: String,
 }
@@ -102,46 +139,71 @@ impl Reader {
             base: url.clone(),
             stated: Facts::default(),
             page: Facts::default(),
-            meta: BTreeMap::new(),
+            meta: Default::default(),
             title: String::new(),
             icons: [None, None],
             links: Vec::new(),
             seen_links: 0,
+            tag: None,
             collecting: Collecting::Nothing,
             collected: String::new(),
         }
     }
 
-    fn start(&mut self, tag: &StartTag<()>) {
-        let attribute = |name: &str| {
-            let value = tag.attributes.iter().find(|(key, _)| key.as_slice() == name.as_bytes()).map(|(_, value)| value);
-            value.map(|value| String::from_utf8_lossy(value).into_owned())
-        };
+    /// Takes what comes next. Returns something at each end of a tag, so that its reader can look at the time.
+    fn event(&mut self, event: CallbackEvent<'_>) -> Option<()> {
+        match event {
+            CallbackEvent::OpenStartTag { name } => self.tag = Some(Tag { name: name.to_owned(), ..Tag::default() }),
+            // End tags may have attributes, too. They are of no tag here.
+            CallbackEvent::AttributeName { name } => self.tag.as_mut()?.attribute(name),
+            CallbackEvent::AttributeValue { value } => self.tag.as_mut()?.value(value),
+            CallbackEvent::CloseStartTag { .. } => {
+                let tag = self.tag.take()?;
+                self.start(&tag);
+                return Some(());
+            }
+            CallbackEvent::String { value } => self.text(&String::from_utf8_lossy(value)),
+            CallbackEvent::EndTag { name } => {
+                self.end(name);
+                return Some(());
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn start(&mut self, tag: &Tag) {
         match tag.name.as_slice() {
             b"title" if self.title.is_empty() => self.collect(Collecting::Title),
-            b"script" if attribute("type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/ld+json")) => {
+            b"script" if tag.get("type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/ld+json")) => {
                 self.collect(Collecting::JsonLd);
             }
-            b"script" => self.loaded(attribute("src")),
+            b"script" => self.loaded(tag.get("src")),
             b"meta" => {
-                let name = attribute("property").or_else(|| attribute("name"));
-                if let (Some(name), Some(content)) = (name, attribute("content")) {
-                    self.meta.entry(name.trim().to_ascii_lowercase()).or_insert(content);
+                let name = tag.get("property").or_else(|| tag.get("name")).unwrap_or_default().trim();
+                let place = META.iter().position(|known| known.eq_ignore_ascii_case(name));
+                if let (Some(place), Some(content)) = (place, tag.get("content")) {
+                    self.meta[place].get_or_insert_with(|| content.to_owned());
                 }
             }
-            b"link" => self.linked(&attribute("rel").unwrap_or_default().to_ascii_lowercase(), attribute("href")),
+            b"link" => self.linked(&tag.get("rel").unwrap_or_default().to_ascii_lowercase(), tag.get("href")),
             b"base" => {
-                if let Some(base) = attribute("href").and_then(|href| self.base.join(&href).ok()) {
+                if let Some(base) = tag.get("href").and_then(|href| self.join(href)) {
                     self.base = base;
                 }
             }
             b"a" => {
-                if let Some(href) = attribute("href") {
-                    self.anchor(&href);
+                if let Some(href) = tag.get("href") {
+                    self.anchor(href);
                 }
             }
             _ => {}
         }
+    }
+
+    /// The URL that a link leads to, unless it is longer than any that is looked at.
+    fn join(&self, href: &str) -> Option<Url> {
+        self.base.join(href).ok().filter(|url| url.as_str().len() <= MAX_URL_BYTES)
     }
 
     fn collect(&mut self, what: Collecting) {
@@ -174,13 +236,13 @@ impl Reader {
                     self.stated.fill(facts);
                 }
             }
-            Collecting::Link(url) => self.links.push((url, text.trim().to_lowercase())),
+            Collecting::Link(url) => self.links.push((url, short(&text).unwrap_or_default().to_lowercase())),
         }
     }
 
     /// A script or a style of another host.
-    fn loaded(&mut self, url: Option<String>) {
-        let Some(url) = url.and_then(|url| self.base.join(&url).ok()) else { return };
+    fn loaded(&mut self, url: Option<&str>) {
+        let Some(url) = url.and_then(|url| self.base.join(url).ok()) else { return };
         let Some(host) = url.host_str() else { return };
         let marker = MARKERS.iter().find(|(of, _)| host == *of || host.strip_suffix(of).is_some_and(|rest| rest.ends_with('.')));
         if let Some((_, name)) = marker {
@@ -188,7 +250,7 @@ impl Reader {
         }
     }
 
-    fn linked(&mut self, rel: &str, href: Option<String>) {
+    fn linked(&mut self, rel: &str, href: Option<&str>) {
         let mut rels = rel.split_ascii_whitespace();
         if rels.clone().any(|rel| rel == "stylesheet" || rel == "preconnect") {
             return self.loaded(href);
@@ -200,7 +262,7 @@ impl Reader {
         }) else {
             return;
         };
-        if let Some(url) = href.and_then(|href| self.base.join(&href).ok()) {
+        if let Some(url) = href.and_then(|href| self.join(href)) {
             self.icons[place].get_or_insert(url);
         }
     }
@@ -213,7 +275,7 @@ impl Reader {
         if let Some(address) = href.trim().strip_prefix("mailto:") {
             return self.page.email(address.split('?').next().unwrap_or(address));
         }
-        let Ok(url) = self.base.join(href) else { return };
+        let Some(url) = self.join(href) else { return };
         self.page.link(&url);
         if matches!(url.scheme(), "http" | "https") {
             self.collect(Collecting::Link(url));
@@ -223,13 +285,13 @@ impl Reader {
     fn finish(self) -> PageFacts {
         let Self { base, stated, page, meta, title, icons, links, .. } = self;
         let (mut facts, mut described) = (stated, page);
-        let of = |name: &str| meta.get(name).map(String::as_str);
-        described.name = of("og:site_name").or_else(|| of("application-name")).and_then(short).or_else(|| short(&title));
-        described.description = of("og:description").or_else(|| of("description")).and_then(description);
-        if let Some(generator) = of("generator") {
+        let [site_name, application_name, og_description, plain_description, generator, image] = &meta;
+        described.name = site_name.as_ref().or(application_name.as_ref()).and_then(|name| short(name)).or_else(|| short(&title));
+        described.description = og_description.as_ref().or(plain_description.as_ref()).and_then(|text| description(text));
+        if let Some(generator) = generator {
             described.technology(generator);
         }
-        let image = of("og:image").and_then(|image| base.join(image).ok());
+        let image = image.as_ref().and_then(|image| base.join(image).ok());
         let [touch, icon] = icons;
         for logo in [touch, image, icon].into_iter().flatten() {
             described.logo(&logo);

@@ -1,12 +1,12 @@
 //! Fetches the pages of a site.
 
-use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use headcount_outbound::url::{Origin, Url};
-use headcount_outbound::{Method, Outbound, OutboundError, OutboundRequest, OutboundResponse};
+use headcount_outbound::{Method, Outbound, OutboundError, OutboundRequest, OutboundResponse, UrlError};
 
-use crate::facts::Facts;
+use crate::facts::{Facts, MAX_URL_BYTES};
 use crate::page::{self, PageFacts};
 use crate::robots::{self, Rules};
 
@@ -20,6 +20,8 @@ const MAX_ROBOTS_REDIRECTS: usize = 5;
 /// How long a request may take, and all of them. What was read by then counts.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(50);
+/// Held while a page is decoded and read, which takes several times its bytes. It takes milliseconds, whereas pages take seconds to arrive.
+static ONE_PAGE: Mutex<()> = Mutex::new(());
 /// Words in links to pages that tell of a company.
 const WORDS: [&str; 10] =
     ["about", "contact", "company", "imprint", "impressum", "kontakt", "ueber-uns", "über uns", "a-propos", "mentions-legales"];
@@ -91,7 +93,8 @@ impl Outcome {
 /// Reads the home page of a website, and up to four pages that it links to and that tell of the company. Takes a minute at most. Blocks.
 pub struct Research {
     outbound: Outbound,
-    rules: BTreeMap<String, Rules>,
+    /// The rules of the origin that was asked last. A site may lead to one origin after another, so that no others are kept.
+    rules: Option<(String, Rules)>,
     deadline: Instant,
 }
 
@@ -99,7 +102,7 @@ impl Research {
     /// Begins.
     #[must_use]
     pub fn new(outbound: Outbound) -> Self {
-        Self { outbound, rules: BTreeMap::new(), deadline: Instant::now() + TOTAL_TIMEOUT }
+        Self { outbound, rules: None, deadline: Instant::now() + TOTAL_TIMEOUT }
     }
 
     /// Reads a site.
@@ -132,7 +135,7 @@ impl Research {
     /// Fetches a page. `url` is where it was found.
     fn fetch(&mut self, url: &mut Url, status: &mut Option<u16>) -> Result<PageFacts, ResearchError> {
         for _ in 0..=MAX_REDIRECTS {
-            if !self.rules(url)?.allow(url.as_str()) {
+            if !self.allows(url)? {
                 return Err(ResearchError::RobotsDisallowed);
             }
             let response = self.get(url, MAX_PAGE_BYTES)?;
@@ -142,21 +145,21 @@ impl Research {
                 continue;
             }
             return match response.status {
-                200 => read(&response),
+                200 => read(response, self.deadline),
                 other => Err(ResearchError::HttpStatus(other)),
             };
         }
         Err(ResearchError::TooManyRedirects)
     }
 
-    /// The rules of an origin, read once.
-    fn rules(&mut self, url: &Url) -> Result<&Rules, OutboundError> {
+    /// Whether the rules of its origin allow a URL.
+    fn allows(&mut self, url: &Url) -> Result<bool, OutboundError> {
         let origin = url.origin().ascii_serialization();
-        if !self.rules.contains_key(&origin) {
-            let rules = self.read_rules(url)?;
-            self.rules.insert(origin.clone(), rules);
-        }
-        Ok(self.rules.entry(origin).or_insert(Rules::Unknown))
+        let (_, rules) = match self.rules.take().filter(|(of, _)| *of == origin) {
+            Some(same) => self.rules.insert(same),
+            None => self.rules.insert((origin, self.read_rules(url)?)),
+        };
+        Ok(rules.allow(url))
     }
 
     /// Reads the rules of an origin. Where there is no answer, its pages have none either: the error says why.
@@ -170,7 +173,7 @@ impl Research {
             };
             match response.redirect() {
                 Some(target) => url = target?,
-                None => return Ok(Rules::of(response.status, &response.body)),
+                None => return Ok(Rules::of(response.status, response.body)),
             }
         }
         // More redirects than a reader has to follow count as no file.
@@ -178,6 +181,9 @@ impl Research {
     }
 
     fn get(&self, url: &Url, most: usize) -> Result<OutboundResponse, OutboundError> {
+        if url.as_str().len() > MAX_URL_BYTES {
+            return Err(UrlError::Malformed(format!("it has more than {MAX_URL_BYTES} bytes")).into());
+        }
         let timeout = self.deadline.saturating_duration_since(Instant::now()).min(REQUEST_TIMEOUT);
         if timeout.is_zero() {
             return Err(OutboundError::Timeout);
@@ -193,13 +199,14 @@ impl Research {
     }
 }
 
-fn read(response: &OutboundResponse) -> Result<PageFacts, ResearchError> {
+fn read(response: OutboundResponse, deadline: Instant) -> Result<PageFacts, ResearchError> {
     let content_type = response.header("content-type");
     let kind = content_type.unwrap_or("text/html").split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if !matches!(&*kind, "text/html" | "application/xhtml+xml") {
         return Err(ResearchError::NotHtml);
     }
-    Ok(page::read(&page::decode(content_type, &response.body), &response.url))
+    let _one = ONE_PAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(page::read(&page::decode(content_type, &response.body), &response.url, deadline))
 }
 
 /// The pages to fetch besides the home page: of the same site, and about the company.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use headcount_outbound::Outbound;
 use headcount_outbound::url::Url;
 
-use crate::page::{decode, read};
+use crate::page::{self, PageFacts, decode};
 use crate::{Facts, Outcome, Research};
 
 fn strings<const N: usize>(list: [&str; N]) -> Vec<String> {
@@ -17,6 +18,10 @@ fn strings<const N: usize>(list: [&str; N]) -> Vec<String> {
 
 fn links<const N: usize>(list: [(&str, &str); N]) -> BTreeMap<String, String> {
     list.map(|(network, link)| (network.to_owned(), link.to_owned())).into()
+}
+
+fn read(html: &str, url: &Url) -> PageFacts {
+    page::read(html, url, Instant::now() + Duration::from_secs(60))
 }
 
 #[test]
@@ -82,6 +87,44 @@ fn what_a_page_can_fill_is_bounded() {
     let Facts { name, description, logo_url, emails, technologies, .. } = found.facts;
     assert_eq!((name.unwrap().len(), description.unwrap().len(), logo_url, emails.len()), (200, 5_000, None, 50));
     assert!(technologies == ["Plausible"] && found.links.len() <= 2_000);
+}
+
+#[test]
+fn attributes_are_those_of_their_tag_and_the_first_of_a_name_counts() {
+    let url = Url::parse("https://acme.example/").unwrap();
+    let html = "<META name='og:site_name' name=x content=Acme content=Other><meta content='no name'><meta name=description>\
+                </title href=/about><a>none</a><a href>empty</a><a title=x href='/about'>We</a><a href='/cut";
+    let found = read(html, &url);
+    assert_eq!((found.facts.name.as_deref(), found.facts.description), (Some("Acme"), None));
+    let links: Vec<_> = found.links.iter().map(|(url, text)| (url.path(), &**text)).collect();
+    assert_eq!(links, [("/", "empty"), ("/about", "we")]);
+}
+
+#[test]
+fn long_links_lead_nowhere() {
+    let url = Url::parse("https://acme.example/").unwrap();
+    let (fits, long) = ("x".repeat(2_048 - url.as_str().len()), "x".repeat(2_048));
+    let found = read(&format!("<base href='/{long}/'><a href='/{fits}'>a</a><a href='/{fits}x'>b</a><a href=about>c</a>"), &url);
+    let links: Vec<_> = found.links.iter().map(|(url, _)| url.as_str().len()).collect();
+    assert_eq!(links, [2_048, "https://acme.example/about".len()]);
+}
+
+#[test]
+fn a_page_is_read_until_the_deadline() {
+    let url = Url::parse("https://acme.example/").unwrap();
+    let found = page::read("<a href=/about>We</a><meta name=description content='Anvils.'>", &url, Instant::now());
+    assert_eq!(found.facts, Facts::default());
+}
+
+#[test]
+fn a_document_with_too_many_values_tells_nothing() {
+    let url = Url::parse("https://acme.example/").unwrap();
+    let of = |values: usize| {
+        let more = "0,".repeat(values);
+        let document = format!("{{\"@type\":\"Organization\",\"name\":\"Acme\",\"numbers\":[{more}0]}}");
+        read(&format!("<script type='application/ld+json'>{document}</script>"), &url).facts.name
+    };
+    assert_eq!((of(4_900).as_deref(), of(5_000)), (Some("Acme"), None));
 }
 
 /// A site: the answers by path, each a status, headers and a body. Remembers what was asked for.
