@@ -355,6 +355,37 @@ async fn a_restart_repeats_a_run_and_nobody_pays_again() {
     f.engine.close().await;
 }
 
+/// A website that stops the process is read again after the next start, and no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_started_twice_at_most() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut f = Fixture::new(dir.path());
+    f.give(5);
+    f.sites.tell("a.example", "A");
+    f.sites.hold("a.example");
+    f.account(Some("a.example"));
+    let run = f.start("a.example", None).unwrap();
+    for starts in 1..=2 {
+        f.sites.wait_for_reading(1);
+        assert_eq!(f.look(&run).run.starts, starts);
+        f.engine.close().await;
+        let Fixture { engine, sites, .. } = f;
+        drop(engine);
+        let former = Arc::new(Sites { held: Mutex::new(vec!["a.example".into()]), ..Sites::default() });
+        former.tell("a.example", "A");
+        f = Fixture::open(config(dir.path(), &former), &former);
+        sites.release();
+    }
+    let build = f.wait(&run).await;
+    assert_eq!((failure(&build), build.run.starts, build.run.spent()), ("given_up", 2, 0));
+    assert!(f.sites.asked.lock().unwrap().is_empty(), "the website was read a third time");
+    assert_eq!(f.ledger().iter().map(|entry| entry.0).collect::<Vec<_>>(), [5, -1, 1]);
+    // Another request is another run.
+    f.sites.release();
+    assert!(f.build("a.example", None).await.profile.is_some());
+    f.engine.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_websites_of_one_organization_delay_no_other() {
     let dir = tempfile::tempdir().unwrap();

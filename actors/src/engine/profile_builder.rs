@@ -4,12 +4,13 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use headcount_domain::time::Instant;
 use tokio::task::JoinSet;
 
 use super::handle::{Engine, Inner};
 use crate::partitions::PARTITIONS;
 use crate::profiles::{BuildQueue, ResearchSettings, SiteFindings};
-use crate::registry::{BuildError, BuildRun};
+use crate::registry::{BuildError, BuildRun, RegistryError};
 
 /// How many websites are read at a time.
 const MAX_RUNNING: usize = 8;
@@ -80,32 +81,35 @@ impl Builder {
     }
 
     async fn build(self, run: BuildRun) {
-        let findings = Arc::new(self.read(&run).await);
-        let mut ended = None;
-        while let Some(engine) = self.engine() {
-            let (findings, of, queue) = (Arc::clone(&findings), run.clone(), Arc::clone(&self.queue));
-            if !engine.works_on(&run) {
-                // Another member reads the website again, and ends the run.
-                break;
-            }
-            let now = engine.clock().now();
-            let end = move || queue.save(|| engine.inner.profiles.end_build(engine.registry(), &of, &findings, now));
-            match tokio::task::spawn_blocking(end).await {
-                Ok(Some(Ok(run))) => {
-                    ended = Some(run);
-                    break;
-                }
-                Ok(None) => break,
-                Ok(Some(Err(error))) => {
-                    tracing::warn!(run = %run.id, %error, "the result of a build could not be saved; it is tried again");
-                }
-                Err(error) => {
-                    tracing::error!(run = %run.id, %error, "the result of a build could not be saved; it is tried again")
-                }
+        let (organization, id) = (run.organization, run.id.clone());
+        let start = move |engine: &Engine, now| engine.registry().note_build_start(organization, &id, now);
+        let mut changed = self.change(&run, start).await;
+        if changed.as_ref().is_some_and(|run| run.outcome.is_none()) {
+            let (of, findings) = (run.clone(), self.read(&run).await);
+            let end = move |engine: &Engine, now| engine.inner.profiles.end_build(engine.registry(), &of, &findings, now);
+            changed = self.change(&run, end).await;
+        }
+        self.queue.end(&run.id, changed.as_ref());
+    }
+
+    /// Changes a run, until that can be saved. `None` if the building ends, or another member works on the run: it reads the website again.
+    async fn change(
+        &self,
+        run: &BuildRun,
+        change: impl Fn(&Engine, Instant) -> Result<BuildRun, RegistryError> + Send + Sync + 'static,
+    ) -> Option<BuildRun> {
+        let change = Arc::new(change);
+        while let Some(engine) = self.engine().filter(|engine| engine.works_on(run)) {
+            let (change, queue, now) = (Arc::clone(&change), Arc::clone(&self.queue), engine.clock().now());
+            match tokio::task::spawn_blocking(move || queue.save(|| change(&engine, now))).await {
+                Ok(Some(Ok(run))) => return Some(run),
+                Ok(None) => return None,
+                Ok(Some(Err(error))) => tracing::warn!(run = %run.id, %error, "a build could not be saved; it is tried again"),
+                Err(error) => tracing::error!(run = %run.id, %error, "a build could not be saved; it is tried again"),
             }
             tokio::time::sleep(AFTER_FAILURE).await;
         }
-        self.queue.end(&run.id, ended.as_ref());
+        None
     }
 
     async fn read(&self, run: &BuildRun) -> SiteFindings {

@@ -10,6 +10,8 @@ use crate::website::Website;
 
 /// The most runs of an organization that are kept, those under way included.
 pub const MAX_BUILD_RUNS: usize = 10_000;
+/// How often a run is started. What stops the process may be the website itself, and a run that is repeated after each start would stop it for ever.
+pub(super) const MAX_BUILD_STARTS: u32 = 2;
 /// How long a run is kept after its end.
 const KEPT_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
@@ -33,6 +35,9 @@ pub struct BuildRun {
     pub request_id: Option<String>,
     /// What it cost, in Actions.
     pub price: u64,
+    /// How often its website was about to be read.
+    #[serde(default)]
+    pub starts: u32,
     /// How it ended; `None` while it is under way.
     pub outcome: Option<BuildOutcome>,
 }

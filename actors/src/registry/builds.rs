@@ -5,7 +5,7 @@ use headcount_domain::time::Instant;
 
 use super::action_entry::ActionEntry;
 use super::audit_entry::Author;
-use super::build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, NewBuild};
+use super::build_run::{BuildError, BuildOutcome, BuildRun, MAX_BUILD_RUNS, MAX_BUILD_STARTS, NewBuild};
 use super::error::RegistryError;
 use super::ids::{BuildRunId, CompanyProfileId};
 use super::model::Organization;
@@ -48,12 +48,38 @@ impl Registry {
                 actor: author.actor.clone(),
                 request_id: author.request_id.clone(),
                 price,
+                starts: 0,
                 outcome: None,
             };
             let payment = change.payment(&run, ActionReason::Build, author)?;
             change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment }, author)?;
             Ok(run)
         })
+    }
+
+    /// Notes that the website of a run is about to be read. A run that was started often enough without an end fails instead.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`], [`RegistryError::Storage`].
+    pub(crate) fn note_build_start(
+        &self,
+        organization: OrganizationId,
+        id: &BuildRunId,
+        at: Instant,
+    ) -> Result<BuildRun, RegistryError> {
+        let started = self.change(|change| -> Result<_, RegistryError> {
+            let run = self.build(organization, id)?;
+            if run.outcome.is_some() || run.starts >= MAX_BUILD_STARTS {
+                return Ok(None);
+            }
+            let author = run.author(at);
+            let run = BuildRun { starts: run.starts + 1, ..run };
+            change.commit(ControlRecord::BuildRunChanged { run: run.clone(), payment: None }, &author)?;
+            Ok(Some(run))
+        })?;
+        let message = format!("the server stopped {MAX_BUILD_STARTS} times while it read the website");
+        let failure = BuildError { code: "given_up".to_owned(), message, url: None };
+        started.map_or_else(|| self.end_build(organization, id, Err(failure), at), Ok)
     }
 
     /// Ends a run, and gives back its price if it failed. Nothing happens if it has ended.

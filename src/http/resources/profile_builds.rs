@@ -47,7 +47,7 @@ fn statuses() -> Object {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BuildErrorAnswer {
     /// A stable code: `blocked_address`, `dns_failed`, `connect_failed`, `tls_failed`, `timeout`, `too_many_redirects`, `robots_disallowed`, `http_status`,
-    /// `not_html`, `too_large`, `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`, `website_taken`, `internal_error`.
+    /// `not_html`, `too_large`, `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`, `website_taken`, `given_up`, `internal_error`.
     code: String,
     /// The reason in words.
     message: String,
