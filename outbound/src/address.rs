@@ -13,6 +13,31 @@ pub(crate) fn is_global(address: IpAddr) -> bool {
     }
 }
 
+/// Whether a cloud has a service at the address that tells its machines secrets or what to do. Some of these addresses are public ones.
+pub(crate) fn is_metadata(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local() || METADATA_V4.contains(&address),
+        IpAddr::V6(address) => {
+            let [.., a, b, c, d] = address.octets();
+            // A network may translate the last 32 bits of a prefix of its own.
+            METADATA_V6.contains(&address)
+                || METADATA_V4.contains(&Ipv4Addr::new(a, b, c, d))
+                || embedded(address).is_some_and(|address| is_metadata(address.into()))
+        }
+    }
+}
+
+/// AWS and others, Azure, Alibaba.
+const METADATA_V4: [Ipv4Addr; 3] =
+    [Ipv4Addr::new(169, 254, 169, 254), Ipv4Addr::new(168, 63, 129, 16), Ipv4Addr::new(100, 100, 100, 200)];
+/// AWS, Google, Oracle, Scaleway.
+const METADATA_V6: [Ipv6Addr; 4] = [
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe),
+    Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42),
+];
+
 fn is_global_v4(address: Ipv4Addr) -> bool {
     let is_special = match address.octets() {
         // This network, private networks, loopback.

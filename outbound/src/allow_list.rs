@@ -7,7 +7,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use url::Host;
 
-use crate::address::is_global;
+use crate::address::{is_global, is_metadata};
 
 /// Hosts, addresses and networks that are allowed, each for one port or for all. As text: separated by commas, such as
 /// `crm.internal, 10.1.0.0/16:8080, [::1]:81`.
@@ -29,18 +29,23 @@ enum Target {
 pub struct InvalidEntry(pub String);
 
 impl AllowList {
-    /// Whether a request for `host` may connect to `address`.
+    /// Whether a request for `host` may connect to `address`. To the metadata service of a cloud it may only if an entry is exactly that address: who lists a
+    /// name or a network has seldom thought of it.
     #[must_use]
     pub fn permits(&self, host: &str, address: SocketAddr) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
+        let is_metadata = is_metadata(address.ip());
         let is_named = |(target, port): &(Target, Option<u16>)| {
             let is_target = match target {
-                Target::Name(name) => name.eq_ignore_ascii_case(host),
-                Target::Network(network) => network.contains(&address.ip().to_canonical()),
+                Target::Name(name) => !is_metadata && name.eq_ignore_ascii_case(host),
+                Target::Network(network) => {
+                    let is_exact = network.prefix_len() == network.max_prefix_len();
+                    (is_exact || !is_metadata) && network.contains(&address.ip().to_canonical())
+                }
             };
             is_target && port.is_none_or(|port| port == address.port())
         };
-        is_global(address.ip()) || self.entries.iter().any(is_named)
+        (is_global(address.ip()) && !is_metadata) || self.entries.iter().any(is_named)
     }
 
     /// Whether nothing but globally reachable addresses is allowed.
@@ -120,6 +125,40 @@ mod tests {
         assert!(permits("any", "[fd77::1]:9") && permits("any", "1.1.1.1:80") && !permits("internal", "127.0.0.1:80"));
         assert_eq!(list.to_string().parse::<AllowList>().unwrap(), list);
         assert!(AllowList::from_str(" , ").unwrap().is_empty());
+    }
+
+    #[test]
+    fn metadata_services_are_reached_only_if_named_exactly() {
+        let spellings = [
+            "169.254.169.254",
+            "169.254.170.2",
+            "168.63.129.16",
+            "100.100.100.200",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "fd00:c1::a9fe:a9fe",
+            "fd00:42::42",
+            "::ffff:168.63.129.16",
+            "::100.100.100.200",
+            "2002:a83f:8110::1",
+            "64:ff9b::168.63.129.16",
+            "64:ff9b:1::168.63.129.16",
+            "fd99::a9fe:a9fe",
+            "::ffff:0:100.100.100.200",
+            "2400::5efe:168.63.129.16",
+            "2001:0:4136:e378:8000:63bf:57c0:7eef",
+        ];
+        let broad: AllowList = "0.0.0.0/0, ::/0, cloud.internal".parse().unwrap();
+        for spelling in spellings {
+            let address: IpAddr = spelling.parse().unwrap();
+            let socket = SocketAddr::new(address, 80);
+            for list in [&AllowList::default(), &broad] {
+                assert!(!list.permits("cloud.internal", socket) && !list.permits(spelling, socket), "{spelling} {list}");
+            }
+            let exact: AllowList = format!("[{}]:80", address.to_canonical()).parse().unwrap();
+            assert!(exact.permits("any", socket) && !exact.permits("any", SocketAddr::new(address, 81)), "{spelling}");
+        }
+        assert!(broad.permits("any", "10.0.0.1:80".parse().unwrap()) && broad.permits("any", "[fd00::1]:80".parse().unwrap()));
     }
 
     #[test]
