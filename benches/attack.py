@@ -5,7 +5,8 @@ usage: attack.py [memory|work|neighbour ...] [--only NAME ...] [--binary PATH] [
 
 memory     peak memory of the server (VmHWM) for each of: a new company, group, source, referrer, e-mail domain, user or page with each
            event; a million values of a property, and events with 128 metadata keys, sealed and aggregated; 5,000 user agents of 120 KB;
-           100 connections that never read; 1,100 connections held open; eight concurrent heavy queries
+           100 connections that never read; 1,100 connections held open; eight concurrent heavy queries; eight builds of company
+           profiles from websites of four origins with 512 KB of robots.txt each, and from pages that expand when they are read
 work       CPU time of the server per batch of 5,000 events of one user, with a new company, group, page or referrer in each event:
            the last batches compared with the first; then a kill, and the rate of the replay
 neighbour  eight connections of that load for a while: latency of another organization's events and queries meanwhile; duration of a
@@ -33,6 +34,7 @@ from pathlib import Path
 
 sys.path.pop(0)  # keep http.py in this directory from shadowing the standard module
 import http.client
+import http.server
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1] / "target"))
 BATCH = 5_000
@@ -287,14 +289,75 @@ def sealed(kind, field, share):
     return run
 
 
+class Website(http.server.BaseHTTPRequestHandler):
+    """A website of which every part is as large as it may be. Its home page leads from port to port, then to one of the pages."""
+
+    ROBOTS = b"User-agent: *\n" + b"Disallow:/%x*$\n" * 34_951
+    PAGES = [
+        b"<p " + b"a b c d e " * 209_000,
+        b"<base href='/" + b"b" * (1 << 20) + b"/'>" + b"<a href=about>about</a>" * 2_000,
+        b"<script type='application/ld+json'>[" + b'{"":0},' * 36_000 + b"0]</script>",
+        "\u20ac".encode() * 690_000,
+    ]
+
+    def do_GET(self):
+        host, port = self.server.server_address
+        ports = self.server.ports
+        if self.path == "/robots.txt":
+            self.answer(self.ROBOTS)
+        elif port != ports[-1]:
+            self.answer(b"", f"http://{host}:{ports[ports.index(port) + 1]}/")
+        else:
+            self.server.answered += 1
+            self.answer(self.PAGES[self.server.answered % len(self.PAGES)])
+
+    def answer(self, body, location=None):
+        self.send_response(302 if location else 200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(body)))
+        if location:
+            self.send_header("location", location)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def robots(server, _):
+    origins = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Website) for _ in range(4)]
+    for one in origins:
+        one.ports, one.answered = [other.server_address[1] for other in origins], 0
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+    head = {"authorization": f"Bearer {server.keys['root_token']}", "content-type": "application/json"}
+    website, runs, ends = f"http://127.0.0.1:{origins[0].ports[0]}", [], {}
+    for number in range(16):
+        keys = json.loads(server.request("POST", "/organizations", json.dumps({"name": f"o{number}"}), head)[1])
+        status, body = server.ask("/company-profiles/build", keys, json.dumps({"website": website}))
+        assert status == 202, body
+        runs.append((keys, json.loads(body)["run_id"]))
+    for keys, run in runs:
+        while (build := json.loads(server.ask(f"/company-profiles/builds/{run}", keys)[1]))["status"] in ("queued", "running"):
+            time.sleep(0.1)
+        end = (build["error"] or {}).get("code", build["status"])
+        ends[end] = ends.get(end, 0) + 1
+    for one in origins:
+        one.shutdown()
+        one.server_close()
+    return f"builds {ends}"
+
+
 SEALED = {"values": sealed("values", "value", 1), "keys": sealed("keys", "key0", 0.06)}
 MEMORY = {kind: always_new(kind) for kind in NEW} | SEALED | {"agents": large_agents, "unread": unread, "held": held, "queries": queries}
+MEMORY["robots.txt"] = robots
+FLAGS = {"robots.txt": ["--outbound-allow", "127.0.0.1"]}
 
 
 def memory(options):
     print(f"\n| `--memory {options.memory}` | peak MiB | seconds | |\n|---|---|---|---|", flush=True)
     for name in selected(options, MEMORY):
-        with running(options) as server:
+        with running(options, *FLAGS.get(name, [])) as server:
             began = time.monotonic()
             try:
                 result = MEMORY[name](server, options)
