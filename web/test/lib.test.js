@@ -87,6 +87,10 @@ test("files hold text as text", () => {
   const rows = [["a", "b"], ["=1+1", -5], ["+x", "@y"], ["-z", 'say "hi", please'], ["\ttab", null], ["line\nbreak", true]];
   const expected = ["a,b", "'=1+1,-5", "'+x,'@y", "'-z,\"say \"\"hi\"\", please\"", "'\ttab,", '"line\nbreak",true', ""];
   assert.equal(lib.csv(rows), `\ufeff${expected.join("\r\n")}`);
+  // Also where the reader separates by `;` or tabs, and knows no quotes in the middle of a line.
+  const texts = ["x;=1+1;y", "x\t-1", 'x; "=1"', "a\n@b", "x;y", "a=1;b-2"];
+  const safe = ["x;'=1+1;y", "x\t'-1", '"x;\' ""=1"""', "\"a\n'@b\"", "x;y", "a=1;b-2", ""];
+  assert.equal(lib.csv(texts.map((text) => [text])), `\ufeff${safe.join("\r\n")}`);
 });
 
 test("numbers are short where they are long, and say how they changed", () => {

@@ -1,12 +1,15 @@
-/** Spreadsheets run what begins so. */
-const FORMULA = /^[=+\-@\t\r]/;
+/**
+ * Spreadsheets run what begins so. Some separate by `;` or tabs, whatever we separate by: then quotes in the middle of
+ * a line quote nothing, and a cell begins at each of these.
+ */
+const FORMULA = /(^|[;\t\r\n])(?=["\s]*[=+\-@])|^(?=[\t\r])/g;
 
 export type Cell = string | number | boolean | null | undefined;
 
 function cell(value: Cell): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  const safe = FORMULA.test(value) ? `'${value}` : value;
+  const safe = value.replace(FORMULA, "$1'");
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
