@@ -30,7 +30,7 @@ fn padded(begin: &str, end: &str, bytes: usize) -> Vec<u8> {
     body.into_bytes()
 }
 
-fn compressed(encoding: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn compressed(encoding: &str, body: &[u8]) -> Vec<u8> {
     match encoding {
         "gzip" => {
             let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());

@@ -246,6 +246,23 @@ fn a_cursor_belongs_to_one_question() {
 }
 
 #[test]
+fn a_cursor_belongs_to_its_filters_however_the_body_is_spelled() {
+    let tenant = Tenant::new();
+    orders(&tenant, 6);
+    let ask = |cursor: &Value, user: &str| {
+        let filters = json!([{"field": "user_id", "operator": "is", "value": user}]);
+        let dates = r#""start_date": "2024-03-01", "end_date": "2024-03-31""#;
+        let body =
+            format!(r#"{{"limit": 1e400, "limit": 1, "figure": "revenue", {dates}, "cursor": {cursor}, "filters": {filters}}}"#);
+        tenant.send(Call::post(tenant.path("explain")).bearer(&tenant.token).text("application/json", body))
+    };
+    let cursor = ask(&Value::Null, "u1").ok(200)["next"].clone();
+    assert!(cursor.is_string());
+    ask(&cursor, "u1").ok(200);
+    assert_refused("other filters", &ask(&cursor, "u2"), 400, "invalid_parameter", Some("cursor"));
+}
+
+#[test]
 fn a_cursor_ends_with_a_restart_and_with_an_erasure() {
     let server = Arc::new(TestServer::start());
     let tenant = Tenant::on(&server);

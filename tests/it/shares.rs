@@ -1,10 +1,12 @@
 //! Shares: what their readers see, and that they see nothing else.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use crate::bodies::compressed;
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
 use crate::live::Stream;
@@ -29,7 +31,7 @@ const FIGURES: [(&str, &str); 4] = [
     ("analytics/breakdown", r#"{"dimension": "source"}"#),
 ];
 /// The same, read with GET.
-const READ_FIGURES: [&str; 3] = ["analytics/traffic", "analytics/retention", "analytics/fields"];
+const READ_FIGURES: [&str; 2] = ["analytics/traffic", "analytics/retention"];
 const MONEY: [&str; 4] = ["revenue/metrics", "revenue/timeseries", "revenue/by-attribution", "revenue/ltv-cohorts"];
 
 #[test]
@@ -126,6 +128,110 @@ fn a_share_names_no_people_and_no_companies() {
     assert_refused("a sibling", &tenant.send(Call::get(path).bearer(&secret)), 403, "project_forbidden", None);
     let unknown = tenant.send(Call::get("/projects/prj_00000000000/revenue/metrics").bearer(&secret));
     assert_refused("no project", &unknown, 404, "not_found", None);
+}
+
+/// Questions that a share may not ask: the path, and the fields of the body.
+fn forbidden_questions() -> Vec<(&'static str, Value)> {
+    let mut questions = vec![
+        ("analytics/aggregate", json!({"group_by": "user_id"})),
+        ("analytics/aggregate", json!({"group_by": "group_id"})),
+        ("analytics/aggregate", json!({"metadata_field": "email"})),
+        ("analytics/aggregate", json!({"group_by": "browser", "sum_metadata_field": "seats"})),
+        ("analytics/breakdown", json!({"dimension": "user_id"})),
+        ("analytics/breakdown", json!({"dimension": "group_id"})),
+        ("analytics/breakdown", json!({"dimension": "metadata.email"})),
+    ];
+    for field in ["user_id", "group_id", "metadata.email"] {
+        let filters = json!([{"field": field, "operator": "is_set"}]);
+        questions.extend([
+            ("analytics/aggregate", json!({"group_by": "browser", "filters": filters})),
+            ("analytics/breakdown", json!({"dimension": "source", "filters": filters})),
+            ("analytics/report", json!({"filters": filters})),
+            ("analytics/count-unique-users-per-day", json!({"filters": filters})),
+        ]);
+    }
+    for (_, question) in &mut questions {
+        question["start_date"] = json!("2024-03-01");
+    }
+    questions
+}
+
+/// Writes an object so that it begins with these fields.
+fn after(first: &str, question: &Value) -> Vec<u8> {
+    question.to_string().replacen('{', &format!("{{{first},"), 1).into_bytes()
+}
+
+/// Ways to write a question that another reader of JSON, or of bodies, may not understand as the server does.
+fn spellings(question: &Value) -> Vec<(&'static str, Vec<u8>, Option<&'static str>)> {
+    let text = question.to_string();
+    let fields = || question.as_object().expect("an object").iter();
+    let joined = |fields: Vec<String>| format!("{{{}}}", fields.join(",")).into_bytes();
+    let escaped = |text: &str| text.bytes().map(|byte| format!("\\u{byte:04x}")).collect::<String>();
+    let mut hostile = question.clone();
+    let mut filters = vec![json!({"field": "url", "operator": "is_not", "value": "LARGE"})];
+    filters.extend(question["filters"].as_array().into_iter().flatten().cloned());
+    hostile["filters"] = json!(filters);
+    let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let nested = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let mut spellings = vec![
+        ("a number that is too large", after(r#""event_name":1e400,"event_name":null"#, question), None),
+        ("half a surrogate pair", after(r#""event_name":"\ud800","event_name":null"#, question), None),
+        ("deep brackets", after(&format!(r#""event_name":{nested},"event_name":null"#), question), None),
+        ("a filter with a large number", hostile.to_string().replace("\"LARGE\"", "1e400").into_bytes(), None),
+        (
+            "fields that are given twice",
+            joined(fields().map(|(key, value)| format!(r#""{key}":null,"{key}":{value}"#)).collect()),
+            None,
+        ),
+        ("escaped keys", joined(fields().map(|(key, value)| format!(r#""{}":{value}"#, escaped(key))).collect()), None),
+        ("keys in capitals", joined(fields().map(|(key, value)| format!(r#""{}":{value}"#, key.to_uppercase())).collect()), None),
+        ("an unknown field", after(r#""more":1"#, question), None),
+        ("a byte order mark", [b"\xef\xbb\xbf", text.as_bytes()].concat(), None),
+        ("UTF-16", utf_16, None),
+        (
+            "bytes that are no UTF-8",
+            [&after(r#""event_name":""#, question)[..15], b"\xff", &after(r#"","event_name":null"#, question)[1..]].concat(),
+            None,
+        ),
+        ("space around it", format!("\n\t {text} \r\n").into_bytes(), None),
+        ("another object after it", format!("{text}{{}}").into_bytes(), None),
+        ("a zero after it", format!("{text}\0").into_bytes(), None),
+        ("a list of it", format!("[{text}]").into_bytes(), None),
+        ("no object", b"null".to_vec(), None),
+    ];
+    for encoding in ["gzip", "br", "zstd"] {
+        spellings.push((encoding, compressed(encoding, text.as_bytes()), Some(encoding)));
+        spellings.push(("another encoding than it says", text.clone().into_bytes(), Some(encoding)));
+    }
+    spellings
+}
+
+#[test]
+fn a_share_is_refused_however_a_question_is_spelled() {
+    let tenant = Tenant::new();
+    tenant.peopled();
+    let (_, secret) = share(&tenant, &json!({"name": "board", "revenue": true}));
+    let code = |answer: &Answer| answer.json()["error"]["code"].clone();
+    let (mut answered, mut refused) = (BTreeSet::new(), 0);
+    for (path, question) in forbidden_questions() {
+        for (spelling, body, encoding) in spellings(&question) {
+            let ask = |credential: &str| {
+                let call = Call::post(tenant.path(path)).bearer(credential);
+                let call = encoding.iter().fold(call, |call, encoding| call.header("content-encoding", *encoding));
+                tenant.send(call.text("application/json", body.clone()))
+            };
+            let (owner, reader) = (ask(&tenant.token), ask(&secret));
+            let what = format!("{spelling}: {path} {question}");
+            if owner.status == 200 {
+                assert_eq!((reader.status, code(&reader)), (403, json!("share_forbidden")), "{what}: {}", reader.text());
+                answered.insert(spelling);
+            } else {
+                assert_eq!((reader.status, code(&reader)), (owner.status, code(&owner)), "{what}: {}", reader.text());
+                refused += 1;
+            }
+        }
+    }
+    assert!(answered.len() >= 9 && refused > 100, "{answered:?} {refused}");
 }
 
 #[test]

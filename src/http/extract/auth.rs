@@ -10,10 +10,11 @@ use headcount_actors::registry::{
     ShareHolder, TokenHolder,
 };
 use headcount_domain::ids::{OrganizationId, ProjectId};
-use headcount_domain::time::Instant;
+use headcount_domain::time::{Instant, Timezone};
 
 use crate::http::app::AppState;
-use crate::http::extract::{cookie, share_rules};
+use crate::http::extract::cookie;
+use crate::http::extract::share_rules::{self, SharedQuestion};
 use crate::http::middleware::RequestId;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -68,6 +69,24 @@ impl ProjectCaller {
     /// Checks that the caller may see money.
     pub(crate) fn check_money(&self) -> Result<(), ApiError> {
         allowed(&self.caller.token, Scope::RevenueRead, MinRole::Admin)
+    }
+}
+
+/// A caller whose question is not known yet. It may be the reader of a share, who may not ask everything.
+pub(crate) struct Asker(ProjectCaller);
+
+impl Asker {
+    /// The timezone of the project's days.
+    pub(crate) fn timezone(&self) -> Timezone {
+        self.0.config.policy.timezone
+    }
+
+    /// Returns the caller, who may ask this question.
+    pub(crate) fn asks(self, question: &impl SharedQuestion) -> Result<ProjectCaller, ApiError> {
+        if self.0.caller.share.is_some() {
+            share_rules::check_fields(question)?;
+        }
+        Ok(self.0)
     }
 }
 
@@ -147,11 +166,10 @@ fn unknown(credential: &Credential) -> ApiError {
     })
 }
 
-/// Returns the caller of an operation that is not `/session`.
+/// Returns the caller of an operation that readers of shares may not use.
 fn token(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
     let caller = anybody(state, request)?;
-    caller.share.as_ref().map_or(Ok(()), |share| share_rules::check_path(request, share))?;
-    Ok(caller)
+    if caller.share.is_some() { Err(share_rules::not_for_shares()) } else { Ok(caller) }
 }
 
 /// Returns the holder of a token that is in the header `Authorization`, whatever it may do.
@@ -222,7 +240,24 @@ pub(crate) fn on_project(
     scope: Scope,
     role: MinRole,
 ) -> Result<ProjectCaller, ApiError> {
-    let caller = token(state, request)?;
+    in_project(state, request, token(state, request)?, (scope, role))
+}
+
+/// Authorizes a question about `/projects/{project_id}/…` that readers of shares may ask, too. Only [`Asker::asks`] says which project it is.
+pub(crate) fn asker(state: &AppState, request: &HttpRequest, scope: Scope, role: MinRole) -> Result<Asker, ApiError> {
+    let caller = anybody(state, request)?;
+    if let Some(share) = &caller.share {
+        share_rules::check_scope(share, scope)?;
+    }
+    in_project(state, request, caller, (scope, role)).map(Asker)
+}
+
+fn in_project(
+    state: &AppState,
+    request: &HttpRequest,
+    caller: Caller,
+    (scope, role): (Scope, MinRole),
+) -> Result<ProjectCaller, ApiError> {
     let token = &caller.token;
     allowed(token, scope, role)?;
     let not_found = || ApiError::not_found("project");

@@ -11,6 +11,7 @@ use headcount_domain::time::{CohortInterval, Day, Instant, Timezone, Window};
 use utoipa::openapi::path;
 
 use crate::http::app::AppState;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion};
 use crate::http::respond::error::ApiError;
 
 /// The parameters of a query string, as text.
@@ -186,6 +187,12 @@ pub(crate) use query_parameters;
 /// The parameters of an operation that has none.
 #[derive(Debug)]
 pub(crate) struct NoParameters;
+
+impl SharedQuestion for NoParameters {
+    fn named_fields(&self) -> Vec<NamedField> {
+        Vec::new()
+    }
+}
 
 impl NoParameters {
     /// Refuses any parameter.

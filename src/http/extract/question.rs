@@ -19,7 +19,7 @@ use crate::http::extract::auth::{self, MinRole, ProjectCaller};
 use crate::http::extract::body::{self, Media};
 use crate::http::extract::json::JsonBody;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
-use crate::http::extract::share_rules;
+use crate::http::extract::share_rules::SharedQuestion;
 use crate::http::respond::answer::Completed;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag::{self, DataVersion, EntityTag};
@@ -99,6 +99,23 @@ impl<'r, Q: QueryParameters> ProjectQuestion<'r, Q> {
         let parameters = Q::read(request, &calendar)?;
         Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
     }
+
+    /// As [`Question::read`], also from readers of shares.
+    pub(crate) fn read_shared(
+        state: &'r AppState,
+        request: &'r HttpRequest,
+        scope: Scope,
+        role: MinRole,
+    ) -> Result<Self, ApiError>
+    where
+        Q: SharedQuestion,
+    {
+        let asker = auth::asker(state, request, scope, role)?;
+        let calendar = Calendar::new(state, asker.timezone());
+        let parameters = Q::read(request, &calendar)?;
+        let subject = asker.asks(&parameters)?;
+        Ok(Self { state, request, body: Bytes::new(), calendar, subject, parameters })
+    }
 }
 
 impl<Q> ProjectQuestion<'_, Q> {
@@ -138,20 +155,35 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         role: MinRole,
     ) -> Result<Self, ApiError> {
         let subject = auth::on_project(state, request, scope, role)?;
-        NoParameters::check(request)?;
-        body::check_media(request, Media::Json)?;
-        let body = body::read(request, payload, body::EVENT_LIMIT_BYTES).await?;
-        let (calendar, parameters) = (Calendar::new(state, subject.timezone()), B::from_json(&body)?);
-        if subject.caller.share.is_some() {
-            share_rules::check_fields(&body)?;
-        }
-        Ok(Self { state, request, body, calendar, subject, parameters })
+        let (body, parameters) = read_body(request, payload).await?;
+        Ok(Self { state, request, body, calendar: Calendar::new(state, subject.timezone()), subject, parameters })
     }
 
-    /// Returns the body, as it was sent.
-    pub(crate) fn body(&self) -> &[u8] {
-        &self.body
+    /// As [`Question::read_body`], also from readers of shares.
+    pub(crate) async fn read_shared_body(
+        state: &'r AppState,
+        request: &'r HttpRequest,
+        payload: Payload,
+        scope: Scope,
+        role: MinRole,
+    ) -> Result<Self, ApiError>
+    where
+        B: SharedQuestion,
+    {
+        let asker = auth::asker(state, request, scope, role)?;
+        let (body, parameters) = read_body(request, payload).await?;
+        let subject = asker.asks(&parameters)?;
+        Ok(Self { state, request, body, calendar: Calendar::new(state, subject.timezone()), subject, parameters })
     }
+}
+
+/// Reads the parameters in a body. Returns the body, too.
+async fn read_body<B: JsonBody>(request: &HttpRequest, payload: Payload) -> Result<(Bytes, B), ApiError> {
+    NoParameters::check(request)?;
+    body::check_media(request, Media::Json)?;
+    let body = body::read(request, payload, body::EVENT_LIMIT_BYTES).await?;
+    let parameters = B::from_json(&body)?;
+    Ok((body, parameters))
 }
 
 impl<'r, Q: QueryParameters> OrganizationQuestion<'r, Q> {

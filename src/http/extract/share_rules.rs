@@ -1,105 +1,87 @@
 //! What the readers of a share may ask: figures of its project. Never of people or companies, and of money only if the share shows it.
+//!
+//! A share may ask only a [`SharedQuestion`], and the fields of the question are checked as they were parsed.
 
-use actix_web::HttpRequest;
-use headcount_actors::registry::Share;
-use serde_json::Value;
+use headcount_actors::registry::{Scope, Share};
+use headcount_domain::filter::Filter;
+use headcount_domain::intake::fields::{BuiltIn, Field};
 
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// The operations about figures. What isn't listed is refused, new operations too.
-const FIGURES: [&str; 8] = [
-    "/projects/{project_id}/analytics/count-unique-users-per-day",
-    "/projects/{project_id}/analytics/aggregate",
-    "/projects/{project_id}/analytics/report",
-    "/projects/{project_id}/analytics/breakdown",
-    "/projects/{project_id}/analytics/traffic",
-    "/projects/{project_id}/analytics/retention",
-    "/projects/{project_id}/analytics/fields",
-    "/projects/{project_id}/live",
-];
-/// The operations about money.
-const MONEY: [&str; 4] = [
-    "/projects/{project_id}/revenue/metrics",
-    "/projects/{project_id}/revenue/timeseries",
-    "/projects/{project_id}/revenue/by-attribution",
-    "/projects/{project_id}/revenue/ltv-cohorts",
-];
-/// The fields whose values name a person or a company.
-const NAMING_FIELDS: [&str; 2] = ["user_id", "group_id"];
-/// Metadata may hold anything: addresses, names, amounts.
-const METADATA_PREFIX: &str = "metadata.";
+/// A field that a question names, and the parameter that names it.
+pub(crate) type NamedField = (String, Field);
+
+/// The parameters of a question that readers of shares may ask.
+pub(crate) trait SharedQuestion {
+    /// Returns every field that the question names. An implementation lists all parameters, so that a new one is not forgotten.
+    fn named_fields(&self) -> Vec<NamedField>;
+}
+
+/// Returns the fields that filters name.
+pub(crate) fn named_by_filters(filters: &[Filter]) -> Vec<NamedField> {
+    let named = |(place, filter): (usize, &Filter)| (format!("filters[{place}].field"), filter.field().clone());
+    filters.iter().enumerate().map(named).collect()
+}
 
 fn forbidden(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::ShareForbidden, message)
 }
 
-/// Checks that a share may ask for what is at the path of a request.
-pub(crate) fn check_path(request: &HttpRequest, share: &Share) -> Result<(), ApiError> {
-    let pattern = request.match_pattern().unwrap_or_default();
-    if FIGURES.contains(&&*pattern) || share.revenue && MONEY.contains(&&*pattern) {
-        return Ok(());
-    }
-    Err(forbidden(if MONEY.contains(&&*pattern) {
-        "the share doesn't show money"
-    } else {
-        "a share shows figures of its project, and nothing else"
-    }))
+/// The answer to whatever is no [`SharedQuestion`].
+pub(crate) fn not_for_shares() -> ApiError {
+    forbidden("a share shows figures of its project, and nothing else")
 }
 
-/// Checks the fields that a question names. The body is JSON that the operation has read.
-pub(crate) fn check_fields(body: &[u8]) -> Result<(), ApiError> {
-    let Ok(Value::Object(body)) = serde_json::from_slice(body) else { return Ok(()) };
-    for param in ["metadata_field", "sum_metadata_field"] {
-        if body.get(param).is_some_and(|value| !value.is_null()) {
-            return Err(forbidden("a share doesn't show metadata, which may name people").with_param(param));
+/// Checks that a share shows what needs this scope.
+pub(crate) fn check_scope(share: &Share, scope: Scope) -> Result<(), ApiError> {
+    match scope {
+        Scope::RevenueRead if !share.revenue => Err(forbidden("the share doesn't show money")),
+        Scope::RevenueRead | Scope::AnalyticsRead => Ok(()),
+        _ => Err(not_for_shares()),
+    }
+}
+
+/// Checks that a share may show the fields that a question names.
+pub(crate) fn check_fields(question: &impl SharedQuestion) -> Result<(), ApiError> {
+    match question.named_fields().into_iter().find(|(_, field)| may_name_somebody(field)) {
+        None => Ok(()),
+        Some((param, field)) => {
+            let message = format!("a share doesn't show {field}, which may name people or companies");
+            Err(forbidden(message).with_param(param))
         }
     }
-    for param in ["group_by", "dimension"] {
-        check_field(param, body.get(param))?;
-    }
-    for (i, filter) in body.get("filters").and_then(Value::as_array).into_iter().flatten().enumerate() {
-        check_field(&format!("filters[{i}].field"), filter.get("field"))?;
-    }
-    Ok(())
 }
 
-fn check_field(param: &str, field: Option<&Value>) -> Result<(), ApiError> {
-    let Some(field) = field.and_then(Value::as_str) else { return Ok(()) };
-    if NAMING_FIELDS.contains(&field) || field.starts_with(METADATA_PREFIX) {
-        let message = format!("a share doesn't show {field}, which may name people or companies");
-        return Err(forbidden(message).with_param(param));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_names_people_or_companies_is_refused() {
-        let table = [
-            ("", None),
-            ("{}", None),
-            (r#"{"group_by": "browser", "metadata_field": null, "filters": []}"#, None),
-            (r#"{"dimension": "source", "filters": [{"field": "url", "operator": "is_set"}]}"#, None),
-            (r#"{"group_by": "user_id"}"#, Some("group_by")),
-            (r#"{"group_by": "group_id"}"#, Some("group_by")),
-            (r#"{"dimension": "user_id"}"#, Some("dimension")),
-            (r#"{"dimension": "metadata.email"}"#, Some("dimension")),
-            (r#"{"metadata_field": "email"}"#, Some("metadata_field")),
-            (r#"{"group_by": "browser", "sum_metadata_field": "total"}"#, Some("sum_metadata_field")),
-            (r#"{"filters": [{"field": "url"}, {"field": "user_id"}]}"#, Some("filters[1].field")),
-            (r#"{"filters": [{"field": "metadata.email"}]}"#, Some("filters[0].field")),
-            (r#"{"filters": [{"field": "url", "field": "user_id"}]}"#, Some("filters[0].field")),
-            (r#"{"fil\u0074ers": [{"fiel\u0064": "user\u005fid"}]}"#, Some("filters[0].field")),
-        ];
-        for (body, expected) in table {
-            let refused = check_fields(body.as_bytes()).err();
-            let param = refused.as_ref().map(|error| serde_json::to_value(error.body("")).unwrap()["error"]["param"].clone());
-            assert_eq!(param, expected.map(Value::from), "{body}");
-            assert!(refused.is_none_or(|error| error.code() == ErrorCode::ShareForbidden), "{body}");
-        }
+/// Whether the values of a field may name a person or a company. Metadata may hold anything: addresses, names, amounts.
+fn may_name_somebody(field: &Field) -> bool {
+    match field {
+        Field::Metadata(_) | Field::BuiltIn(BuiltIn::UserId | BuiltIn::GroupId) => true,
+        Field::BuiltIn(
+            BuiltIn::Name
+            | BuiltIn::Browser
+            | BuiltIn::BrowserVersion
+            | BuiltIn::Os
+            | BuiltIn::Device
+            | BuiltIn::LocationCountry
+            | BuiltIn::Language
+            | BuiltIn::Screen
+            | BuiltIn::Hostname
+            | BuiltIn::Url
+            | BuiltIn::Path
+            | BuiltIn::EntryUrl
+            | BuiltIn::Referrer
+            | BuiltIn::UtmSource
+            | BuiltIn::UtmMedium
+            | BuiltIn::UtmCampaign
+            | BuiltIn::UtmTerm
+            | BuiltIn::UtmContent
+            | BuiltIn::AcquisitionChannel
+            | BuiltIn::Channel
+            | BuiltIn::Currency
+            | BuiltIn::GroupType
+            | BuiltIn::ConsentSource,
+        )
+        | Field::Session(_) => false,
     }
 }

@@ -18,6 +18,7 @@ use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{BodyArguments, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
 use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -54,6 +55,20 @@ json_body! {
         /// The most groups to return.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
         limit: usize = with(read_limit),
+    }
+}
+
+impl SharedQuestion for AggregateQuestion {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { start_date: _, end_date: _, group_by, metadata_field, sum_metadata_field, event_name: _, filters, limit: _ } =
+            self;
+        let fields = [
+            ("group_by", group_by.map(Field::BuiltIn)),
+            ("metadata_field", metadata_field.clone().map(Field::Metadata)),
+            ("sum_metadata_field", sum_metadata_field.clone().map(Field::Metadata)),
+        ];
+        let named = fields.into_iter().filter_map(|(param, field)| Some((param.to_owned(), field?)));
+        named.chain(named_by_filters(filters)).collect()
     }
 }
 
@@ -200,7 +215,7 @@ impl From<AggregateRow> for GroupRow {
 )]
 pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<AggregateQuestion>::read_body(&state, &request, payload, scope, role).await?;
+    let mut question = ProjectQuestion::<AggregateQuestion>::read_shared_body(&state, &request, payload, scope, role).await?;
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;
     let grouping = Grouping::new(by, asked.sum_metadata_field.take())?;

@@ -148,8 +148,9 @@ impl ToSchema for LiveEventShape {}
     ),
 )]
 pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let caller = auth::on_project(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+    let asker = auth::asker(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     NoParameters::check(&request)?;
+    let caller = asker.asks(&NoParameters)?;
     let mut response = HttpResponse::Ok();
     response.content_type("text/event-stream");
     response.insert_header((header::CACHE_CONTROL, "no-store")).insert_header(("x-accel-buffering", "no"));
@@ -165,7 +166,7 @@ pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Re
         return overloaded("too many streams of this project are open");
     };
     let allowed = state.engine.registry().changes();
-    let has_money = auth::on_project(&state, &request, Scope::RevenueRead, MinRole::Admin).is_ok();
+    let has_money = caller.check_money().is_ok();
     let resume = request.headers().get("last-event-id").and_then(|id| EventId::parse(id.to_str().ok()?));
     let stream = LiveStream {
         engine: state.engine.clone(),

@@ -12,6 +12,7 @@ use crate::http::extract::parameters::{Limit, RunningInterval};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion};
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::answer::answer;
 use crate::http::respond::error::ApiError;
@@ -23,6 +24,13 @@ query_parameters! {
         interval: RunningInterval,
         /// The number of cohorts: the last so many intervals, the running one included.
         cohorts: Limit<60, 12>,
+    }
+}
+
+impl SharedQuestion for RetentionParameters {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { interval: _, cohorts: _ } = self;
+        Vec::new()
     }
 }
 
@@ -68,7 +76,7 @@ answer! {
     ),
 )]
 pub(crate) async fn retention(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<RetentionParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+    let question = ProjectQuestion::<RetentionParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let RetentionParameters { interval: RunningInterval { interval, first_day }, cohorts } = question.parameters;
     let answer = |cohorts: Listed<RetentionCohort>| RetentionAnswer {
         cohorts: cohorts.rows.into_iter().map(CohortOfUsers::from).collect(),

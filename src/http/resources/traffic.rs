@@ -12,6 +12,7 @@ use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion};
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::resources::raw_events::parameters::SentDates;
 use crate::http::respond::decimal::Decimal;
@@ -24,6 +25,13 @@ query_parameters! {
         dates: SentDates,
         /// The most rows of each list.
         limit: Limit<1_000, 100>,
+    }
+}
+
+impl SharedQuestion for TrafficParameters {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { dates: _, limit: _ } = self;
+        Vec::new()
     }
 }
 
@@ -100,7 +108,7 @@ impl From<OriginRow> for SessionsRow {
     ),
 )]
 pub(crate) async fn traffic(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<TrafficParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+    let question = ProjectQuestion::<TrafficParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let TrafficParameters { dates, limit } = &question.parameters;
     let window = question.event_window(dates.start.as_deref(), dates.end.as_deref()).await?;
     let origins = state.engine.traffic(question.subject.project, window, limit.rows());

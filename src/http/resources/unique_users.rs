@@ -13,6 +13,7 @@ use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{BodyArguments, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
 use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::error::ApiError;
 
@@ -29,6 +30,13 @@ json_body! {
         /// Only users with an event for which all of these hold; at most 20.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Vec<Filter> = with(filters::read),
+    }
+}
+
+impl SharedQuestion for UniqueUsersQuestion {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { start_date: _, end_date: _, event_name: _, filters } = self;
+        named_by_filters(filters)
     }
 }
 
@@ -68,7 +76,7 @@ pub(crate) struct UsersDay {
 )]
 pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, scope, role).await?;
+    let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_shared_body(&state, &request, payload, scope, role).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;

@@ -12,7 +12,6 @@ use headcount_domain::names::NamedValues;
 use headcount_domain::queries::{Dimension, EntityLevel, TouchModel};
 use headcount_domain::time::Window;
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -55,7 +54,7 @@ json_body! {
         event_name: Option<String> = optional("a string"),
         /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
-        filters: Vec<Filter> = with(filters::read_in_sessions),
+        filters: SentFilters = with(SentFilters::read),
         /// `attribution`: the first touch of the buyer (the default), or the last one before each order.
         #[schema(value_type = Option<TouchModelName>)]
         model: Option<TouchModel> = with(read_name),
@@ -74,6 +73,20 @@ json_body! {
         /// restart of the server and an erasure: `cursor_expired`.
         #[schema(max_length = 256)]
         cursor: Option<String> = optional("a string"),
+    }
+}
+
+/// The filters of a question, and their JSON as it was sent.
+#[derive(Debug)]
+pub(crate) struct SentFilters {
+    filters: Vec<Filter>,
+    sent: Option<String>,
+}
+
+impl SentFilters {
+    fn read(fields: &Fields<'_>, name: &str) -> Result<Self, ApiError> {
+        let filters = filters::read_in_sessions(fields, name)?;
+        Ok(Self { filters, sent: fields.raw(name).map(str::to_owned) })
     }
 }
 
@@ -120,14 +133,11 @@ impl ExplainBody {
         }
     }
 
-    /// Returns a hash of everything that a cursor is bound to: all but the page. `sent` is the body, which was read already: its filters are hashed as
-    /// they were sent.
-    fn hash(&self, project: u64, attributed: Option<&AttributedTo>, sent: &[u8]) -> u64 {
-        let sent: Value = serde_json::from_slice(sent).unwrap_or_default();
-        let filters = sent.get("filters").filter(|filters| !filters.is_null()).map(Value::to_string);
+    /// Returns a hash of everything that a cursor is bound to: all but the page. Filters count as they were sent.
+    fn hash(&self, project: u64, attributed: Option<&AttributedTo>) -> u64 {
         let mut hash = Xxh3::new();
         hash.write_u64(project);
-        let question = (self.figure, &self.start_date, &self.end_date, &self.event_name, attributed, filters);
+        let question = (self.figure, &self.start_date, &self.end_date, &self.event_name, attributed, &self.filters.sent);
         hash.write(format!("{question:?}").as_bytes());
         hash.digest()
     }
@@ -213,11 +223,11 @@ pub(crate) async fn explain((state, request, payload): BodyArguments) -> Result<
         question.subject.check_money().map_err(|error| error.with_param("figure"))?;
     }
     let has_money = question.subject.check_money().is_ok();
-    let filters = std::mem::take(&mut question.parameters.filters);
+    let filters = std::mem::take(&mut question.parameters.filters.filters);
     let body = &question.parameters;
     let (project, figure, attributed) = (question.subject.project, body.figure, body.attributed()?);
     let predicate = filters::predicate(body.event_name.as_deref(), filters)?.unwrap_or_default();
-    let hash = body.hash(project.0, attributed.as_ref(), question.body());
+    let hash = body.hash(project.0, attributed.as_ref());
     let cursor = body.cursor(hash)?;
     let window = match &cursor {
         Some(cursor) => {

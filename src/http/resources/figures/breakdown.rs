@@ -20,6 +20,7 @@ use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{BodyArguments, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
 use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::resources::aggregate::{GroupValue, read_limit};
 use crate::http::resources::revenue::unconverted::{UnconvertedMoney, unconverted};
@@ -57,6 +58,16 @@ json_body! {
         /// The most rows to return.
         #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000, default = 100)]
         limit: usize = with(read_limit),
+    }
+}
+
+impl SharedQuestion for BreakdownBody {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { start_date: _, end_date: _, compare: _, dimension, event_name: _, filters, search: _, order_by: _, limit: _ } =
+            self;
+        let mut named = named_by_filters(filters);
+        named.push(("dimension".to_owned(), dimension.clone()));
+        named
     }
 }
 
@@ -215,7 +226,7 @@ impl FiguresRow {
 )]
 pub(crate) async fn breakdown((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<BreakdownBody>::read_body(&state, &request, payload, scope, role).await?;
+    let mut question = ProjectQuestion::<BreakdownBody>::read_shared_body(&state, &request, payload, scope, role).await?;
     if question.parameters.order_by.is_money() {
         question.subject.check_money().map_err(|error| error.with_param("order_by"))?;
     }

@@ -19,6 +19,7 @@ use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{BodyArguments, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
 use crate::http::openapi::responses::{BodyErrors, NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::resources::revenue::unconverted::{UnconvertedMoney, unconverted};
 use crate::http::respond::decimal::Decimal;
@@ -46,6 +47,13 @@ json_body! {
         /// Only events for which all of these hold; at most 20. `source`, `medium`, `campaign` and `exit_url` may be fields too.
         #[schema(value_type = Option<Vec<FilterShape>>)]
         filters: Vec<Filter> = with(filters::read_in_sessions),
+    }
+}
+
+impl SharedQuestion for ReportBody {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { start_date: _, end_date: _, interval: _, compare: _, event_name: _, filters } = self;
+        named_by_filters(filters)
     }
 }
 
@@ -246,7 +254,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
 )]
 pub(crate) async fn report((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, scope, role).await?;
+    let mut question = ProjectQuestion::<ReportBody>::read_shared_body(&state, &request, payload, scope, role).await?;
     let has_money = question.subject.check_money().is_ok();
     let filters = std::mem::take(&mut question.parameters.filters);
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;

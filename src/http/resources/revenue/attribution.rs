@@ -15,6 +15,7 @@ use crate::http::extract::parameters::{Choice, Dates, ListLimit};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion};
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::answer::answer;
 use crate::http::respond::decimal::Decimal;
@@ -32,6 +33,13 @@ query_parameters! {
         window: Dates,
         /// The most rows to return.
         limit: ListLimit,
+    }
+}
+
+impl SharedQuestion for AttributionParameters {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { model: _, level: _, dimension: _, window: _, limit: _ } = self;
+        Vec::new()
     }
 }
 
@@ -67,7 +75,7 @@ answer! {
     responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
 pub(crate) async fn by_attribution(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+    let question = ProjectQuestion::<AttributionParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let AttributionParameters { model, level, dimension, window, limit } = question.parameters;
     let query =
         AttributionQuery { model: model.0, level: level.0, dimension: dimension.0, window: window.0, limit: limit.rows() };

@@ -15,6 +15,7 @@ use crate::http::extract::parameters::{Choice, IgnoredDates, Limit};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion};
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -27,6 +28,13 @@ query_parameters! {
         /// The most cohorts to return, newest first.
         limit: Limit<60, 24>,
         window: IgnoredDates,
+    }
+}
+
+impl SharedQuestion for CohortsParameters {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { level: _, limit: _, window: _ } = self;
+        Vec::new()
     }
 }
 
@@ -77,7 +85,7 @@ impl From<Cohort> for CohortRow {
     responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
 pub(crate) async fn ltv_cohorts(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+    let question = ProjectQuestion::<CohortsParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
     let answer = |ltv: LtvCohorts| CohortsAnswer {
         currency: question.subject.config.policy.currency.to_string(),

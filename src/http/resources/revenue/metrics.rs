@@ -15,6 +15,7 @@ use crate::http::extract::parameters::Dates;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion};
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -23,6 +24,13 @@ query_parameters! {
     /// The window that the figures are of.
     pub(crate) struct MetricsParameters {
         window: Dates,
+    }
+}
+
+impl SharedQuestion for MetricsParameters {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { window: _ } = self;
+        Vec::new()
     }
 }
 
@@ -52,7 +60,7 @@ pub(crate) struct MetricsAnswer {
     responses((status = 200, description = "The figures.", body = MetricsAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
 pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<MetricsParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+    let question = ProjectQuestion::<MetricsParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let window = question.parameters.window.0;
     let answer = |metrics: RevenueMetrics| MetricsAnswer {
         total_revenue: Decimal(metrics.total_revenue),

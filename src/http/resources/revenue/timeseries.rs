@@ -16,6 +16,7 @@ use crate::http::extract::parameters::Dates;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::ProjectQuestion;
+use crate::http::extract::share_rules::{NamedField, SharedQuestion};
 use crate::http::openapi::responses::{NotFoundErrors, NotModified, QuestionErrors};
 use crate::http::respond::decimal::Decimal;
 use crate::http::respond::error::ApiError;
@@ -24,6 +25,13 @@ query_parameters! {
     /// The window of the series.
     pub(crate) struct TimeseriesParameters {
         window: Dates,
+    }
+}
+
+impl SharedQuestion for TimeseriesParameters {
+    fn named_fields(&self) -> Vec<NamedField> {
+        let Self { window: _ } = self;
+        Vec::new()
     }
 }
 
@@ -56,7 +64,7 @@ pub(crate) struct RevenueDay {
     responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
 pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+    let question = ProjectQuestion::<TimeseriesParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let window = question.parameters.window.0;
     let day =
         |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
