@@ -1,4 +1,4 @@
-//! Bounds on what is under way: the bytes of admitted events, and the number of waiting queries.
+//! Bounds on what is under way: the bytes of bodies, and the number of waiting queries.
 //!
 //! Mailboxes are not bounded (an actor's capacity is per sender), so the bound is here: a sender takes its bytes from a pool
 //! first. They are returned when the events are applied, not when the sender stops waiting.
@@ -7,6 +7,9 @@
 //! free: a single holder gets a quarter of the pool, each of two a fifth, and so on, and something is always left for the next
 //! one. So that one large batch fits into a small pool of bytes, a holder may always have 4 MiB (at most half of the pool), as
 //! long as an eighth of the pool stays free.
+//!
+//! In a pool of bytes, a sender (one project at one address, say) gets less than its project and its address do: a fifth of the
+//! pool. So a sender alone uses up neither the part of its project nor that of its address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -23,6 +26,8 @@ use crate::erasures::Epoch;
 const LARGEST_BODY_BYTES: usize = 4 << 20;
 /// A holder may have one part in this many of what is free.
 const PART_OF_FREE: usize = 3;
+/// The same for a sender.
+const SENDER_PART_OF_FREE: usize = 4;
 /// How often it is looked for room, while somebody waits.
 const POLL: Duration = Duration::from_millis(5);
 /// One part in this many of the pool is reserved for holders that have little.
@@ -57,11 +62,14 @@ pub enum Refused {
     #[error("{0}")]
     Unavailable(&'static str),
     /// The pool is used up.
-    #[error("too many events are under way")]
+    #[error("too many bytes are under way")]
     Full,
     /// The holder has used up its part of the pool.
-    #[error("too many events of this {} are under way", kind_of(.0))]
+    #[error("too many bytes of this {} are under way", kind_of(.0))]
     Share(Holder),
+    /// The sender has used up its part of the pool.
+    #[error("too many bytes of this sender are under way")]
+    Sender,
 }
 
 fn kind_of(holder: &Holder) -> &'static str {
@@ -69,6 +77,23 @@ fn kind_of(holder: &Holder) -> &'static str {
         Holder::Project(_) => "project",
         Holder::Organization(_) => "organization",
         Holder::Network(_) => "address",
+    }
+}
+
+/// Whose part of a pool is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Account {
+    Of(Holder),
+    /// The first holder, which may be unknown, at an address.
+    Sender([Option<Holder>; 2]),
+}
+
+impl From<Account> for Refused {
+    fn from(account: Account) -> Self {
+        match account {
+            Account::Of(holder) => Self::Share(holder),
+            Account::Sender(_) => Self::Sender,
+        }
     }
 }
 
@@ -80,11 +105,11 @@ pub struct Gate {
 
 struct Pool {
     limit: usize,
-    /// What a holder may have while the reserve is free, whatever the number of other holders.
+    /// What a sender may have while the reserve is free, whatever the number of other holders. 0: senders have no part of their own.
     always: usize,
     used: AtomicUsize,
-    /// What each holder has. Holders that have nothing are absent.
-    held: DashMap<Holder, usize>,
+    /// What each has. Who has nothing is absent.
+    held: DashMap<Account, usize>,
 }
 
 impl fmt::Debug for Pool {
@@ -94,41 +119,54 @@ impl fmt::Debug for Pool {
 }
 
 impl Pool {
-    fn take(&self, holders: &[Option<Holder>], amount: usize) -> Result<(), Refused> {
+    fn take(&self, holders: [Option<Holder>; 2], amount: usize) -> Result<(), Refused> {
         let within = |used: usize| used.checked_add(amount).filter(|used| *used <= self.limit);
         let used = self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, within).map_err(|_| Refused::Full)?;
-        for (place, holder) in holders.iter().enumerate() {
-            if let Some(holder) = holder
-                && !self.take_as(*holder, amount, used + amount)
+        let accounts = self.accounts(holders);
+        for (place, account) in accounts.iter().enumerate() {
+            if let Some(account) = account
+                && !self.take_as(*account, amount, used + amount)
             {
-                self.give(&holders[..place], amount);
-                return Err(Refused::Share(*holder));
+                self.give(&accounts[..place], amount);
+                return Err((*account).into());
             }
         }
         Ok(())
     }
 
-    /// Adds to what a holder has, if it may have that much when `used` of the pool is taken.
-    fn take_as(&self, holder: Holder, amount: usize, used: usize) -> bool {
-        let mut held = self.held.entry(holder).or_insert(0);
-        let after = *held + amount;
+    fn accounts(&self, holders: [Option<Holder>; 2]) -> [Option<Account>; 3] {
+        let [first, address] = holders;
+        let sender = address.filter(|_| self.always > 0).map(|_| Account::Sender(holders));
+        [sender, first.map(Account::Of), address.map(Account::Of)]
+    }
+
+    /// Adds to what somebody has who may have that much when `used` of the pool is taken.
+    fn take_as(&self, account: Account, amount: usize, used: usize) -> bool {
         let free = self.limit.saturating_sub(used);
-        let allowed = after <= free / PART_OF_FREE || (after <= self.always && free >= self.limit / RESERVE);
+        let (part, always) = match account {
+            Account::Sender(_) => (SENDER_PART_OF_FREE, self.always),
+            // There is room beside the largest body of one sender.
+            Account::Of(_) if self.always > 0 => (PART_OF_FREE, self.always + self.limit / RESERVE),
+            Account::Of(_) => (PART_OF_FREE, 0),
+        };
+        let mut held = self.held.entry(account).or_insert(0);
+        let after = *held + amount;
+        let allowed = after <= free / part || (after <= always && free >= self.limit / RESERVE);
         if allowed {
             *held = after;
         } else if *held == 0 {
             drop(held);
-            self.held.remove_if(&holder, |_, held| *held == 0);
+            self.held.remove_if(&account, |_, held| *held == 0);
         }
         allowed
     }
 
-    fn give(&self, holders: &[Option<Holder>], amount: usize) {
-        for holder in holders.iter().flatten() {
-            if let Some(mut held) = self.held.get_mut(holder) {
+    fn give(&self, accounts: &[Option<Account>], amount: usize) {
+        for account in accounts.iter().flatten() {
+            if let Some(mut held) = self.held.get_mut(account) {
                 *held = held.saturating_sub(amount);
             }
-            self.held.remove_if(holder, |_, held| *held == 0);
+            self.held.remove_if(account, |_, held| *held == 0);
         }
         self.used.fetch_sub(amount, Ordering::AcqRel);
     }
@@ -151,7 +189,7 @@ impl Gate {
         Self::with(limit, 0)
     }
 
-    /// Creates a gate for bytes of request bodies. A holder may always have one body of the largest size.
+    /// Creates a gate for bytes of request bodies. A sender may always have one body of the largest size.
     #[must_use]
     pub fn of_bodies(limit_bytes: usize) -> Self {
         Self::with(limit_bytes, LARGEST_BODY_BYTES.min(limit_bytes / 2))
@@ -167,12 +205,12 @@ impl Gate {
         self.take_for([None, None], amount).ok()
     }
 
-    /// Takes `amount` for these holders, each of which must have room for it in its part.
+    /// Takes `amount` for these holders, each of which must have room for it in its part. The second is an address.
     ///
     /// # Errors
     /// The pool, or the part of a holder, is used up.
     pub fn take_for(&self, holders: [Option<Holder>; 2], amount: usize) -> Result<Permit, Refused> {
-        self.pool.take(&holders, amount)?;
+        self.pool.take(holders, amount)?;
         Ok(Permit { pool: Arc::clone(&self.pool), holders, amount, epoch: None })
     }
 
@@ -193,7 +231,7 @@ impl Gate {
     /// Whether a holder has something.
     #[must_use]
     pub(crate) fn has(&self, holder: Holder) -> bool {
-        self.pool.held.contains_key(&holder)
+        self.pool.held.contains_key(&Account::Of(holder))
     }
 
     /// How much is taken.
@@ -215,20 +253,23 @@ impl Permit {
         self.epoch = Some(epoch);
     }
 
-    /// Adds `more` to this permit. Returns `false`, taking nothing, if not enough is free for its holders.
-    #[must_use]
-    pub fn grow(&mut self, more: usize) -> bool {
-        let taken = self.pool.take(&self.holders, more).is_ok();
-        if taken {
+    /// Makes this a permit for at least `amount`.
+    ///
+    /// # Errors
+    /// Not enough is free for its holders. Nothing is taken then.
+    pub fn cover(&mut self, amount: usize) -> Result<(), Refused> {
+        let more = amount.saturating_sub(self.amount);
+        if more > 0 {
+            self.pool.take(self.holders, more)?;
             self.amount += more;
         }
-        taken
+        Ok(())
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.pool.give(&self.holders, self.amount);
+        self.pool.give(&self.pool.accounts(self.holders), self.amount);
     }
 }
 
@@ -253,7 +294,7 @@ mod tests {
         let gate = Gate::new(100);
         let mut first = gate.take(60).unwrap();
         assert!(gate.take(41).is_none());
-        assert!(first.grow(40) && !first.grow(1));
+        assert!(first.cover(100).is_ok() && first.cover(50).is_ok() && first.cover(101).is_err());
         assert_eq!(gate.used(), 100);
         drop(first);
         assert_eq!(gate.used(), 0);
@@ -304,10 +345,34 @@ mod tests {
         let gate = Gate::of_bodies(64 * MIB);
         let address = |number: u8| [None, Some(Holder::of_address(IpAddr::from([192, 0, 2, number])))];
         let (first, held) = all_it_gets(&gate, address(1));
-        assert_eq!(first, 16 * MIB);
-        assert!(gate.take_for(address(2), 64 << 10).is_ok() && gate.take_for(project(1), 64 << 10).is_ok());
+        assert!((12 * MIB..=64 * MIB / 5).contains(&first), "{first}");
+        assert_eq!(gate.take_for(address(1), 64 << 10).unwrap_err(), Refused::Sender);
+        for other in [address(2), project(1), [project(1)[0], address(1)[1]]] {
+            assert!(gate.take_for(other, 64 << 10).is_ok(), "{other:?}");
+        }
         drop(held);
         assert_eq!(gate.used(), 0);
+    }
+
+    /// One public key at one address: neither other keys there nor other visitors of its project pay for it.
+    #[test]
+    fn a_sender_uses_up_neither_its_project_nor_its_address() {
+        for limit in [4 * MIB, 8 * MIB, 64 * MIB] {
+            let gate = Gate::of_bodies(limit);
+            let address = |number: u8| Some(Holder::of_address(IpAddr::from([192, 0, 2, number])));
+            let (all, held) = all_it_gets(&gate, [project(1)[0], address(1)]);
+            assert!(all >= limit / 6 && all <= limit / 2, "{all} of {limit}");
+            for other in
+                [[project(2)[0], address(1)], [project(1)[0], address(2)], [None, address(1)], [project(2)[0], address(2)]]
+            {
+                let (more, permits) = all_it_gets(&gate, other);
+                assert!(more >= limit / 32, "{other:?} gets {more} of {limit}");
+                drop(permits);
+            }
+            drop(held);
+            assert_eq!(gate.used(), 0);
+            assert!(gate.pool.held.is_empty());
+        }
     }
 
     #[test]
@@ -322,11 +387,12 @@ mod tests {
     #[test]
     fn the_largest_body_fits_into_a_small_pool_and_leaves_room_for_events() {
         let gate = Gate::of_bodies(8 * MIB);
-        let mut batch = gate.take_for(project(1), 64 << 10).unwrap();
+        let address = Some(Holder::of_address(IpAddr::from([192, 0, 2, 1])));
+        let mut batch = gate.take_for([project(1)[0], address], 64 << 10).unwrap();
         while batch.amount < LARGEST_BODY_BYTES {
-            assert!(batch.grow(64 << 10), "{} bytes", batch.amount);
+            batch.cover(batch.amount + (64 << 10)).unwrap();
         }
-        assert!(!batch.grow(64 << 10));
+        assert!(batch.cover(LARGEST_BODY_BYTES + 1).is_err());
         let (second, _held) = all_it_gets(&gate, project(2));
         assert!(second >= 2 * MIB, "{second}");
         assert!(gate.take_for(project(3), 64 << 10).is_ok());

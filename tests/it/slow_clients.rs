@@ -90,6 +90,46 @@ fn connections_that_are_held_take_little_memory() {
     }
 }
 
+/// Opens so many connections, and sends a head with this length and `sent` bytes of the body on each. They stay open.
+fn hold(server: &TestServer, connections: usize, head: &str, length: usize, sent: usize) -> Vec<TcpStream> {
+    let request = format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{}", " ".repeat(sent));
+    let mut held: Vec<TcpStream> = (0..connections).map(|_| connect(server)).collect();
+    for stream in &mut held {
+        stream.set_write_timeout(Some(Duration::from_secs(2))).expect("a timeout");
+        // It may be refused at any point, and then closed.
+        let _ = stream.write_all(request.as_bytes());
+    }
+    held
+}
+
+#[test]
+fn one_key_does_not_hold_up_others_at_its_address() {
+    let server = Arc::new(TestServer::start_with(&["--memory", "128MiB"]));
+    let tenant = Tenant::on(&server);
+    let others = [Tenant::on(&server), Tenant::on(&server)];
+    const KIB: usize = 1 << 10;
+    for (path, length, sent) in [
+        ("/i", 64 * KIB, 0),
+        ("/i", 64 * KIB, 32 * KIB),
+        ("/i/batch", 4_096 * KIB, 0),
+        ("/i/batch", 4_096 * KIB, 64 * KIB),
+        ("/v1/track", 64 * KIB, 32 * KIB),
+        ("/v1/batch", 4_096 * KIB, 64 * KIB),
+    ] {
+        // Segment's calls without a header have their key in the body: nobody knows whose they are.
+        let key = if path.starts_with("/v1") { String::new() } else { format!("x-service-pk: {}\r\n", tenant.key) };
+        let held = hold(&server, 1_100, &format!("POST {path} HTTP/1.1\r\nhost: a\r\n{key}"), length, sent);
+        for other in &others {
+            for _ in 0..10 {
+                other.recorded(&json!({"name": "a", "user_id": "ada"}));
+            }
+            // The organization whose key it is can go on to manage itself.
+            tenant.patch("/organization", &json!({"name": "flooded"})).ok(200);
+        }
+        drop(held);
+    }
+}
+
 #[test]
 fn buffers_of_connections_do_not_stay_large() {
     let server = TestServer::start();

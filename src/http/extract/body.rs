@@ -74,11 +74,9 @@ pub(crate) async fn read_admitted(
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
     let admit = |bytes| admit(state, request, project, bytes);
-    let (body, mut permit, reserved) = read_reserved(request, payload.into_inner(), limit_bytes, admit).await?;
+    let (body, mut permit) = read_reserved(request, payload.into_inner(), limit_bytes, admit).await?;
     let body = decode(request, body, limit_bytes)?;
-    if body.len() > reserved && !permit.grow(body.len() - reserved) {
-        return Err(too_many_events());
-    }
+    permit.cover(body.len())?;
     Ok((body, permit))
 }
 
@@ -92,32 +90,22 @@ pub(crate) async fn read_encoded(
 ) -> Result<(Bytes, Option<Permit>), ApiError> {
     let Some(holder) = holder else { return Ok((read_unreserved(request, payload, limit_bytes).await?, None)) };
     let admit = |bytes| Ok(state.engine.admit_forwarded(holder, state.client_address(request), bytes)?);
-    let (body, permit, _) = read_reserved(request, payload, limit_bytes, admit).await?;
+    let (body, permit) = read_reserved(request, payload, limit_bytes, admit).await?;
     Ok((body, Some(permit)))
 }
 
-/// Reads a body as it was sent. Its bytes are reserved before they are read: the number comes last.
+/// Reads a body as it was sent. Its bytes are reserved before they are read.
 async fn read_reserved(
     request: &HttpRequest,
     payload: dev::Payload,
     limit_bytes: usize,
     admit: impl FnOnce(usize) -> Result<Permit, ApiError>,
-) -> Result<(Bytes, Permit, usize), ApiError> {
+) -> Result<(Bytes, Permit), ApiError> {
     // Announced bytes must not fill the pool: beyond the size of one event, bytes are reserved as they arrive.
     let announced = announced_bytes(request, limit_bytes)?;
-    let mut reserved = announced.min(EVENT_LIMIT_BYTES);
-    let mut permit = admit(reserved)?;
-    let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| {
-        let more = bytes.saturating_sub(reserved);
-        reserved += more;
-        if more == 0 || permit.grow(more) { Ok(()) } else { Err(too_many_events()) }
-    })
-    .await?;
-    Ok((body, permit, reserved))
-}
-
-fn too_many_events() -> ApiError {
-    ApiError::overloaded("too many events are under way")
+    let mut permit = admit(announced.min(EVENT_LIMIT_BYTES))?;
+    let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| Ok(permit.cover(bytes)?)).await?;
+    Ok((body, permit))
 }
 
 /// Reads a body that carries no events.
