@@ -5,8 +5,9 @@ usage: attack.py [memory|work|neighbour ...] [--only NAME ...] [--binary PATH] [
 
 memory     peak memory of the server (VmHWM) for each of: a new company, group, source, referrer, e-mail domain, user or page with each
            event; a million values of a property, and events with 128 metadata keys, sealed and aggregated; 5,000 user agents of 120 KB;
-           100 connections that never read; 1,100 connections held open; eight concurrent heavy queries; eight builds of company
-           profiles from websites of four origins with 512 KB of robots.txt each, and from pages that expand when they are read
+           100 connections that never read; 1,100 connections held open; bodies held on every path that takes one, and 100 large ones of
+           management; eight concurrent heavy queries; eight builds of company profiles from websites of four origins with 512 KB of
+           robots.txt each, and from pages that expand when they are read
 work       CPU time of the server per batch of 5,000 events of one user, with a new company, group, page or referrer in each event:
            the last batches compared with the first; then a kill, and the rate of the replay
 neighbour  eight connections of that load for a while: latency of another organization's events and queries meanwhile; duration of a
@@ -234,6 +235,48 @@ def held(server, _):
     return f"events of another organization meanwhile: {statuses}, at most {worst * 1000:.0f} ms"
 
 
+def holding(server, head, length, sent, connections):
+    """Opens connections, and sends so much of a body of this length on each. Returns them."""
+    host, port = server.address.split(":")
+    request, open_ = f"{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n".encode() + b" " * sent, []
+    for _ in range(connections):
+        one = socket.create_connection((host, int(port)), source_address=ATTACKER)
+        one.settimeout(1)
+        with contextlib.suppress(OSError):
+            one.sendall(request)
+        open_.append(one)
+    return open_
+
+
+def bodies(server, _):
+    """Holds bodies on every path of the document that takes one, one path after the other."""
+    document, worst, statuses = json.loads(server.request("GET", "/openapi.json")[1]), {}, {}
+    paths = [(method, path) for path, of in document["paths"].items() for method, operation in of.items() if "requestBody" in operation]
+    for method, path in paths:
+        filled = re.sub(r"\{[^}]*\}", "x", path.replace("{project_id}", server.keys["project_id"]))
+        head = f"{method.upper()} {filled} HTTP/1.1\r\nhost: x\r\nx-service-pk: {server.keys['public_key']}\r\n"
+        if not path.startswith("/v1"):
+            head += f"authorization: Bearer {server.keys['api_token']}\r\n"
+        open_ = holding(server, head, 65_536, 65_000, 1_100)
+        worst[f"{method} {path}"] = server.memory_mib("VmRSS")
+        body, key = '{"name":"open","user_id":"n"}', server.other["public_key"]
+        status, _ = server.request("POST", "/i", body, {"x-service-pk": key, "content-type": "application/json"})
+        statuses[status] = statuses.get(status, 0) + 1
+        [one.close() for one in open_]
+    most = max(worst, key=worst.get)
+    return f"{len(paths)} paths, most with {most}; events of another organization meanwhile: {statuses}"
+
+
+def management(server, _):
+    """Holds large bodies of changes, while another organization changes itself."""
+    head = f"PATCH /organization HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {server.keys['api_token']}\r\n"
+    open_ = holding(server, head, 4 << 20, (4 << 20) - 1, 100)
+    other = {"authorization": f"Bearer {server.other['api_token']}", "content-type": "application/json"}
+    statuses = [server.request("PATCH", "/organization", '{"name":"another"}', other)[0] for _ in range(20)]
+    [one.close() for one in open_]
+    return f"changes of another organization meanwhile: { {status: statuses.count(status) for status in statuses} }"
+
+
 def queries(server, options):
     fill(server, "companies", options.events * 3 // 10)
     fill(server, "groups", options.events * 3 // 10)
@@ -349,7 +392,8 @@ def robots(server, _):
 
 
 SEALED = {"values": sealed("values", "value", 1), "keys": sealed("keys", "key0", 0.06)}
-MEMORY = {kind: always_new(kind) for kind in NEW} | SEALED | {"agents": large_agents, "unread": unread, "held": held, "queries": queries}
+HELD = {"held": held, "bodies": bodies, "management": management}
+MEMORY = {kind: always_new(kind) for kind in NEW} | SEALED | {"agents": large_agents, "unread": unread} | HELD | {"queries": queries}
 MEMORY["robots.txt"] = robots
 FLAGS = {"robots.txt": ["--outbound-allow", "127.0.0.1"]}
 

@@ -13,7 +13,7 @@ use crate::tenant::{BROWSER, Tenant, now_ms, rfc3339};
 
 const PAGE: &str = "https://shop.example";
 
-fn basic(key: &str) -> String {
+pub(crate) fn basic(key: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{key}:")))
 }
 

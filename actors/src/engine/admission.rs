@@ -13,6 +13,8 @@ use crate::shard::{CheckpointProgress, PartitionHealth, partition_of};
 /// What an event must pass before anything of it is read.
 pub(super) struct Admission {
     pub(super) gate: Gate,
+    /// The bytes of bodies without events, which are read while events fill their own pool.
+    pub(super) others: Gate,
     pub(super) disk: DiskGuard,
     pub(super) health: Arc<PartitionHealth>,
     pub(super) checkpoints: Arc<CheckpointProgress>,
@@ -20,8 +22,13 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    pub(super) fn new(gate: Gate, disk: DiskGuard, health: Arc<PartitionHealth>, checkpoints: Arc<CheckpointProgress>) -> Self {
-        Self { gate, disk, health, checkpoints, closing: AtomicBool::new(false) }
+    pub(super) fn new(
+        [gate, others]: [Gate; 2],
+        disk: DiskGuard,
+        health: Arc<PartitionHealth>,
+        checkpoints: Arc<CheckpointProgress>,
+    ) -> Self {
+        Self { gate, others, disk, health, checkpoints, closing: AtomicBool::new(false) }
     }
 
     /// Admits nothing from now on.

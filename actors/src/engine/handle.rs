@@ -122,9 +122,9 @@ pub(super) struct Inner {
 }
 
 fn admission(config: &EngineConfig, health: Arc<PartitionHealth>, checkpoints: Arc<CheckpointProgress>) -> Admission {
-    let bytes = config.admission_bytes.unwrap_or(MemoryShares::of(config.memory_bytes).admission);
-    let disk = DiskGuard::new(&config.data_dir, config.min_free_bytes);
-    Admission::new(Gate::of_bodies(bytes), disk, health, checkpoints)
+    let others = MemoryShares::of(config.memory_bytes).admission;
+    let gates = [config.admission_bytes.unwrap_or(others), others].map(Gate::of_bodies);
+    Admission::new(gates, DiskGuard::new(&config.data_dir, config.min_free_bytes), health, checkpoints)
 }
 
 /// What is open before the engine starts.

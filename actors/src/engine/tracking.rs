@@ -44,6 +44,14 @@ impl Engine {
         }
     }
 
+    /// Admits `bytes` of a body without events, which has a pool of its own. They count against the parts of `holder` and the address.
+    ///
+    /// # Errors
+    /// Too many such bytes are under way.
+    pub fn admit_without_events(&self, holder: Option<Holder>, address: Option<IpAddr>, bytes: usize) -> Result<Permit, Refused> {
+        self.inner.admission.others.take_for([holder, address.map(Holder::of_address)], bytes)
+    }
+
     /// Parses one event and applies the project's policy. Pure but for the clock and today's salt.
     ///
     /// # Errors

@@ -90,6 +90,9 @@ impl Asker {
     }
 }
 
+/// The organization of the caller of a request.
+struct CallerOrganization(OrganizationId);
+
 /// How a caller says who it is.
 #[derive(Clone)]
 pub(crate) enum Credential {
@@ -144,6 +147,17 @@ fn bearer<'r>(state: &AppState, request: &'r HttpRequest) -> Result<&'r str, Api
 
 /// Returns the holder of a token, of a session or of a share, whatever it may do.
 pub(crate) fn anybody(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
+    let caller = authenticated(state, request)?;
+    request.extensions_mut().insert(CallerOrganization(caller.organization()));
+    Ok(caller)
+}
+
+/// Returns the organization of the caller of a request, once the caller is known.
+pub(crate) fn organization_of_caller(request: &HttpRequest) -> Option<OrganizationId> {
+    request.extensions().get().map(|CallerOrganization(id)| *id)
+}
+
+fn authenticated(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
     let credential = Credential::of(state, request)?;
     match credential.principal(state.engine.registry(), state.engine.clock().now()) {
         Ok(Principal::Token(TokenHolder { token, kind, limiter })) => {

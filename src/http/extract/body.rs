@@ -1,8 +1,7 @@
 //! Bodies, read up to a limit that also holds for the decompressed size.
 //!
-//! The framework's own decompression has no strict bound, so bodies are decompressed here, with one encoding each.
+//! A body is read by whoever has a permit for its bytes. The permit grows as they arrive, whatever the body says about its length.
 
-use std::io::Read;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -14,6 +13,7 @@ use headcount_actors::admission_gate::{Holder, Permit};
 use headcount_domain::ids::ProjectId;
 
 use crate::http::app::AppState;
+use crate::http::extract::encoding;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -21,6 +21,8 @@ use crate::http::respond::error::ApiError;
 pub(crate) const EVENT_LIMIT_BYTES: usize = 64 << 10;
 /// The maximum size of the body of a batch or of a management operation.
 pub(crate) const BATCH_LIMIT_BYTES: usize = 4 << 20;
+/// What a body takes before anything of it has arrived: as much as a usual event.
+pub(crate) const FIRST_BYTES: usize = 1 << 10;
 /// The time limit for a body to arrive.
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -50,74 +52,76 @@ pub(crate) fn check_media(request: &HttpRequest, media: Media) -> Result<(), Api
     Err(ApiError::unsupported_media(format!("the content type must be {allowed}, not {essence:?}")))
 }
 
-/// Reserves the bytes of an event of `project` in the engine's pool, if the engine accepts events of it from this client now. Where the
-/// project is not known yet, they are the client's alone.
-pub(crate) fn admit(
-    state: &AppState,
-    request: &HttpRequest,
-    project: Option<ProjectId>,
-    bytes: usize,
-) -> Result<Permit, ApiError> {
-    let address = state.client_address(request);
-    Ok(match project {
-        Some(project) => state.engine.admit(project, address, bytes)?,
-        None => state.engine.admit_from(address, bytes)?,
+/// What is in a body. It says from which pool of the engine the bytes are taken, and in whose part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BodyContent {
+    /// Events of a project. Until it is known, they are the client's alone.
+    Events(Option<ProjectId>),
+    /// Events that another node records.
+    EventsElsewhere(Holder),
+    /// A question, or a change. It must be possible while events fill their pool.
+    Other(Option<Holder>),
+}
+
+/// Takes bytes of a body from their pool, if there is room for them now.
+pub(crate) fn admit(state: &AppState, request: &HttpRequest, content: BodyContent, bytes: usize) -> Result<Permit, ApiError> {
+    let (engine, address) = (&state.engine, state.client_address(request));
+    Ok(match content {
+        BodyContent::Events(Some(project)) => engine.admit(project, address, bytes)?,
+        BodyContent::Events(None) => engine.admit_from(address, bytes)?,
+        BodyContent::EventsElsewhere(holder) => engine.admit_forwarded(holder, address, bytes)?,
+        BodyContent::Other(holder) => engine.admit_without_events(holder, address, bytes)?,
     })
 }
 
-/// Reads a body of `project`, if it is known. Its bytes are reserved in the engine's pool before they are read.
-pub(crate) async fn read_admitted(
-    state: &AppState,
+/// Reads and decodes a body. The permit covers it then.
+pub(crate) async fn read(
     request: &HttpRequest,
     payload: Payload,
-    project: Option<ProjectId>,
+    permit: Permit,
     limit_bytes: usize,
 ) -> Result<(Bytes, Permit), ApiError> {
-    let admit = |bytes| admit(state, request, project, bytes);
-    let (body, mut permit) = read_reserved(request, payload.into_inner(), limit_bytes, admit).await?;
-    let body = decode(request, body, limit_bytes)?;
+    let (body, mut permit) = read_encoded(request, payload.into_inner(), permit, limit_bytes).await?;
+    let body = encoding::decode(request, body, limit_bytes)?;
     permit.cover(body.len())?;
     Ok((body, permit))
 }
 
-/// Reads a body that another node decodes. The bytes of events are reserved in the engine's pool, in the share of their `holder`.
+/// Reads a body as it was sent. The permit covers it then.
 pub(crate) async fn read_encoded(
-    state: &AppState,
     request: &HttpRequest,
     payload: dev::Payload,
-    holder: Option<Holder>,
+    mut permit: Permit,
     limit_bytes: usize,
-) -> Result<(Bytes, Option<Permit>), ApiError> {
-    let Some(holder) = holder else { return Ok((read_unreserved(request, payload, limit_bytes).await?, None)) };
-    let admit = |bytes| Ok(state.engine.admit_forwarded(holder, state.client_address(request), bytes)?);
-    let (body, permit) = read_reserved(request, payload, limit_bytes, admit).await?;
-    Ok((body, Some(permit)))
-}
-
-/// Reads a body as it was sent. Its bytes are reserved before they are read.
-async fn read_reserved(
-    request: &HttpRequest,
-    payload: dev::Payload,
-    limit_bytes: usize,
-    admit: impl FnOnce(usize) -> Result<Permit, ApiError>,
 ) -> Result<(Bytes, Permit), ApiError> {
-    // Announced bytes must not fill the pool: beyond the size of one event, bytes are reserved as they arrive.
     let announced = announced_bytes(request, limit_bytes)?;
-    let mut permit = admit(announced.min(EVENT_LIMIT_BYTES))?;
-    let body = collect(until_end(request, payload, announced), limit_bytes, |bytes| Ok(permit.cover(bytes)?)).await?;
-    Ok((body, permit))
+    // Most bodies are one chunk, which needs no copy.
+    let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+    each_chunk(request, payload, limit_bytes, |chunk, total| {
+        permit.cover(total)?;
+        if total == chunk.len() {
+            first = chunk;
+            return Ok(());
+        }
+        if rest.is_empty() {
+            rest.reserve(announced.max(total));
+            rest.extend_from_slice(&std::mem::take(&mut first));
+        }
+        rest.extend_from_slice(&chunk);
+        Ok(())
+    })
+    .await?;
+    Ok((if rest.is_empty() { first } else { rest.freeze() }, permit))
 }
 
-/// Reads a body that carries no events.
-pub(crate) async fn read(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    let body = read_unreserved(request, payload.into_inner(), limit_bytes).await?;
-    decode(request, body, limit_bytes)
-}
-
-/// Reads a body as it was sent.
-async fn read_unreserved(request: &HttpRequest, payload: dev::Payload, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    let announced = announced_bytes(request, limit_bytes)?;
-    collect(until_end(request, payload, announced), limit_bytes, |_| Ok(())).await
+/// Reads a body to its end, and keeps nothing of it. The permit covers its largest chunk, whose buffer stays with the connection.
+pub(crate) async fn discard(
+    request: &HttpRequest,
+    payload: Payload,
+    mut permit: Permit,
+    limit_bytes: usize,
+) -> Result<(), ApiError> {
+    each_chunk(request, payload.into_inner(), limit_bytes, |chunk, _| Ok(permit.cover(chunk.len())?)).await
 }
 
 /// Returns the body's announced length, which must be within the limit.
@@ -141,26 +145,22 @@ fn until_end(request: &HttpRequest, payload: dev::Payload, announced: usize) -> 
     Incoming { payload, left: is_cut.then_some(announced) }
 }
 
-async fn collect(
-    mut payload: Incoming,
+/// Passes the chunks of a body on, each with the number of bytes so far.
+async fn each_chunk(
+    request: &HttpRequest,
+    payload: dev::Payload,
     limit_bytes: usize,
-    mut grown_to: impl FnMut(usize) -> Result<(), ApiError>,
-) -> Result<Bytes, ApiError> {
+    mut take: impl FnMut(Bytes, usize) -> Result<(), ApiError>,
+) -> Result<(), ApiError> {
+    let mut incoming = until_end(request, payload, announced_bytes(request, limit_bytes)?);
+    let mut total = 0;
     let read = async {
-        // Most bodies are one chunk, which needs no copy.
-        let Some(first) = next(&mut payload).await? else { return Ok(Bytes::new()) };
-        within(first.len(), limit_bytes)?;
-        grown_to(first.len())?;
-        let Some(second) = next(&mut payload).await? else { return Ok(first) };
-        let mut body = BytesMut::from(&first[..]);
-        let mut chunk = Some(second);
-        while let Some(bytes) = chunk {
-            within(body.len() + bytes.len(), limit_bytes)?;
-            grown_to(body.len() + bytes.len())?;
-            body.extend_from_slice(&bytes);
-            chunk = next(&mut payload).await?;
+        while let Some(chunk) = next(&mut incoming).await? {
+            total += chunk.len();
+            encoding::within(total, limit_bytes)?;
+            take(chunk, total)?;
         }
-        Ok(body.freeze())
+        Ok(())
     };
     match tokio::time::timeout(DEADLINE, read).await {
         Ok(result) => result,
@@ -179,61 +179,4 @@ async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
         *left -= bytes.len();
     }
     Ok(chunk)
-}
-
-fn within(bytes: usize, limit_bytes: usize) -> Result<(), ApiError> {
-    if bytes > limit_bytes { Err(ApiError::too_large(limit_bytes)) } else { Ok(()) }
-}
-
-/// Decodes the body, up to the limit.
-fn decode(request: &HttpRequest, body: Bytes, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    let Some(encoding) = request.headers().get(header::CONTENT_ENCODING) else { return Ok(body) };
-    let readable = |_| ApiError::unsupported_media("the content encoding must be gzip, br or zstd, in ASCII");
-    let encoding = encoding.to_str().map_err(readable)?.trim().to_ascii_lowercase();
-    match encoding.as_str() {
-        "" | "identity" => Ok(body),
-        "gzip" | "x-gzip" => inflate(flate2::read::MultiGzDecoder::new(&body[..]), limit_bytes),
-        "br" => inflate_brotli(&body, limit_bytes),
-        "zstd" => match zstd::stream::read::Decoder::new(&body[..]) {
-            Ok(decoder) => inflate(decoder, limit_bytes),
-            Err(_) => Err(broken()),
-        },
-        other => Err(ApiError::unsupported_media(format!("the content encoding must be gzip, br or zstd, not {other:?}"))),
-    }
-}
-
-fn inflate(decoder: impl Read, limit_bytes: usize) -> Result<Bytes, ApiError> {
-    let mut body = Vec::new();
-    let limit = u64::try_from(limit_bytes).unwrap_or(u64::MAX);
-    decoder.take(limit + 1).read_to_end(&mut body).map_err(|_| broken())?;
-    within(body.len(), limit_bytes)?;
-    Ok(body.into())
-}
-
-/// Decodes brotli. Unlike the crate's reader, it refuses bytes after the end.
-fn inflate_brotli(body: &[u8], limit_bytes: usize) -> Result<Bytes, ApiError> {
-    let mut state = brotli::BrotliState::new(
-        brotli::enc::StandardAlloc::default(),
-        brotli::enc::StandardAlloc::default(),
-        brotli::enc::StandardAlloc::default(),
-    );
-    let (mut left, mut at, mut total) = (body.len(), 0, 0);
-    let mut decoded = Vec::new();
-    let mut part = [0; 8 << 10];
-    loop {
-        let (mut room, mut written) = (part.len(), 0);
-        let result =
-            brotli::BrotliDecompressStream(&mut left, &mut at, body, &mut room, &mut written, &mut part, &mut total, &mut state);
-        decoded.extend_from_slice(part.get(..written).unwrap_or_default());
-        within(decoded.len(), limit_bytes)?;
-        match result {
-            brotli::BrotliResult::NeedsMoreOutput => {}
-            brotli::BrotliResult::ResultSuccess if left == 0 => return Ok(decoded.into()),
-            _ => return Err(broken()),
-        }
-    }
-}
-
-fn broken() -> ApiError {
-    ApiError::new(ErrorCode::InvalidEncoding, "the body is not what its content encoding says")
 }

@@ -5,15 +5,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
-use actix_web::HttpRequest;
-use actix_web::web::{Data, Payload};
+use actix_web::web::{Bytes, Data, Payload};
+use actix_web::{HttpMessage as _, HttpRequest};
+use headcount_actors::admission_gate::Holder;
 use headcount_domain::text::cut_chars;
 use serde::Deserialize;
+use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::http::app::AppState;
-use crate::http::extract::body::{self, Media};
+use crate::http::extract::auth;
+use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -26,9 +30,35 @@ pub(crate) struct Fields<'a> {
     values: BTreeMap<Cow<'a, str>, &'a RawValue>,
 }
 
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Deserialize)]
 #[serde(transparent)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Reads the fields that are known, and the first unknown name in their order: a body of millions of fields takes no memory.
+struct KnownFields<'n> {
+    allowed: &'n [&'n str],
+}
+
+impl<'de> Visitor<'de> for KnownFields<'_> {
+    type Value = (BTreeMap<Cow<'de, str>, &'de RawValue>, Option<Cow<'de, str>>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut values, mut unknown) = (BTreeMap::new(), None);
+        while let Some(FieldName(name)) = map.next_key::<FieldName<'de>>()? {
+            let value: &'de RawValue = map.next_value()?;
+            if self.allowed.contains(&name.as_ref()) {
+                values.insert(name, value);
+            } else if unknown.as_ref().is_none_or(|first| name < *first) {
+                unknown = Some(name);
+            }
+        }
+        Ok((values, unknown))
+    }
+}
 
 impl<'a> Fields<'a> {
     /// Reads a body whose fields must be among `allowed`. An empty body is an empty object.
@@ -36,13 +66,12 @@ impl<'a> Fields<'a> {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self::default());
         }
-        let values: BTreeMap<FieldName<'a>, &RawValue> = serde_json::from_slice(body)
-            .map_err(|error| ApiError::new(ErrorCode::InvalidJson, format!("the body must be a JSON object: {error}")))?;
-        let values: BTreeMap<Cow<'a, str>, &RawValue> =
-            values.into_iter().map(|(FieldName(name), value)| (name, value)).collect();
-        match values.keys().find(|name| !allowed.contains(&name.as_ref())) {
-            Some(unknown) => Err(ApiError::unknown_parameter(unknown, allowed)),
-            None => Ok(Self { values }),
+        let mut json = serde_json::Deserializer::from_slice(body);
+        let read = json.deserialize_map(KnownFields { allowed }).and_then(|read| json.end().map(|()| read));
+        match read {
+            Ok((values, None)) => Ok(Self { values }),
+            Ok((_, Some(unknown))) => Err(ApiError::unknown_parameter(&unknown, allowed)),
+            Err(error) => Err(ApiError::new(ErrorCode::InvalidJson, format!("the body must be a JSON object: {error}"))),
         }
     }
 
@@ -93,14 +122,33 @@ pub(crate) trait JsonBody: Sized {
 }
 
 /// Reads the JSON body of a request.
-pub(crate) async fn read<B: JsonBody>(request: &HttpRequest, payload: Payload) -> Result<B, ApiError> {
-    read_within(request, payload, body::BATCH_LIMIT_BYTES).await
+pub(crate) async fn read<B: JsonBody>(state: &AppState, request: &HttpRequest, payload: Payload) -> Result<B, ApiError> {
+    read_within(state, request, payload, body::BATCH_LIMIT_BYTES).await
 }
 
 /// Reads the JSON body of a request, which is at most so large.
-pub(crate) async fn read_within<B: JsonBody>(request: &HttpRequest, payload: Payload, limit_bytes: usize) -> Result<B, ApiError> {
+pub(crate) async fn read_within<B: JsonBody>(
+    state: &AppState,
+    request: &HttpRequest,
+    payload: Payload,
+    limit_bytes: usize,
+) -> Result<B, ApiError> {
+    B::from_json(&read_bytes(state, request, payload, limit_bytes).await?)
+}
+
+/// Reads a JSON body without events. The request keeps its permit.
+pub(crate) async fn read_bytes(
+    state: &AppState,
+    request: &HttpRequest,
+    payload: Payload,
+    limit_bytes: usize,
+) -> Result<Bytes, ApiError> {
     body::check_media(request, Media::Json)?;
-    B::from_json(&body::read(request, payload, limit_bytes).await?)
+    let content = BodyContent::Other(auth::organization_of_caller(request).map(Holder::Organization));
+    let permit = body::admit(state, request, content, body::FIRST_BYTES)?;
+    let (body, permit) = body::read(request, payload, permit, limit_bytes).await?;
+    request.extensions_mut().insert(permit);
+    Ok(body)
 }
 
 /// Defines a struct for a JSON body: reading, checks and documentation. Each field is followed by the function of [`Fields`] that reads

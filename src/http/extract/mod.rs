@@ -3,6 +3,7 @@
 pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod cookie;
+mod encoding;
 pub(crate) mod filters;
 pub(crate) mod json;
 pub(crate) mod parameters;

@@ -16,8 +16,8 @@ use serde::Serialize;
 use crate::http::app::AppState;
 use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth::{self, MinRole, ProjectCaller};
-use crate::http::extract::body::{self, Media};
-use crate::http::extract::json::JsonBody;
+use crate::http::extract::body::EVENT_LIMIT_BYTES;
+use crate::http::extract::json::{self, JsonBody};
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
 use crate::http::extract::share_rules::SharedQuestion;
 use crate::http::respond::answer::Completed;
@@ -155,7 +155,7 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         role: MinRole,
     ) -> Result<Self, ApiError> {
         let subject = auth::on_project(state, request, scope, role)?;
-        let (body, parameters) = read_body(request, payload).await?;
+        let (body, parameters) = read_body(state, request, payload).await?;
         Ok(Self { state, request, body, calendar: Calendar::new(state, subject.timezone()), subject, parameters })
     }
 
@@ -171,17 +171,16 @@ impl<'r, B: JsonBody> ProjectQuestion<'r, B> {
         B: SharedQuestion,
     {
         let asker = auth::asker(state, request, scope, role)?;
-        let (body, parameters) = read_body(request, payload).await?;
+        let (body, parameters) = read_body(state, request, payload).await?;
         let subject = asker.asks(&parameters)?;
         Ok(Self { state, request, body, calendar: Calendar::new(state, subject.timezone()), subject, parameters })
     }
 }
 
 /// Reads the parameters in a body. Returns the body, too.
-async fn read_body<B: JsonBody>(request: &HttpRequest, payload: Payload) -> Result<(Bytes, B), ApiError> {
+async fn read_body<B: JsonBody>(state: &AppState, request: &HttpRequest, payload: Payload) -> Result<(Bytes, B), ApiError> {
     NoParameters::check(request)?;
-    body::check_media(request, Media::Json)?;
-    let body = body::read(request, payload, body::EVENT_LIMIT_BYTES).await?;
+    let body = json::read_bytes(state, request, payload, EVENT_LIMIT_BYTES).await?;
     let parameters = B::from_json(&body)?;
     Ok((body, parameters))
 }

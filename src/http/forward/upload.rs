@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::web::{self, Bytes};
-use headcount_actors::admission_gate::Permit;
+use headcount_actors::admission_gate::{Holder, Permit};
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::owner_node::OwnerNode;
 use super::travel::Travel;
 use crate::http::app::AppState;
-use crate::http::extract::body;
+use crate::http::extract::body::{self, BodyContent};
 use crate::http::respond::error::ApiError;
 
 /// What is left of a request's body.
@@ -50,7 +50,7 @@ impl From<web::Payload> for Upload {
     }
 }
 
-/// A complete body that is being sent. The bytes of events are reserved until it is.
+/// A complete body that is being sent. Its permit lives until it is.
 pub(super) struct UploadBody {
     bytes: Bytes,
     _permit: Option<Permit>,
@@ -74,8 +74,13 @@ impl Upload {
             Self::Nothing => (Bytes::new(), None),
             Self::Decoded(bytes, permit) => (bytes, Some(permit)),
             Self::Unread(payload) => {
-                let of_events = (travel == Travel::Records).then_some(to.holder);
-                body::read_encoded(state, request, payload, of_events, body::BATCH_LIMIT_BYTES).await?
+                let content = match to.holder {
+                    Holder::Project(_) if travel == Travel::Records => BodyContent::EventsElsewhere(to.holder),
+                    holder => BodyContent::Other(Some(holder)),
+                };
+                let permit = body::admit(state, request, content, body::FIRST_BYTES)?;
+                let (bytes, permit) = body::read_encoded(request, payload, permit, body::BATCH_LIMIT_BYTES).await?;
+                (bytes, Some(permit))
             }
         };
         Ok(UploadBody { bytes, _permit: permit })

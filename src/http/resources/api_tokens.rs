@@ -238,7 +238,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
-    let NewTokenShape { name, role, scopes, project_id, expires_at, member_id } = json::read(&request, payload).await?;
+    let NewTokenShape { name, role, scopes, project_id, expires_at, member_id } = json::read(&state, &request, payload).await?;
     let new = NewToken { name, role, scopes, project: project_id, expires_at, member: member_id };
     may_make(state.engine.registry(), &caller.token, &new)?;
     let organization = caller.organization();
@@ -277,7 +277,7 @@ fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
-    let TokenPatchShape { name, rate_limit, burst } = json::read(&request, payload).await?;
+    let TokenPatchShape { name, rate_limit, burst } = json::read(&state, &request, payload).await?;
     let id = managed_token(&state, &request, &caller, "changes")?;
     let patch = TokenPatch { name, rate_limit: RateLimitPatch { per_second: rate_limit, burst } };
     let organization = caller.organization();

@@ -227,7 +227,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
     let caller = caller(&state, &request, Scope::CompaniesWrite)?;
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
     NoParameters::check(&request)?;
-    let body: CompanyProfileShape = json::read(&request, payload).await?;
+    let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
     let (organization, author, new) = (caller.organization(), caller.author(&state, &request), NewCompanyProfile(body.into()));
     let make = move |engine: &headcount_actors::Engine| engine.create_company_profile(organization, new, author);
     Ok(management::created(&CompanyProfileAnswer::from(management::on_engine(&state, make).await?)))
@@ -264,7 +264,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     let caller = caller(&state, &request, Scope::CompaniesWrite)?;
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
-    let body: CompanyProfileShape = json::read(&request, payload).await?;
+    let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let change = move |engine: &headcount_actors::Engine| engine.change_company_profile(organization, &id, body.into(), author);
     let profile = management::on_engine(&state, change).await?;

@@ -129,7 +129,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
-    let NewMemberShape { email, name, role } = json::read(&request, payload).await?;
+    let NewMemberShape { email, name, role } = json::read(&state, &request, payload).await?;
     may_manage(&caller.token, role)?;
     let organization = caller.organization();
     let new = NewMember { email, name, role };
@@ -167,7 +167,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
-    let MemberPatchShape { email, name, role } = json::read(&request, payload).await?;
+    let MemberPatchShape { email, name, role } = json::read(&state, &request, payload).await?;
     let organization = caller.organization();
     let current = state.engine.registry().member(organization, &id)?.role;
     may_manage(&caller.token, current)?;

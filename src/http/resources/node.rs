@@ -7,6 +7,7 @@ use actix_web::http::header::HeaderName;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use headcount_actors::admission_gate::Gate;
 use headcount_actors::{AskNodeError, MAX_REQUEST_BYTES};
 use headcount_domain::ids::OrganizationId;
 
@@ -31,6 +32,8 @@ const MAX_AT_ONCE: usize = 32;
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(MAX_AT_ONCE));
+/// The bytes of all questions of other nodes. One may have all of them.
+static BODIES: LazyLock<Gate> = LazyLock::new(|| Gate::new(MAX_REQUEST_BYTES));
 
 /// Answers a question of another node.
 pub(crate) async fn ask(state: Data<AppState>, request: HttpRequest, payload: Payload) -> Result<HttpResponse, ApiError> {
@@ -40,7 +43,10 @@ pub(crate) async fn ask(state: Data<AppState>, request: HttpRequest, payload: Pa
     let Some(_turn) = TURNS.wait(organization(&request), MAX_WAIT).await else {
         return Ok(no_answer(&AskNodeError::Busy));
     };
-    let question = body::read(&request, payload, MAX_REQUEST_BYTES).await?;
+    let Ok(permit) = BODIES.take_for([None, None], body::FIRST_BYTES) else {
+        return Ok(no_answer(&AskNodeError::Busy));
+    };
+    let (question, _permit) = body::read(&request, payload, permit, MAX_REQUEST_BYTES).await?;
     Ok(match state.engine.answer_remote(&question).await {
         Ok(answer) => HttpResponse::Ok().content_type("application/octet-stream").body(answer),
         Err(error) => no_answer(&error),

@@ -157,7 +157,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
     let caller = management::caller(&state, &request)?;
     let id = caller.organization();
     let OrganizationPatchShape { name, timezone, currency, fx_rates, capabilities, actions_balance } =
-        json::read(&request, payload).await?;
+        json::read(&state, &request, payload).await?;
     let patch = OrganizationPatch { name, timezone, currency, fx_rates, capabilities, actions_balance };
     let organization = management::change(&state, caller.author(&state, &request), move |registry, by| {
         registry.update_organization(id, patch, by)

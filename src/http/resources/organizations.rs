@@ -47,7 +47,7 @@ pub(crate) struct NewOrganizationAnswer {
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let author = auth::root(&state, &request)?;
     NoParameters::check(&request)?;
-    let NewOrganizationShape { name } = json::read(&request, payload).await?;
+    let NewOrganizationShape { name } = json::read(&state, &request, payload).await?;
     let keys = management::change(&state, author, move |registry, by| registry.create_organization(&name, by)).await?;
     Ok(management::created(&NewOrganizationAnswer {
         organization_id: keys.organization_id.to_string(),

@@ -360,7 +360,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsWrite, MinRole::Admin)?;
     NoParameters::check(&request)?;
-    let body: NewPrivacyRequestShape = json::read(&request, payload).await?;
+    let body: NewPrivacyRequestShape = json::read(&state, &request, payload).await?;
     let (kind, subject) = (body.kind, body.subject()?);
     check_home(&state, &caller)?;
     let (organization, author, engine) = (caller.organization(), caller.author(&state, &request), state.engine.clone());

@@ -109,7 +109,7 @@ fn caller(state: &AppState, request: &HttpRequest, scope: Scope) -> Result<Calle
 pub(crate) async fn build((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = caller(&state, &request, Scope::CompaniesWrite)?;
     NoParameters::check(&request)?;
-    let BuildShape { website, profile_id } = json::read(&request, payload).await?;
+    let BuildShape { website, profile_id } = json::read(&state, &request, payload).await?;
     let profile = match profile_id {
         Some(id) => Some(id.parse().map_err(|_| ApiError::not_found("company profile"))?),
         None => None,

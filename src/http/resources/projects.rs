@@ -235,7 +235,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let organization = caller.organization();
-    let new = json::read::<NewProjectShape>(&request, payload).await?.into();
+    let new = json::read::<NewProjectShape>(&state, &request, payload).await?.into();
     let project = management::change(&state, caller.author(&state, &request), move |registry, by| {
         registry.create_project(organization, new, by)
     })
@@ -274,7 +274,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::project_caller(&state, &request)?;
-    let patch: ProjectPatch = json::read::<ProjectPatchShape>(&request, payload).await?.into();
+    let patch: ProjectPatch = json::read::<ProjectPatchShape>(&state, &request, payload).await?.into();
     let has_quotas = patch.quotas != OwnQuotas::default();
     let project =
         management::change(&state, author, move |registry, by| registry.update_project(organization, id, patch, by)).await?;

@@ -97,7 +97,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::project_caller(&state, &request)?;
-    let KeyLimitShape { rate_limit, burst } = json::read(&request, payload).await?;
+    let KeyLimitShape { rate_limit, burst } = json::read(&state, &request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
     let key = request.match_info().query("public_key").to_owned();
     let changed = management::change(&state, author, move |registry, by| {
@@ -118,7 +118,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
 )]
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::project_caller(&state, &request)?;
-    let EmptyBody = json::read(&request, payload).await?;
+    let EmptyBody = json::read(&state, &request, payload).await?;
     let added = management::change(&state, author, move |registry, by| {
         let public_key = registry.add_public_key(organization, id, by)?;
         Ok((public_key, registry.project(organization, id)?))

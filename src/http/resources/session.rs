@@ -114,7 +114,7 @@ pub(crate) async fn sign_in((state, request, payload): BodyArguments) -> Result<
         state.request_metrics.count_rate_limited();
         return Err(ApiError::rate_limited("too many sign-ins from this address within a second", 1));
     }
-    let shape = json::read_within(&request, payload, SIGN_IN_LIMIT_BYTES).await?;
+    let shape = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;
     let secret = begin(&state, shape).await?;
     if let Some(former) = former(&state, &request) {
         end(&state, former).await?;
@@ -257,7 +257,7 @@ pub(crate) async fn sign_out(state: web::Data<AppState>, request: HttpRequest) -
 pub(crate) async fn create_code((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = auth::token_holder(&state, &request)?;
     NoParameters::check(&request)?;
-    let EmptyBody = json::read_within(&request, payload, SIGN_IN_LIMIT_BYTES).await?;
+    let EmptyBody = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;
     let base = state.base_url(&request)?;
     let (organization, token, now) = (caller.organization(), caller.token.token_id.clone(), state.engine.clock().now());
     let create = move |engine: &Engine| engine.registry().create_sign_in_code(organization, &token, now);

@@ -162,7 +162,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = auth::on_project(&state, &request, Scope::Admin, MinRole::Admin)?;
     NoParameters::check(&request)?;
-    let NewShareShape { name, expires_at, revenue, embed_origins } = json::read(&request, payload).await?;
+    let NewShareShape { name, expires_at, revenue, embed_origins } = json::read(&state, &request, payload).await?;
     let revenue = revenue.unwrap_or(false);
     may_make(&caller.caller.token, revenue)?;
     let base = state.base_url(&request)?;

@@ -1,6 +1,7 @@
 //! `/webhooks`.
 
 use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::admission_gate::Holder;
 use headcount_actors::registry::{Scope, Secret, WebhookId};
 use headcount_actors::webhooks::{
     Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
@@ -14,7 +15,7 @@ use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
 use crate::http::extract::auth::{self, Caller, MinRole};
-use crate::http::extract::body::{self, Media};
+use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::extract::json::{self, BodyArguments, EmptyBody, Fields, JsonBody as _, json_body};
 use crate::http::extract::parameters::{Choice, ListLimit, Text};
 use crate::http::extract::path::WebhookPath;
@@ -288,13 +289,14 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     body::check_media(&request, Media::Json)?;
-    let bytes = body::read(&request, payload, body::EVENT_LIMIT_BYTES).await?;
+    let content = BodyContent::Other(Some(Holder::Organization(caller.organization())));
+    let permit = body::admit(&state, &request, content, body::FIRST_BYTES)?;
+    let (bytes, permit) = body::read(&request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
     let NewWebhookShape { project_id, url, events } = NewWebhookShape::from_json(&bytes)?;
     let project = project_id.parse().map_err(|_| ApiError::not_found("project"))?;
     if auth::is_visible(&state, &request, project)
         && let Some(owner) = way(&state, &request, project)?
     {
-        let permit = body::admit(&state, &request, None, bytes.len())?;
         return forward(&state, &request, (bytes, permit).into(), owner, Travel::Records).await;
     }
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
@@ -330,7 +332,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 )]
 pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
-    let WebhookPatchShape { url, events, status } = json::read(&request, payload).await?;
+    let WebhookPatchShape { url, events, status } = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let patch = WebhookPatch { url, events, status };
     let change = move |engine: &headcount_actors::Engine| engine.change_webhook(organization, &id, patch, author);
@@ -366,7 +368,7 @@ pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> 
 )]
 pub(crate) async fn rotate_secret((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
-    let EmptyBody = json::read(&request, payload).await?;
+    let EmptyBody = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let rotate = move |engine: &headcount_actors::Engine| engine.rotate_webhook_secret(organization, &id, author);
     let rotation = management::on_engine(&state, rotate).await?;
@@ -412,7 +414,7 @@ pub(crate) async fn deliveries(state: web::Data<AppState>, request: HttpRequest)
 )]
 pub(crate) async fn replay((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
-    let WebhookReplayShape { from_position } = json::read(&request, payload).await?;
+    let WebhookReplayShape { from_position } = json::read(&state, &request, payload).await?;
     let (organization, author): (_, _) = (caller.organization(), caller.author(&state, &request));
     let from: Position = from_position;
     let replay = move |engine: &headcount_actors::Engine| engine.replay_webhook(organization, &id, from, author);

@@ -23,7 +23,7 @@ use super::cors;
 use super::rate_limit::Allowance;
 use crate::http::app::AppState;
 use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::body::{self, Media};
+use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::extract::query::QueryString;
 use crate::http::forward::travel::Travel;
 use crate::http::forward::{Upload, forward, way};
@@ -174,7 +174,9 @@ async fn record_body(
         BodyKind::Event => body::EVENT_LIMIT_BYTES,
         BodyKind::Batch | BodyKind::Import => body::BATCH_LIMIT_BYTES,
     };
-    let (body, permit) = body::read_admitted(state, request, payload, Some(project.policy.project), limit_bytes).await?;
+    let content = BodyContent::Events(Some(project.policy.project));
+    let permit = body::admit(state, request, content, body::FIRST_BYTES)?;
+    let (body, permit) = body::read(request, payload, permit, limit_bytes).await?;
     let mut response = HttpResponse::Accepted();
     match kind {
         BodyKind::Event => {

@@ -10,7 +10,7 @@ use headcount_domain::intake::admission::Sender;
 use super::cors;
 use super::ingest::{EventDestination, by_public_key, public_key, record_event};
 use crate::http::app::AppState;
-use crate::http::extract::body;
+use crate::http::extract::body::{self, BodyContent};
 use crate::http::extract::query::QueryString;
 use crate::http::openapi::responses::PixelErrors;
 use crate::http::respond::error::ApiError;
@@ -46,7 +46,7 @@ pub(crate) async fn pixel(
         if body.len() > body::EVENT_LIMIT_BYTES {
             return Err(ApiError::too_large(body::EVENT_LIMIT_BYTES));
         }
-        let permit = body::admit(&state, &request, Some(project.policy.project), body.len())?;
+        let permit = body::admit(&state, &request, BodyContent::Events(Some(project.policy.project)), body.len())?;
         allowance.take(&state, 1)?;
         record_event(&state, &tracker, &request, project, &body, Sender::Public, permit).await?;
         let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -14,7 +14,7 @@ use headcount_domain::intake::submission::Invalid;
 use super::answer::SegmentAnswer;
 use super::write_key;
 use crate::http::app::AppState;
-use crate::http::extract::body::{self, Media};
+use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::resources::events::answer::BatchAnswer;
 use crate::http::resources::events::ingest::{EventDestination, IngestArguments, by_public_key, origin};
 use crate::http::respond::error::ApiError;
@@ -46,7 +46,8 @@ pub(super) async fn receive(
     };
     let read = async |payload: Payload, project| {
         body::check_media(&request, Media::JsonOrText)?;
-        body::read_admitted(&state, &request, payload, project, limit_bytes).await
+        let permit = body::admit(&state, &request, BodyContent::Events(project), body::FIRST_BYTES)?;
+        body::read(&request, payload, permit, limit_bytes).await
     };
     if let Some(key) = write_key::of_header(&state, &request) {
         return by_public_key(&state, &request, key, payload, async |to, payload| {
@@ -60,7 +61,7 @@ pub(super) async fn receive(
     by_public_key(&state, &request, key, (body, permit), async |to, (body, permit)| {
         // From now on, the bytes are those of the project.
         drop(permit);
-        let permit = body::admit(&state, &request, Some(to.project.policy.project), body.len())?;
+        let permit = body::admit(&state, &request, BodyContent::Events(Some(to.project.policy.project)), body.len())?;
         record(to, &body, permit).await
     })
     .await

@@ -1,10 +1,10 @@
 //! `POST /v1/m`
 
-use actix_web::web::Payload;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
 
 use super::answer::SegmentAnswer;
-use crate::http::extract::body;
+use crate::http::extract::body::{self, BodyContent};
+use crate::http::extract::json::BodyArguments;
 use crate::http::openapi::responses::SegmentErrors;
 use crate::http::resources::events::cors;
 use crate::http::respond::error::ApiError;
@@ -16,7 +16,8 @@ use crate::http::respond::error::ApiError;
     responses((status = 200, description = "They were read.", body = SegmentAnswer), SegmentErrors),
     security(())
 )]
-pub(crate) async fn sdk_metrics(request: HttpRequest, payload: Payload) -> Result<HttpResponse, ApiError> {
-    body::read(&request, payload, body::EVENT_LIMIT_BYTES).await?;
+pub(crate) async fn sdk_metrics((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    let permit = body::admit(&state, &request, BodyContent::Other(None), body::FIRST_BYTES)?;
+    body::discard(&request, payload, permit, body::EVENT_LIMIT_BYTES).await?;
     cors::readable(Ok(HttpResponse::Ok().json(SegmentAnswer::DONE)), &request)
 }
