@@ -4,6 +4,7 @@ use std::io::Write;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use brotli::enc::BrotliEncoderParams;
 use serde_json::json;
 
 use crate::client::{Answer, Call};
@@ -139,6 +140,46 @@ fn bodies_that_are_not_what_their_encoding_says_are_refused() {
     }
     assert_taken("identity", &send("identity", event(200)));
     assert_taken("GZIP", &send("GZIP", compressed("gzip", &event(200))));
+}
+
+/// A few bytes may ask for a window of gigabytes.
+#[test]
+fn windows_are_as_large_as_http_allows() {
+    let tenant = Tenant::new();
+    let send = |encoding: &str, body: Vec<u8>| {
+        tenant.send(Call::post("/track").key(&tenant.key).header("content-encoding", encoding).text("application/json", body))
+    };
+    let brotli = |window_bits: i32, large_window: bool, body: &[u8]| {
+        let parameters = BrotliEncoderParams { lgwin: window_bits, large_window, quality: 5, ..Default::default() };
+        let mut compressed = Vec::new();
+        brotli::BrotliCompress(&mut &*body, &mut compressed, &parameters).unwrap();
+        compressed
+    };
+    let zstd = |window_log: u32, body: &[u8]| {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+        encoder.window_log(window_log).unwrap();
+        // Two parts, so that the encoder does not know the length and keeps to the window.
+        body.chunks(body.len() / 2 + 1).for_each(|part| encoder.write_all(part).unwrap());
+        encoder.finish().unwrap()
+    };
+    let small = event(2_000);
+    for window_bits in [10, 16, 22, 24] {
+        assert_taken(&format!("brotli of {window_bits}"), &send("br", brotli(window_bits, false, &small)));
+        assert_taken(&format!("brotli of {window_bits}"), &send("br", brotli(window_bits, false, &event(EVENT_BYTES))));
+        let bomb = send("br", brotli(window_bits, false, &event(20_000_000)));
+        assert_too_large(&format!("a bomb of brotli of {window_bits}"), &bomb);
+    }
+    for window_log in [10, 20, 23] {
+        assert_taken(&format!("zstd of {window_log}"), &send("zstd", zstd(window_log, &small)));
+    }
+    for window_bits in [25, 30] {
+        let answer = send("br", brotli(window_bits, true, &small));
+        assert_refused(&format!("brotli of {window_bits}"), &answer, 400, "invalid_encoding", None);
+    }
+    for window_log in [24, 27] {
+        let answer = send("zstd", zstd(window_log, &small));
+        assert_refused(&format!("zstd of {window_log}"), &answer, 400, "invalid_encoding", None);
+    }
 }
 
 #[test]
