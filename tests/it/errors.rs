@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
 use crate::paths::{PATHS, filled, operations};
+use crate::segment::basic;
 use crate::tenant::Tenant;
 
 /// Checks that an answer is this error, in the shape of all errors.
@@ -106,6 +107,30 @@ fn bodies_that_are_no_json_object_are_refused() {
         assert_refused(&format!("{path} with bytes that are not UTF-8"), &not_utf8, 400, "invalid_json", None);
     }
     assert_eq!(tenant.users(&tenant.project), 0, "nothing was recorded");
+}
+
+#[test]
+fn a_batch_without_a_list_of_events_names_the_field() {
+    let tenant = Tenant::new();
+    for (events, code) in [
+        ("5", "invalid_parameter"),
+        ("{}", "invalid_parameter"),
+        (r#""a""#, "invalid_parameter"),
+        ("false", "invalid_parameter"),
+        ("null", "missing_parameter"),
+    ] {
+        let body = format!(r#"{{"events": {events}}}"#);
+        let by_key = tenant.send(Call::post("/i/batch").key(&tenant.key).text("application/json", &*body));
+        assert_refused(&body, &by_key, 400, code, Some("events"));
+        for path in ["batch", "import"] {
+            let by_token = Call::post(tenant.path(path)).bearer(&tenant.token).text("application/json", &*body);
+            assert_refused(&format!("{path} {body}"), &tenant.send(by_token), 400, code, Some("events"));
+        }
+        let body = body.replace("events", "batch");
+        let by_segment =
+            tenant.send(Call::post("/v1/batch").header("authorization", basic(&tenant.key)).text("application/json", &*body));
+        assert_refused(&format!("/v1/batch {body}"), &by_segment, 400, code, Some("batch"));
+    }
 }
 
 #[test]

@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for MessagesVisitor {
 #[derive(Deserialize)]
 struct RawBatch<'a> {
     #[serde(borrow)]
-    batch: Option<Messages<'a>>,
+    batch: Option<&'a RawValue>,
     #[serde(borrow)]
     context: JsonField<'a>,
     #[serde(borrow, rename = "sentAt")]
@@ -163,7 +163,9 @@ impl<'a> Batch<'a> {
     /// It is no JSON object with a list `batch`, or the list is too long.
     pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
         let batch: RawBatch<'a> = object(body, "a batch")?;
-        let Messages { first: messages, count } = batch.batch.ok_or_else(|| Invalid::missing("batch"))?;
+        let list = batch.batch.ok_or_else(|| Invalid::missing("batch"))?.get();
+        let Messages { first: messages, count } =
+            serde_json::from_str(list).map_err(|_| Invalid::parameter("batch", "`batch` must be a list of messages"))?;
         if count > MAX_BATCH_MESSAGES {
             let message = format!("a batch has at most {MAX_BATCH_MESSAGES} messages, not {count}");
             return Err(Invalid::parameter("batch", message));

@@ -281,11 +281,13 @@ fn what_is_wrong_is_named_as_senders_know_it() {
 
 #[test]
 fn what_is_no_message_is_refused() {
-    for body in ["", "[]", "null", "5", "{", "{\"batch\": {}}", "{\"batch\": 5}", "\u{feff}{}", "[[\"track\"]]"] {
+    for body in ["", "[]", "null", "5", "{", "\u{feff}{}", "[[\"track\"]]"] {
         let error = Batch::parse(body.as_bytes()).expect_err(body);
         assert_eq!(error.code, "invalid_json", "{body}");
     }
-    assert_eq!(Batch::parse(b"{}").unwrap_err().param.as_deref(), Some("batch"));
+    for body in ["{}", "{\"batch\": null}", "{\"batch\": {}}", "{\"batch\": 5}"] {
+        assert_eq!(Batch::parse(body.as_bytes()).unwrap_err().param.as_deref(), Some("batch"), "{body}");
+    }
     assert_eq!(Batch::parse(b"{\"batch\": []}").unwrap().messages, Vec::<&str>::new());
     for body in [&b"\xff"[..], b"[1]", b"\"a\"", b"{\"userId\": 1, \"userId\": 2}"] {
         assert_eq!(Message::parse(body).unwrap_err().code, "invalid_json", "{body:?}");

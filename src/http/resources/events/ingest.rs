@@ -233,7 +233,7 @@ async fn record_batch(
 #[derive(Deserialize)]
 struct RawBatch<'a> {
     #[serde(borrow)]
-    events: Option<Vec<&'a RawValue>>,
+    events: Option<&'a RawValue>,
 }
 
 fn batch_events(body: &[u8]) -> Result<Vec<&str>, ApiError> {
@@ -256,6 +256,8 @@ fn any_events(body: &[u8]) -> Result<Vec<&str>, ApiError> {
         ApiError::new(ErrorCode::InvalidJson, format!("a batch is a JSON object {{\"events\": […]}}: {error}"))
     })?;
     let events = batch.events.ok_or_else(|| ApiError::missing("events"))?;
+    let events: Vec<&RawValue> =
+        serde_json::from_str(events.get()).map_err(|_| ApiError::parameter("events", "`events` must be a list of events"))?;
     Ok(events.into_iter().map(RawValue::get).collect())
 }
 
