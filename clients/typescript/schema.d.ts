@@ -1477,7 +1477,7 @@ export interface components {
         BuildErrorAnswer: {
             /**
              * @description A stable code: `blocked_address`, `dns_failed`, `connect_failed`, `tls_failed`, `timeout`, `too_many_redirects`, `robots_disallowed`, `http_status`,
-             *     `not_html`, `too_large`, `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`, `website_taken`, `internal_error`.
+             *     `not_html`, `too_large`, `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`, `website_taken`, `given_up`, `internal_error`.
              */
             code: string;
             /** @description The reason in words. */
@@ -2019,7 +2019,7 @@ export interface components {
              *     | `backup_running` | `conflict` | 409 | Another backup is being made. |
              *     | `verify_running` | `conflict` | 409 | Another verification is under way. |
              *     | `already_initialized` | `conflict` | 409 | The first organization exists. |
-             *     | `cursor_expired` | `gone` | 410 | The cursor is of data that a restore replaced, or of an explanation whose time is over; begin with the first page. |
+             *     | `cursor_expired` | `gone` | 410 | The cursor is of data that a restore replaced, of days that are not kept any more, or of an explanation whose time is over; begin with the first page. |
              *     | `artifact_expired` | `gone` | 410 | What the export made was kept until `expires_at`, and is gone for ever. |
              *     | `artifact_erased` | `gone` | 410 | What the export made had somebody who was erased, or a project that was deleted. |
              *     | `range_not_satisfiable` | `invalid_request` | 416 | The range begins behind the end; `Content-Range` has the length. |
@@ -6640,7 +6640,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description `next` of the page before, with the same other parameters. The first page's window and its last position hold for all pages: later
-                 *     events are in none of them. It has no life span, but after a restore it is refused: `cursor_expired`.
+                 *     events are in none of them. It has no life span, but after a restore, and once a day of its window is not kept any more, it is refused:
+                 *     `cursor_expired`.
                  */
                 cursor?: string;
                 /**

@@ -16,7 +16,7 @@ class BuildErrorAnswer:
         code (str): A stable code: `blocked_address`, `dns_failed`, `connect_failed`, `tls_failed`, `timeout`,
             `too_many_redirects`, `robots_disallowed`, `http_status`,
             `not_html`, `too_large`, `invalid_url`, `profile_deleted`, `profile_damaged`, `website_mismatch`,
-            `website_taken`, `internal_error`.
+            `website_taken`, `given_up`, `internal_error`.
         message (str): The reason in words.
         url (None | str): The URL that could not be read; null if that is not the reason.
     """

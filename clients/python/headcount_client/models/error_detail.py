@@ -70,8 +70,8 @@ class ErrorDetail:
             | `backup_running` | `conflict` | 409 | Another backup is being made. |
             | `verify_running` | `conflict` | 409 | Another verification is under way. |
             | `already_initialized` | `conflict` | 409 | The first organization exists. |
-            | `cursor_expired` | `gone` | 410 | The cursor is of data that a restore replaced, or of an explanation whose
-            time is over; begin with the first page. |
+            | `cursor_expired` | `gone` | 410 | The cursor is of data that a restore replaced, of days that are not kept any
+            more, or of an explanation whose time is over; begin with the first page. |
             | `artifact_expired` | `gone` | 410 | What the export made was kept until `expires_at`, and is gone for ever. |
             | `artifact_erased` | `gone` | 410 | What the export made had somebody who was erased, or a project that was
             deleted. |
