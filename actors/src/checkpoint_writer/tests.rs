@@ -1,6 +1,6 @@
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_storage::external_ids::{ExternalIds, ExternalIdsOptions, Freeze, Frozen};
 use headcount_storage::format::Incarnation;
@@ -92,6 +92,30 @@ fn a_partition_that_fails_holds_up_no_other() {
     let last = rig.end();
     assert!(is_saved(&last) && last.job == 10, "{last:?}");
     assert_eq!(rig.saved(1), 10);
+}
+
+/// As after a full disk.
+#[test]
+fn once_one_partition_can_be_written_again_the_others_are_tried_at_once() {
+    const PARTITIONS: u16 = 12;
+    let rig = Rig::new();
+    for partition in 0..PARTITIONS {
+        rig.store.change(partition, |faults| faults.no_begin = true);
+        rig.write(partition, 5, None);
+        // By now, the pause is the longest.
+        let failed = || std::iter::repeat_with(|| rig.next()).find(|report| report.partition == partition);
+        for _ in 0..3 {
+            assert!(failed().is_some_and(|report| is_postponed(&report)));
+            rig.writer.retry_now(partition);
+        }
+        assert!(failed().is_some_and(|report| is_postponed(&report)));
+    }
+    (0..PARTITIONS).for_each(|partition| rig.store.change(partition, |faults| faults.no_begin = false));
+    rig.writer.retry_now(0);
+    let began = Stopwatch::now();
+    (0..PARTITIONS).for_each(|_| assert!(is_saved(&rig.end())));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!((0..PARTITIONS).all(|partition| rig.saved(partition) == 5));
 }
 
 #[test]

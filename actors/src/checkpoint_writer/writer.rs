@@ -53,10 +53,10 @@ impl CheckpointWriter {
         })?;
         let stopping = Arc::clone(&stop);
         let urgency = Urgency::default();
-        let (seen, stopped) = (urgency.clone(), Arc::clone(&stop));
+        let (seen, raised, stopped) = (urgency.clone(), urgency.clone(), Arc::clone(&stop));
         let writer = thread("checkpoint").spawn(move || {
             background::begin(move || Tempo::urgent_if(seen.is_urgent() || stopped.is_stopped()));
-            run(&*store, &inbox, &stopping);
+            run(&*store, &inbox, &stopping, &raised);
             let _ = merger.join();
         })?;
         Ok((Self { commands, merges, stop, urgency }, writer))
@@ -105,10 +105,13 @@ struct Postponed {
     tries: u32,
 }
 
-fn run(store: &dyn Store, inbox: &Receiver<Command>, stop: &StopSignal) {
+fn run(store: &dyn Store, inbox: &Receiver<Command>, stop: &StopSignal, urgency: &Urgency) {
     let mut postponed: Vec<Postponed> = Vec::new();
     loop {
-        match next_command(inbox, &postponed) {
+        let command = next_command(inbox, &postponed);
+        // Their partitions keep all that changes in memory, and the server is not ready.
+        let _hurry = (!postponed.is_empty()).then(|| urgency.hurry());
+        match command {
             Ok(Command::Write(job)) => try_to_write(store, job, 0, &mut postponed, stop),
             Ok(Command::RetryNow(partition)) => {
                 postponed.iter_mut().filter(|one| one.job.partition() == partition).for_each(|one| one.at = Stopwatch::now());
@@ -138,7 +141,13 @@ fn next_command(inbox: &Receiver<Command>, postponed: &[Postponed]) -> Result<Co
 
 fn try_to_write(store: &dyn Store, mut job: Box<Job>, tries: u32, postponed: &mut Vec<Postponed>, stop: &StopSignal) {
     match job.attempt(store) {
-        Attempt::Saved => job.saved(),
+        Attempt::Saved => {
+            job.saved();
+            // What kept it from being written, such as a full disk, may have kept the others.
+            if tries > 0 {
+                postponed.iter_mut().for_each(|one| one.at = Stopwatch::now());
+            }
+        }
         Attempt::TakenBack => {}
         Attempt::Failed(error) if stop.is_stopped() => {
             tracing::warn!(partition = job.partition(), %error, "last checkpoint not written; the next start replays the log");
