@@ -3,7 +3,7 @@
 use std::io::{Read, Write as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::TryStreamExt as _;
 use headcount_storage::files::{self, File};
@@ -274,17 +274,18 @@ impl Bucket {
         }
     }
 
-    /// Returns the names of all objects that were written before `age`.
+    /// Returns the names of all objects that are older than `age` by this machine's clock and by that of whoever keeps them, which dates the newest one: a clock that is ahead
+    /// would have objects deleted that are just about to be named.
     ///
     /// # Errors
     /// [`BucketError::Unavailable`].
     pub(crate) async fn older_than(&self, age: Duration) -> Result<Vec<String>, BucketError> {
-        let now = std::time::SystemTime::now();
-        let is_old = |object: &ObjectMeta| {
-            let written = std::time::SystemTime::from(object.last_modified);
-            now.duration_since(written).is_ok_and(|since| since > age)
-        };
-        Ok(self.list().await?.iter().filter(|object| is_old(object)).filter_map(|object| self.name_of(object)).collect())
+        let objects = self.list().await?;
+        let written = |object: &ObjectMeta| SystemTime::from(object.last_modified);
+        let Some(newest) = objects.iter().map(written).max() else { return Ok(Vec::new()) };
+        let now = SystemTime::now().min(newest);
+        let is_old = |object: &&ObjectMeta| now.duration_since(written(object)).is_ok_and(|since| since > age);
+        Ok(objects.iter().filter(is_old).filter_map(|object| self.name_of(object)).collect())
     }
 
     /// Returns the names of all objects.
@@ -323,4 +324,34 @@ fn hex(digest: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn objects_are_old_by_both_clocks() {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let dir = tempfile::tempdir().unwrap();
+        let bucket = Bucket::open(&format!("file://{}", dir.path().display())).unwrap();
+        let older = async || bucket.older_than(DAY).await.unwrap().into_iter().collect::<BTreeSet<_>>();
+        let write = |name: &str, at: SystemTime| {
+            let file = std::fs::File::create(dir.path().join(name)).unwrap();
+            file.set_modified(at).unwrap();
+        };
+        assert!(older().await.is_empty());
+        // This machine's clock is two days ahead, or the last files are as old as that.
+        let written = SystemTime::now() - 2 * DAY;
+        write("about-to-be-named", written);
+        write("named", written + DAY / 2);
+        assert!(older().await.is_empty());
+        write("new", written + 3 * DAY / 2);
+        assert_eq!(older().await, BTreeSet::from(["about-to-be-named".to_owned()]));
+        // The other one is ahead.
+        write("ahead", written + 40 * DAY);
+        assert_eq!(older().await, BTreeSet::from(["about-to-be-named", "named"].map(str::to_owned)));
+    }
 }

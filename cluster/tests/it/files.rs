@@ -307,8 +307,12 @@ fn a_former_owner_deletes_nothing() {
     let unnamed = written[0].with_file_name("unnamed");
     fs::write(&unnamed, "").unwrap();
     fs::File::open(&unnamed).unwrap().set_modified(days_ago).unwrap();
+    // Without a new one, this machine's clock may be ahead.
+    let new = written[0].with_file_name("new");
+    fs::write(&new, "").unwrap();
     runtime.block_on(next.take_over(partition, 11, &root_of("next"))).unwrap();
     next.publish(partition, &root_of("next"), &|| false).unwrap();
+    fs::remove_file(&new).unwrap();
     assert_eq!(objects(), written);
 }
 
