@@ -107,11 +107,12 @@ struct Files {
 }
 
 impl IntakeCounts {
-    /// Opens the counts in `dir`, or creates it. Notes a gap if the last process did not end in order.
+    /// Opens the counts in `dir`, or creates it. Notes a gap if the last process did not end in order. Removes those of days that are no longer kept at `known`,
+    /// the time as of which something may be removed.
     ///
     /// # Errors
     /// A file can't be read or written.
-    pub(crate) fn open(dir: &Path, now: Instant) -> io::Result<Self> {
+    pub(crate) fn open(dir: &Path, now: Instant, known: Instant) -> io::Result<Self> {
         create_private_dir(dir)?;
         let counts = Self {
             dir: dir.to_owned(),
@@ -128,7 +129,7 @@ impl IntakeCounts {
             if let Some(began) = began {
                 counts.note_gap(&mut files, (began.min(now), now.max(began)))?;
             }
-            counts.remove_old(now)?;
+            counts.remove_old(known)?;
             counts.mark(&mut files, now)?;
         }
         Ok(counts)
@@ -311,7 +312,7 @@ mod tests {
     #[test]
     fn counts_stay_after_an_end_in_order() {
         let dir = tempfile::tempdir().unwrap();
-        let counts = IntakeCounts::open(dir.path(), NOW).unwrap();
+        let counts = IntakeCounts::open(dir.path(), NOW, NOW).unwrap();
         counts.add(PROJECT, today(), &bots(3));
         counts.add(PROJECT, today().plus(-1), &bots(4));
         counts.add(ProjectId(8), today(), &bots(100));
@@ -320,28 +321,28 @@ mod tests {
         counts.add(PROJECT, today(), &bots(1));
         assert_eq!(of(&counts, 2), (8, false));
         counts.close(NOW).unwrap();
-        assert_eq!(of(&IntakeCounts::open(dir.path(), NOW).unwrap(), 2), (8, false));
+        assert_eq!(of(&IntakeCounts::open(dir.path(), NOW, NOW).unwrap(), 2), (8, false));
     }
 
     #[test]
     fn a_crash_is_reported_for_its_days_only() {
         let dir = tempfile::tempdir().unwrap();
         let earlier = NOW.plus_ms(-10 * MS_PER_DAY);
-        let counts = IntakeCounts::open(dir.path(), earlier).unwrap();
+        let counts = IntakeCounts::open(dir.path(), earlier, earlier).unwrap();
         counts.add(PROJECT, Timezone::UTC.day_of(earlier), &bots(3));
         counts.flush(earlier).unwrap();
         drop(counts);
-        let counts = IntakeCounts::open(dir.path(), earlier.plus_ms(1_000)).unwrap();
+        let counts = IntakeCounts::open(dir.path(), earlier.plus_ms(1_000), earlier).unwrap();
         assert_eq!((of(&counts, 11), of(&counts, 10)), ((3, true), (0, false)));
         counts.close(earlier).unwrap();
-        let counts = IntakeCounts::open(dir.path(), NOW).unwrap();
+        let counts = IntakeCounts::open(dir.path(), NOW, NOW).unwrap();
         assert_eq!((of(&counts, 11), of(&counts, 10)), ((3, true), (0, false)));
     }
 
     #[test]
     fn a_damaged_file_is_set_aside_and_reported() {
         let dir = tempfile::tempdir().unwrap();
-        let counts = IntakeCounts::open(dir.path(), NOW).unwrap();
+        let counts = IntakeCounts::open(dir.path(), NOW, NOW).unwrap();
         counts.add(PROJECT, today(), &bots(3));
         counts.flush(NOW).unwrap();
         let path = dir.path().join(format!("{}.json", today()));
@@ -358,14 +359,18 @@ mod tests {
     fn gaps_and_days_are_bounded() {
         let dir = tempfile::tempdir().unwrap();
         for second in 0..300 {
-            drop(IntakeCounts::open(dir.path(), NOW.plus_ms(second * 1_000)).unwrap());
+            drop(IntakeCounts::open(dir.path(), NOW.plus_ms(second * 1_000), NOW).unwrap());
         }
-        let counts = IntakeCounts::open(dir.path(), NOW).unwrap();
+        let counts = IntakeCounts::open(dir.path(), NOW, NOW).unwrap();
         assert_eq!(counts.files.lock().gaps.len(), MAX_GAPS);
         assert!(of(&counts, 1).1);
         counts.add(PROJECT, today(), &bots(1));
         counts.close(NOW).unwrap();
-        IntakeCounts::open(dir.path(), NOW.plus_ms(400 * MS_PER_DAY)).unwrap();
+        let later = NOW.plus_ms(400 * MS_PER_DAY);
+        // A clock that is not believed removes nothing.
+        drop(IntakeCounts::open(dir.path(), later, NOW).unwrap());
+        assert_eq!(IntakeCounts::names(dir.path()).unwrap().len(), 2);
+        drop(IntakeCounts::open(dir.path(), later, later).unwrap());
         assert_eq!(IntakeCounts::names(dir.path()).unwrap(), [GAPS]);
     }
 
@@ -373,12 +378,12 @@ mod tests {
     #[test]
     fn every_operation_may_fail() {
         let dir = tempfile::tempdir().unwrap();
-        IntakeCounts::open(dir.path(), NOW).unwrap().close(NOW).unwrap();
+        IntakeCounts::open(dir.path(), NOW, NOW).unwrap().close(NOW).unwrap();
         let mut failed = 0;
         for nth in 1..200 {
             let switch = Switch::arm(dir.path(), Plan { at: nth, ..Plan::default() });
             let counts = loop {
-                if let Ok(counts) = IntakeCounts::open(dir.path(), NOW) {
+                if let Ok(counts) = IntakeCounts::open(dir.path(), NOW, NOW) {
                     break counts;
                 }
             };
@@ -390,7 +395,7 @@ mod tests {
             while counts.close(NOW).is_err() {}
             let done = switch.failed().is_empty();
             drop(switch);
-            let counts = IntakeCounts::open(dir.path(), NOW).unwrap();
+            let counts = IntakeCounts::open(dir.path(), NOW, NOW).unwrap();
             failed += u64::from(!done);
             assert_eq!(of(&counts, 1).0, nth, "after failure {nth}");
             counts.close(NOW).unwrap();

@@ -10,6 +10,7 @@ mod checked_files;
 mod checked_json;
 mod checkpoint_writer;
 pub mod clock;
+mod clock_guard;
 mod dead_letters;
 mod deleted_projects;
 pub mod engine;
@@ -61,6 +62,7 @@ pub mod webhooks;
 mod website;
 
 pub use archiver::{ArchivePolicy, Sealed};
+pub use clock_guard::{ClockJump, ClockState, ConfirmClockError};
 pub use engine::{
     AdoptError, Adoption, AskError, Engine, EngineConfig, EventsPage, ExplainError, ExportSink, LogSink, Membership, NodesBackup,
     NodesBackupError, OpenError, OpenRegistry, OrganizationProjects, PageOrder, PageQuestion, PagedEvent, ProjectIntake,

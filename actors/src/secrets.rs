@@ -1,8 +1,8 @@
 //! The installation's secret keys: in files of their own (mode 0600), outside the store and outside copies of the data.
 //!
 //! `hash.key` keys the records and fingerprints in the store. Losing it costs a rebuild from the log, nothing else. `salts`
-//! holds the visitor salts of today and yesterday (UTC); older ones are overwritten, which makes older visitors unlinkable to
-//! anybody, including the operator.
+//! holds the visitor salts of today and yesterday (UTC); older ones are overwritten within a minute, which makes older visitors
+//! unlinkable to anybody, including the operator.
 
 use std::path::{Path, PathBuf};
 
@@ -115,7 +115,7 @@ impl Secrets {
         &self.node_token
     }
 
-    /// Returns the visitor salt of the UTC day of `now`. On a new day, creates it and forgets the expired ones.
+    /// Returns the visitor salt of the UTC day of `now`. On a new day, creates it.
     ///
     /// # Errors
     /// The new salt can't be made durable, or several machines have not agreed on it yet.
@@ -132,7 +132,7 @@ impl Secrets {
             return Ok(salt);
         }
         let salt = random()?;
-        self.keep(&mut salts, Salt { day, salt }, day)?;
+        self.keep(&mut salts, Salt { day, salt })?;
         Ok(salt)
     }
 
@@ -141,23 +141,40 @@ impl Secrets {
         find(&self.salts.read(), day)
     }
 
-    /// Uses a salt on which several machines agreed for a UTC day, and forgets those that have expired on the day `today`.
+    /// Uses a salt on which several machines agreed for a UTC day.
     ///
     /// # Errors
     /// It can't be made durable.
-    pub(crate) fn set_salt(&self, (day, salt): (i64, [u8; 16]), today: i64) -> Result<(), SecretsError> {
+    pub(crate) fn set_salt(&self, day: i64, salt: [u8; 16]) -> Result<(), SecretsError> {
         let mut salts = self.salts.write();
         if find(&salts, day) == Some(salt) {
             return Ok(());
         }
-        self.keep(&mut salts, Salt { day, salt }, today)
+        self.keep(&mut salts, Salt { day, salt })
     }
 
-    /// Writes the salts with a new one, and without those that have expired on the day `today`.
-    fn keep(&self, salts: &mut Vec<Salt>, new: Salt, today: i64) -> Result<(), SecretsError> {
-        let is_kept = |salt: &&Salt| (today - salt.day).abs() <= 1 && salt.day != new.day;
-        let mut kept: Vec<Salt> = salts.iter().filter(is_kept).copied().collect();
-        kept.push(new);
+    /// Forgets the salts of days that neither lie next to the day of `known`, the time as of which something may be removed, nor to that of `shown` by the clock, nor between.
+    ///
+    /// # Errors
+    /// They can't be removed from the file.
+    pub(crate) fn forget_salts(&self, known: Instant, shown: Instant) -> Result<(), SecretsError> {
+        let kept = (known.min(shown).utc_day() - 1)..=(known.max(shown).utc_day() + 1);
+        let mut salts = self.salts.write();
+        if salts.iter().all(|salt| kept.contains(&salt.day)) {
+            return Ok(());
+        }
+        let left = salts.iter().filter(|salt| kept.contains(&salt.day)).copied().collect();
+        self.replace(&mut salts, left)
+    }
+
+    /// Writes the salts with a new one.
+    fn keep(&self, salts: &mut Vec<Salt>, new: Salt) -> Result<(), SecretsError> {
+        let others = salts.iter().filter(|salt| salt.day != new.day).copied();
+        let with_new = others.chain([new]).collect();
+        self.replace(salts, with_new)
+    }
+
+    fn replace(&self, salts: &mut Vec<Salt>, kept: Vec<Salt>) -> Result<(), SecretsError> {
         let bytes = serde_json::to_vec(&kept).unwrap_or_default();
         write(&self.dir.join(SALTS), &bytes)?;
         *salts = kept;
@@ -287,16 +304,17 @@ mod tests {
         let day = |n: i64| Instant(n * MS_PER_DAY + 5);
         let secrets = Secrets::open_shared(dir.path()).unwrap();
         assert!(matches!(secrets.salt(day(100)), Err(SecretsError::NoSalt)));
-        secrets.set_salt((100, [1; 16]), 100).unwrap();
-        secrets.set_salt((101, [2; 16]), 100).unwrap();
+        secrets.set_salt(100, [1; 16]).unwrap();
+        secrets.set_salt(101, [2; 16]).unwrap();
         assert_eq!(secrets.salt(day(100)).unwrap(), [1; 16]);
         drop(secrets);
         let secrets = Secrets::open_shared(dir.path()).unwrap();
         assert_eq!((secrets.known_salt(100), secrets.known_salt(101)), (Some([1; 16]), Some([2; 16])));
         // That of the others counts.
-        secrets.set_salt((101, [3; 16]), 101).unwrap();
+        secrets.set_salt(101, [3; 16]).unwrap();
         assert_eq!(secrets.salt(day(101)).unwrap(), [3; 16]);
-        secrets.set_salt((102, [4; 16]), 102).unwrap();
+        secrets.set_salt(102, [4; 16]).unwrap();
+        secrets.forget_salts(day(102), day(102)).unwrap();
         assert_eq!(secrets.known_salt(100), None, "it has expired");
     }
 
@@ -313,9 +331,27 @@ mod tests {
         assert_eq!(secrets.salt(day(100)).unwrap(), first);
         assert_ne!(secrets.salt(day(101)).unwrap(), first);
         assert_eq!(secrets.salt(day(100)).unwrap(), first, "two days are kept");
-        secrets.salt(day(102)).unwrap();
-        let kept = std::fs::read(dir.path().join("salts")).unwrap();
+        let file = || String::from_utf8(std::fs::read(dir.path().join("salts")).unwrap()).unwrap();
         let needle = serde_json::to_string(&first).unwrap();
-        assert!(!String::from_utf8(kept).unwrap().contains(&needle), "the third day's salt drives the first one out");
+        secrets.forget_salts(day(101), day(101)).unwrap();
+        assert!(file().contains(&needle));
+        // Nobody has come since.
+        secrets.forget_salts(day(102), day(102)).unwrap();
+        assert!(!file().contains(&needle) && secrets.known_salt(100).is_none());
+    }
+
+    #[test]
+    fn a_clock_that_is_not_believed_removes_no_salt() {
+        let dir = tempfile::tempdir().unwrap();
+        let day = |n: i64| Instant(n * MS_PER_DAY + 5);
+        let secrets = Secrets::open(dir.path()).unwrap();
+        let first = secrets.salt(day(100)).unwrap();
+        // It shows another year, then 1970, and is set.
+        secrets.salt(day(4_000)).unwrap();
+        secrets.forget_salts(day(100), day(4_000)).unwrap();
+        secrets.forget_salts(day(100), day(0)).unwrap();
+        assert_eq!(secrets.salt(day(100)).unwrap(), first);
+        secrets.forget_salts(day(100), day(100)).unwrap();
+        assert_eq!((secrets.known_salt(100), secrets.known_salt(4_000)), (Some(first), None), "it is not kept until then");
     }
 }

@@ -6,6 +6,7 @@
 mod archive;
 mod backup;
 mod client;
+mod clock;
 mod cluster;
 mod credentials;
 mod demo;
@@ -80,6 +81,8 @@ enum Command {
     Export(export::ExportArgs),
     /// Seal events into the archive
     Archive(archive::ArchiveArgs),
+    /// Show what the clock shows, and confirm it after a long pause
+    Clock(clock::ClockArgs),
     /// Show and change the organization, or create another one
     Organization(manage::ManageArgs<manage::OrganizationCommand>),
     /// List, create, show, change and delete the members of the organization
@@ -114,7 +117,7 @@ impl Command {
     /// Whether the command may open the data directory itself.
     fn opens_data(&self) -> bool {
         match self {
-            Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) => true,
+            Self::Serve(_) | Self::Init(_) | Self::Import(_) | Self::Export(_) | Self::Archive(_) | Self::Clock(_) => true,
             Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
             Self::Share(_) | Self::Login(_) => true,
             Self::Webhook(_) | Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
@@ -173,6 +176,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Verify(args) => Ok(verify::run(&settings, &args)),
         Command::Export(args) => export::run(&settings, &args),
         Command::Archive(args) => archive::run(&settings, &args),
+        Command::Clock(args) => clock::run(&settings, &args),
         Command::Organization(args) => manage::run(&settings, &args),
         Command::Member(args) => manage::run(&settings, &args),
         Command::Project(args) => manage::run(&settings, &args),

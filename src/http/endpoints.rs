@@ -105,6 +105,8 @@ endpoints! {
     groups => top;
     organizations => create;
     archive => seal;
+    clock => show;
+    clock => confirm;
     organization => show;
     organization => change;
     actions => list;

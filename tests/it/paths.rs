@@ -168,7 +168,7 @@ pub(crate) const OF_WEBHOOKS: [Operation; 8] = [
 ];
 
 /// Every path, and the methods that it takes.
-pub(crate) const PATHS: [(&str, &[&str]); 80] = [
+pub(crate) const PATHS: [(&str, &[&str]); 81] = [
     ("/webhooks", &["GET", "HEAD", "POST"]),
     ("/webhooks/wh_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),
     ("/webhooks/wh_0000000000000000/rotate-secret", &["POST"]),
@@ -223,6 +223,7 @@ pub(crate) const PATHS: [(&str, &[&str]); 80] = [
     ("/groups/top", &["GET", "HEAD"]),
     ("/organizations", &["POST"]),
     ("/admin/archive/seal", &["POST"]),
+    ("/admin/clock", &["GET", "HEAD", "POST"]),
     ("/organization", &["GET", "HEAD", "PATCH"]),
     ("/members", &["GET", "HEAD", "POST"]),
     ("/members/mem_0000000000000000", &["GET", "HEAD", "PATCH", "DELETE"]),

@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::collector::{CollectedFile, Collector};
 use super::error::BackupFailure;
 use super::staging::Staging;
+use crate::clock_guard::CLOCK_FILE;
 use crate::registry::Registry;
 
 /// The files of a data directory at one moment.
@@ -79,6 +80,7 @@ impl BackupSnapshot {
 fn collect(collector: &mut Collector<'_>, log: Option<&LogHold>, registry: &Registry) -> Result<Position, BackupFailure> {
     collector.take("FORMAT", None, None)?;
     collector.take("keys/hash.key", None, None)?;
+    collector.take(CLOCK_FILE, None, None)?;
     collector.copy("dead-letters.ndjson")?;
     collector.copy_imports()?;
     collector.take_intake()?;

@@ -19,6 +19,8 @@ pub(super) struct Admission {
     pub(super) health: Arc<PartitionHealth>,
     pub(super) checkpoints: Arc<CheckpointProgress>,
     closing: AtomicBool,
+    /// Whether nobody is to send new work here. What comes is still done.
+    pub(super) draining: AtomicBool,
 }
 
 impl Admission {
@@ -28,7 +30,7 @@ impl Admission {
         health: Arc<PartitionHealth>,
         checkpoints: Arc<CheckpointProgress>,
     ) -> Self {
-        Self { gate, others, disk, health, checkpoints, closing: AtomicBool::new(false) }
+        Self { gate, others, disk, health, checkpoints, closing: AtomicBool::new(false), draining: AtomicBool::new(false) }
     }
 
     /// Admits nothing from now on.

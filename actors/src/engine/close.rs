@@ -33,9 +33,11 @@ impl Engine {
                 tracing::warn!("a last checkpoint took too long; the next start replays the log instead");
             }
         }
-        let inner = Arc::clone(&self.inner);
+        let engine = self.clone();
         let close_intake = move || {
+            let inner = &engine.inner;
             inner.close_intake();
+            engine.keep_time();
             inner.profiles.builds.wait();
             inner.webhooks.save(inner.config.clock.now(), true);
         };

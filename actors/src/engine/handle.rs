@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use headcount_domain::fault::Fault;
@@ -33,6 +33,7 @@ use crate::admission_gate::{Gate, Permit, Refused};
 use crate::archiver::{ArchiveSettings, Archiver, EngineSources, RemovalSources, Trimming};
 use crate::checkpoint_writer::CheckpointWriter;
 use crate::clock::Clock;
+use crate::clock_guard::ClockGuard;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
@@ -91,6 +92,7 @@ pub(super) struct Inner {
     pub(super) deleted: Arc<DeletedProjects>,
     pub(super) erasures: Arc<Erasures>,
     pub(super) unknown: Arc<UnknownAppends>,
+    pub(super) clock_guard: ClockGuard,
     pub(super) intake: Arc<IntakeCounts>,
     pub(super) privacy: PrivacyRequests,
     pub(super) profiles: CompanyProfiles,
@@ -109,7 +111,6 @@ pub(super) struct Inner {
     pub(super) verifications: Verifications,
     /// The last position that was delivered to its shard, with all before it.
     pub(super) delivered: Arc<AtomicU64>,
-    pub(super) draining: AtomicBool,
     /// The last record of the control log whose consequences were applied, of those that others may have made.
     pub(super) followed: AtomicU64,
     pub(super) threads: Mutex<Option<Threads>>,
@@ -215,6 +216,7 @@ impl Engine {
             webhooks.map(|(documents, cursors)| SharedWebhooks::new(documents, cursors, opened.secrets.webhook_key().clone()));
         let files = (open::open_company_profiles(&config.data_dir, profiles)?, open::open_webhooks(&config.data_dir, webhooks)?);
         let engine = Self::start(config, (opened, files), geo)?;
+        engine.start_known_time();
         engine.start_retention();
         engine.start_intake();
         engine.start_privacy_requests();
@@ -263,6 +265,7 @@ impl Engine {
             deleted: shared.deleted,
             erasures: shared.erasures,
             unknown,
+            clock_guard: opened.clock_guard,
             intake,
             privacy,
             profiles: kept.0,
@@ -277,7 +280,6 @@ impl Engine {
             backups,
             verifications: Verifications::default(),
             delivered,
-            draining: AtomicBool::new(false),
             followed: AtomicU64::new(0),
             threads: Mutex::new(Some(threads)),
             archiver,

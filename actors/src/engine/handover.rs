@@ -227,7 +227,7 @@ impl Engine {
     /// # Errors
     /// [`SecretsError`]: it can't be made durable.
     pub fn set_visitor_salt(&self, day: i64, salt: [u8; 16]) -> Result<(), SecretsError> {
-        self.secrets().set_salt((day, salt), self.clock().now().utc_day())
+        self.secrets().set_salt(day, salt)
     }
 
     pub(super) async fn ask_about<R: Send + 'static>(

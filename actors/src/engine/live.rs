@@ -35,7 +35,7 @@ impl Engine {
     /// Whether the engine is about to stop: watchers go elsewhere.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.inner.draining.load(Ordering::SeqCst) || self.inner.admission.is_closing()
+        self.inner.admission.draining.load(Ordering::SeqCst) || self.inner.admission.is_closing()
     }
 }
 

@@ -22,6 +22,7 @@ mod handle;
 mod handover;
 mod idle_views;
 mod intake;
+mod known_time;
 mod live;
 mod looker;
 mod marks;

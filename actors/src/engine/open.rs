@@ -1,11 +1,13 @@
 //! Opening a data directory: recovers the log, opens or rebuilds the store, and replays the log.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
+use headcount_domain::time::Instant;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
 use headcount_storage::log::{Log, LogReader, LogTrimmer};
@@ -17,11 +19,12 @@ use super::derived::Derived;
 use super::membership::{Membership, StartCommit};
 use crate::backup::remove_left_over;
 use crate::checkpoint_writer::CheckpointWriter;
+use crate::clock_guard::ClockGuard;
 use crate::dead_letters::DeadLetters;
 use crate::deleted_projects::DeletedProjects;
 use crate::erasures::Erasures;
 use crate::fault;
-use crate::history::{History, LoggedEvents, PartitionArchives, Past, SealedEvents};
+use crate::history::{History, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::live::Feeds;
 use crate::local_remains::LocalRemains;
@@ -58,9 +61,11 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let (registry, log, logged) = open_log(config, membership)?;
     let open_keys = if shared.is_some() { Secrets::open_shared } else { Secrets::open };
     let secrets = open_keys(&dir.join(KEYS_DIR))?;
-    let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now())
+    let clock_guard = ClockGuard::open(&dir, Arc::clone(&config.clock), || last_received(&log, &logged))
+        .map_err(|error| OpenError::Directory(format!("what is known of the clock can't be read: {error}")))?;
+    let intake = IntakeCounts::open(&dir.join(INTAKE_DIR), config.clock.now(), clock_guard.now())
         .map_err(|error| OpenError::Directory(format!("the counts of dropped events can't be opened: {error}")))?;
-    let privacy = open_privacy_requests(config, &registry, shared_privacy)?;
+    let privacy = open_privacy_requests(config, &registry, (shared_privacy, clock_guard.now()))?;
     let dead = Arc::new(open_letters(&dir, shared_letters)?);
     let deleted = Arc::new(open_deleted(&dir, &registry, shared.is_some())?);
     let erasures = Arc::new(open_erasures(&secrets, &registry, shared.is_some().then_some(&*deleted)));
@@ -95,6 +100,7 @@ pub(crate) fn open(config: &EngineConfig, membership: Option<Membership>) -> Res
     let starts = starts(&log, &dir, incarnation)?;
     Ok(Opened {
         registry,
+        clock_guard,
         intake: Arc::new(intake),
         privacy,
         secrets,
@@ -137,6 +143,19 @@ fn open_log(config: &EngineConfig, membership: Option<Membership>) -> Result<(Ar
     Ok((registry, EventLog::Local(Box::new(log)), logged))
 }
 
+/// When the last event of this machine's log was received, if it has one and can be read.
+fn last_received(log: &EventLog, logged: &LoggedEvents) -> Option<Instant> {
+    let EventLog::Local(_) = log else { return None };
+    let wanted = |partition| Wanted::partition(partition, logged.last_position(partition).saturating_sub(1));
+    let wanted: Vec<Wanted> = (0..PARTITIONS).map(wanted).collect();
+    let mut received = None;
+    let read = logged.read(&wanted, &mut |piece: HistoryPiece| {
+        received = received.max(piece.events.iter().map(|(_, event)| event.received).max());
+        ControlFlow::Continue(())
+    });
+    read.ok().and(received)
+}
+
 /// Opens what says which projects are being deleted, or may be on this machine's disk still.
 fn open_deleted(dir: &Path, registry: &Registry, is_shared: bool) -> Result<DeletedProjects, OpenError> {
     match is_shared {
@@ -156,7 +175,7 @@ fn open_erasures(secrets: &Secrets, registry: &Registry, shared: Option<&Deleted
 fn open_privacy_requests(
     config: &EngineConfig,
     registry: &Registry,
-    shared: Option<SharedPrivacy>,
+    (shared, now): (Option<SharedPrivacy>, Instant),
 ) -> Result<PrivacyRequests, OpenError> {
     let unopened = |error| OpenError::Directory(format!("the privacy requests can't be opened: {error}"));
     if let Some(shared) = shared {
@@ -164,7 +183,7 @@ fn open_privacy_requests(
     }
     let erasures: Vec<_> = registry.erasures().into_iter().filter(|erasure| !erasure.is_done).collect();
     let has_project = |project| registry.policy(project).is_some();
-    let known = AtStart { now: config.clock.now(), erasures: &erasures, is_of: &|_| true, has_project: &has_project };
+    let known = AtStart { now, erasures: &erasures, is_of: &|_| true, has_project: &has_project };
     PrivacyRequests::open(&config.data_dir.join(PRIVACY_DIR), &config.data_dir.join(EXPORTS_DIR))
         .and_then(|requests| requests.recover(&known).map(|()| requests))
         .map_err(unopened)
@@ -276,6 +295,7 @@ impl OpenedArchive {
 /// An open data directory.
 pub(crate) struct Opened {
     pub(crate) registry: Arc<Registry>,
+    pub(crate) clock_guard: ClockGuard,
     pub(crate) intake: Arc<IntakeCounts>,
     pub(crate) privacy: PrivacyRequests,
     pub(crate) secrets: Secrets,

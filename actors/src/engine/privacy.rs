@@ -230,7 +230,7 @@ impl Engine {
         let mut erasures = self.registry().erasures();
         erasures.retain(|erasure| !erasure.only_suppresses() && (!erasure.is_done || !erasure.is_lifted));
         let has_project = |project| self.registry().policy(project).is_some();
-        let now = self.clock().now();
+        let now = self.known_now();
         let mut failure = None;
         for partition in new {
             let is_of = |organization| home_of(organization) == partition;

@@ -11,10 +11,15 @@ use crate::shard::Condition;
 const HANGING_AFTER_INTERVALS: u32 = 15;
 const MIN_HANGING: Duration = Duration::from_secs(15 * 60);
 
+fn doubted(ahead: Duration) -> String {
+    let days = ahead.as_secs().div_ceil(24 * 60 * 60);
+    format!("the clock is {days} days ahead of the last known time: set it, or confirm it by `headcount clock confirm`")
+}
+
 impl Engine {
     /// Makes `/readyz` fail from now on, so that nobody sends new work here; what comes is still done.
     pub fn begin_drain(&self) {
-        self.inner.draining.store(true, Ordering::SeqCst);
+        self.inner.admission.draining.store(true, Ordering::SeqCst);
     }
 
     /// Checks that every shard answers and events can be taken: what `/readyz` reports.
@@ -22,7 +27,7 @@ impl Engine {
     /// # Errors
     /// The reason, in words.
     pub async fn ready(&self) -> Result<(), String> {
-        if self.inner.draining.load(Ordering::SeqCst) {
+        if self.inner.admission.draining.load(Ordering::SeqCst) {
             return Err("the server is shutting down".to_owned());
         }
         if !self.owners().is_live() {
@@ -30,6 +35,9 @@ impl Engine {
         }
         if let Some(why) = self.unavailable() {
             return Err(why.to_owned());
+        }
+        if let Some(ahead) = self.clock_ahead() {
+            return Err(doubted(ahead));
         }
         if let Some(why) = self.late_checkpoints() {
             return Err(why);

@@ -88,7 +88,9 @@ impl Engine {
         }
         let known = self.floor(project).await.map_err(|error| TrackError::Unavailable(error.to_string()))?;
         let Some(days) = config.retention_days else { return Ok(known) };
-        let Window { start: day, .. } = Window::last_days(days, config.policy.timezone, self.clock().now());
+        // A clock that is far ahead raises none: what is below a floor is lost.
+        let now = self.inner.clock_guard.now_for(days);
+        let Window { start: day, .. } = Window::last_days(days, config.policy.timezone, now);
         if known.is_some_and(|known| known >= day) {
             return Ok(known);
         }
@@ -106,7 +108,7 @@ impl Engine {
     /// Raises the floors of all projects that are wanted. Returns whether all succeeded.
     async fn apply_retentions(&self, is_wanted: impl Fn(ProjectId) -> bool) -> bool {
         let mut succeeded = true;
-        for project in self.registry().projects_with_retention().into_iter().filter(|project| is_wanted(*project)) {
+        for (project, _) in self.registry().retentions().into_iter().filter(|(project, _)| is_wanted(*project)) {
             if self.inner.admission.is_closing() {
                 return true;
             }

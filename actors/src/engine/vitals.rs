@@ -48,6 +48,10 @@ pub struct Vitals {
     pub seal_waiting_projects: u64,
     /// Number of projects that may have events of days that they no longer keep.
     pub retention_pending: u64,
+    /// How far the clock is ahead of the known time, if it is not believed.
+    pub clock_ahead: Duration,
+    /// Number of projects whose floors wait for a confirmation of the clock.
+    pub floors_held: usize,
     /// Age of the oldest event that is not sealed; zero if all are.
     pub seal_lag: Duration,
     /// Bytes that scans have written to temporary files since the start.
@@ -82,9 +86,11 @@ impl Engine {
             deletions_pending: self.inner.deleted.count(),
             seal_waiting_projects: archive.waiting_projects.load(Ordering::Relaxed),
             retention_pending: archive.retention_pending.load(Ordering::Relaxed),
+            clock_ahead: self.clock_ahead().unwrap_or_default(),
+            floors_held: self.held_floors(),
             seal_lag: Duration::from_millis(archive.lag_ms.load(Ordering::Relaxed)),
             scan_spilled_bytes: self.inner.scratch.written(),
-            webhooks: self.inner.webhooks.figures(self.clock().now()),
+            webhooks: self.inner.webhooks.figures(self.known_now()),
             builds: self.inner.profiles.builds.figures(),
             views: self.inner.views.figures(),
             projects_at_quota: self.inner.quotas.count(),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_domain::ids::OrganizationId;
+use headcount_domain::time::Instant;
 use headcount_domain::versions::Depends;
 use tokio::task::JoinSet;
 
@@ -210,7 +211,7 @@ impl Sender {
     }
 
     async fn save(&self) {
-        let Ok(now) = self.engine().map(|engine| engine.clock().now()) else { return };
+        let Ok(now) = self.engine().map(|engine| engine.known_now()) else { return };
         let webhooks = Arc::clone(&self.webhooks);
         if let Err(error) = tokio::task::spawn_blocking(move || webhooks.save(now, false)).await {
             tracing::error!(%error, "the progress of webhooks could not be written");
@@ -236,16 +237,16 @@ impl Sender {
         let Some(outlook) = self.webhooks.outlook(id) else { return Ok(NextTurn::Woken) };
         let engine = self.engine()?;
         let project = outlook.webhook.project;
-        let now = engine.clock().now();
-        if let Some(wait) = outlook.next_at.map(|at| at.0.saturating_sub(now.0)).filter(|wait| *wait > 0) {
-            return Ok(NextTurn::After(Duration::from_millis(wait.unsigned_abs())));
+        let now = engine.known_now();
+        if let Some(wait) = self.wait(&outlook, now) {
+            return Ok(NextTurn::After(wait));
         }
         if engine.registry().policy(project).is_none() || !engine.owners().is_here(partition_of(project)) {
             return Ok(NextTurn::Woken);
         }
         let outlook = self.load(id, outlook).await?;
-        if let Some(wait) = outlook.next_at.map(|at| at.0.saturating_sub(now.0)).filter(|wait| *wait > 0) {
-            return Ok(NextTurn::After(Duration::from_millis(wait.unsigned_abs())));
+        if let Some(wait) = self.wait(&outlook, now) {
+            return Ok(NextTurn::After(wait));
         }
         let (incarnation, last) = engine.version(project, &Depends::Everything).await?;
         self.forget_erased(&engine, &outlook).await?;
@@ -273,6 +274,12 @@ impl Sender {
         }
         self.webhooks.passed((id, outlook.generation), until, now);
         Ok(if has_more { NextTurn::Again } else { NextTurn::Woken })
+    }
+
+    /// How long the next try has to wait. The clock may have been set back since the last one.
+    fn wait(&self, outlook: &Outlook, now: Instant) -> Option<Duration> {
+        let wait_ms = u64::try_from(outlook.next_at?.0.saturating_sub(now.0)).ok().filter(|wait| *wait > 0)?;
+        Some(Duration::from_millis(wait_ms).min(self.settings.wait_after(u32::MAX)))
     }
 
     /// Goes on from where the former owner of the project had come. Costs nothing if that is known, or there is no other owner.
@@ -303,7 +310,8 @@ impl Sender {
                 Err("internal_error")
             }
         };
-        let now = self.engine()?.clock().now();
+        // What is given up is lost.
+        let now = self.engine()?.known_now();
         Ok(self.webhooks.tried((id, generation), &notification, outcome, &self.settings, now))
     }
 

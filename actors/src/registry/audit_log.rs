@@ -8,6 +8,15 @@ use super::error::RegistryError;
 use super::{ORGANIZATION_NOT_FOUND, Registry};
 
 impl Registry {
+    /// Notes the time as of which entries may be removed.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] after a change that was interrupted.
+    pub(crate) fn note_time(&self, known: Instant) -> Result<(), RegistryError> {
+        self.begin_change()?.journal.note_time(known);
+        Ok(())
+    }
+
     /// Returns entries of an organization's audit log, newest first. Reads files: in async code it belongs on a thread that may block.
     ///
     /// # Errors [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Invalid`] `starting_after` for an entry that is not

@@ -76,11 +76,6 @@ impl BuildRun {
         Author { at, actor: self.actor.clone(), request_id: self.request_id.clone() }
     }
 
-    /// When it was made, or when it ended.
-    pub(super) fn changed_at(&self) -> Instant {
-        self.outcome.as_ref().map_or(self.at, |outcome| outcome.at)
-    }
-
     /// Whether it is under way, or ended not long before `now`.
     pub(super) fn is_kept(&self, now: Instant) -> bool {
         self.outcome.as_ref().is_none_or(|outcome| now.0.saturating_sub(outcome.at.0) < KEPT_MS)

@@ -162,6 +162,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Notes the time as of which entries of audit logs may be removed.
+    pub(super) fn note_time(&mut self, known: Instant) {
+        self.trail.known = known;
+    }
+
     /// Returns entries of an organization's audit log; `None` if the query begins after an entry that is not there.
     pub(super) fn audit_page(
         &mut self,

@@ -170,7 +170,6 @@ fn credentials(tenant: &Tenant, records: &mut Vec<ControlRecord>) {
     records.extend(tenant.tokens.values().map(stored).map(ControlRecord::TokenCreated));
     records.extend(tenant.shares.values().map(StoredShare::from).map(ControlRecord::ShareCreated));
     let mut sessions: Vec<StoredSession> = tenant.sessions.values().map(StoredSession::from).collect();
-    // A later one ends those that have expired by then.
     sessions.sort_by(|a, b| (a.session.created_at, &a.session.id).cmp(&(b.session.created_at, &b.session.id)));
     records.extend(sessions.into_iter().map(ControlRecord::SessionBegun));
 }

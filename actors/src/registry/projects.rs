@@ -73,11 +73,11 @@ impl Registry {
         project.map(Arc::clone).ok_or(PROJECT_NOT_FOUND)
     }
 
-    /// Returns the projects that keep events for some days only.
-    pub(crate) fn projects_with_retention(&self) -> Vec<ProjectId> {
+    /// Returns the projects that keep events for some days only, and for how many.
+    pub(crate) fn retentions(&self) -> Vec<(ProjectId, u32)> {
         let state = self.state();
         let projects = state.tenants.values().flat_map(|tenant| tenant.projects.values());
-        projects.filter(|project| project.retention_days.is_some()).map(|project| project.id).collect()
+        projects.filter_map(|project| Some((project.id, project.retention_days?))).collect()
     }
 
     /// Returns the projects that have quotas of their own, and these.

@@ -7,7 +7,7 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use super::action_entry::{ActionEntry, MAX_ACTION_ENTRIES};
 use super::browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN};
-use super::build_run::BuildRun;
+use super::build_run::{BuildRun, MAX_BUILD_RUNS};
 use super::ids::{BuildRunId, MemberId, SessionId, ShareId, TokenId};
 use super::model::{ApiToken, Erasure, Member, Organization, Project};
 use super::record::{ActionsPayment, ControlRecord, StoredSession, StoredShare, StoredToken};
@@ -348,11 +348,14 @@ impl Tenant {
         id
     }
 
-    /// Inserts or replaces a run with its payment or refund, and removes those that ended too long before.
+    /// Inserts or replaces a run with its payment or refund. Of more than there can be, those that ended first go.
     fn put_build(&mut self, run: BuildRun, payment: Option<ActionsPayment>) -> Touched {
-        let now = run.changed_at();
         self.builds.insert(run.id.clone(), run);
-        self.builds.retain(|_, run| run.is_kept(now));
+        while self.builds.len() > MAX_BUILD_RUNS {
+            let ended = self.builds.values().filter_map(|run| Some((run.outcome.as_ref()?.at, run.id.clone()))).min();
+            let Some((_, first)) = ended else { break };
+            self.builds.remove(&first);
+        }
         match payment {
             Some(ActionsPayment { organization, entry }) => Touched::Organization(self.pay(organization, entry)),
             None => Touched::Nothing,
@@ -406,11 +409,9 @@ impl Tenant {
         hashes
     }
 
-    /// Adds a session. Those that have expired at its time end, and the oldest ones of more than there can be. Returns it as the cache keeps it, and
-    /// the hashes of those that ended.
+    /// Adds a session; the oldest ones of more than there can be end. Returns it as the cache keeps it, and the hashes of those that ended.
     fn put_session(&mut self, StoredSession { session, hash }: StoredSession) -> Option<(SessionEntry, Vec<SecretHash>)> {
-        let (now, session) = (session.created_at, Arc::new(session));
-        let mut ended = take(&mut self.sessions, |session| session.is_expired(now));
+        let (session, mut ended) = (Arc::new(session), Vec::new());
         let of_token = |other: &BrowserSession| other.token == session.token;
         let (limit_of_token, limit) = (MAX_SESSIONS_OF_TOKEN - 1, MAX_SESSIONS - 1);
         let oldest = self.oldest_beyond(limit_of_token, of_token).into_iter().chain(self.oldest_beyond(limit, |_| true));

@@ -58,6 +58,88 @@ async fn floors_rise_as_days_pass() {
     engine.close().await;
 }
 
+/// A start with a wrong clock, and what is sent meanwhile.
+#[tokio::test]
+async fn a_clock_that_is_years_ahead_removes_and_drops_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = FixedClock::at(Instant(BASE_MS + 40 * DAY_MS));
+    let ticking = || {
+        let mut config = config(dir.path());
+        config.clock = Arc::new(clock.clone());
+        config.retention_interval = Duration::from_millis(10);
+        config
+    };
+    let (engine, mut projects) = new(ticking()).await;
+    projects.truncate(2);
+    let project = projects[0];
+    set_retention(&engine, project, Some(RETENTION_DAYS));
+    raised(&engine, project, floor()).await;
+    send(&engine, &projects, 0..EVENTS / 4).await;
+    engine.seal_archive().await.unwrap();
+    removed(&engine, dir.path(), project).await;
+    let before = kept_answers(&engine, &projects).await;
+    let (_, kept) = rows(dir.path(), project);
+    engine.close().await;
+
+    // Ten years, and as many days as the project keeps: either would be the end of all its events.
+    for days in [3_650, i64::from(RETENTION_DAYS)] {
+        clock.set(Instant(BASE_MS + (40 + days) * DAY_MS));
+        let engine = Engine::open(ticking()).unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(engine.apply_retention(project).await.unwrap(), Some(floor()), "{days}");
+        assert_eq!((engine.vitals().floors_held, engine.clock_state().is_doubted), (1, days > 30));
+        assert_eq!(engine.ready().await.is_ok(), days < 30);
+        let now = event(2 * EVENTS).at_ms(BASE_MS + 40 * DAY_MS).external_id(format!("during {days}"));
+        assert_eq!(engine.track(project, &now).await.unwrap().status, Status::Recorded);
+        engine.seal_archive().await.unwrap();
+        assert!(rows(dir.path(), project).1 > kept);
+        engine.close().await;
+        clock.set(Instant(BASE_MS + 40 * DAY_MS));
+    }
+    let engine = Engine::open(ticking()).unwrap();
+    engine.ready().await.unwrap();
+    assert_eq!(engine.floor(project).await.unwrap(), Some(floor()));
+    assert_ne!(kept_answers(&engine, &projects).await, before, "what came meanwhile counts");
+    verified(&engine, "with the clock set");
+    engine.close().await;
+
+    // The pause was as long as the clock says.
+    clock.set(Instant(BASE_MS + 3_690 * DAY_MS));
+    let engine = Engine::open(ticking()).unwrap();
+    assert!(engine.confirm_clock(Day::parse("2026-01-01").unwrap()).is_err());
+    engine.confirm_clock(Day::parse("2034-04-08").unwrap()).unwrap();
+    raised(&engine, project, Day(floor().0 + 3_650)).await;
+    assert_eq!((engine.vitals().floors_held, engine.clock_state().is_doubted), (0, false));
+    assert_eq!(engine.track(project, &event(1).at_ms(BASE_MS + 41 * DAY_MS)).await.unwrap().status, DROPPED);
+    engine.close().await;
+}
+
+/// Nobody comes after the first day, and the clock shows a wrong year for a while.
+#[tokio::test]
+async fn visitor_salts_go_after_two_days_although_no_event_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = FixedClock::at(Instant(BASE_MS));
+    let mut config = config(dir.path());
+    config.clock = Arc::new(clock.clone());
+    config.retention_interval = Duration::from_millis(10);
+    let (engine, projects) = new(config).await;
+    assert_eq!(engine.track(projects[0], &NewEvent::new("pageview")).await.unwrap().status, Status::Recorded);
+    let salts = || std::fs::read_to_string(dir.path().join("keys/salts")).unwrap();
+    let first = salts();
+    for days in [1, 3_650, 1] {
+        clock.set(Instant(BASE_MS + days * DAY_MS));
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        assert_eq!(salts(), first, "{days} days later");
+    }
+    clock.set(Instant(BASE_MS + 2 * DAY_MS));
+    let until = Stopwatch::now() + Duration::from_secs(60);
+    while salts() != "[]" {
+        assert!(Stopwatch::now() < until, "{}", salts());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    engine.close().await;
+}
+
 /// A floor of a project without events, or without any that count, is in its list of files, so that the log may go.
 #[tokio::test]
 async fn a_floor_without_files_outlives_the_log() {
@@ -155,6 +237,7 @@ async fn a_nearly_full_disk_is_no_reason_to_keep_events() {
     config.min_free_bytes = u64::MAX;
     config.clock = Arc::new(FixedClock::at(Instant(BASE_MS + 100 * DAY_MS)));
     let engine = Engine::open(config).unwrap();
+    engine.confirm_clock(Day::parse("2024-06-09").unwrap()).unwrap();
     let folder = dir.path().join("archive").join(format!("project={project}"));
     raised(&engine, project, Day::parse("2024-05-21").unwrap()).await;
     let _ = engine.seal_archive().await;

@@ -111,7 +111,7 @@ fn exposition(metrics: &RequestMetrics, vitals: &Vitals, node: Option<&NodeVital
         counter.inc_by(value);
         registry.register(Box::new(counter))?;
     }
-    for (name, help, value) in gauges(vitals) {
+    for (name, help, value) in gauges(vitals).into_iter().chain(clock_gauges(vitals)) {
         let gauge = IntGauge::new(name, help)?;
         gauge.set(value);
         registry.register(Box::new(gauge))?;
@@ -206,6 +206,22 @@ fn gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 24] {
             as_i64(vitals.retention_pending),
         ),
         ("headcount_deletions_pending", "Deleted projects whose data is not yet removed.", as_i64(vitals.deletions_pending)),
+    ]
+}
+
+/// The same about the clock.
+fn clock_gauges(vitals: &Vitals) -> [(&'static str, &'static str, i64); 2] {
+    [
+        (
+            "headcount_clock_ahead_seconds",
+            "How far the clock is ahead of the last known time, if it is not believed; 0: it is.",
+            as_i64(vitals.clock_ahead.as_secs()),
+        ),
+        (
+            "headcount_floors_held",
+            "Projects that keep events past their retention until the clock is confirmed.",
+            as_i64(vitals.floors_held),
+        ),
     ]
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod api_tokens;
 pub(crate) mod archive;
 pub(crate) mod audit_log;
 pub(crate) mod backups;
+pub(crate) mod clock;
 pub(crate) mod companies;
 pub(crate) mod company_profiles;
 pub(crate) mod docs;

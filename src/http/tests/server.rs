@@ -1,13 +1,16 @@
 //! A server in memory over an engine in a temporary directory, for tests.
 
+use std::sync::Arc;
+
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::from_fn;
 use actix_web::test::{self, TestRequest};
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, web};
+use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::quota::Quotas;
-use headcount_actors::registry::{Initial, NewToken, OperatorToken, Role, Scope};
+use headcount_actors::registry::{Initial, NewToken, OPERATOR_FILE, OperatorToken, Role, Scope};
 use headcount_actors::{Engine, EngineConfig};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -44,17 +47,23 @@ impl TestServer {
 
     /// The same, with further paths.
     pub(crate) fn start_at(extra_paths: ExtraPaths) -> Self {
-        Self::open(Quotas::default(), extra_paths)
+        Self::open(extra_paths, |_| {})
     }
 
     /// The same, with other quotas.
     pub(crate) fn start_with(quotas: Quotas) -> Self {
-        Self::open(quotas, ExtraPaths::default())
+        Self::open(ExtraPaths::default(), |config| config.quotas = quotas)
     }
 
-    fn open(quotas: Quotas, extra_paths: ExtraPaths) -> Self {
+    /// The same, with a clock.
+    pub(crate) fn start_by(clock: &FixedClock) -> Self {
+        Self::open(ExtraPaths::default(), |config| config.clock = Arc::new(clock.clone()))
+    }
+
+    fn open(extra_paths: ExtraPaths, set: impl FnOnce(&mut EngineConfig)) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let config = EngineConfig { shards: 1, min_free_bytes: 0, quotas, ..EngineConfig::new(dir.path()) };
+        let mut config = EngineConfig { shards: 1, min_free_bytes: 0, ..EngineConfig::new(dir.path()) };
+        set(&mut config);
         let engine = Engine::open(config).unwrap();
         let keys = engine.registry().initialize(engine.clock().now()).unwrap();
         let operator = Some(OperatorToken::create(dir.path()).unwrap());
@@ -82,6 +91,11 @@ impl TestServer {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.state.engine
+    }
+
+    /// The operator token.
+    pub(crate) fn operator(&self) -> String {
+        std::fs::read_to_string(self.engine().data_dir().join(OPERATOR_FILE)).unwrap().trim_end().to_owned()
     }
 
     /// The secret of a token of the first organization.

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::{EVENT_VERSION, Position};
-use headcount_domain::time::Instant;
 use headcount_storage::codec;
 use tokio::runtime::Handle;
 
@@ -204,7 +203,7 @@ impl Engine {
         }
         let (now, mut is_open) = (self.clock().now(), false);
         let retention = i64::try_from(self.inner.config.export_retention.as_millis()).unwrap_or(i64::MAX);
-        let expires_at = Instant(now.0.saturating_add(retention));
+        let expires_at = self.known_now().plus_ms(retention);
         self.inner.privacy.change(&request.id, |request| {
             is_open = request.is_open();
             if is_open {

@@ -30,7 +30,7 @@ impl Engine {
 
     /// Removes the artifacts whose time is over, and those of deleted projects. Returns the time until the next one is due.
     pub(in crate::engine) fn expire_exports(&self) -> io::Result<Option<Duration>> {
-        let now = self.clock().now();
+        let now = self.known_now();
         let mut next: Option<i64> = None;
         let mut kept = self.inner.privacy.artifacts();
         kept.retain(|request| self.inner.privacy.is_home(request.organization));

@@ -75,7 +75,7 @@ impl Engine {
         let mut copied: BTreeSet<ProjectId> = with_bases.collect();
         if self.inner.archiver.shared().is_some() {
             // Their events may be removed at any time.
-            copied.extend(self.registry().projects_with_retention());
+            copied.extend(self.registry().retentions().into_iter().map(|(project, _)| project));
         }
         let ends = ends.into_iter().map(|(partition, end)| (partition, end.last)).collect();
         let moment = self.registry().moment()?;

@@ -32,13 +32,15 @@ pub(in crate::registry) struct Trail {
     dir: PathBuf,
     /// The organizations whose audit log lacks entries, each with the control record from which on it does.
     behind: BTreeMap<OrganizationId, u64>,
+    /// The time as of which entries may be removed.
+    pub(in crate::registry) known: Instant,
 }
 
 impl Trail {
     /// Opens the audit logs in `dir`, and adds what they lack of the control records up to `until`.
     pub(in crate::registry) fn open(dir: &Path, log: &dyn ControlLog, until: u64) -> Result<Self, ControlError> {
         create_private_dir(dir).map_err(|error| ControlError::io("create", dir, error))?;
-        let mut trail = Self { dir: dir.to_path_buf(), behind: BTreeMap::new() };
+        let mut trail = Self { dir: dir.to_path_buf(), behind: BTreeMap::new(), known: Instant::default() };
         audited(log, (0, until), &mut |position, organization, _| trail.note(organization, position))?;
         trail.make_up(log, until)?;
         Ok(trail)
@@ -68,11 +70,13 @@ impl Trail {
         entries: &[AuditEntry],
         log: &dyn ControlLog,
     ) {
-        let Some(last) = entries.last() else { return };
+        if entries.is_empty() {
+            return;
+        }
         let added = if self.behind.contains_key(&organization) {
             self.catch_up_one(organization, log, position)
         } else {
-            let added = self.add(organization, position, entries, last.at);
+            let added = self.add(organization, position, entries);
             if added.is_err() {
                 self.behind.insert(organization, position);
             }
@@ -116,12 +120,12 @@ impl Trail {
         AuditFile::open(&dir)
     }
 
-    fn add(&self, organization: OrganizationId, position: u64, entries: &[AuditEntry], now: Instant) -> Result<(), ControlError> {
+    fn add(&self, organization: OrganizationId, position: u64, entries: &[AuditEntry]) -> Result<(), ControlError> {
         let mut file = self.file(organization)?;
         file.append(position, entries)?;
         // The entries are there, whether or not old ones can be removed now.
         if file.has_grown(entries.len())
-            && let Err(error) = file.expire(now)
+            && let Err(error) = file.expire(self.known)
         {
             tracing::warn!(%organization, %error, "could not remove old entries of the audit log: will try again");
         }

@@ -1,0 +1,87 @@
+//! The time as of which something may be removed, and what goes with it: see `clock_guard.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use headcount_domain::time::{Day, Instant};
+
+use super::handle::Engine;
+use crate::clock_guard::{ClockState, ConfirmClockError};
+
+/// How often the clock is looked at.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+impl Engine {
+    /// What the clock shows, and what of it is believed.
+    #[must_use]
+    pub fn clock_state(&self) -> ClockState {
+        self.inner.clock_guard.state()
+    }
+
+    /// Believes the clock from now on, although it is far ahead. `day` is the day that it shows, in any timezone. Nothing happens if it is believed already.
+    ///
+    /// Waits for the disk: in async code it belongs on a thread that may block.
+    ///
+    /// # Errors
+    /// See [`ConfirmClockError`]; nothing has changed then.
+    pub fn confirm_clock(&self, day: Day) -> Result<(), ConfirmClockError> {
+        self.inner.clock_guard.confirm(day)?;
+        self.apply_changes_soon(Vec::new());
+        Ok(())
+    }
+
+    /// The time as of which something may be removed.
+    pub(super) fn known_now(&self) -> Instant {
+        self.inner.clock_guard.now()
+    }
+
+    /// How far the clock is ahead of the known time, if it is not believed.
+    pub(super) fn clock_ahead(&self) -> Option<Duration> {
+        let ClockState { shown, believed, is_doubted, .. } = self.clock_state();
+        let ahead = u64::try_from(shown.0.saturating_sub(believed.0)).unwrap_or_default();
+        is_doubted.then(|| Duration::from_millis(ahead))
+    }
+
+    /// Number of projects whose floors wait for [`Self::confirm_clock`].
+    pub(super) fn held_floors(&self) -> usize {
+        self.registry().retentions().iter().filter(|(_, days)| self.inner.clock_guard.holds(*days)).count()
+    }
+
+    /// Notes how far the time has come.
+    pub(super) fn keep_time(&self) {
+        let shortest = self.registry().retentions().iter().map(|(_, days)| *days).min();
+        if let Err(error) = self.inner.clock_guard.keep(shortest) {
+            tracing::warn!(%error, "how far the time has come could not be written: will try again");
+        }
+    }
+
+    /// As [`Self::keep_time`], and removes what has expired by it and is not removed elsewhere.
+    fn note_time(&self) {
+        self.keep_time();
+        let now = self.known_now();
+        if let Err(error) = self.secrets().forget_salts(now, self.clock().now()) {
+            tracing::error!(%error, "visitor salts of former days could not be removed: will try again");
+        }
+        if let Err(error) = self.registry().note_time(now) {
+            tracing::warn!(%error, "audit logs keep entries for longer");
+        }
+    }
+
+    /// Looks at the clock now and at every interval, for as long as the engine is there.
+    pub(super) fn start_known_time(&self) {
+        self.note_time();
+        let (engine, interval) = (Arc::downgrade(&self.inner), INTERVAL.min(self.inner.config.retention_interval));
+        let threads = self.inner.threads.lock();
+        let Some(threads) = threads.as_ref() else { return };
+        threads.arbiter().spawn(async move {
+            loop {
+                tokio::time::sleep(interval).await;
+                let Some(inner) = engine.upgrade() else { return };
+                if inner.admission.is_closing() || tokio::task::spawn_blocking(move || Self { inner }.note_time()).await.is_err()
+                {
+                    return;
+                }
+            }
+        });
+    }
+}

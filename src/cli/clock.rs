@@ -1,0 +1,100 @@
+//! `headcount clock`: what the clock shows, and the confirmation that it is right.
+
+use std::process::ExitCode;
+
+use headcount_actors::{ClockState, Engine};
+use headcount_domain::time::Day;
+use serde_json::{Value, json};
+
+use super::client::{Client, is_held};
+use super::failure::Failure;
+use super::output::print;
+use super::runtime::runtime;
+use crate::config::Settings;
+use crate::http::resources::clock::ClockAnswer;
+
+const PATH: &str = "/admin/clock";
+
+/// The flags of `clock`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClockArgs {
+    #[command(subcommand)]
+    command: ClockCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ClockCommand {
+    /// Show what the clock shows, and what of it is believed, of the server if one runs on the data directory
+    Show(ShowArgs),
+    /// Confirm that the clock is right although it is far ahead of the last known time: what has expired by it is removed from then on
+    Confirm(ConfirmArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ConfirmArgs {
+    /// Which day it is. Refused unless the clock shows this day
+    #[arg(long, value_name = "DATE", value_parser = day)]
+    today: Day,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn day(text: &str) -> Result<Day, String> {
+    Day::parse(text).ok_or_else(|| "a date such as 2026-11-29 is expected".to_owned())
+}
+
+/// Runs the command.
+pub(crate) fn run(settings: &Settings, args: &ClockArgs) -> Result<ExitCode, Failure> {
+    let (today, is_json) = match &args.command {
+        ClockCommand::Show(ShowArgs { json }) => (None, *json),
+        ClockCommand::Confirm(ConfirmArgs { today, json }) => (Some(*today), *json),
+    };
+    let answer: Value = if is_held(&settings.data_dir)? {
+        let client = Client::operator(settings)?;
+        match today {
+            None => client.get(PATH)?,
+            Some(today) => client.post_once(PATH, &serde_json::to_vec(&json!({"today": today.to_string()}))?)?,
+        }
+    } else {
+        crate::open_files::raise()?;
+        let state = runtime()?.block_on(at_rest(settings, today))?;
+        serde_json::to_value(ClockAnswer::of(state))?
+    };
+    print(is_json, &answer, || describe(&answer))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same without a server.
+async fn at_rest(settings: &Settings, today: Option<Day>) -> Result<ClockState, Failure> {
+    let engine = Engine::open(settings.engine())?;
+    let confirmed = today.map_or(Ok(()), |today| engine.confirm_clock(today));
+    let state = engine.clock_state();
+    engine.close().await;
+    confirmed.map(|()| state).map_err(|error| Failure::new("the clock is not confirmed", error))
+}
+
+fn describe(answer: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (shown, believed) = (text(&answer["shown"]), text(&answer["believed"]));
+    if answer["doubted"] == true {
+        return format!(
+            "the clock shows {shown}, and it is {believed} by what is known: nothing is removed until it is set or confirmed"
+        );
+    }
+    match &answer["jump"] {
+        Value::Null => format!("the clock shows {shown}, and is believed"),
+        jump => format!(
+            "the clock shows {shown}, and is believed; it came from {} to {} at once: projects with a shorter retention keep their events until it is confirmed",
+            text(&jump["from"]),
+            text(&jump["to"])
+        ),
+    }
+}

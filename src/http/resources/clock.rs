@@ -1,0 +1,156 @@
+//! `/admin/clock`: needs the operator token.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use headcount_actors::{ClockJump, ClockState, ConfirmClockError};
+use headcount_domain::time::Day;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::app::AppState;
+use crate::http::extract::auth;
+use crate::http::extract::json::{self, BodyArguments, json_body};
+use crate::http::extract::query::NoParameters;
+use crate::http::openapi::responses::{BodyErrors, TokenErrors, UnavailableErrors};
+use crate::http::resources::management;
+use crate::http::respond::answer::Timestamp;
+use crate::http::respond::error::ApiError;
+
+json_body! {
+    /// A confirmation that the clock is right.
+    #[schema(example = json!({"today": "2026-11-29"}))]
+    pub(crate) struct ClockConfirmation {
+        /// Which day it is, in any timezone. It must be the day that the clock shows.
+        #[schema(format = Date)]
+        today: String = required("a date such as 2026-11-29"),
+    }
+}
+
+/// What the clock of the server shows, and what of it is believed where something would be removed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ClockAnswer {
+    /// What the clock shows.
+    shown: Timestamp,
+    /// The time as of which something is removed.
+    believed: Timestamp,
+    /// Whether the clock is so far ahead that nothing is removed by it.
+    doubted: bool,
+    /// The jump at which the floors of projects stop whose retention is shorter; null: none.
+    #[schema(required)]
+    jump: Option<ClockJumpAnswer>,
+    /// The last jumps that were confirmed, oldest first.
+    confirmed: Vec<ClockJumpAnswer>,
+}
+
+/// A jump of the clock.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ClockJumpAnswer {
+    /// The time before it.
+    from: Timestamp,
+    /// What the clock showed after it.
+    to: Timestamp,
+}
+
+impl From<ClockJump> for ClockJumpAnswer {
+    fn from(ClockJump { from, to }: ClockJump) -> Self {
+        Self { from: from.into(), to: to.into() }
+    }
+}
+
+impl ClockAnswer {
+    /// What an engine says.
+    pub(crate) fn of(state: ClockState) -> Self {
+        let ClockState { shown, believed, is_doubted, jump, confirmed } = state;
+        let (jump, confirmed) = (jump.map(Into::into), confirmed.into_iter().map(Into::into).collect());
+        Self { shown: shown.into(), believed: believed.into(), doubted: is_doubted, jump, confirmed }
+    }
+}
+
+fn answered(state: ClockState) -> HttpResponse {
+    management::unstored(&ClockAnswer::of(state))
+}
+
+/// What the clock shows, and whether it is believed.
+#[utoipa::path(
+    get, path = "/admin/clock", tag = "operations", operation_id = "show_clock",
+    responses((status = 200, description = "What the clock of this server shows.", body = ClockAnswer), TokenErrors),
+    security(("operator_token" = []))
+)]
+pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+    auth::operator(&state, &request)?;
+    NoParameters::check(&request)?;
+    Ok(answered(state.engine.clock_state()))
+}
+
+/// Confirms that the clock is right, although it is far ahead of the last known time: what has expired by it is removed from then on, and that can't be undone.
+#[utoipa::path(
+    post, path = "/admin/clock", tag = "operations", operation_id = "confirm_clock",
+    request_body = ClockConfirmation,
+    responses(
+        (status = 200, description = "The clock is believed, which is noted with the jump. If it was before, nothing has changed.", body = ClockAnswer),
+        TokenErrors, BodyErrors, UnavailableErrors,
+    ),
+    security(("operator_token" = []))
+)]
+pub(crate) async fn confirm((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+    auth::operator(&state, &request)?;
+    NoParameters::check(&request)?;
+    let ClockConfirmation { today } = json::read(&state, &request, payload).await?;
+    let day = Day::parse(&today).ok_or_else(|| ApiError::parameter("today", "`today` must be a date such as 2026-11-29"))?;
+    let confirmed = management::on_engine(&state, move |engine| Ok(engine.confirm_clock(day).map(|()| engine.clock_state())));
+    match confirmed.await? {
+        Ok(state) => Ok(answered(state)),
+        Err(error @ ConfirmClockError::OtherDay(_)) => Err(ApiError::parameter("today", format!("`today`: {error}"))),
+        Err(error @ ConfirmClockError::Io(_)) => {
+            tracing::error!(%error, "the clock could not be confirmed");
+            Err(ApiError::overloaded("the confirmation can't be written now"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::Method;
+    use actix_web::test::TestRequest;
+    use headcount_actors::clock::FixedClock;
+    use headcount_domain::time::{Instant, MS_PER_DAY};
+    use serde_json::json;
+
+    use crate::http::tests::server::TestServer;
+
+    #[actix_web::test]
+    async fn a_clock_that_is_far_ahead_is_confirmed_by_the_day_that_it_shows() {
+        let clock = FixedClock::at(Instant(1_790_000_000_000));
+        let server = TestServer::start_by(&clock);
+        let operator = server.operator();
+        let owner = server.owner(Method::GET, "/admin/clock", "").await;
+        assert_eq!(owner.refusal().0, 403, "it is the operator's");
+        let state = server.ask(Method::GET, "/admin/clock", &operator, "").await.json();
+        let now = "2026-09-21T14:13:20.000Z";
+        assert_eq!(state, json!({"shown": now, "believed": now, "doubted": false, "jump": null, "confirmed": []}));
+
+        clock.set(Instant(1_790_000_000_000 + 3_650 * MS_PER_DAY));
+        let not_ready = server.send(TestRequest::with_uri("/readyz")).await;
+        assert_eq!(not_ready.refusal().0, 503);
+        assert!(not_ready.json()["error"]["message"].as_str().unwrap().contains("3650 days ahead"));
+        let metrics =
+            TestRequest::with_uri("/metrics").insert_header(("host", "localhost")).peer_addr("127.0.0.1:1".parse().unwrap());
+        let metrics = String::from_utf8(server.send(metrics).await.body.to_vec()).unwrap();
+        // But for what has passed since the start of the test.
+        assert!(metrics.contains("\nheadcount_clock_ahead_seconds 31535"), "{metrics}");
+        for (body, param) in [
+            ("{}", "today"),
+            (r#"{"today": "now"}"#, "today"),
+            (r#"{"today": "2026-09-21"}"#, "today"),
+            (r#"{"today": "2036-09-21"}"#, "today"),
+            (r#"{"at": "2036-09-18"}"#, "at"),
+        ] {
+            let refused = server.ask(Method::POST, "/admin/clock", &operator, body).await.refusal();
+            assert_eq!((refused.0, refused.2.as_deref()), (400, Some(param)), "{body}");
+        }
+        assert_eq!(server.ask(Method::GET, "/admin/clock", &operator, "").await.json()["doubted"], true);
+        let confirmed = server.ask(Method::POST, "/admin/clock", &operator, r#"{"today": "2036-09-18"}"#).await.json();
+        assert_eq!((&confirmed["doubted"], &confirmed["believed"]), (&json!(false), &confirmed["shown"]));
+        assert_eq!(confirmed["confirmed"][0]["to"], "2036-09-18T14:13:20.000Z");
+        assert_eq!(server.send(TestRequest::with_uri("/readyz")).await.status, 200);
+    }
+}
