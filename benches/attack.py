@@ -3,11 +3,12 @@
 
 usage: attack.py [memory|work|neighbour ...] [--only NAME ...] [--binary PATH] [--memory 128MiB] [--events 1000000] [--seconds 60]
 
-memory     peak memory of the server (VmHWM) for each of: a new company, group, source, referrer, e-mail domain, user or page with each
+memory     peak memory of the server (VmHWM) for each of: a new company, group, source, referrer, e-mail domain (also such that begin alike), user or page with each
            event; a million values of a property, and events with 128 metadata keys, sealed and aggregated; 5,000 user agents of 120 KB;
            100 connections that never read; 1,100 connections held open; bodies held on every path that takes one, and 100 large ones of
            management; eight concurrent heavy queries; eight builds of company profiles from websites of four origins with 512 KB of
-           robots.txt each, and from pages that expand when they are read
+           robots.txt each, and from pages that expand when they are read;
+           a list of the most active of 400,000 companies that e-mail domains are
 work       CPU time of the server per batch of 5,000 events of one user, with a new company, group, page or referrer in each event:
            the last batches compared with the first; then a kill, and the rate of the replay
 neighbour  eight connections of that load for a while: latency of another organization's events and queries meanwhile; duration of a
@@ -127,6 +128,8 @@ NEW = {  # events, by the attribute that is new in each
     "sources": '{{"name":"pageview","user_id":"u{0}","url":"https://x.example/?utm_source=s{0}"}}',
     "referrers": '{{"name":"pageview","user_id":"one","url":"https://x.example/","referrer":"https://r{0}.example/"}}',
     "domains": '{{"name":"open","user_id":"u{0}","metadata":{{"email":"u@d{0}.example"}}}}',
+    # Beyond what a top list knows of names without reading records.
+    "alike": '{{"name":"open","user_id":"u{0}","metadata":{{"email":"u@customer-of-ours-{0:06d}.example"}}}}',
     "users": '{{"name":"open","user_id":"u{0}"}}',
     "pages": '{{"name":"pageview","user_id":"one","url":"https://x.example/p{0}"}}',
     "values": '{{"name":"open","user_id":"u","metadata":{{"value":"value number {0}","n":{0}}}}}',
@@ -306,6 +309,17 @@ def queries(server, options):
     return f"responses {statuses}, at most {worst[0] * 1000:,.0f} ms; /healthz at most {health * 1000:,.0f} ms"
 
 
+def top_domains(server, options):
+    """The companies of e-mail domains that begin alike, of one event each, and the list of the most active ones."""
+    recorded, statuses = fill(server, "alike", options.events * 4 // 10)
+    filled, took = server.memory_mib(), []
+    for _ in range(3):
+        began = time.monotonic()
+        status, _ = server.ask("/companies/top?limit=100&range_days=365")
+        took.append(f"{time.monotonic() - began:.1f} s ({status})")
+    return f"{recorded:,} recorded, {statuses}; {filled:.0f} MiB before the lists; they took {took}"
+
+
 def sealed(kind, field, share):
     """Seals the events while one property of them is asked for, then asks again."""
 
@@ -394,7 +408,7 @@ def robots(server, _):
 SEALED = {"values": sealed("values", "value", 1), "keys": sealed("keys", "key0", 0.06)}
 HELD = {"held": held, "bodies": bodies, "management": management}
 MEMORY = {kind: always_new(kind) for kind in NEW} | SEALED | {"agents": large_agents, "unread": unread} | HELD | {"queries": queries}
-MEMORY["robots.txt"] = robots
+MEMORY |= {"robots.txt": robots, "top domains": top_domains}
 FLAGS = {"robots.txt": ["--outbound-allow", "127.0.0.1"]}
 
 
