@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use headcount_actors::Engine;
 use headcount_actors::clock::{Clock, SystemClock};
-use headcount_actors::registry::{Actor, ActorKind, Author, MAX_NAME_CHARACTERS, NewOrganization, Registry, RegistryError};
+use headcount_actors::registry::{
+    Actor, ActorKind, Author, Initial, MAX_NAME_CHARACTERS, NewOrganization, Registry, RegistryError,
+};
 use headcount_domain::money::Currency;
 use headcount_domain::time::Timezone;
 use headcount_storage::format::Format;
@@ -80,7 +82,7 @@ pub(crate) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitCode, Fail
     saved.map(|()| ExitCode::SUCCESS)
 }
 
-/// Creates the first organization of an engine that has none, and saves its keys in the data directory. If there is one already,
+/// Creates the first organization of an engine that has none, once its keys are saved in the data directory. If there is one already,
 /// logs that the flags have no effect.
 pub(crate) fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<InitialCredentials>, Failure> {
     if !engine.registry().is_empty() {
@@ -90,12 +92,28 @@ pub(crate) fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<InitialC
         }
         return Ok(None);
     }
-    let initial = engine.registry().initialize_as(args.organization(), engine.clock().now())?;
-    let credentials = InitialCredentials::from(&initial);
-    if let Err(failure) = credentials.save(engine.data_dir()) {
-        tracing::error!(%failure, "the keys could not be saved: keep what is printed, nothing else can show them");
-    }
-    Ok(Some(credentials))
+    let save = |initial: &Initial| InitialCredentials::from(initial).save(engine.data_dir());
+    let initial = engine.registry().initialize_kept(args.organization(), engine.clock().now(), save)?;
+    Ok(Some(InitialCredentials::from(&initial)))
+}
+
+/// Says where the credentials are, and none of those that are secret.
+fn describe_place(credentials: &InitialCredentials, data_dir: &Path) -> String {
+    let InitialCredentials { organization_id, project_id, public_key, .. } = credentials;
+    let (file, dir) = (data_dir.join(CREDENTIALS_FILE), data_dir.display());
+    format!(
+        "organization  {organization_id}\n\
+         project       {project_id}  (default)\n\
+         public key    {public_key}  for trackers\n\
+         The API token and the root token are in {}, which only its owner can read.\n\
+         `headcount login --data-dir {dir}` prints an address that signs a browser in.",
+        file.display()
+    )
+}
+
+/// Formats the credentials for people. Elsewhere than on a terminal, what is printed is often kept, and read by others: it has no secrets there.
+pub(crate) fn describe_first(credentials: &InitialCredentials, data_dir: &Path, is_terminal: bool) -> String {
+    if is_terminal { describe(credentials, data_dir) } else { describe_place(credentials, data_dir) }
 }
 
 /// Formats the credentials for people, with lines for a shell.
@@ -158,8 +176,21 @@ mod tests {
         assert!(text.contains(&file.display().to_string()));
         std::fs::remove_file(&file).unwrap();
         assert!(!describe(&credentials, dir.path()).contains("credentials.json"));
+        let place = describe_place(&credentials, dir.path());
+        assert!(place.contains(&file.display().to_string()) && place.contains(&credentials.public_key), "{place}");
+        assert!(!place.contains(&credentials.api_token) && !place.contains(&credentials.root_token), "{place}");
         assert_eq!(args.given(), ["--timezone", "--currency", "--name"]);
         assert!(first(&engine, &args).unwrap().is_none());
+    }
+
+    /// Nothing else can show them.
+    #[test]
+    fn without_a_place_for_its_keys_there_is_no_organization() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open(headcount_actors::EngineConfig::new(dir.path())).unwrap();
+        std::fs::create_dir(dir.path().join(CREDENTIALS_FILE)).unwrap();
+        assert!(first(&engine, &FirstArgs::default()).is_err());
+        assert!(engine.registry().is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `headcount serve`: runs the server until a signal stops it.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,16 +58,16 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     if let Err(error) = import::note_unfinished(&engine) {
         tracing::error!(%error, "whether an import was interrupted is not known; such an import can't be resumed once events are recorded");
     }
-    // Print them before anything else can fail: they are shown once.
+    let is_terminal = io::stdout().is_terminal();
     let credentials = init::first(&engine, first)?;
     if let Some(credentials) = &credentials {
-        print_line(init::describe(credentials, &settings.data_dir))?;
+        print_line(init::describe_first(credentials, &settings.data_dir, is_terminal))?;
     }
     let server = listening.serve(engine.clone(), http)?;
     starting.stop().await;
     client::write_address(&settings.data_dir, &server.url());
     announce(&server)?;
-    if let Some(credentials) = credentials {
+    if let Some(credentials) = credentials.filter(|_| is_terminal) {
         let base_url = settings.public_url.clone().unwrap_or_else(|| server.url());
         print_line(login::first(&engine, &credentials.api_token, &base_url)?)?;
     }

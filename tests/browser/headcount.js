@@ -86,8 +86,8 @@ export class Headcount {
     return this.manage("GET", path);
   }
 
-  async manage(method, path, body) {
-    const headers = { authorization: `Bearer ${this.initial.api_token}`, "content-type": "application/json" };
+  async manage(method, path, body, token = this.initial.api_token) {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const answer = await fetch(`${this.url}${path}`, { method, headers, body: body && JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.status === 204 ? null : answer.json();

@@ -309,7 +309,7 @@ test("an event is seen in every tab at once, by one stream", async () => {
   const page = await open("live");
   const other = await page.context().newPage();
   const streams = [];
-  page.context().on("request", (request) => request.url().endsWith("/live") && request.resourceType() === "eventsource" && streams.push(request));
+  page.context().on("request", (request) => request.url().endsWith("/live") && request.resourceType() === "fetch" && streams.push(request));
   await other.goto(page.url());
   for (const tab of [page, other]) await tab.locator("[data-figure=users_5m]").waitFor();
   const events = Number((await figure(page, "events")).replaceAll(",", ""));
@@ -447,6 +447,83 @@ test("a one-time code signs in once, and is in no address after that", async () 
   await other.goto(`${server.url}/#code=${code}`);
   await other.getByRole("alert").waitFor();
   for (const one of [page, other]) await one.context().close();
+});
+
+/** What the server knows of whoever asks from a page, or from a frame in it. */
+const whoever = (page) => page.evaluate(() => fetch("/session").then((answer) => (answer.ok ? answer.json() : answer.status)));
+
+test("an address of another organization asks before it replaces the session", async () => {
+  const other = await server.manage("POST", "/organizations", { name: "Evil \u202e Inc" }, server.initial.root_token);
+  const { code } = await server.manage("POST", "/session/codes", {}, other.api_token);
+  const context = await newContext();
+  const page = await context.newPage();
+  await signIn(page);
+  const own = await whoever(page);
+  const question = page.getByRole("heading", { name: "Sign in as somebody else?" });
+  for (const answer of ["Stay signed in", "Sign out, and sign in there"]) {
+    await page.goto(`${server.url}/#code=${code}`);
+    await question.waitFor();
+    const text = await page.getByRole("main").innerText();
+    assert.ok(text.includes('"default"') && text.includes('"Evil \\u{202e} Inc" as owner'), text);
+    assert.deepEqual(await whoever(page), own);
+    await page.getByRole("button", { name: answer }).click();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    const now = await whoever(page);
+    assert.equal(now.projects[0].project_id, answer === "Stay signed in" ? own.projects[0].project_id : other.project_id);
+  }
+  // An address of the same token asks nothing.
+  const { code: again } = await server.manage("POST", "/session/codes", {}, other.api_token);
+  await page.goto(`${server.url}/#code=${again}`);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await context.close();
+});
+
+test("a share leaves whoever is signed in signed in, and shows them nothing more", async () => {
+  const { url } = await server.manage("POST", `/projects/${server.initial.project_id}/shares`, { name: "press" });
+  const context = await newContext({ storageState: state });
+  const page = await context.newPage();
+  const before = await context.cookies();
+  const link = url.replace(/^https?:\/\/[^/]+/, server.url);
+  await page.goto(link);
+  const names = async () => (await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts()).map((name) => name.trim());
+  for (const again of [() => {}, () => page.getByRole("link", { name: "Live", exact: true }).click(), () => page.reload()]) {
+    await again();
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    assert.deepEqual(await names(), ["Overview", "Live", "Retention"]);
+    assert.ok(page.url().startsWith(link.split("#")[0]), page.url());
+  }
+  await page.locator("[data-figure=users_5m]").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Sign out" }).count(), 0);
+  // Not even a request with the cookie counts from there.
+  assert.equal(await whoever(page), 401);
+  assert.deepEqual(await context.cookies(), before);
+  await page.goto(server.url);
+  await page.getByRole("link", { name: "Settings" }).waitFor();
+  await context.close();
+});
+
+test("a frame shows nobody who is signed in", async () => {
+  let framed;
+  const site = createServer((_, answer) => answer.setHeader("content-type", "text/html").end(`<iframe src="${framed}" width="1000" height="800"></iframe>`));
+  await new Promise((listening) => site.listen(0, "127.0.0.1", listening));
+  // Another port is another origin of the same site: browsers send the cookie there.
+  const { port } = site.address();
+  const { url } = await server.manage("POST", `/projects/${server.initial.project_id}/shares`, { name: "framed", embed_origins: [`http://127.0.0.1:${port}`] });
+  const context = await newContext({ storageState: state });
+  const page = await context.newPage();
+  for (const path of ["", "/settings/tokens", `/../${server.initial.project_id}/settings/tokens`]) {
+    framed = url.replace(/^https?:\/\/[^/]+/, server.url).split("#")[0] + path;
+    await page.goto(`http://127.0.0.1:${port}/`);
+    if (path.startsWith("/..")) {
+      // The browser shows an error of its own.
+      assert.match(page.frames()[1].url(), /^chrome-error:/, path);
+    } else {
+      await page.frameLocator("iframe").getByText("Nothing is shared here").waitFor();
+      assert.equal(await whoever(page.frames()[1]), 401, path);
+    }
+  }
+  await context.close();
+  site.close();
 });
 
 test("a share shows its project, without people and money", async () => {

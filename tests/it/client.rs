@@ -209,6 +209,23 @@ impl Connection {
         Ok((answer, written.is_ok() && !closes))
     }
 
+    /// Sends a request but for its last byte, which is returned.
+    pub(crate) fn begin(&mut self, call: &Call) -> io::Result<u8> {
+        let mut request = Vec::new();
+        call.write(&mut request)?;
+        let last = request.pop().unwrap_or_default();
+        self.stream.get_mut().write_all(&request)?;
+        Ok(last)
+    }
+
+    /// Sends the last byte of a request, and reads the answer.
+    pub(crate) fn finish(&mut self, call: &Call, last: u8) -> io::Result<Answer> {
+        self.stream.get_mut().write_all(&[last])?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        self.read(&line, call.method)
+    }
+
     fn read(&mut self, status_line: &str, method: &str) -> io::Result<Answer> {
         let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {status_line}"));
         let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(|| wrong("no status"))?;

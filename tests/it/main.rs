@@ -35,6 +35,7 @@
 //! | [`cluster_privacy`] | privacy requests through nodes that come and go |
 //! | [`cluster_histories`], [`moving_nodes`] | random histories through nodes that come and go |
 //! | [`matrix`] | every operation with every kind of credential |
+//! | [`revoked_midway`] | the same, with credentials that end before the last byte of the request |
 //! | [`management`], [`ops`], [`secrets`], [`canaries`] | the rest of the interface, and what must never be logged |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
@@ -98,6 +99,7 @@ mod raw_events;
 mod reindex;
 mod retention;
 mod revocation;
+mod revoked_midway;
 mod scans;
 mod secrets;
 mod segment;

@@ -1,7 +1,5 @@
 //! `/session`: browsers that sign in, and the requests in which their cookie counts.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
 use crate::live::{Stream, bye};
-use crate::server::{TestServer, command};
+use crate::server::TestServer;
 use crate::tenant::Tenant;
 
 /// How long something may take that takes a fraction of a second on an idle machine.
@@ -112,6 +110,57 @@ fn a_browser_signs_in_by_token_and_code_and_out_again() {
     assert_refused("no cookie", &tenant.delete("/session"), 401, "invalid_credential", None);
 }
 
+/// Any page can have a browser open an address with a code.
+#[test]
+fn a_session_is_replaced_by_that_of_another_token_only_on_demand() {
+    let (tenant, other) = (Tenant::new(), Tenant::new());
+    let name = |tenant: &Tenant| tenant.get("/organization").field("name");
+    let mine = cookie(&tenant, &json!({"token": tenant.token}));
+    let member = tenant.token("member", &["analytics:read"], None);
+    let code = |tenant: &Tenant, token: &str| {
+        tenant.send(Call::post("/session/codes").bearer(token).json(&json!({}))).ok(201)["code"].clone()
+    };
+    let share = other.post(&other.path("shares"), &json!({"name": "s"})).ok(201)["url"].as_str().unwrap().to_owned();
+    let (_, share) = share.split_once("#share=").unwrap();
+    let others = code(&other, &other.token);
+    let table = [
+        (json!({"code": others}), &other, "owner"),
+        (json!({"token": other.token}), &other, "owner"),
+        (json!({"share": share}), &other, "member"),
+        (json!({"code": code(&tenant, &member)}), &tenant, "member"),
+    ];
+    let again = |body: &Value, cookie: &str| loop {
+        let answer = tenant.send(by_page(Call::post("/session"), cookie).json(body));
+        if answer.status != 429 {
+            break answer;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    for (body, whose, role) in &table {
+        for _ in 0..2 {
+            let answer = again(body, &mine);
+            assert_refused(&body.to_string(), &answer, 409, "signed_in", None);
+            let expected = format!("{:?}; it would be signed in to {:?} as {role} instead", name(&tenant), name(whose));
+            assert!(answer.text().contains(&json!(expected).to_string()[1..]), "{expected} in {}", answer.text());
+            assert_eq!(answer.header("set-cookie"), None);
+        }
+    }
+    let shown = tenant.send(by_page(Call::get("/session"), &mine)).ok(200);
+    assert_eq!(shown["projects"][0]["project_id"], tenant.project.as_str());
+    // What is refused anyway says so. The same token begins another session, and one that has ended is replaced by any.
+    assert_refused("an unknown code", &again(&json!({"code": "lc_0"}), &mine), 401, "invalid_credential", None);
+    assert_eq!(again(&json!({"token": tenant.token}), &mine).status, 204);
+    assert_refused("the former session", &tenant.send(by_page(Call::get("/session"), &mine)), 401, "invalid_credential", None);
+    let mine = cookie(&tenant, &json!({"token": tenant.token}));
+    let replaced = again(&json!({"code": others, "replace": true}), &mine);
+    assert_eq!(replaced.status, 204, "the code was not used up: {}", replaced.text());
+    assert_refused("it has ended", &tenant.send(by_page(Call::get("/session"), &mine)), 401, "invalid_credential", None);
+    assert_eq!(again(&json!({"token": other.token}), &mine).status, 204);
+    // From the page of a share, which may be in a frame, nobody signs in.
+    let of_share = by_page(Call::post("/session"), &mine).header("referer", "http://headcount.test/ui/share/shr_1");
+    assert_refused("a share", &tenant.send(of_share.json(&json!({"token": tenant.token}))), 403, "cross_site", None);
+}
+
 #[test]
 fn sign_ins_are_checked() {
     let tenant = Tenant::new();
@@ -155,7 +204,7 @@ fn sign_ins_are_checked() {
 }
 
 /// What a request of another site, or of none, says about itself.
-const STRANGERS: [&[(&str, &str)]; 9] = [
+const STRANGERS: [&[(&str, &str)]; 11] = [
     // A form.
     &[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("origin", "https://evil.example")],
     &[("sec-fetch-site", "same-site"), ("origin", "https://other.headcount.test")],
@@ -164,6 +213,13 @@ const STRANGERS: [&[(&str, &str)]; 9] = [
     &[("sec-fetch-site", "cross-site"), ("accept", "text/event-stream"), ("origin", "https://evil.example")],
     // An address that was typed, or followed from a mail.
     &[("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate")],
+    // The page of a share, which pages of other sites may frame.
+    &[("sec-fetch-site", "same-origin"), ("referer", "http://headcount.test/ui/share/shr_0000000000000000")],
+    &[
+        ("sec-fetch-site", "same-origin"),
+        ("origin", "http://headcount.test"),
+        ("referer", "http://headcount.test/ui/share/shr_1/live"),
+    ],
     // Browsers without `Sec-Fetch-Site`.
     &[("origin", "https://evil.example")],
     &[("origin", "null")],
@@ -382,21 +438,4 @@ fn login_prints_an_address_that_works_once() {
     assert_eq!(sign_in(&tenant, &json!({"code": code})).status, 401);
     let json: Value = serde_json::from_str(&server.run("login", &["--json", "--token", &tenant.token])).expect("JSON");
     assert!(json["url"].as_str().expect("a URL").ends_with(json["code"].as_str().expect("a code")));
-}
-
-/// The first start prints the address after that of the server.
-#[test]
-fn a_first_start_prints_an_address_that_signs_in() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let mut serve = command("serve", dir.path());
-    serve.args(["--listen", "127.0.0.1:0", "--shards", "1", "--workers", "1", "--min-free-bytes", "1MiB"]);
-    let mut child = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    let lines = BufReader::new(child.stdout.take().expect("standard output")).lines().map_while(Result::ok);
-    let url = lines.into_iter().find(|line| line.contains("/#code=lc_"));
-    let _ = child.kill();
-    let output = child.wait_with_output().expect("it ended");
-    let url = url.unwrap_or_else(|| panic!("no address was printed: {}", String::from_utf8_lossy(&output.stderr)));
-    let (base, code) = url.split_once("/#code=").expect("a code");
-    assert!(base.starts_with("http://127.0.0.1:") && code.len() == 35, "{url}");
-    assert!(!String::from_utf8_lossy(&output.stderr).contains(code), "the code is in the log");
 }

@@ -1,14 +1,17 @@
 //! A start that takes long, and one that is refused.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::Value;
 
 use crate::client::{Answer, Call, Connection};
 use crate::server::command;
@@ -190,4 +193,70 @@ fn a_server_whose_address_is_taken_creates_nothing() {
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.contains("can't listen on"), "{said}");
     assert!(!dir.exists(), "{:?}", fs::read_dir(&dir).unwrap().flatten().collect::<Vec<_>>());
+}
+
+/// The first start of a server whose standard output is `output`.
+fn first_start(dir: &Path, output: Stdio) -> Child {
+    let mut serve = command("serve", dir);
+    serve.args(["--listen", "127.0.0.1:0", "--shards", "1", "--workers", "1", "--min-free-bytes", "1MiB"]);
+    serve.stdout(output).stderr(Stdio::piped()).spawn().expect("it runs")
+}
+
+/// On a terminal, the first start prints the address after that of the server.
+#[test]
+fn a_first_start_prints_an_address_that_signs_in() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("a terminal");
+    let name = ptsname(&terminal, Vec::new()).expect("its name").into_string().expect("a path");
+    let output = OpenOptions::new().read(true).write(true).open(name).expect("it opens");
+    let mut child = first_start(dir.path(), output.into());
+    let lines: Vec<String> = lines_until(File::from(terminal), "/#code=lc_");
+    let _ = child.kill();
+    let output = child.wait_with_output().expect("it ended");
+    let url = lines.last().filter(|line| line.contains("/#code="));
+    let url = url.unwrap_or_else(|| panic!("no address was printed: {}", String::from_utf8_lossy(&output.stderr))).trim_end();
+    let (base, code) = url.split_once("/#code=").expect("a code");
+    assert!(base.starts_with("http://127.0.0.1:") && code.len() == 35, "{url}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains(code), "the code is in the log");
+    assert!(lines.iter().any(|line| line.starts_with("export TOKEN=sk_")), "{lines:?}");
+}
+
+/// The output of services and containers is kept, and read by others.
+#[test]
+fn a_first_start_without_a_terminal_names_the_file_that_has_the_keys() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut child = first_start(dir.path(), Stdio::piped());
+    let output = child.stdout.take().expect("standard output");
+    let reader = std::thread::spawn(move || lines_until(output, "nothing is like this").join("\n"));
+    let (began, file, address) = (Instant::now(), dir.path().join("credentials.json"), dir.path().join("server-url"));
+    while !address.exists() {
+        assert!(began.elapsed() < PATIENCE, "it does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The address that signs in would come after that of the server.
+    std::thread::sleep(Duration::from_millis(500));
+    let _ = child.kill();
+    let errors = String::from_utf8_lossy(&child.wait_with_output().expect("it ended").stderr).into_owned();
+    let output = reader.join().unwrap();
+    let keys: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(output.contains("listening on http://") && output.contains(file.to_str().unwrap()), "{output}");
+    assert!(output.contains(keys["public_key"].as_str().unwrap()), "{output}");
+    for secret in [keys["api_token"].as_str().unwrap(), keys["root_token"].as_str().unwrap(), "sk_", "rk_", "lc_"] {
+        assert!(!output.contains(secret) && !errors.contains(secret), "{secret} is in {output}{errors}");
+    }
+}
+
+/// The lines up to the one with this text.
+fn lines_until(output: impl Read, text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
+        let is_last = line.contains(text);
+        lines.push(line);
+        if is_last {
+            break;
+        }
+    }
+    lines
 }

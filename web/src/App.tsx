@@ -1,41 +1,44 @@
 import { useEffect, useState } from "preact/hooks";
-import { Refusal, ask, change, goWithSecret, signedOut } from "./api/client";
+import { Refusal, ask, change, signedOut, takeSecret, usesCookie } from "./api/client";
 import type { Session } from "./api/types";
-import { HOME, address, go, usePlace } from "./lib/router";
-import { Failure } from "./parts/Card";
+import { HOME, SHARE, address, go, usePlace } from "./lib/router";
+import { Failure, State } from "./parts/Card";
 import { Shell } from "./Shell";
-import { SignIn } from "./SignIn";
+import { Replace, SignIn } from "./SignIn";
 
-type Start = { session?: Session; error?: Refusal; isKnown: boolean; refused?: string };
+/** A sign-in by an address: what came of it. */
+type Invitation = { refused?: string; question?: { text: string; code: string } };
+type Start = Invitation & { session?: Session; error?: Refusal; isKnown: boolean };
 
 /** Whoever signs in next sees nothing of what this one saw. */
 const forgetAll = () => location.reload();
 
-/** A one-time code or a share comes behind `#`, which is sent to no server and kept in no log. */
-async function takeInvitation(): Promise<string | undefined> {
+/** A one-time code or the secret of a share comes behind `#`, which is sent to no server and kept in no log. */
+async function takeInvitation(): Promise<Invitation> {
   const parts = new URLSearchParams(location.hash.slice(1));
   const [code, share] = [parts.get("code"), parts.get("share")];
-  if (!code && !share) return;
+  if (!code && !share) return {};
   history.replaceState(null, "", location.pathname + location.search);
-  if (share && self !== top) {
-    goWithSecret(share);
-    return;
-  }
+  if (share && SHARE) takeSecret(SHARE, share);
+  if (!code || !usesCookie) return {};
   try {
-    await change("POST", "/session", code ? { code } : { share });
+    await change("POST", "/session", { code });
   } catch (error) {
-    return (error as Refusal).message;
+    const { code: why, message } = error as Refusal;
+    return why === "signed_in" ? { question: { text: message, code } } : { refused: message };
   }
+  return {};
 }
 
 async function load(): Promise<Start> {
-  const refused = await takeInvitation();
+  const invitation = await takeInvitation();
+  if (invitation.question) return { ...invitation, isKnown: true };
   try {
     const session = await ask<Session>("/session");
     return { session, isKnown: true };
   } catch (error) {
     const reason = error as Refusal;
-    return { isKnown: true, refused, error: reason.status === 401 ? undefined : reason };
+    return { ...invitation, isKnown: true, error: reason.status === 401 ? undefined : reason };
   }
 }
 
@@ -53,15 +56,18 @@ export function App() {
   }, [start.session]);
 
   const { session } = start;
+  const isPlaced = (project?: string) => SHARE !== null || project === place.project;
   const project = session?.projects.find(({ project_id }) => project_id === place.project)?.project_id ?? session?.projects[0]?.project_id;
   useEffect(() => {
-    if (session && project && project !== place.project) go(address(project, place.project ? HOME : place.page, null, place.query), true);
+    if (session && project && !isPlaced(project)) go(address(project, place.project ? HOME : place.page, null, place.query), true);
   }, [session, project, place.project]);
 
   if (!start.isKnown) return null;
   if (start.error) return <Failure error={start.error} again={again} />;
+  if (start.question) return <Replace {...start.question} onDone={again} />;
+  if (!session && SHARE) return <State title="Nothing is shared here">The address is incomplete, or the share has ended.</State>;
   if (!session) return <SignIn refused={start.refused} onSignedIn={again} />;
-  if (!project || project !== place.project) return null;
+  if (!project || !isPlaced(project)) return null;
   const signOut = async () => {
     await change("DELETE", "/session").catch(() => {});
     forgetAll();

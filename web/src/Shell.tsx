@@ -87,7 +87,7 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
               </>
             ))}
           </nav>
-          <Foot onKeys={() => setDialog("keys")} onSignOut={onSignOut} />
+          <Foot onKeys={() => setDialog("keys")} onSignOut={session.share ? undefined : onSignOut} />
         </header>
         <main id="main" class={css.main} tabIndex={-1}>
           <div class={css.bar}>
@@ -169,7 +169,7 @@ function ProjectMenu({ session, project, place }: { session: Session; project: s
   );
 }
 
-function Foot({ onKeys, onSignOut }: { onKeys: () => void; onSignOut: () => void }) {
+function Foot({ onKeys, onSignOut }: { onKeys: () => void; onSignOut?: () => void }) {
   const [theme, next] = useTheme();
   const icons: Record<string, IconName> = { light: "sun", dark: "moon", auto: "auto" };
   return (
@@ -180,9 +180,11 @@ function Foot({ onKeys, onSignOut }: { onKeys: () => void; onSignOut: () => void
       <button type="button" class={css.footButton} title="Keyboard" aria-label="Keyboard shortcuts" onClick={onKeys}>
         <Icon name="keyboard" />
       </button>
-      <button type="button" class={css.footButton} title="Sign out" aria-label="Sign out" onClick={onSignOut}>
-        <Icon name="out" />
-      </button>
+      {onSignOut && (
+        <button type="button" class={css.footButton} title="Sign out" aria-label="Sign out" onClick={onSignOut}>
+          <Icon name="out" />
+        </button>
+      )}
     </div>
   );
 }

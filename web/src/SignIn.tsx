@@ -13,6 +13,29 @@ function credential(text: string): { token: string } | { code: string } {
   return trimmed.startsWith("sk_") ? { token: trimmed } : { code: trimmed };
 }
 
+/** An address would sign in as somebody else: whoever follows it may not know. */
+export function Replace({ text, code, onDone }: { text: string; code: string; onDone: () => void }) {
+  const [error, setError] = useState<string>();
+  const replace = () => change("POST", "/session", { code, replace: true }).then(onDone, (error: Refusal) => setError(error.message));
+  return (
+    <main class={css.page}>
+      <div class={css.box}>
+        <h1 class={css.title}>Sign in as somebody else?</h1>
+        <p class={css.lead}>The address that was opened says so: {text}.</p>
+        <div class={form.form}>
+          <FormError>{error}</FormError>
+          <button type="button" class={buttons.primary} onClick={onDone}>
+            Stay signed in
+          </button>
+          <button type="button" class={buttons.danger} onClick={replace}>
+            Sign out, and sign in there
+          </button>
+        </div>
+      </div>
+    </main>
+  );
+}
+
 export function SignIn({ refused, onSignedIn }: { refused?: string; onSignedIn: () => void }) {
   const [text, setText] = useState("");
   const [error, setError] = useState(refused);

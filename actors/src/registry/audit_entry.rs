@@ -6,6 +6,7 @@ use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::authority::Authority;
 use super::error::ControlError;
 use super::ids::{AuditId, MemberId, TokenId};
 use super::names::{ActorKind, AuditAction, TargetType};
@@ -39,12 +40,14 @@ pub struct Author {
     pub actor: Actor,
     /// The id of the request, if there is one.
     pub request_id: Option<String>,
+    /// The credential that the author acts with; `None` if it can't be revoked.
+    pub authority: Option<Authority>,
 }
 
 impl From<Instant> for Author {
     /// A change that the program makes by itself.
     fn from(at: Instant) -> Self {
-        Self { at, actor: Actor::of(ActorKind::System), request_id: None }
+        Self { at, actor: Actor::of(ActorKind::System), request_id: None, authority: None }
     }
 }
 
@@ -101,7 +104,7 @@ impl Audited {
     /// The entry about this change.
     pub(super) fn by(self, author: &Author) -> Result<AuditEntry, ControlError> {
         let Self { action, target, changes } = self;
-        let Author { at, actor, request_id } = author.clone();
+        let Author { at, actor, request_id, .. } = author.clone();
         Ok(AuditEntry { id: AuditId::random()?, at, actor, action, target, changes, request_id })
     }
 }

@@ -22,7 +22,7 @@ impl Registry {
     /// # Errors [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Invalid`] `starting_after` for an entry that is not
     /// there; [`RegistryError::Storage`].
     pub fn audit_log(&self, organization: OrganizationId, query: &AuditQuery, now: Instant) -> Result<AuditPage, RegistryError> {
-        self.change(|change| {
+        self.change(None, |change| {
             change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
             let page = change.journal.audit_page(organization, query, now)?;
             page.ok_or_else(|| RegistryError::invalid("starting_after", "must be the id of an entry of the audit log"))

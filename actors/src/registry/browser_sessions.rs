@@ -9,6 +9,7 @@ use super::browser_session::BrowserSession;
 use super::cache::Principal;
 use super::error::{AuthError, RegistryError, SignInError};
 use super::ids::{SessionId, TokenId};
+use super::model::ApiToken;
 use super::names::ActorKind;
 use super::record::{ControlRecord, StoredSession};
 use super::secret::{self, SESSION_PREFIX, SHARE_PREFIX, SIGN_IN_CODE_PREFIX, Secret, SecretHash};
@@ -84,13 +85,31 @@ impl Registry {
         self.begin_session_of(organization, token, now)
     }
 
+    /// Returns the token that a session would stand for that begins with this code, which stays as it is. `None` if it would be refused. Blocks if machines share
+    /// their codes.
+    ///
+    /// # Errors
+    /// [`RegistryError::Storage`] if these can't be asked.
+    pub fn token_of_code(&self, code: &str, now: Instant) -> Result<Option<Arc<ApiToken>>, RegistryError> {
+        let hash = SecretHash::of(code);
+        let target = match self.shared_codes.get() {
+            Some(shared) => shared.look(&hash, now)?,
+            None => self.codes.lock().look(&hash, now),
+        };
+        let Some(CodeTarget { organization, token }) = target else { return Ok(None) };
+        let state = self.state();
+        let tenant = state.tenants.get(&organization);
+        let found = tenant.and_then(|tenant| Some(tenant.effective(&tenant.tokens.get(&token)?.0)));
+        Ok(found.filter(|token| !token.is_expired(now)))
+    }
+
     fn begin_session_of(
         &self,
         organization: OrganizationId,
         token: TokenId,
         now: Instant,
     ) -> Result<(BrowserSession, Secret), SignInError> {
-        self.change(|change| {
+        self.change(None, |change| {
             {
                 let state = change.state();
                 let found = state.tenants.get(&organization).and_then(|tenant| tenant.tokens.get(&token));
@@ -112,7 +131,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Storage`].
     pub fn end_session(&self, session: &BrowserSession) -> Result<(), RegistryError> {
-        self.change(|change| {
+        self.change(None, |change| {
             let organization = session.organization;
             let is_there =
                 change.state().tenants.get(&organization).is_some_and(|tenant| tenant.sessions.contains_key(&session.id));
@@ -129,7 +148,8 @@ impl Registry {
     }
 
     /// Makes a code that begins one session of a token, within [`super::SIGN_IN_CODE_SECONDS`] and before a restart. Returns the code, and when it
-    /// expires. An organization has [`super::MAX_SIGN_IN_CODES`] at each machine; one more ends the oldest. Blocks if machines share their codes.
+    /// expires. An organization has [`super::MAX_SIGN_IN_CODES`] at each machine, and a token
+    /// [`super::MAX_SIGN_IN_CODES_OF_TOKEN`]; one more ends the oldest. Blocks if machines share their codes.
     ///
     /// # Errors
     /// [`RegistryError::NotFound`] if the organization has no such token; [`RegistryError::Storage`] if there is no randomness, or the code can't be shared.

@@ -71,9 +71,9 @@ impl BuildRun {
         if self.outcome.as_ref().is_some_and(|outcome| outcome.result.is_err()) { 0 } else { self.price }
     }
 
-    /// Who asked for it, as the author of a change at `at`.
+    /// Who asked for it, as the author of a change at `at`. The run goes on whatever becomes of the credential.
     pub(crate) fn author(&self, at: Instant) -> Author {
-        Author { at, actor: self.actor.clone(), request_id: self.request_id.clone() }
+        Author { at, actor: self.actor.clone(), request_id: self.request_id.clone(), authority: None }
     }
 
     /// Whether it is under way, or ended not long before `now`.

@@ -23,7 +23,7 @@ impl Registry {
     /// another website; [`RegistryError::NotFound`] without the organization; [`RegistryError::Storage`].
     pub(crate) fn start_build(&self, new: NewBuild, author: &Author) -> Result<BuildRun, RegistryError> {
         let NewBuild { organization, website, profile, price } = new;
-        self.change(|change| {
+        self.change(Some(author), |change| {
             {
                 let state = change.state();
                 let runs = &state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.builds;
@@ -67,7 +67,7 @@ impl Registry {
         id: &BuildRunId,
         at: Instant,
     ) -> Result<BuildRun, RegistryError> {
-        let started = self.change(|change| -> Result<_, RegistryError> {
+        let started = self.change(None, |change| -> Result<_, RegistryError> {
             let run = self.build(organization, id)?;
             if run.outcome.is_some() || run.starts >= MAX_BUILD_STARTS {
                 return Ok(None);
@@ -93,7 +93,7 @@ impl Registry {
         result: Result<CompanyProfileId, BuildError>,
         at: Instant,
     ) -> Result<BuildRun, RegistryError> {
-        self.change(|change| {
+        self.change(None, |change| {
             let run = self.build(organization, id)?;
             if run.outcome.is_some() {
                 return Ok(run);

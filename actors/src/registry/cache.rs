@@ -3,6 +3,7 @@
 //! The cache follows the state change by change. It is written only under the registry's lock for changes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
 use headcount_domain::ids::ProjectId;
@@ -119,6 +120,16 @@ pub struct PublicKey {
     pub limiter: Option<Arc<Limiter>>,
     /// The limiter of the events of all keys of the project, if it has a limit.
     pub project_limiter: Option<Arc<Limiter>>,
+    /// All snapshots of the key share it.
+    is_removed: Arc<AtomicBool>,
+}
+
+impl PublicKey {
+    /// Whether the key was removed after it was looked up.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.is_removed.load(Ordering::Acquire)
+    }
 }
 
 /// The maps. A read locks one of many shards for a single lookup, and allocates nothing.
@@ -223,10 +234,10 @@ impl Cache {
         let former = project.public_keys.iter().find_map(|key| self.by_key(key)?.project_limiter);
         let project_limiter = project.rate_limit.map(|limit| limiter(former, limit));
         for key in &project.public_keys {
-            let former = self.by_key(key).and_then(|key| key.limiter);
+            let (former, is_removed) = self.by_key(key).map_or_else(Default::default, |key| (key.limiter, key.is_removed));
             let limiter = project.key_limits.get(key).map(|limit| limiter(former, *limit));
-            let project_limiter = project_limiter.clone();
-            self.by_key.insert(key.as_str().into(), PublicKey { project: Arc::clone(&config), limiter, project_limiter });
+            let (project, project_limiter) = (Arc::clone(&config), project_limiter.clone());
+            self.by_key.insert(key.as_str().into(), PublicKey { project, limiter, project_limiter, is_removed });
         }
     }
 
@@ -261,6 +272,12 @@ impl Cache {
         self.put_holder(token, hash, ActorKind::Cli);
     }
 
+    fn remove_keys(&self, keys: &[String]) {
+        for (_, key) in keys.iter().filter_map(|key| self.by_key.remove(key.as_str())) {
+            key.is_removed.store(true, Ordering::Release);
+        }
+    }
+
     fn remove_secrets(&self, secrets: &[SecretHash]) {
         for hash in secrets {
             if let Some((_, Credential::Share(holder))) = self.credentials.remove(hash) {
@@ -289,9 +306,7 @@ impl Cache {
                 {
                     self.put_project(tenant, project);
                 }
-                for key in removed_keys {
-                    self.by_key.remove(key.as_str());
-                }
+                self.remove_keys(&removed_keys);
             }
             Touched::Tokens(tokens) => tokens.iter().for_each(|(token, hash)| self.put_token(token, *hash)),
             Touched::Share(share, hash) => self.put_share(&share, hash),
@@ -301,9 +316,7 @@ impl Cache {
             }
             Touched::RemovedSecrets(secrets) => self.remove_secrets(&secrets),
             Touched::RemovedProject(project, secrets) => {
-                for key in &project.public_keys {
-                    self.by_key.remove(key.as_str());
-                }
+                self.remove_keys(&project.public_keys);
                 self.remove_secrets(&secrets);
                 self.by_project.remove(&project.id);
             }

@@ -57,7 +57,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
     pub(crate) fn add_erasure(&self, erasure: Erasure, made_for: Option<&MadeFor>) -> Result<Erasure, RegistryError> {
-        self.change(|change| {
+        self.change(made_for.map(|made_for| &made_for.author), |change| {
             let last = {
                 let state = change.state();
                 let tenant = state.tenants.get(&erasure.organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -74,7 +74,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
     pub(crate) fn put_erasure(&self, erasure: Erasure) -> Result<(), RegistryError> {
-        self.change(|change| {
+        self.change(None, |change| {
             if !change.state().tenants.contains_key(&erasure.organization) {
                 return Err(ORGANIZATION_NOT_FOUND);
             }
@@ -87,7 +87,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::NotFound`] if there is no such organization; [`RegistryError::Storage`].
     pub(crate) fn note_privacy_request(&self, organization: OrganizationId, made_for: &MadeFor) -> Result<(), RegistryError> {
-        self.change(|change| {
+        self.change(Some(&made_for.author), |change| {
             // An entry of the audit log travels with a record of the control log: this one changes nothing.
             let unchanged =
                 Organization::clone(&change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?.organization);
@@ -170,7 +170,7 @@ impl Registry {
         numbers: &[u64],
         stage: ErasureStage,
     ) -> Result<(), RegistryError> {
-        self.change(|change| {
+        self.change(None, |change| {
             let behind = {
                 let state = change.state();
                 let tenant = state.tenants.get(&organization);
@@ -201,7 +201,7 @@ impl Registry {
         made_for: Option<&MadeFor>,
         change_it: impl Fn(&mut Erasure),
     ) -> Result<Option<Erasure>, RegistryError> {
-        self.change(|change| {
+        self.change(made_for.map(|made_for| &made_for.author), |change| {
             let current = {
                 let state = change.state();
                 let tenant = state.tenants.get(&erasure.organization);

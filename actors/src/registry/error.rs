@@ -31,6 +31,9 @@ pub enum RegistryError {
         /// The problem, and the allowed values.
         message: String,
     },
+    /// The author may no longer make the change.
+    #[error(transparent)]
+    Refused(AuthError),
     /// A balance is too small for the request.
     #[error("{message}")]
     Exhausted {
@@ -66,6 +69,9 @@ pub enum AuthError {
     /// Malformed, unknown, revoked or expired; the caller does not learn which.
     #[error("the credential is not valid")]
     Unknown,
+    /// The holder's role was lowered after the request was let in.
+    #[error("the role was lowered while the request was under way")]
+    Lowered,
 }
 
 /// Why a browser was not signed in.

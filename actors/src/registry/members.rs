@@ -47,7 +47,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Member>, RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let member = Member {
                 id: MemberId::random()?,
                 organization,
@@ -80,7 +80,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Member>, RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let current = self.member(organization, id)?;
             let mut changed = Member::clone(&current);
             if let Some(email) = &patch.email {
@@ -111,7 +111,7 @@ impl Registry {
     /// could manage the organization.
     pub fn remove_member(&self, organization: OrganizationId, id: &MemberId, by: impl Into<Author>) -> Result<(), RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             self.member(organization, id)?;
             {
                 let state = change.state();

@@ -13,6 +13,7 @@
 //! - A change is on disk before anybody can see it, and seen by every request that begins after it was answered.
 //! - One change at a time: the holder of the journal's lock applies what other writers of the control log have recorded, checks, records, applies, and brings
 //!   the cache up to date before letting go. If another writer's record comes first, it begins again. Readers wait for none of it but the applying.
+//! - A change is refused if its author's credential is no longer worth what it was when the request was let in.
 //! - Secrets are on disk as hashes only, and in memory too, but for the moment of their making.
 //! - What belongs to another organization is not found.
 //! - Timezone and currencies never change once an event may have been recorded with them ([`Registry::pin_calendar`]).
@@ -22,6 +23,7 @@ mod actions;
 mod audit;
 mod audit_entry;
 mod audit_log;
+mod authority;
 mod backed_up;
 mod browser_session;
 mod browser_sessions;
@@ -69,6 +71,7 @@ use tokio::sync::watch;
 
 pub use action_entry::{ActionEntry, ActionsPage, ActionsQuery, MAX_ACTION_ENTRIES, MAX_ACTIONS};
 pub use audit_entry::{Actor, AuditEntry, AuditPage, AuditQuery, AuditTarget, Author, FieldChange};
+pub use authority::Authority;
 pub(crate) use backed_up::{BackedUpLog, ControlMoment};
 pub use browser_session::{BrowserSession, MAX_SESSIONS, MAX_SESSIONS_OF_TOKEN, SESSION_SECONDS};
 pub(crate) use build_run::NewBuild;
@@ -96,7 +99,7 @@ pub use secret::{
     TOKEN_PREFIX, WEBHOOK_SECRET_PREFIX,
 };
 pub use share::{MAX_EMBED_ORIGINS, MAX_SHARES, MAX_SHARES_OF_PROJECT, NewShare, Share, ShareHolder};
-pub use sign_in_codes::{MAX_SIGN_IN_CODES, SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
+pub use sign_in_codes::{MAX_SIGN_IN_CODES, MAX_SIGN_IN_CODES_OF_TOKEN, SIGN_IN_CODE_SECONDS, SharedCodes, SharedCodesError};
 pub use validate::{
     MAX_ALLOWED_ORIGINS, MAX_EMAIL_BYTES, MAX_MEMBERS, MAX_NAME_CHARACTERS, MAX_ORIGIN_BYTES, MAX_PROJECTS, MAX_PUBLIC_KEYS,
     MAX_QUOTA, MAX_RATE_LIMIT, MAX_RETENTION_DAYS, MAX_TOKENS, normal_origin,
@@ -243,7 +246,7 @@ impl Registry {
         }
         let project = held.policy.project;
         // Others find out that a project has events before they change what depends on it.
-        let pinned = self.change_here(|change| {
+        let pinned = self.change_here(None, |change| {
             let current = self.policy(project).ok_or(PROJECT_NOT_FOUND)?;
             if current.is_calendar_pinned() {
                 return Ok(current);
@@ -290,8 +293,14 @@ impl Registry {
     ///
     /// A revoked token must be refused everywhere once its revocation is answered. So it waits until all others know what was recorded: by this writer, or by another one, whose change may be the
     /// very same and not yet known to the others.
-    fn change<T, E: From<RegistryError>>(&self, attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>) -> Result<T, E> {
-        let (outcome, applied) = self.change_here(attempt)?;
+    ///
+    /// `by` is who makes it, and may be refused by now: each attempt looks. `None` is the program itself.
+    fn change<T, E: From<RegistryError>>(
+        &self,
+        by: Option<&Author>,
+        attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (outcome, applied) = self.change_here(by, attempt)?;
         if let Some(Propagation(propagate)) = self.propagation.get()
             && self.propagated.load(Ordering::Acquire) < applied
         {
@@ -304,12 +313,16 @@ impl Registry {
     /// As [`Self::change`], without waiting for others. Returns the position of the last record that is applied, too.
     fn change_here<T, E: From<RegistryError>>(
         &self,
+        by: Option<&Author>,
         mut attempt: impl FnMut(&mut Change<'_>) -> Result<T, E>,
     ) -> Result<(Result<T, E>, u64), E> {
         let mut change = self.begin_change()?;
         change.catch_up()?;
         let outcome = loop {
-            let outcome = attempt(&mut change);
+            let outcome = match self.check_author(by) {
+                Ok(()) => attempt(&mut change),
+                Err(refused) => Err(RegistryError::Refused(refused).into()),
+            };
             // A log that refuses, and has nothing new, would do so for ever.
             if !std::mem::take(&mut change.was_overtaken) || change.catch_up()? == 0 {
                 break outcome;
@@ -331,6 +344,26 @@ impl Registry {
     /// [`RegistryError::Storage`] after a change that was interrupted.
     pub fn applied(&self) -> Result<u64, RegistryError> {
         Ok(self.begin_change()?.journal.next_position() - 1)
+    }
+
+    /// Checks that a credential is still worth what it was when its request was let in. Scopes, project and organization never change.
+    ///
+    /// # Errors
+    /// [`AuthError`].
+    pub fn check_authority(&self, authority: &Authority, now: Instant) -> Result<(), AuthError> {
+        match self.cache.principal(&authority.secret, now) {
+            Some(Principal::Token(TokenHolder { token: rights, .. }) | Principal::Share(ShareHolder { rights, .. })) => {
+                // Owners come first.
+                if rights.role > authority.role { Err(AuthError::Lowered) } else { Ok(()) }
+            }
+            Some(Principal::Root(_)) | None => Err(AuthError::Unknown),
+        }
+    }
+
+    /// Checks that the author of a change may still make it. The holder of the journal's lock calls it: nobody can revoke anything before the change is made.
+    fn check_author(&self, by: Option<&Author>) -> Result<(), AuthError> {
+        let Some(Author { at, authority: Some(authority), .. }) = by else { return Ok(()) };
+        self.check_authority(authority, *at)
     }
 
     /// Begins a change; other changes wait until it is dropped.

@@ -46,7 +46,7 @@ impl Registry {
         mut keep: impl FnMut(&Initial) -> Result<(), E>,
     ) -> Result<Initial, E> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             if !change.state().tenants.is_empty() {
                 let message = "there is an organization already";
                 return Err(RegistryError::conflict("already_initialized", message).into());
@@ -67,7 +67,7 @@ impl Registry {
     pub fn create_organization(&self, name: &str, by: impl Into<Author>) -> Result<OrganizationKeys, RegistryError> {
         let new = NewOrganization { name: Some(name.to_owned()), ..NewOrganization::default() };
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let (record, keys) = change.draw_organization(new.clone(), None, &author)?;
             change.commit(record, &author)?;
             Ok(keys)
@@ -104,7 +104,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Organization>, RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let current = self.organization(id)?;
             let changed = patched(&current, patch.clone())?;
             change.commit_organization(&current, changed, ActionReason::Set, &author)
@@ -121,7 +121,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let current = self.organization(id)?;
             let changed = Organization { timezone, ..Organization::clone(&current) };
             change.commit_organization(&current, changed, ActionReason::Set, &author).map(drop)

@@ -39,7 +39,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let id = {
                 let state = change.state();
                 let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -102,7 +102,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let current = self.project(organization, id)?;
             let changed = patched(&current, patch.clone())?;
             change.commit_project(&current, changed, &author)
@@ -120,7 +120,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             self.project(organization, id)?;
             change.commit(ControlRecord::ProjectDeleted { organization, project: id }, &author)
         })
@@ -160,7 +160,7 @@ impl Registry {
     ///
     /// # Errors [`RegistryError::Storage`].
     pub(crate) fn finish_deletion(&self, id: ProjectId) -> Result<(), RegistryError> {
-        self.change(|change| {
+        self.change(None, |change| {
             let found = change.state().deletions().find(|(_, project)| *project == id);
             let Some((organization, project)) = found else { return Ok(()) };
             change.commit_unaudited(ControlRecord::DeletionFinished { organization, project })
@@ -178,7 +178,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<String, RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let current = self.project(organization, id)?;
             validate::room(current.public_keys.len(), validate::MAX_PUBLIC_KEYS, "public keys")?;
             let key = new_public_key()?;
@@ -201,7 +201,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let current = self.project(organization, id)?;
             let mut changed = Project::clone(&current);
             changed.public_keys.retain(|key| key != public_key);
@@ -231,7 +231,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<Project>, RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let current = self.project(organization, id)?;
             if !current.public_keys.iter().any(|key| key == public_key) {
                 return Err(PUBLIC_KEY_NOT_FOUND);

@@ -27,7 +27,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(Share, Secret), RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             {
                 let state = change.state();
                 let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -78,7 +78,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let is_there = {
                 let state = change.state();
                 let share = state.tenants.get(&organization).and_then(|tenant| tenant.shares.get(id));

@@ -16,6 +16,8 @@ use super::secret::SecretHash;
 pub const SIGN_IN_CODE_SECONDS: i64 = 5 * 60;
 /// The maximum number of codes of an organization. One more ends the oldest.
 pub const MAX_SIGN_IN_CODES: usize = 100;
+/// The maximum number of codes of a token, whose holder may be of the lowest role. One more ends its oldest.
+pub const MAX_SIGN_IN_CODES_OF_TOKEN: usize = 10;
 
 /// Where several machines keep their codes. Keys are hashes of codes, as hexadecimal digits; values go [`SIGN_IN_CODE_SECONDS`] after they were kept.
 ///
@@ -56,6 +58,14 @@ struct Code {
     expires_at: Instant,
 }
 
+impl Code {
+    /// What a shared value stands for; `None` if it has expired.
+    fn target_of(value: &[u8], now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+        let Self { target, expires_at } = serde_json::from_slice(value).map_err(|error| unavailable(error.into()))?;
+        Ok((now < expires_at).then_some(target))
+    }
+}
+
 /// The codes that machines share, and their bounds.
 pub(super) struct SharedSignIns(pub(super) Box<dyn SharedCodes>);
 
@@ -66,9 +76,9 @@ impl std::fmt::Debug for SharedSignIns {
 }
 
 impl SharedSignIns {
-    /// Adds a code that expires then, and removes those that were too many.
+    /// Adds a code that expires then, and removes the one that it ended.
     pub(super) fn add(&self, hash: &SecretHash, target: CodeTarget, added: &Added) -> Result<(), RegistryError> {
-        for former in &added.ended {
+        if let Some(former) = &added.ended {
             self.0.end(&former.to_hex()).map_err(unavailable)?;
         }
         let code = Code { target, expires_at: added.expires_at };
@@ -76,11 +86,17 @@ impl SharedSignIns {
         self.0.keep(&hash.to_hex(), &value).map_err(unavailable)
     }
 
+    /// Returns what a code stands for, which stays as it is; `None` if it is unknown, used or expired.
+    pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
+        let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
+        self.0.keep(&hash.to_hex(), &value).map_err(unavailable)?;
+        Code::target_of(&value, now)
+    }
+
     /// Uses a code up, and returns what it stands for; `None` if it is unknown, used or expired.
     pub(super) fn take(&self, hash: &SecretHash, now: Instant) -> Result<Option<CodeTarget>, RegistryError> {
         let Some(value) = self.0.take(&hash.to_hex()).map_err(unavailable)? else { return Ok(None) };
-        let Code { target, expires_at } = serde_json::from_slice(&value).map_err(|error| unavailable(error.into()))?;
-        Ok((now < expires_at).then_some(target))
+        Code::target_of(&value, now)
     }
 }
 
@@ -93,8 +109,8 @@ fn unavailable(source: SharedCodesError) -> RegistryError {
 pub(super) struct Added {
     /// When it expires.
     pub(super) expires_at: Instant,
-    /// The codes that it ended, since they were too many.
-    pub(super) ended: Vec<SecretHash>,
+    /// The code that it ended, since there were too many.
+    pub(super) ended: Option<SecretHash>,
 }
 
 /// The codes that were not used.
@@ -106,22 +122,28 @@ pub(super) struct SignInCodes {
 }
 
 impl SignInCodes {
-    /// Adds a code, and removes those of its organization that have expired or are too many.
+    /// Adds a code, and removes those of its organization that have expired. If there are too many, the oldest one of the same token ends, else the oldest of all.
     pub(super) fn add(&mut self, hash: SecretHash, target: CodeTarget, now: Instant) -> Added {
         let expires_at = now.plus_ms(SIGN_IN_CODE_SECONDS * 1_000);
         let order = self.order.entry(target.organization).or_default();
         order.retain(|hash| self.codes.get(hash).is_some_and(|code| now < code.expires_at));
-        let mut ended = Vec::new();
-        while order.len() >= MAX_SIGN_IN_CODES
-            && let Some(oldest) = order.pop_front()
-        {
-            self.codes.remove(&oldest);
-            ended.push(oldest);
+        let is_of_token = |hash: &SecretHash| self.codes.get(hash).is_some_and(|code| code.target.token == target.token);
+        let of_token = order.iter().filter(|hash| is_of_token(hash)).count();
+        let is_full = of_token >= MAX_SIGN_IN_CODES_OF_TOKEN || order.len() >= MAX_SIGN_IN_CODES;
+        let place = order.iter().position(is_of_token).unwrap_or(0);
+        let ended = is_full.then(|| order.remove(place)).flatten();
+        if let Some(ended) = &ended {
+            self.codes.remove(ended);
         }
         order.push_back(hash);
         self.codes.insert(hash, Code { target, expires_at });
         self.codes.retain(|_, code| now < code.expires_at);
         Added { expires_at, ended }
+    }
+
+    /// Returns what a code stands for; `None` if it is unknown, used or expired.
+    pub(super) fn look(&self, hash: &SecretHash, now: Instant) -> Option<CodeTarget> {
+        self.codes.get(hash).filter(|code| now < code.expires_at).map(|code| code.target.clone())
     }
 
     /// Uses a code up, and returns what it stands for; `None` if it is unknown, used or expired.
@@ -156,7 +178,7 @@ mod tests {
         let mut codes = SignInCodes::default();
         let (first, second) = (target(1), target(1));
         let added = codes.add(hash(1), first.clone(), NOW);
-        assert_eq!(added, Added { expires_at: NOW.plus_ms(300_000), ended: Vec::new() });
+        assert_eq!(added, Added { expires_at: NOW.plus_ms(300_000), ended: None });
         codes.add(hash(2), second, NOW);
         assert_eq!(codes.take(&hash(3), NOW), None);
         assert_eq!(codes.take(&hash(1), NOW.plus_ms(299_999)), Some(first));
@@ -171,7 +193,7 @@ mod tests {
         codes.add(hash(0), target(2), NOW);
         for i in 1..=MAX_SIGN_IN_CODES + 5 {
             let ended = codes.add(hash(i), target(1), NOW).ended;
-            let expected: Vec<_> = i.checked_sub(MAX_SIGN_IN_CODES).filter(|first| *first > 0).map(hash).into_iter().collect();
+            let expected = i.checked_sub(MAX_SIGN_IN_CODES).filter(|first| *first > 0).map(hash);
             assert_eq!(ended, expected, "{i}");
         }
         assert_eq!(codes.codes.len(), MAX_SIGN_IN_CODES + 1);
@@ -179,5 +201,27 @@ mod tests {
         assert!(codes.take(&hash(6), NOW).is_some() && codes.take(&hash(0), NOW).is_some());
         codes.add(hash(1_000), target(1), NOW.plus_ms(300_000));
         assert_eq!((codes.codes.len(), codes.order[&OrganizationId(1)].len()), (1, 1), "those of before have expired");
+    }
+
+    /// Whoever fills what its token may have ends no code of another one.
+    #[test]
+    fn a_token_has_a_part_of_the_codes() {
+        let mut codes = SignInCodes::default();
+        let (owner, member) = (target(1), target(1));
+        codes.add(hash(0), owner.clone(), NOW);
+        for i in 1..=3 * MAX_SIGN_IN_CODES {
+            let ended = codes.add(hash(i), member.clone(), NOW).ended;
+            let expected = i.checked_sub(MAX_SIGN_IN_CODES_OF_TOKEN).filter(|first| *first > 0).map(hash);
+            assert_eq!(ended, expected, "{i}");
+        }
+        assert_eq!(codes.order[&OrganizationId(1)].len(), MAX_SIGN_IN_CODES_OF_TOKEN + 1);
+        assert_eq!(codes.take(&hash(0), NOW), Some(owner));
+        // In an organization that has all its codes, too.
+        for i in 1_000..2_000 {
+            codes.add(hash(i), target(1), NOW);
+        }
+        codes.add(hash(3_000), member.clone(), NOW);
+        assert_eq!(codes.add(hash(3_001), member, NOW).ended, Some(hash(3_000)));
+        assert_eq!(codes.order[&OrganizationId(1)].len(), MAX_SIGN_IN_CODES);
     }
 }

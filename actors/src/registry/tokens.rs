@@ -30,7 +30,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(ApiToken, Secret), RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             {
                 let state = change.state();
                 let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
@@ -55,7 +55,7 @@ impl Registry {
     /// # Errors [`RegistryError::NotFound`] if there is no such organization, [`RegistryError::Storage`] if there is no randomness.
     pub fn temporary_token(&self, organization: OrganizationId, now: Instant) -> Result<Secret, RegistryError> {
         // No change of the organization may come between the check and the cache.
-        self.change(|change| {
+        self.change(None, |change| {
             change.state().tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;
             let new = NewToken {
                 name: "command line".into(),
@@ -103,7 +103,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<Arc<ApiToken>, RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             let current = self.token(organization, token_id)?;
             let mut changed = ApiToken::clone(&current);
             if let Some(name) = &patch.name {
@@ -136,7 +136,7 @@ impl Registry {
         by: impl Into<Author>,
     ) -> Result<(), RegistryError> {
         let author = by.into();
-        self.change(|change| {
+        self.change(Some(&author), |change| {
             {
                 let state = change.state();
                 let tenant = state.tenants.get(&organization).ok_or(ORGANIZATION_NOT_FOUND)?;

@@ -26,6 +26,8 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         let target = AuditTarget { kind: TargetType::Webhook, id: id.to_string() };
         let entry = Audited { action, target, changes }.by(author)?;
-        self.change(|change| change.record(ControlRecord::WebhookChanging { organization }, std::slice::from_ref(&entry)))
+        self.change(Some(author), |change| {
+            change.record(ControlRecord::WebhookChanging { organization }, std::slice::from_ref(&entry))
+        })
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
 use headcount_actors::registry::{
-    Actor, ActorKind, ApiToken, AuthError, Author, Capability, Limiter, Principal, ProjectConfig, Registry, Role, Scope, Share,
-    ShareHolder, TokenHolder,
+    Actor, ActorKind, ApiToken, AuthError, Author, Authority, Capability, Limiter, Principal, ProjectConfig, Registry, Role,
+    Scope, Share, ShareHolder, TokenHolder,
 };
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::{Instant, Timezone};
@@ -37,6 +37,7 @@ pub(crate) struct Caller {
     /// The share, if the caller is a reader of one.
     pub(crate) share: Option<Arc<Share>>,
     kind: ActorKind,
+    authority: Authority,
 }
 
 impl Caller {
@@ -45,7 +46,8 @@ impl Caller {
         // The token of a command exists only for it.
         let token_id = (self.kind == ActorKind::Token).then(|| self.token.token_id.clone());
         let actor = Actor { kind: self.kind, token_id, member_id: self.token.member.clone() };
-        Author { at: state.engine.clock().now(), actor, request_id: request_id(request) }
+        let authority = Some(self.authority.clone());
+        Author { at: state.engine.clock().now(), actor, request_id: request_id(request), authority }
     }
 
     /// The caller's organization.
@@ -116,6 +118,12 @@ impl Credential {
         }
     }
 
+    fn secret(&self) -> &str {
+        match self {
+            Self::Bearer(secret) | Self::Cookie(secret) => secret,
+        }
+    }
+
     /// Returns whose credential it is.
     fn principal(&self, registry: &Registry, now: Instant) -> Result<Principal, AuthError> {
         match self {
@@ -159,18 +167,16 @@ pub(crate) fn organization_of_caller(request: &HttpRequest) -> Option<Organizati
 
 fn authenticated(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
     let credential = Credential::of(state, request)?;
-    match credential.principal(state.engine.registry(), state.engine.clock().now()) {
-        Ok(Principal::Token(TokenHolder { token, kind, limiter })) => {
-            limiter.map_or(Ok(()), |limiter| spend(state, request, limiter))?;
-            Ok(Caller { token, share: None, kind })
-        }
-        Ok(Principal::Share(ShareHolder { share, rights, limiter })) => {
-            spend(state, request, limiter)?;
-            Ok(Caller { token: rights, share: Some(share), kind: ActorKind::Token })
-        }
+    let (token, share, kind, limiter) = match credential.principal(state.engine.registry(), state.engine.clock().now()) {
+        Ok(Principal::Token(TokenHolder { token, kind, limiter })) => (token, None, kind, limiter),
+        Ok(Principal::Share(ShareHolder { share, rights, limiter })) => (rights, Some(share), ActorKind::Token, Some(limiter)),
         // The root token creates organizations, and is unknown to every other operation.
-        Ok(Principal::Root(_)) | Err(_) => Err(unknown(&credential)),
-    }
+        Ok(Principal::Root(_)) | Err(_) => return Err(unknown(&credential)),
+    };
+    limiter.map_or(Ok(()), |limiter| spend(state, request, limiter))?;
+    let authority = Authority::new(credential.secret(), token.role);
+    request.extensions_mut().insert(authority.clone());
+    Ok(Caller { token, share, kind, authority })
 }
 
 fn unknown(credential: &Credential) -> ApiError {
@@ -333,7 +339,9 @@ pub(crate) fn operator(state: &AppState, request: &HttpRequest) -> Result<(), Ap
 pub(crate) fn root(state: &AppState, request: &HttpRequest) -> Result<Author, ApiError> {
     let now = state.engine.clock().now();
     match state.engine.registry().authenticate(bearer(state, request)?, now) {
-        Ok(Principal::Root(kind)) => Ok(Author { at: now, actor: Actor::of(kind), request_id: request_id(request) }),
+        Ok(Principal::Root(kind)) => {
+            Ok(Author { at: now, actor: Actor::of(kind), request_id: request_id(request), authority: None })
+        }
         Ok(Principal::Token(_) | Principal::Share(_)) => {
             Err(ApiError::new(ErrorCode::InsufficientRole, "this needs the root token"))
         }

@@ -13,7 +13,7 @@ use headcount_actors::admission_gate::{Holder, Permit};
 use headcount_domain::ids::ProjectId;
 
 use crate::http::app::AppState;
-use crate::http::extract::encoding;
+use crate::http::extract::{encoding, standing};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -160,7 +160,7 @@ async fn each_chunk(
             encoding::within(total, limit_bytes)?;
             take(chunk, total)?;
         }
-        Ok(())
+        standing::check_again(request)
     };
     match tokio::time::timeout(DEADLINE, read).await {
         Ok(result) => result,
@@ -169,11 +169,11 @@ async fn each_chunk(
 }
 
 async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, ApiError> {
-    if incoming.left == Some(0) {
-        return Ok(None);
-    }
     let incomplete = |_| ApiError::new(ErrorCode::IncompleteBody, "the body ended before it was complete");
-    let mut chunk = incoming.payload.next().await.transpose().map_err(incomplete)?;
+    let mut chunk = match incoming.left {
+        Some(0) => None,
+        _ => incoming.payload.next().await.transpose().map_err(incomplete)?,
+    };
     if let (Some(left), Some(bytes)) = (&mut incoming.left, &mut chunk) {
         bytes.truncate(*left);
         *left -= bytes.len();

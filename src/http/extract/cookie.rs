@@ -1,5 +1,5 @@
 //! The cookie of the page, and when it counts: only in requests that the page itself makes. A browser sends it by itself, so that another site could
-//! otherwise have it send requests in the user's name.
+//! otherwise have it send requests in the user's name. The page of a share may be in a frame of another site, and has the share's secret: there, it counts for nothing.
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
@@ -9,6 +9,7 @@ use headcount_actors::registry::{SESSION_SECONDS, normal_origin};
 use crate::http::app::AppState;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::page_policy::SHARE_PATH;
 
 /// The name over https. Browsers take a cookie of this prefix from the host itself only, over https, for all its paths.
 const SECURE_NAME: &str = "__Host-headcount";
@@ -113,6 +114,9 @@ impl<'r> Maker<'r> {
     /// `Sec-Fetch-Site` decides. Browsers leave it out where a page came by plain http from another machine; then the `Origin` must be the host's own.
     /// They leave that out too where a page reads from its own host; then the `Referer` must be.
     fn is_page(self) -> bool {
+        if matches!(self.referer, Said::Once(referer) if referer[origin_of(referer).len()..].starts_with(SHARE_PATH)) {
+            return false;
+        }
         match (self.fetch_site, self.origin, self.referer) {
             (Said::Once(site), _, _) => site == "same-origin",
             (Said::Nothing, Said::Once(origin), _) => self.is_own(origin),
@@ -189,6 +193,13 @@ mod tests {
             (None, None, Some("/ui"), true, false),
             (None, None, None, true, false),
             (None, None, None, false, false),
+            // The page of a share, which others may frame.
+            (Some("same-origin"), None, Some("https://stats.example/ui/share/shr_1"), true, false),
+            (Some("same-origin"), own, Some("https://stats.example/ui/share/shr_1/live?a=b"), false, false),
+            (None, own, Some("http://stats.example/ui/share/"), false, false),
+            (None, None, Some("http://stats.example/ui/share/shr_1"), true, false),
+            (Some("same-origin"), None, Some("https://stats.example/ui/prj_1/share/"), true, true),
+            (Some("same-origin"), None, Some("https://stats.example/ui?/ui/share/"), true, true),
         ];
         for (fetch_site, origin, referer, is_read, counts) in table {
             let maker = maker(fetch_site, origin, referer, is_read);

@@ -11,3 +11,4 @@ pub(crate) mod path;
 pub(crate) mod query;
 pub(crate) mod question;
 pub(crate) mod share_rules;
+pub(crate) mod standing;

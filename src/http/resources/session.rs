@@ -5,7 +5,10 @@ use std::sync::Arc;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Engine;
-use headcount_actors::registry::{ApiToken, BrowserSession, Project, Registry, RegistryError, Role, Scope, Secret, SignInError};
+use headcount_actors::registry::{
+    ApiToken, BrowserSession, Principal, Project, Registry, RegistryError, Role, Scope, Secret, ShareHolder, SignInError,
+    TokenHolder,
+};
 use headcount_domain::time::Instant;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,7 +18,7 @@ use crate::http::extract::auth::{self, Caller, Credential};
 use crate::http::extract::cookie;
 use crate::http::extract::json::{self, BodyArguments, EmptyBody, json_body};
 use crate::http::extract::query::NoParameters;
-use crate::http::openapi::responses::{BodyErrors, NotModified, SignInErrors, TokenErrors, UnavailableErrors};
+use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, SignInErrors, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
 use crate::http::respond::answer::Timestamp;
@@ -27,7 +30,7 @@ use crate::http::respond::{etag, rate_limit};
 const SIGN_IN_LIMIT_BYTES: usize = 4 << 10;
 
 json_body! {
-    /// What a browser signs in with. Exactly one is given.
+    /// What a browser signs in with. Exactly one of `token`, `code` and `share` is given.
     #[schema(example = json!({"token": "sk_0123456789abcdefghijklmnopqrstuv"}))]
     pub(crate) struct SignInShape {
         /// An API token.
@@ -39,6 +42,8 @@ json_body! {
         /// The secret of a share, which is in its URL.
         #[schema(pattern = "^sh_[0-9A-Za-z]{32}$")]
         share: Option<String> = optional("a string"),
+        /// Whether a browser that is signed in by another token is signed out. Default: false.
+        replace: Option<bool> = optional("true or false"),
     }
 }
 
@@ -93,7 +98,8 @@ pub(crate) struct CodeAnswer {
 
 /// Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or until the token ends.
 ///
-/// A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The cookie counts wherever an API token does, but only
+/// A browser that is signed in by another token stays so, unless `replace` is true: any page can have a browser open an address with a code. It should ask its user
+/// first. A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The cookie counts wherever an API token does, but only
 /// in requests of the page itself: by `Sec-Fetch-Site: same-origin`, or, where browsers leave that out, by the `Origin` or, in reads, the `Referer`. It is
 /// `__Host-headcount` over https, and `headcount` over plain http.
 #[utoipa::path(
@@ -101,7 +107,7 @@ pub(crate) struct CodeAnswer {
     request_body = SignInShape,
     responses(
         (status = 204, description = "The browser is signed in.", headers(("set-cookie" = String, description = "The cookie."))),
-        SignInErrors, BodyErrors, UnavailableErrors,
+        SignInErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
     security(())
 )]
@@ -114,30 +120,57 @@ pub(crate) async fn sign_in((state, request, payload): BodyArguments) -> Result<
         state.request_metrics.count_rate_limited();
         return Err(ApiError::rate_limited("too many sign-ins from this address within a second", 1));
     }
-    let shape = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;
+    let shape: SignInShape = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;
+    let former = former(&state, &request);
+    if let Some(former) = former.as_ref().filter(|_| shape.replace != Some(true)) {
+        check_same(&state, former, &shape).await?;
+    }
     let secret = begin(&state, shape).await?;
-    if let Some(former) = former(&state, &request) {
+    if let Some(former) = former {
         end(&state, former).await?;
     }
     Ok(with_cookie(&cookie::set(state.is_https(&request), &secret)))
+}
+
+/// Checks that a sign-in is by the token that a browser is signed in with. What would be refused anyway is refused later.
+async fn check_same(state: &AppState, former: &BrowserSession, shape: &SignInShape) -> Result<(), ApiError> {
+    let (registry, now) = (state.engine.registry(), state.engine.clock().now());
+    let new = match shape {
+        SignInShape { token: Some(secret), .. } | SignInShape { share: Some(secret), .. } => match registry
+            .authenticate(secret, now)
+        {
+            Ok(Principal::Token(TokenHolder { token, .. }) | Principal::Share(ShareHolder { rights: token, .. })) => Some(token),
+            Ok(Principal::Root(_)) | Err(_) => None,
+        },
+        SignInShape { code: Some(code), .. } => {
+            let code = code.clone();
+            management::on_engine(state, move |engine| engine.registry().token_of_code(&code, now)).await?
+        }
+        _ => None,
+    };
+    let Some(new) = new.filter(|new| new.token_id != former.token) else { return Ok(()) };
+    let name = |id| Ok::<_, ApiError>(registry.organization(id)?.name.clone());
+    let (mine, other) = (name(former.organization)?, name(new.organization)?);
+    let message = format!("this browser is signed in to {mine:?}; it would be signed in to {other:?} as {} instead", new.role);
+    Err(ApiError::new(ErrorCode::SignedIn, message))
 }
 
 /// Checks what a browser signs in with, and returns the value of its cookie.
 async fn begin(state: &AppState, shape: SignInShape) -> Result<String, ApiError> {
     let now = state.engine.clock().now();
     match shape {
-        SignInShape { token: Some(token), code: None, share: None } => {
+        SignInShape { token: Some(token), code: None, share: None, .. } => {
             begin_session(state, "token", move |registry| registry.begin_session(&token, now)).await
         }
-        SignInShape { token: None, code: Some(code), share: None } => {
+        SignInShape { token: None, code: Some(code), share: None, .. } => {
             begin_session(state, "code", move |registry| registry.begin_session_by_code(&code, now)).await
         }
         // Whoever has a share has its link anyway, so that its cookie is the share itself: readers cost no memory and no disk.
-        SignInShape { token: None, code: None, share: Some(share) } => match state.engine.registry().share_of(&share, now) {
+        SignInShape { token: None, code: None, share: Some(share), .. } => match state.engine.registry().share_of(&share, now) {
             Ok(_) => Ok(share),
             Err(_) => Err(refused("share")),
         },
-        SignInShape { token: None, code: None, share: None } => {
+        SignInShape { token: None, code: None, share: None, .. } => {
             Err(ApiError::new(ErrorCode::MissingParameter, "one of `token`, `code` and `share` is required").with_param("token"))
         }
         _ => Err(ApiError::parameter("token", "only one of `token`, `code` and `share` may be given")),
@@ -240,8 +273,8 @@ pub(crate) async fn sign_out(state: web::Data<AppState>, request: HttpRequest) -
     Ok(with_cookie(&cookie::clear(state.is_https(&request))))
 }
 
-/// Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes, and before the server stops. An organization has
-/// 100 such codes; one more ends the oldest.
+/// Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes, and before the server stops. A token has 10
+/// such codes and an organization 100; one more ends the oldest, of the same token if there is one.
 #[utoipa::path(
     post, path = "/session/codes", tag = "sign-in", operation_id = "create_sign_in_code",
     responses(

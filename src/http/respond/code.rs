@@ -93,6 +93,7 @@ error_codes! {
     CurrencyFixed "currency_fixed" CONFLICT Conflict "The currency can't change after the first event.";
     LastPublicKey "last_public_key" CONFLICT Conflict "The last public key of a project can't be removed.";
     LastOwner "last_owner" CONFLICT Conflict "No valid token of role owner would be left.";
+    SignedIn "signed_in" CONFLICT Conflict "The browser is signed in by another token; the message has the names of both organizations.";
     EmailTaken "email_taken" CONFLICT Conflict "Another member has the e-mail address.";
     WebsiteTaken "website_taken" CONFLICT Conflict "Another company profile has the website.";
     WebsiteMismatch "website_mismatch" CONFLICT Conflict "The company profile has another website, or is being built from another one.";

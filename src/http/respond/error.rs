@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use headcount_actors::admission_gate;
 use headcount_actors::engine::ErasureError;
 use headcount_actors::ingest::Refusal;
-use headcount_actors::registry::{ControlError, RegistryError};
+use headcount_actors::registry::{AuthError, ControlError, RegistryError};
 use headcount_actors::{AskError, AskNodeError, TrackError};
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::submission::Invalid;
@@ -384,6 +384,15 @@ impl From<BeforeFloor> for ApiError {
     }
 }
 
+impl From<AuthError> for ApiError {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::Unknown => Self::unauthenticated("the token, session or share ended while the request was under way"),
+            AuthError::Lowered => Self::new(ErrorCode::InsufficientRole, error.to_string()),
+        }
+    }
+}
+
 impl From<RegistryError> for ApiError {
     fn from(error: RegistryError) -> Self {
         match error {
@@ -391,6 +400,7 @@ impl From<RegistryError> for ApiError {
             RegistryError::Conflict { code, message } => Self::new(ErrorCode::named(code, ErrorCode::LimitReached), message),
             RegistryError::Invalid { param, message } => Self::parameter(param, message),
             RegistryError::Exhausted { code, message } => Self::new(ErrorCode::named(code, ErrorCode::ActionsExhausted), message),
+            RegistryError::Refused(refused) => refused.into(),
             RegistryError::TooManyChanges { retry_after } => {
                 Self::rate_limited("the organization has made too many changes", retry_after.as_secs() + 1)
             }

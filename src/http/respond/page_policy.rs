@@ -30,13 +30,14 @@ pub(crate) fn apply<B>(state: &AppState, response: &mut ServiceResponse<B>) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // Its own host only: over plain http the `Referer` says that the page itself asks (`extract/cookie.rs`).
+    // Its own host only: the `Referer` says whether the page itself asks, or that of a share (`extract/cookie.rs`).
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
 }
 
 /// The pages that may show the page at `path` in a frame.
 fn frame_ancestors(state: &AppState, path: &str) -> String {
-    let id = path.strip_prefix(SHARE_PATH).and_then(|id| id.parse::<ShareId>().ok());
+    // The share's id, and the part of the page that is shown.
+    let id = path.strip_prefix(SHARE_PATH).and_then(|rest| rest.split('/').next()?.parse::<ShareId>().ok());
     let share = id.and_then(|id| state.engine.registry().share(&id));
     match share.filter(|share| !share.is_expired(state.engine.clock().now())) {
         Some(share) if !share.embed_origins.is_empty() => share.embed_origins.join(" "),
@@ -84,7 +85,8 @@ mod tests {
             (format!("{SHARE_PATH}{embedded}"), "https://a.example http://b.example:8080"),
             (format!("{SHARE_PATH}{}", share(&[], None)), "'none'"),
             (format!("{SHARE_PATH}{}", share(&["https://a.example"], Some(now.plus_ms(1)))), "'none'"),
-            (format!("{SHARE_PATH}{embedded}/more"), "'none'"),
+            (format!("{SHARE_PATH}{embedded}/live"), "https://a.example http://b.example:8080"),
+            (format!("{SHARE_PATH}other/{embedded}"), "'none'"),
             (format!("{SHARE_PATH}shr_0000000000000000"), "'none'"),
             (format!("/ui/{embedded}"), "'none'"),
             ("/".to_owned(), "'none'"),

@@ -1,5 +1,7 @@
 // Asks the server. Answers are kept with their tags: who asks again pays for a 304.
 
+import { SHARE } from "../lib/router";
+
 export type Params = Record<string, string | number | boolean | null | undefined>;
 
 /** A refusal of the server, or `network`. */
@@ -27,15 +29,29 @@ interface Kept {
 const MOST_KEPT = 200;
 const kept = new Map<string, Kept>();
 
-/** The secret of a share: pages in frames of other sites have no cookie. */
-let secret: string | null = null;
+/** The cookie is for whoever signed in. A share is shown by its secret, and a frame may have its user click anything. */
+export const usesCookie = SHARE === null && self === top;
 
-export function goWithSecret(share: string): void {
-  secret = share;
+/** The secret of the share. This tab keeps it, so that the page can be loaded again. */
+let secret = SHARE && keptSecret(SHARE);
+
+function keptSecret(share: string): string | null {
+  try {
+    return sessionStorage.getItem(share);
+  } catch {
+    // The browser keeps nothing for frames of other sites.
+    return null;
+  }
 }
 
-/** Whether requests that can't have headers, such as streams, are known to the server. */
-export const hasCookie = () => secret === null;
+export function takeSecret(share: string, text: string): void {
+  secret = text;
+  try {
+    sessionStorage.setItem(share, text);
+  } catch {
+    // It holds until the page is left.
+  }
+}
 
 /** Told when the server knows the browser no more. */
 export const signedOut = new EventTarget();
@@ -55,7 +71,7 @@ async function refusal(answer: Response): Promise<Refusal> {
 async function send(path: string, options: RequestInit): Promise<Response> {
   const headers = { ...(options.headers as Record<string, string>), ...(secret && { authorization: `Bearer ${secret}` }) };
   try {
-    return await fetch(path, { ...options, headers, credentials: secret ? "omit" : "same-origin", redirect: "error" });
+    return await fetch(path, { ...options, headers, credentials: usesCookie ? "same-origin" : "omit", redirect: "error" });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Refusal(0, "network", "The server can't be reached.");
@@ -98,4 +114,29 @@ export async function change<T>(method: "POST" | "PATCH" | "DELETE", path: strin
   const answer = await send(path, { method, headers, body: body && JSON.stringify(body) });
   if (!answer.ok) throw await refusal(answer);
   return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+export interface ServerEvent {
+  id: string;
+  event: string;
+  data: string;
+}
+
+/** The events of a stream, after the one with this id, until it breaks off. */
+export async function* events(path: string, last: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+  const headers: Record<string, string> = last ? { "last-event-id": last } : {};
+  const answer = await send(path, { headers, signal, cache: "no-store" });
+  if (!answer.ok) throw await refusal(answer);
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (text + value).split("\n\n");
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1] ?? "";
+      if (field("event")) yield { id: field("id"), event: field("event"), data: field("data") };
+    }
+  }
 }

@@ -1,7 +1,8 @@
 // One stream for all tabs of a browser: browsers open six connections to a server at most. The tab that has the lock reads it, the others listen to that tab.
 
 import { useEffect, useState } from "preact/hooks";
-import { ask, hasCookie } from "./client";
+import { SHARE } from "../lib/router";
+import { Refusal, ask, events } from "./client";
 import type { LiveFrame, LiveNotification, Report } from "./types";
 
 export type LiveStatus = "waiting" | "live" | "polling" | "lost" | "refused";
@@ -17,6 +18,8 @@ const MOST_NOTIFICATIONS = 50;
 const POLL_MS = 5_000;
 /** A hidden tab leaves the stream to others after this. */
 const HIDDEN_MS = 15_000;
+/** How long after a break the stream is asked for again. */
+const RETRY_MS = 2_000;
 const NOTHING: Live = { status: "waiting", frame: null, notifications: [] };
 
 type Message = { kind: "state"; live: Live } | { kind: "who" };
@@ -29,8 +32,12 @@ class LiveFeed {
   private isReader = false;
   private hiddenTimer: ReturnType<typeof setTimeout> | undefined;
 
+  /** Tabs with the same rights share a stream. */
+  private readonly name: string;
+
   constructor(private readonly project: string) {
-    this.channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(`headcount-live-${project}`);
+    this.name = `headcount-live-${SHARE ?? project}`;
+    this.channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(this.name);
     this.channel?.addEventListener("message", ({ data }: MessageEvent<Message>) => {
       if (data.kind === "state" && !this.isReader) this.show(data.live);
       if (data.kind === "who" && this.isReader) this.tell();
@@ -61,7 +68,7 @@ class LiveFeed {
 
   private start(): void {
     if (this.stop) return;
-    if (!navigator.locks || !this.channel || !hasCookie()) {
+    if (!navigator.locks || !this.channel) {
       this.stop = this.poll();
       return;
     }
@@ -78,27 +85,43 @@ class LiveFeed {
           release();
         });
       });
-    navigator.locks.request(`headcount-live-${this.project}`, { signal: abort.signal }, hold).catch(() => {});
+    navigator.locks.request(this.name, { signal: abort.signal }, hold).catch(() => {});
   }
 
-  /** Reads the stream. The browser comes again by itself, unless it is refused. */
   private read(): () => void {
-    const source = new EventSource(`/projects/${this.project}/live`);
-    const on = (kind: string, take: (data: any) => void) => source.addEventListener(kind, (event) => take(JSON.parse((event as MessageEvent).data)));
-    on("snapshot", (frame) => this.update({ status: "live", frame }));
-    on("delta", (delta) => this.live.frame && this.update({ status: "live", frame: { ...this.live.frame, ...delta } }));
-    on("notification", (one: LiveNotification) => {
-      const others = this.live.notifications.filter(({ event_id }) => event_id !== one.event_id);
-      this.update({ notifications: [one, ...others].slice(0, MOST_NOTIFICATIONS) });
-    });
-    on("bye", ({ reason }) => {
-      this.update({ status: reason === "unauthorized" ? "refused" : "lost" });
-      if (reason !== "drain") source.close();
-    });
-    source.addEventListener("error", () => {
-      this.update({ status: source.readyState === EventSource.CLOSED ? "refused" : "lost" });
-    });
-    return () => source.close();
+    const abort = new AbortController();
+    void this.follow(abort.signal);
+    return () => abort.abort();
+  }
+
+  /** Reads the stream, and asks for it again when it breaks off, unless it is refused. */
+  private async follow(signal: AbortSignal): Promise<void> {
+    for (let last = ""; !signal.aborted; ) {
+      try {
+        for await (const { id, event, data } of events(`/projects/${this.project}/live`, last, signal)) {
+          last = id || last;
+          if (!this.take(event, JSON.parse(data))) return;
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof Refusal && !error.isPassing) return this.update({ status: "refused" });
+      }
+      this.update({ status: "lost" });
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+
+  /** Returns whether the stream goes on, or is to be asked for again. */
+  private take(event: string, data: any): boolean {
+    const { frame, notifications } = this.live;
+    if (event === "snapshot") this.update({ status: "live", frame: data });
+    if (event === "delta" && frame) this.update({ status: "live", frame: { ...frame, ...data } });
+    if (event === "notification") {
+      const others = notifications.filter(({ event_id }) => event_id !== data.event_id);
+      this.update({ notifications: [data, ...others].slice(0, MOST_NOTIFICATIONS) });
+    }
+    if (event === "bye") this.update({ status: data.reason === "unauthorized" ? "refused" : "lost" });
+    return event !== "bye" || data.reason === "drain";
   }
 
   /** Without locks, which browsers keep from plain http: today's figures, again and again. */

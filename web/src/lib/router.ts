@@ -1,4 +1,4 @@
-// The address says what is shown: /ui/{project}/{page}/{of what}?{state}.
+// The address says what is shown: /ui/{project}/{page}/{of what}?{state}. That of a share is /ui/share/{share}/{page}?{state}.
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -13,8 +13,12 @@ export interface Place {
 const MOVED = "headcount:moved";
 export const HOME = "overview";
 
+/** Where the page of a share begins. Another document shows what is elsewhere. */
+export const SHARE = /^\/ui\/share\/[^/]+/.exec(location.pathname)?.[0] ?? null;
+
 export function here(): Place {
-  const [, ui, project, page, ...of] = location.pathname.split("/");
+  const [, ui, ...path] = location.pathname.split("/");
+  const [project, page, ...of] = SHARE ? path.slice(1) : path;
   const query = new URLSearchParams(location.search);
   if (ui !== "ui") return { project: null, page: HOME, of: null, query };
   const decode = (part: string) => {
@@ -30,7 +34,8 @@ export function here(): Place {
 /** The address of a page, with those of the present parameters that hold there too. */
 export function address(project: string, page: string, of?: string | null, query: URLSearchParams | Record<string, string> = {}): string {
   const kept = new URLSearchParams(query);
-  const path = ["/ui", project, page, of].filter((part) => part != null).map((part) => (part === "/ui" ? part : encodeURIComponent(part!)));
+  const parts = SHARE ? [page, of] : [project, page, of];
+  const path = [SHARE ?? "/ui", ...parts.filter((part) => part != null).map((part) => encodeURIComponent(part!))];
   return path.join("/") + (kept.size ? `?${kept}` : "");
 }
 
@@ -69,7 +74,7 @@ export function followLinks(): void {
   addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = (event.target as Element | null)?.closest?.("a");
-    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin || !link.pathname.startsWith("/ui")) return;
+    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin || !link.pathname.startsWith(SHARE ?? "/ui")) return;
     event.preventDefault();
     const from = location.pathname;
     go(link.pathname + link.search);

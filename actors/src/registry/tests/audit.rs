@@ -90,7 +90,7 @@ fn an_entry_has_its_author_and_the_fields_that_changed() {
     registry.initialize(NOW).unwrap();
     let (ada, secret) = registry.create_token(first_organization(&registry), token("ada", &[Scope::Admin]), NOW).unwrap();
     let actor = Actor { kind: ActorKind::Token, token_id: Some(ada.token_id.clone()), member_id: None };
-    let author = Author { at: NOW.plus_ms(5), actor, request_id: Some("req-1".into()) };
+    let author = Author { at: NOW.plus_ms(5), actor, request_id: Some("req-1".into()), authority: None };
     change_name(&registry, "Acme", author.clone());
     change_name(&registry, "Acme", author.clone());
     let entries = all(&registry);

@@ -1,6 +1,7 @@
 //! Tests of the registry's interface, and of its files.
 
 mod audit;
+mod authors;
 mod behaviour;
 mod browsers;
 mod damage;

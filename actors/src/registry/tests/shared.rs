@@ -229,6 +229,22 @@ fn what_another_writer_did_first_is_checked_again() {
     assert_eq!(one.registry.authenticate(secret.expose(), NOW).unwrap_err(), AuthError::Unknown);
 }
 
+/// The record that another writer comes first with may be the end of the very credential that a change is made with.
+#[test]
+fn a_credential_that_another_writer_ends_first_makes_no_change() {
+    let one = Writer::open(SharedLog::default());
+    let other = one.another();
+    let organization = one.registry.initialize(NOW).unwrap().organization_id;
+    let (made, secret) = one.registry.create_token(organization, token("brief", &[Scope::Admin]), NOW).unwrap();
+    let authority = Some(Authority::new(secret.expose(), made.role));
+    let by = Author { authority, ..NOW.into() };
+    other.everything();
+    one.meanwhile(&other, move |registry| registry.revoke_token(organization, &made.token_id, NOW).unwrap());
+    let refused = one.registry.create_token(organization, token("late", &[Scope::Admin]), by).unwrap_err();
+    assert!(matches!(refused, RegistryError::Refused(AuthError::Unknown)), "{refused}");
+    assert_eq!(one.registry.tokens(organization).unwrap().len(), 1);
+}
+
 #[test]
 fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
     let one = Writer::open(SharedLog::default());

@@ -9,21 +9,21 @@ use crate::http::app::AppState;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::rate_limit::{counted, headers, now};
 
-/// The rate limits of a sender: the key's and the project's, if any.
+/// What a sender may send: within the limits of its key and of the project, as long as the key is there. Tokens have none of these.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Allowance<'a>([Option<&'a Limiter>; 2]);
+pub(crate) struct Allowance<'a>(Option<&'a PublicKey>);
 
 impl<'a> Allowance<'a> {
     /// No limit.
-    pub(crate) const UNLIMITED: Self = Self([None; 2]);
+    pub(crate) const UNLIMITED: Self = Self(None);
 
-    /// Returns the limits of a public key.
+    /// That of a public key.
     pub(crate) fn of(key: &'a PublicKey) -> Self {
-        Self([key.limiter.as_deref(), key.project_limiter.as_deref()])
+        Self(Some(key))
     }
 
     fn limiters(self) -> impl Iterator<Item = &'a Limiter> {
-        self.0.into_iter().flatten()
+        self.0.into_iter().flat_map(|key| [key.limiter.as_deref(), key.project_limiter.as_deref()]).flatten()
     }
 
     /// Refuses a request over a limit, before its body is read.
@@ -31,8 +31,11 @@ impl<'a> Allowance<'a> {
         self.limiters().try_for_each(|limiter| counted(state, limiter.check(now())))
     }
 
-    /// Takes `events` from the limits, or refuses them all.
+    /// Takes `events` of a body that was read from the limits, or refuses them all.
     pub(crate) fn take(self, state: &AppState, events: usize) -> Result<(), ApiError> {
+        if self.0.is_some_and(PublicKey::is_removed) {
+            return Err(ApiError::unauthenticated("the public key was removed while the request was under way"));
+        }
         // What one limit refuses takes nothing from the other.
         self.check(state)?;
         self.limiters().try_for_each(|limiter| counted(state, limiter.take(now(), events)))

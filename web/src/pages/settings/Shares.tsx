@@ -33,7 +33,7 @@ export function Shares() {
       ]}
       remove={{
         verb: "Revoke",
-        warning: ({ name }) => `Whoever looks at ${name} now is signed out.`,
+        warning: ({ name }) => `Whoever looks at ${name} now sees nothing more.`,
         run: ({ share_id }) => change("DELETE", `${path}/${share_id}`),
       }}
     >
