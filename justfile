@@ -68,6 +68,10 @@ erasures histories="200":
 erased-histories trials="1000":
     HEADCOUNT_TRIALS={{trials}} cargo test --release --test it erased_histories -- --nocapture
 
+# Kill imports at 200 random moments, half of them into a data directory and half through a server: about a quarter of an hour.
+killed-imports kills="100":
+    HEADCOUNT_KILLS={{kills}} cargo test --test it killed_imports -- --nocapture
+
 # Plant bugs, one at a time; the tests must catch each.
 planted:
     python3 tests/planted/run.py

@@ -6,6 +6,8 @@ use headcount_domain::floor::FloorMove;
 use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
 use headcount_storage::codec::{self, CodecError};
 
+use crate::import_mark::ImportMark;
+
 /// Events on their way: boxed, since an event has some hundred bytes and is handed on five times.
 pub(crate) type Events = Vec<Box<Event>>;
 
@@ -16,6 +18,8 @@ const MAX_RESERVED_BYTES: usize = 64 << 10;
 
 /// The version byte of a [`FloorMove`]. Events count theirs from 1.
 const FLOOR_VERSION: u8 = 128;
+/// The version byte of an [`ImportMark`] and events of version 2.
+const MARKED_VERSION: u8 = 129;
 
 /// A record of the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,12 +82,34 @@ fn encode(events: &Events) -> Result<Vec<u8>, CodecError> {
     Ok(bytes)
 }
 
+/// The payload of a log record with events of an import, and their mark.
+///
+/// # Errors
+/// They are larger than what a record may hold.
+pub(crate) fn encode_marked(mark: &ImportMark, events: &Events) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = Vec::with_capacity((events.len() * EVENT_BYTES).min(MAX_RESERVED_BYTES));
+    codec::encode_into(MARKED_VERSION, &(mark, events), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the mark of a log record that has one.
+///
+/// # Errors
+/// As [`decode`], of records with a mark.
+pub(crate) fn mark(payload: &[u8]) -> Result<Option<ImportMark>, CodecError> {
+    if payload.first() != Some(&MARKED_VERSION) {
+        return Ok(None);
+    }
+    let (mark, _): (ImportMark, Events) = codec::decode_any(payload, &[(MARKED_VERSION, codec::payload)])?;
+    Ok(Some(mark))
+}
+
 /// Decodes a log record.
 ///
 /// # Errors
 /// The payload is damaged, or of a version that is not known here.
 pub(crate) fn decode(payload: &[u8]) -> Result<LogRecord, CodecError> {
-    codec::decode_any(payload, &[(EVENT_VERSION, version_2), (1, version_1), (FLOOR_VERSION, floor)])
+    codec::decode_any(payload, &[(EVENT_VERSION, version_2), (1, version_1), (FLOOR_VERSION, floor), (MARKED_VERSION, marked)])
 }
 
 fn version_2(payload: &[u8]) -> Result<LogRecord, CodecError> {
@@ -93,6 +119,11 @@ fn version_2(payload: &[u8]) -> Result<LogRecord, CodecError> {
 fn version_1(payload: &[u8]) -> Result<LogRecord, CodecError> {
     let events: Vec<EventV1> = codec::payload(payload)?;
     Ok(LogRecord::Events(events.into_iter().map(|event| Box::new(Event::from(event))).collect()))
+}
+
+fn marked(payload: &[u8]) -> Result<LogRecord, CodecError> {
+    let (_, events): (ImportMark, Events) = codec::payload(payload)?;
+    Ok(LogRecord::Events(events))
 }
 
 fn floor(payload: &[u8]) -> Result<LogRecord, CodecError> {
@@ -209,6 +240,17 @@ mod tests {
         assert_eq!(floor.encode().unwrap(), stored);
         assert_eq!((decode(&stored).unwrap(), floor.count()), (floor, 1));
         assert!(matches!(decode(&stored[..stored.len() - 1]), Err(CodecError::Truncated)));
+    }
+
+    #[test]
+    fn marks_of_imports_are_read_and_written_with_their_events() {
+        let written = ImportMark { import: 7, from: (10, 1), until: (300, 4), refused: vec![(2, 3)] };
+        let stored = [&[129, 7, 10, 1, 251, 0x2c, 0x01, 4, 1, 2, 3], &V2[1..]].concat();
+        assert_eq!(encode_marked(&written, &sample()).unwrap(), stored);
+        assert_eq!(decode(&stored).unwrap(), LogRecord::Events(sample()));
+        assert_eq!(mark(&stored).unwrap(), Some(written));
+        assert_eq!(mark(V2).unwrap(), None);
+        assert!(mark(&stored[..stored.len() - 1]).is_err());
     }
 
     #[test]

@@ -384,7 +384,7 @@ async fn sealing_waits_for_what_is_queued() {
 }
 
 #[tokio::test]
-async fn a_sender_without_a_timeout_waits_for_its_own_events() {
+async fn an_import_waits_for_its_own_events() {
     let dir = tempfile::tempdir().unwrap();
     let mut costly = config(dir.path());
     costly.probe = slow("slow", Duration::from_millis(50));
@@ -393,9 +393,9 @@ async fn a_sender_without_a_timeout_waits_for_its_own_events() {
     let json = br#"{"name":"slow","user_id":"u"}"#;
     let prepared: Vec<_> = (0..220).map(|_| engine.prepare(&policy.policy, json, &Origin::SERVER)).collect();
     let permit = engine.admit(project, None, 1_000).unwrap();
-    let (began, tracker) = (Instant::now(), engine.tracker().without_timeout());
-    let receipt = engine.record_batch(&tracker, project, prepared, permit).await.unwrap();
-    assert_eq!(receipt.recorded, 220);
+    let began = Instant::now();
+    let receipt = engine.record_imported(project, prepared, None, permit).unwrap().await.unwrap();
+    assert_eq!(receipt.batch.recorded, 220);
     assert!(began.elapsed() > Duration::from_secs(10), "others hear after 10 s that the outcome is unknown");
     engine.close().await;
 }

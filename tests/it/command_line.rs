@@ -103,25 +103,31 @@ fn append_orders(path: &Path, orders: std::ops::Range<u32>) {
     fs::OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// The number of batches that the journals announce.
-fn announced(data_dir: &Path) -> usize {
+/// How many lines were imported, as the journals say.
+fn imported(data_dir: &Path) -> u64 {
     let Ok(journals) = fs::read_dir(data_dir.join("imports")) else { return 0 };
-    journals.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap().matches("{\"batch\"").count()).sum()
+    let journals = journals.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|it| it == "ndjson"));
+    let lines = |path: PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        let reached: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
+        reached["reached"]["done"]["lines"].as_u64().unwrap()
+    };
+    journals.map(lines).sum()
 }
 
 const ROUNDS: u32 = 5;
 /// The number of orders that a round adds: more than one batch.
 const ORDERS: u32 = 4_000;
 
-/// Imports a file that grows, killing the import in every round when it announces its first batch, or its second.
+/// Imports a file that grows, killing the import in every round when its journal goes on, or when it has the second batch.
 fn import_with_kills(data_dir: &Path, file: &Path) {
     for round in 0..ROUNDS {
         append_orders(file, round * ORDERS..(round + 1) * ORDERS);
-        let before = announced(data_dir) + usize::try_from(round % 2).unwrap();
+        let before = imported(data_dir) + u64::from(round % 2 * ORDERS / 2);
         let mut import = command("import", data_dir);
         import.args([file.to_str().unwrap(), "--min-free-bytes", "0", "--follow"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = import.spawn().unwrap();
-        wait_for(|| announced(data_dir) > before);
+        wait_for(|| imported(data_dir) > before);
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -166,6 +172,19 @@ fn exit_codes_of_an_import() {
         let output = run("import", &data, &[file.to_str().unwrap(), "--min-free-bytes", "0"]);
         assert_eq!(output.status.code(), Some(expected), "{content:?}: {output:?}");
     }
+    let server = TestServer::start();
+    for (content, expected) in [("nonsense\n", 1), ("{\"name\":5}\n", 1), ("{\"name\":5}\nnonsense\n", 1), (&*mixed, 0), ("", 0)]
+    {
+        fs::write(&file, content).unwrap();
+        let output = run("import", server.data_dir(), &[file.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(expected), "through a server, {content:?}: {output:?}");
+    }
+    // Of lines that were all refused, the next run says so, too.
+    fs::write(&file, "{\"name\":5}\n".repeat(3)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(run("import", server.data_dir(), &[file.to_str().unwrap()]).status.code(), Some(1));
+        assert_eq!(run("import", &data, &[file.to_str().unwrap(), "--min-free-bytes", "0"]).status.code(), Some(1));
+    }
     // A signal stops an import that waits for a silent pipe.
     let fresh = dir.path().join("fresh");
     assert!(run("init", &fresh, &[]).status.success());
@@ -188,7 +207,7 @@ fn following_a_file_ends_cleanly() {
     let mut import = command("import", &data);
     import.args([file.to_str().unwrap(), "--follow", "--min-free-bytes", "0"]).stdout(Stdio::null()).stderr(Stdio::null());
     let child = import.spawn().unwrap();
-    wait_for(|| announced(&data) == 1);
+    wait_for(|| imported(&data) == 10);
     assert_eq!(terminate(child), Some(0));
 }
 
@@ -213,17 +232,17 @@ fn a_followed_file_may_be_renamed_or_truncated() {
     let mut import = command("import", &data);
     import.args([file.to_str().unwrap(), "--follow", "--min-free-bytes", "0"]).stdout(Stdio::null()).stderr(Stdio::null());
     let child = import.spawn().unwrap();
-    wait_for(|| announced(&data) == 1);
+    wait_for(|| imported(&data) == 40);
     fs::rename(&file, &renamed).unwrap();
     append_orders(&renamed, 40..50);
-    wait_for(|| announced(&data) == 2);
+    wait_for(|| imported(&data) == 50);
     append_orders(&file, 50..80);
-    wait_for(|| announced(&data) == 3);
+    wait_for(|| imported(&data) == 80);
     fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(0).unwrap();
     append_orders(&file, 80..90);
-    wait_for(|| announced(&data) == 4);
+    wait_for(|| imported(&data) == 90);
     append_orders(&file, 90..95);
-    wait_for(|| announced(&data) == 5);
+    wait_for(|| imported(&data) == 95);
     assert_eq!(terminate(child), Some(0));
     let expected: Vec<String> = (0..95).map(|number| format!("u{number}")).collect();
     assert_eq!(users(&data), expected);

@@ -75,6 +75,7 @@ mod geo;
 mod histories;
 mod ingestion;
 mod intake;
+mod killed_imports;
 mod limits;
 mod live;
 mod load;

@@ -11,7 +11,7 @@ use headcount_domain::ids::{KeyHasher, ProjectId};
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::event::Position;
 use headcount_domain::versions::Depends;
-use headcount_storage::log::{Commit, GroupCommit, LogReader, LogTrimmer, Outcome as LogOutcome};
+use headcount_storage::log::{Commit, GroupCommit, LogTrimmer, Outcome as LogOutcome};
 use headcount_storage::starts::Starts;
 use headcount_storage::store::DiskStore;
 use parking_lot::Mutex;
@@ -42,6 +42,7 @@ use crate::history::{History, LoggedEvents, PartitionArchives, SealedEvents};
 use crate::ingest::{Gathering, Ticket, Tracker};
 use crate::intake_counts::IntakeCounts;
 use crate::live::Watches;
+use crate::local_log::LocalLog;
 use crate::memory_budget::MemoryShares;
 use crate::node_token::NodeToken;
 use crate::owners::Owners;
@@ -105,7 +106,7 @@ pub(super) struct Inner {
     pub(super) views: Arc<Views>,
     pub(super) exports: Gate,
     /// `None`: the log is not on this machine.
-    pub(super) log_reader: Option<LogReader>,
+    pub(super) local_log: Option<LocalLog>,
     /// Of the one backup that may be made at a time.
     pub(super) backups: Arc<Semaphore>,
     pub(super) verifications: Verifications,
@@ -229,7 +230,7 @@ impl Engine {
         let Opened { registry, intake, privacy, secrets, log, history, archive, logged, dead, state, incarnation, .. } = opened;
         let open::OpenedState { shards, shared, memory, store, writer, writer_thread, verifier } = state;
         let (map, delivered, unknown) = (ShardMap::new(shards.len()), Arc::new(log.last_position().into()), Arc::default());
-        let ((actors, addresses), (log_reader, trimmer)) = (start_system(shards)?, log.local_parts().unzip());
+        let ((actors, addresses), (local_log, trimmer)) = (start_system(shards)?, log.local_parts(&config.data_dir).unzip());
         let log = commit(&config, log, sink(addresses.clone(), map, (Arc::clone(&delivered), Arc::clone(&unknown))))?;
         let admission = admission(&config, Arc::clone(&shared.health), Arc::clone(&shared.checkpoints));
         let (tracker, mark) = start_tracking(&actors.system, &admission.gate, (&log, &shared.health), config.apply_timeout)?;
@@ -276,7 +277,7 @@ impl Engine {
             scratch: SpillDir::new(&config.data_dir),
             views,
             exports: Gate::new(MAX_EXPORTS),
-            log_reader,
+            local_log,
             backups,
             verifications: Verifications::default(),
             delivered,

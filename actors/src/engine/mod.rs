@@ -21,6 +21,7 @@ mod foreign_verification;
 mod handle;
 mod handover;
 mod idle_views;
+mod importing;
 mod intake;
 mod known_time;
 mod live;

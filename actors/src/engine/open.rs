@@ -10,7 +10,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 use headcount_storage::format::Format;
 use headcount_storage::lock::DirLock;
-use headcount_storage::log::{Log, LogReader, LogTrimmer};
+use headcount_storage::log::{Log, LogTrimmer};
 use headcount_storage::starts::Starts;
 use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 
@@ -27,6 +27,7 @@ use crate::fault;
 use crate::history::{History, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::live::Feeds;
+use crate::local_log::LocalLog;
 use crate::local_remains::LocalRemains;
 use crate::memory_budget::MemoryShares;
 use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests, SharedPrivacy};
@@ -261,9 +262,9 @@ impl EventLog {
     }
 
     /// What reads and trims the log on this machine's disk.
-    pub(super) fn local_parts(&self) -> Option<(LogReader, LogTrimmer)> {
+    pub(super) fn local_parts(&self, data_dir: &Path) -> Option<(LocalLog, LogTrimmer)> {
         match self {
-            Self::Local(log) => Some((log.reader(), log.trimmer())),
+            Self::Local(log) => Some((LocalLog::new(log.reader(), data_dir), log.trimmer())),
             Self::Shared(_) => None,
         }
     }

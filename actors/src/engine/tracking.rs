@@ -18,13 +18,21 @@ use headcount_domain::text::cut_bytes;
 use super::handle::Engine;
 use crate::admission_gate::{Holder, Permit, Refused};
 use crate::event_codec::Events;
-use crate::ingest::{BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, TrackError, Tracker, with_agent};
+use crate::ingest::{
+    BatchPlace, BatchReceipt, NewEvent, Origin, Prepared, QuotaExceeded, Receipt, Refusal, TrackError, Tracker, with_agent,
+};
 use crate::intake_counts::DropCounts;
 use crate::registry::ProjectConfig;
-use crate::shard::Outcome;
 
 /// The rest of a user agent is neither parsed nor stored; the longest honest ones have some 400 bytes.
 const MAX_AGENT_BYTES: usize = 512;
+
+/// The events of a batch that are to be recorded, and where in the batch each is.
+#[derive(Default)]
+pub(super) struct KeptEvents {
+    pub(super) events: Events,
+    pub(super) places: Vec<BatchPlace>,
+}
 
 /// The largest event that is not a row of an export. A row has more fields.
 const MAX_EVENT_BYTES: usize = 64 << 10;
@@ -207,35 +215,10 @@ impl Engine {
         drops: &mut DropCounts,
     ) -> Result<BatchReceipt, TrackError> {
         permit.keep(self.inner.erasures.epoch());
-        let mut receipt = BatchReceipt::default();
-        let mut drop_one = |receipt: &mut BatchReceipt, reason| {
-            receipt.dropped += 1;
-            drops.count(reason);
-        };
-        let (mut events, mut places) = (Events::new(), Vec::new());
-        for (index, prepared) in prepared.into_iter().enumerate() {
-            match prepared {
-                Ok(Prepared { verdict: Verdict::Record { mut event, .. } }) => {
-                    if self.is_suppressed(&mut event) {
-                        drop_one(&mut receipt, DropReason::OptedOut);
-                        continue;
-                    }
-                    if self.is_below_floor(&event) {
-                        drop_one(&mut receipt, DropReason::Retention);
-                        continue;
-                    }
-                    events.push(event);
-                    places.push(index);
-                }
-                Ok(Prepared { verdict: Verdict::Dropped(reason) }) => drop_one(&mut receipt, reason),
-                Err(Refusal::Invalid(invalid)) => receipt.errors.push((index, invalid)),
-                Err(Refusal::Track(error)) => return Err(error),
-                Err(Refusal::UnknownProject) => return Err(TrackError::Unavailable("unknown project".into())),
-            }
-        }
-        let Some(first) = events.first() else { return Ok(receipt) };
+        let (kept, mut receipt) = self.keep(prepared, drops)?;
+        let Some(first) = kept.events.first() else { return Ok(receipt) };
         self.accepts(first.project).map_err(|why| TrackError::Unavailable(why.into()))?;
-        let events = self.within_quota(events, &places, &mut receipt).await?;
+        let KeptEvents { events, places } = self.within_quota(kept, &mut receipt).await?;
         if events.is_empty() {
             return Ok(receipt);
         }
@@ -244,14 +227,39 @@ impl Engine {
         if let Some(project) = notified {
             self.inner.webhooks.wake(project);
         }
-        for outcome in outcomes {
-            match outcome {
-                Outcome { is_dropped: true, .. } => drop_one(&mut receipt, DropReason::Retention),
-                outcome if outcome.is_duplicate() => receipt.duplicates += 1,
-                _ => receipt.recorded += 1,
+        receipt.apply(outcomes, &places, drops);
+        Ok(receipt)
+    }
+
+    /// Returns the events of a batch that are to be recorded, and a receipt of the others.
+    ///
+    /// # Errors
+    /// None of the batch can be recorded.
+    pub(super) fn keep(
+        &self,
+        prepared: impl IntoIterator<Item = Result<Prepared, Refusal>>,
+        drops: &mut DropCounts,
+    ) -> Result<(KeptEvents, BatchReceipt), TrackError> {
+        let (mut kept, mut receipt) = (KeptEvents::default(), BatchReceipt::default());
+        for (index, prepared) in prepared.into_iter().enumerate() {
+            match prepared {
+                Ok(Prepared { verdict: Verdict::Record { mut event, clamped, .. } }) => {
+                    if self.is_suppressed(&mut event) {
+                        receipt.drop_one(DropReason::OptedOut, drops);
+                    } else if self.is_below_floor(&event) {
+                        receipt.drop_one(DropReason::Retention, drops);
+                    } else {
+                        kept.events.push(event);
+                        kept.places.push(BatchPlace { index, is_clamped: clamped });
+                    }
+                }
+                Ok(Prepared { verdict: Verdict::Dropped(reason) }) => receipt.drop_one(reason, drops),
+                Err(Refusal::Invalid(invalid)) => receipt.errors.push((index, invalid)),
+                Err(Refusal::Track(error)) => return Err(error),
+                Err(Refusal::UnknownProject) => return Err(TrackError::Unavailable("unknown project".into())),
             }
         }
-        Ok(receipt)
+        Ok((kept, receipt))
     }
 
     /// Whether the identity of an event was erased. Removes an erased id from the event of another one.
@@ -261,22 +269,22 @@ impl Engine {
         self.inner.erasures.suppresses(organization, event)
     }
 
-    /// Returns the events of a batch that exceed no quota. The others become errors of `receipt`, by their `places` in the
-    /// batch.
-    async fn within_quota(&self, events: Events, places: &[usize], receipt: &mut BatchReceipt) -> Result<Events, TrackError> {
-        let refused = self.over_quota(&events).await?;
+    /// Returns the events of a batch that exceed no quota. The others become errors of `receipt`.
+    async fn within_quota(&self, kept: KeptEvents, receipt: &mut BatchReceipt) -> Result<KeptEvents, TrackError> {
+        let refused = self.over_quota(&kept.events).await?;
         if refused.is_empty() {
-            return Ok(events);
+            return Ok(kept);
         }
         let error = |(place, exceeded): &(usize, QuotaExceeded)| {
             let invalid = Invalid { code: QuotaExceeded::CODE, param: None, message: exceeded.to_string() };
-            Some((*places.get(*place)?, invalid))
+            Some((kept.places.get(*place)?.index, invalid))
         };
         receipt.errors.extend(refused.iter().filter_map(error));
         receipt.errors.sort_by_key(|(place, _)| *place);
         let mut refused = refused.into_iter().map(|(place, _)| place).peekable();
-        let kept = events.into_iter().enumerate().filter(|(place, _)| refused.next_if_eq(place).is_none());
-        Ok(kept.map(|(_, event)| event).collect())
+        let all = kept.events.into_iter().zip(kept.places).enumerate();
+        let (events, places) = all.filter(|(place, _)| refused.next_if_eq(place).is_none()).map(|(_, event)| event).unzip();
+        Ok(KeptEvents { events, places })
     }
 
     /// Evaluates events with the project's policy. Before a project's first event is recorded, its calendar and currencies are
@@ -348,6 +356,6 @@ impl Engine {
 }
 
 /// Whether an event asks to notify.
-fn has_notification(events: &[Box<Event>]) -> bool {
+pub(super) fn has_notification(events: &[Box<Event>]) -> bool {
     events.iter().any(|event| event.details.notify == Some(true))
 }

@@ -58,7 +58,7 @@ impl Engine {
     pub(super) fn verify_held(&self, quick: bool, stop: &Arc<AtomicBool>) -> Result<(BTreeSet<u16>, VerifyReport), VerifyError> {
         let _permit = self.inner.verifications.begin(stop)?;
         let partitions: Vec<u16> = (0..PARTITIONS).filter(|number| self.owners().is_here(*number)).collect();
-        let events = match self.inner.log_reader.clone() {
+        let events = match self.inner.local_log.as_ref().map(|log| log.reader().clone()) {
             Some(log) => VerifiedEvents::Together { log, sealed: Arc::clone(&self.inner.sealed) },
             None => VerifiedEvents::Apart {
                 archives: Arc::clone(&self.inner.archives),

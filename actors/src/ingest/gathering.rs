@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use headcount_domain::floor::FloorMove;
 use headcount_domain::ids::ProjectId;
+use headcount_storage::codec::CodecError;
 use headcount_storage::log::Commit;
 use parking_lot::Mutex;
 
 use super::answers::{Answer, Flush, IngestAddresses, Return, Waiting, refuse};
 use super::refusal::TrackError;
 use crate::admission_gate::Permit;
-use crate::event_codec::{Events, LogRecord};
+use crate::event_codec::{self, Events, LogRecord};
+use crate::import_mark::ImportMark;
 use crate::shard::{PartitionHealth, partition_of};
 
 /// From this many events on, what a project has gathered is submitted at once. The log and the shard work on them while the
@@ -108,6 +110,23 @@ impl Gathering {
         self.submit(floor.project, LogRecord::Floor(floor), from, ingest);
     }
 
+    /// Records a part of an import, and its mark if it has one, after all parts that were sent before.
+    pub(super) fn add_part(
+        &self,
+        events: Events,
+        mark: Option<&ImportMark>,
+        (permit, answer): (Permit, Answer),
+        ingest: &Arc<IngestAddresses>,
+    ) {
+        let Some(project) = events.first().map(|event| event.project) else { return };
+        let mut from = Senders::default();
+        from.add(events.len(), permit, answer);
+        let marked = mark.map(|mark| event_codec::encode_marked(mark, &events));
+        let record = LogRecord::Events(events);
+        let payload = marked.unwrap_or_else(|| record.encode());
+        self.submit_encoded(project, (record, payload), from, ingest);
+    }
+
     /// Submits what was gathered.
     pub(super) fn flush(&self, ingest: &Arc<IngestAddresses>) {
         let mut state = self.state.lock();
@@ -133,6 +152,17 @@ impl Gathering {
     }
 
     fn submit(&self, project: ProjectId, record: LogRecord, from: Senders, ingest: &Arc<IngestAddresses>) {
+        let payload = record.encode();
+        self.submit_encoded(project, (record, payload), from, ingest);
+    }
+
+    fn submit_encoded(
+        &self,
+        project: ProjectId,
+        (record, payload): (LogRecord, Result<Vec<u8>, CodecError>),
+        from: Senders,
+        ingest: &Arc<IngestAddresses>,
+    ) {
         let Senders { permits, waiting } = from;
         let back = Return::new(Arc::clone(ingest), waiting);
         // The last check before the log: logged events are applied, at the latest by the next start.
@@ -140,7 +170,7 @@ impl Gathering {
             return back.unavailable(why);
         }
         let count = u32::try_from(record.count()).unwrap_or(u32::MAX);
-        let payload = match record.encode() {
+        let payload = match payload {
             Ok(payload) => payload,
             Err(error) => return back.unavailable(&format!("an event could not be encoded: {error}")),
         };

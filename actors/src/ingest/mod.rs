@@ -17,7 +17,8 @@ pub use gathering::Ticket;
 pub(crate) use known_agents::with_agent;
 pub use new_event::{Field, NewEvent};
 pub use prepared::{Origin, Prepared};
-pub use receipt::{BatchReceipt, Receipt, Status};
+pub(crate) use receipt::BatchPlace;
+pub use receipt::{BatchReceipt, ImportReceipt, Receipt, Status};
 pub use refusal::{QuotaExceeded, Refusal, TrackError};
 pub use tracker::Tracker;
 

@@ -5,6 +5,7 @@ use headcount_domain::intake::admission::DropReason;
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::submission::Invalid;
 
+use crate::intake_counts::DropCounts;
 use crate::shard::Outcome;
 
 /// The result of tracking one event.
@@ -40,8 +41,49 @@ pub struct BatchReceipt {
     pub duplicates: usize,
     /// How many were dropped by the project's policy, or since their days lie below its floor.
     pub dropped: usize,
+    /// The places in the batch of those that were recorded with the time of receipt, as their own lay too far ahead.
+    pub clamped: Vec<usize>,
     /// The invalid ones and those that exceed a quota, by their place in the batch. All others need no resending.
     pub errors: Vec<(usize, Invalid)>,
+}
+
+/// The result of recording a part of an imported file.
+#[derive(Debug)]
+pub struct ImportReceipt {
+    /// What became of the lines.
+    pub batch: BatchReceipt,
+    /// The position of the last event. Absent if the log has none of the part.
+    pub position: Option<Position>,
+}
+
+/// Where an event of a batch comes from.
+pub(crate) struct BatchPlace {
+    /// Its place in the batch.
+    pub(crate) index: usize,
+    /// Its time lay too far ahead.
+    pub(crate) is_clamped: bool,
+}
+
+impl BatchReceipt {
+    /// Counts what became of the events of a batch that were sent to the log.
+    pub(crate) fn apply(&mut self, outcomes: Vec<Outcome>, places: &[BatchPlace], drops: &mut DropCounts) {
+        for (outcome, place) in outcomes.into_iter().zip(places) {
+            match outcome {
+                Outcome { is_dropped: true, .. } => self.drop_one(DropReason::Retention, drops),
+                outcome if outcome.is_duplicate() => self.duplicates += 1,
+                _ => {
+                    self.recorded += 1;
+                    self.clamped.extend(place.is_clamped.then_some(place.index));
+                }
+            }
+        }
+    }
+
+    /// Counts an event that is not recorded.
+    pub(crate) fn drop_one(&mut self, reason: DropReason, drops: &mut DropCounts) {
+        self.dropped += 1;
+        drops.count(reason);
+    }
 }
 
 impl Receipt {

@@ -13,6 +13,7 @@ use super::gathering::Gathering;
 use super::refusal::TrackError;
 use crate::admission_gate::Permit;
 use crate::event_codec::Events;
+use crate::import_mark::ImportMark;
 use crate::shard::Outcome;
 
 /// A handle for tracking from one thread of an actix system: answers wake that thread only.
@@ -40,12 +41,6 @@ impl Tracker {
         Self { gathering, ingest, timeout }
     }
 
-    /// Waits for as long as it takes. For those that send much ahead of what is applied: what they wait for is mostly their own work.
-    #[must_use]
-    pub fn without_timeout(self) -> Self {
-        Self { timeout: Duration::MAX, ..self }
-    }
-
     /// Records events of one project; answers when they are durable and applied. The [`Permit`] for them is kept until then,
     /// even if nobody waits any more.
     ///
@@ -61,6 +56,18 @@ impl Tracker {
     /// See [`TrackError`].
     pub(crate) async fn raise_floor(&self, floor: FloorMove, permit: Permit) -> Result<(), TrackError> {
         self.answered(|answer| self.gathering.raise_floor(floor, permit, answer, &self.ingest)).await.map(drop)
+    }
+
+    /// Records a part of an import, whether or not the returned future is polled; answers as [`Self::record`], after whatever time.
+    pub(crate) fn record_part(
+        &self,
+        events: Events,
+        mark: Option<&ImportMark>,
+        permit: Permit,
+    ) -> impl Future<Output = Result<Vec<Outcome>, TrackError>> + use<> {
+        let (answer, wait) = oneshot::channel();
+        self.gathering.add_part(events, mark, (permit, answer), &self.ingest);
+        async { wait.await.unwrap_or(Err(TrackError::OutcomeUnknown)) }
     }
 
     async fn answered(&self, send: impl FnOnce(Answer)) -> Result<Vec<Outcome>, TrackError> {

@@ -6,7 +6,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::BotPolicy;
 
 use super::events::{Format, Reading, Tags};
-use super::journal::{Journal, JournalError};
+use super::journal::Journal;
 use super::lines::{Opening, Place};
 use super::report::Reporter;
 use super::source_file::SourceFile;
@@ -35,7 +35,7 @@ pub(crate) struct ImportArgs {
     /// What to do with crawlers [default: as the project's policy says]
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(super) bots: Option<Bots>,
-    /// Begin at the first line, even if an earlier run imported this file
+    /// Begin at the first line, even if an earlier run imported this file: what it recorded are duplicates
     #[arg(long)]
     pub(super) again: bool,
     /// Import rows of an export as new events, without what was decided about them when they were recorded
@@ -72,14 +72,6 @@ impl From<Bots> for BotPolicy {
     }
 }
 
-/// Where an import continues.
-pub(crate) struct ResumePoint {
-    pub(crate) from: Place,
-    /// Events before this offset may have been sent to a server already.
-    pub(crate) sent_until: u64,
-    pub(crate) journal: Option<Journal>,
-}
-
 impl ImportArgs {
     /// Returns whether the input can be read only once.
     fn is_stream(&self) -> bool {
@@ -106,8 +98,8 @@ impl ImportArgs {
     }
 
     /// The prefix of the `external_id`s that an import without a journal assigns.
-    pub(super) fn prefix(&self, project: ProjectId) -> Result<String, Failure> {
-        let name = match self.source_file(project)?.filter(|_| !self.again) {
+    fn prefix(&self, project: ProjectId) -> Result<String, Failure> {
+        let name = match self.source_file(project)? {
             Some(file) => file.name().map_err(|error| self.unreadable(&error))?,
             // Two streams are never the same input.
             None => format!("{:x}", since_epoch().as_nanos()),
@@ -115,39 +107,31 @@ impl ImportArgs {
         Ok(format!("import:{name}"))
     }
 
-    /// Finds where to continue. An import of a stream, or without a data directory, has no journal. `log_position` is the last
-    /// position of the log if nobody else records events; `again` ignores earlier imports.
+    /// Finds where to continue: at the first line if `again`. An import of a stream, or without a data directory, has no journal.
     pub(super) fn resume(
         &self,
         data_dir: Option<&Path>,
         project: ProjectId,
-        log_position: Option<u64>,
         again: bool,
-    ) -> Result<ResumePoint, Failure> {
-        let start = ResumePoint { from: Place::START, sent_until: 0, journal: None };
-        let (Some(data_dir), Some(file)) = (data_dir, self.source_file(project)?) else { return Ok(start) };
-        if again {
-            Journal::forget(data_dir, &file).map_err(unusable)?;
-        } else {
-            if let Some(mut journal) = Journal::find(data_dir, &file).map_err(unusable)? {
-                let earlier = journal.resume(log_position).map_err(unusable)?;
-                // Places in the tables of others are not places in the file. Who continues them skips what was imported.
-                let is_foreign = matches!(self.format.tables(), Tables::Foreign(_));
-                if is_foreign || file.has_boundary(earlier.from).map_err(|error| self.unreadable(&error))? {
-                    return Ok(ResumePoint { from: earlier.from, sent_until: earlier.sent_until, journal: Some(journal) });
-                }
-                let file = self.file.display();
-                tracing::warn!(%file, "the file was rewritten since it was imported: importing it from its first line");
+    ) -> Result<(Place, Option<Journal>), Failure> {
+        let (Some(data_dir), Some(file)) = (data_dir, self.source_file(project)?) else { return Ok((Place::START, None)) };
+        if let Some(journal) = Journal::find(data_dir, &file)? {
+            let done = journal.done()?;
+            // Places in the tables of others are not places in the file. Who continues them skips what was imported.
+            let is_foreign = matches!(self.format.tables(), Tables::Foreign(_));
+            if is_foreign || file.has_boundary(done).map_err(|error| self.unreadable(&error))? {
+                return Ok((if again { Place::START } else { done }, Some(journal)));
             }
-            if let Some(former) = Journal::left_behind(data_dir, &file) {
-                tracing::warn!(
-                    former = %former.display(),
-                    "another file had this name, and has lines that were not imported: repeat the command with its new name"
-                );
-            }
+            let file = self.file.display();
+            tracing::warn!(%file, "the file was rewritten since it was imported: importing it from its first line");
         }
-        let journal = Journal::create(data_dir, &file).map_err(unusable)?;
-        Ok(ResumePoint { journal: Some(journal), ..start })
+        if let Some(former) = Journal::left_behind(data_dir, &file) {
+            tracing::warn!(
+                former = %former.display(),
+                "another file had this name, and has lines that were not imported: repeat the command with its new name"
+            );
+        }
+        Ok((Place::START, Some(Journal::create(data_dir, &file)?)))
     }
 
     /// Closes the journal of a file. Returns whether the import is finished, or `None` if it continues with the next file of
@@ -156,7 +140,7 @@ impl ImportArgs {
         // A followed file has no end, so a signal leaves nothing unfinished.
         let finished = is_end || self.follow;
         if let Some(journal) = journal {
-            journal.finish(finished).map_err(unusable)?;
+            journal.finish(finished)?;
         }
         if is_end && self.follow && !self.is_stream() {
             tracing::info!(file = %self.file.display(), "the file was replaced: following the new one");
@@ -192,18 +176,21 @@ impl ImportArgs {
         Ok(Reporter::new(total, self.is_stream(), self.refused.clone()))
     }
 
-    /// How lines become events.
-    pub(super) fn reading(&self, tags: Option<Tags>) -> Reading {
-        Reading { format: self.format, hostname: self.hostname.clone(), all: self.all, tags }
-    }
-}
-
-fn unusable(error: JournalError) -> Failure {
-    match error {
-        // It may succeed later, and another beginning would record what is there twice.
-        JournalError::Io { .. } => Failure(error.to_string()),
-        JournalError::Damaged { .. } | JournalError::Unsettled { .. } => {
-            Failure(format!("{error}; --again begins at the first line"))
-        }
+    /// How lines from a place on become events. If `to_server`, events of others are recorded meanwhile.
+    pub(super) fn reading(
+        &self,
+        project: ProjectId,
+        (from, journal): (Place, Option<&Journal>),
+        to_server: bool,
+    ) -> Result<Reading, Failure> {
+        // Only an `external_id` tells that a server has an event already.
+        let until = if to_server { u64::MAX } else { journal.map_or(0, Journal::sent_until) };
+        let prefix = (until > from.offset).then(|| match journal {
+            Some(journal) => Ok(journal.prefix().to_owned()),
+            None => self.prefix(project),
+        });
+        let tags = prefix.transpose()?.map(|prefix| Tags { prefix, until });
+        let seen = journal.map(Journal::seen).filter(|seen| seen.reaches_beyond(from.offset)).cloned().unwrap_or_default();
+        Ok(Reading { format: self.format, hostname: self.hostname.clone(), all: self.all, seen, tags })
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Unparsable(&'static str);
 /// Parses one line.
 pub(crate) fn parse(line: &str) -> Result<LogEntry<'_>, Unparsable> {
     let line = line.trim_end_matches(['\r', '\n']);
-    let (who, rest) = line.split_once(" [").ok_or(Unparsable("it has no time in brackets"))?;
+    let (who, rest) = split_at_time(line).ok_or(Unparsable("it has no time in brackets"))?;
     let (time, rest) = rest.split_once(']').ok_or(Unparsable("its time has no closing bracket"))?;
     let (host, address) = client(who).ok_or(Unparsable("it has no client"))?;
     let at = time_of(time).ok_or(Unparsable("its time is not DD/Mon/YYYY:HH:MM:SS ZONE"))?;
@@ -68,18 +68,50 @@ pub(crate) fn parse(line: &str) -> Result<LogEntry<'_>, Unparsable> {
     Ok(LogEntry { address, host, at, method, target, status, size_bytes, referrer, agent })
 }
 
-/// Parses `ADDRESS IDENT USER`, or `HOST:PORT ADDRESS IDENT USER`. The user may contain spaces.
+/// Splits a line at the bracket before its time: an address may be in brackets, too.
+fn split_at_time(line: &str) -> Option<(&str, &str)> {
+    let begins_time = |rest: &str| matches!(rest.as_bytes(), [b'0'..=b'9', b'0'..=b'9', b'/', ..]);
+    let splits = || line.match_indices(" [").map(|(at, bracket)| (&line[..at], &line[at + bracket.len()..]));
+    splits().find(|(_, rest)| begins_time(rest)).or_else(|| splits().next())
+}
+
+/// Parses `ADDRESS IDENT USER`, or `HOST:PORT ADDRESS IDENT USER`. The user may contain spaces. The address may be a list, as a header `X-Forwarded-For` has it.
 fn client(who: &str) -> Option<(Option<&str>, &str)> {
-    let mut words = who.split(' ');
-    let first = words.next().filter(|word| !word.is_empty())?;
-    let second = words.next()?;
-    let is_address = |word: &str| word.parse::<IpAddr>().is_ok();
-    if !is_address(first) && is_address(second) {
+    let (first, rest) = list(who);
+    if first.is_empty() || rest.is_empty() {
+        return None;
+    }
+    if let Some(address) = first_address(first) {
+        return Some((None, address));
+    }
+    if !first.contains(',')
+        && let Some(address) = first_address(list(rest).0)
+    {
         let host =
             first.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(first, |(host, _)| host);
-        return Some((Some(host), second));
+        return Some((Some(host), address));
     }
-    Some((None, first))
+    Some((None, first.split(',').next()?))
+}
+
+/// Splits off the first word, and those that follow a comma at its end.
+fn list(text: &str) -> (&str, &str) {
+    let end = text.match_indices(' ').map(|(at, _)| at).find(|at| !text[..*at].ends_with(','));
+    let (list, rest) = text.split_at(end.unwrap_or(text.len()));
+    (list, rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// Returns the first of a list that is an address, without its port.
+fn first_address(list: &str) -> Option<&str> {
+    let without_port = |word: &'_ str| match word.strip_prefix('[') {
+        Some(inside) => inside.split(']').next().map(str::len).map(|length| 1..1 + length),
+        None => word.find(':').filter(|at| word.rfind(':') == Some(*at)).map(|at| 0..at),
+    };
+    let address = |word: &'_ str| {
+        let range = if word.parse::<IpAddr>().is_ok() { Some(0..word.len()) } else { without_port(word) };
+        range.filter(|range| word[range.clone()].parse::<IpAddr>().is_ok())
+    };
+    list.split(',').map(str::trim).find_map(|word| address(word).map(|range| &word[range]))
 }
 
 /// Parses a time such as `17/May/2015:10:05:03 +0000`.
@@ -256,7 +288,7 @@ mod tests {
 
     #[test]
     fn lines_and_what_they_mean() {
-        let table: [(&str, &str); 12] = [
+        let table: [(&str, &str); 18] = [
             (
                 r#"83.149.9.216 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203023 "http://x.com/" "Mozilla/5.0 (X11)""#,
                 "83.149.9.216 ~ GET /a?b=c 200 203023 | http://x.com/ | Mozilla/5.0 (X11)",
@@ -277,6 +309,18 @@ mod tests {
             (r#"1.2.3.4 - - [17/May/2015:12:05:03 +0200] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
             (r#"1.2.3.4 - - [17/May/2015:04:35:03 -0530] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
             ("1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 5\r", "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
+            (r#"1.2.3.4, 10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
+            (r#"1.2.3.4,10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
+            (
+                r#"unknown, [2001:db8::1]:443, 1.2.3.4 - ada b [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#,
+                "2001:db8::1 ~ GET / 200 5 | ~ | ~",
+            ),
+            (r#"-, 1.2.3.4:80 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#, "1.2.3.4 ~ GET / 200 5 | ~ | ~"),
+            (r#"unknown, other - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#, "unknown ~ GET / 200 5 | ~ | ~"),
+            (
+                r#"w.x.com:443 1.2.3.4, ::1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#,
+                "1.2.3.4 w.x.com GET / 200 5 | ~ | ~",
+            ),
             (
                 r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET http://y.com/z HTTP/1.1" 404 5"#,
                 "1.2.3.4 ~ GET http://y.com/z 404 5 | ~ | ~",

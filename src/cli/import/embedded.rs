@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use headcount_actors::admission_gate::Permit;
-use headcount_actors::ingest::{BatchReceipt, Origin, Prepared, Refusal};
+use headcount_actors::ingest::{ImportReceipt, Origin, Prepared, Refusal};
 use headcount_actors::{Engine, TrackError};
 use headcount_domain::intake::policy::Policy;
-use tokio::task::JoinHandle;
 
 use super::events::{Events, too_large};
-use super::lines::Place;
+use super::journal::Journal;
 use super::pipeline::Batch;
-use super::report::Reporter;
-use super::session::{EventSink, Session};
+use super::seen::{ImportedPart, runs};
+use super::session::{EventSink, Session, save_when_idle};
 use crate::cli::failure::Failure;
 
 /// How many batches are under way at once: the log writes one while the shard applies another.
@@ -31,30 +31,48 @@ pub(crate) struct EmbeddedEngine {
     policy: Arc<Policy>,
     as_new: bool,
     under_way: VecDeque<BatchUnderWay>,
+    /// Whether it is known what became of all batches that ended.
+    is_known: bool,
 }
 
+type Recording = Pin<Box<dyn Future<Output = Result<ImportReceipt, TrackError>>>>;
+
 struct BatchUnderWay {
-    end: Place,
+    part: ImportedPart,
     spans: Vec<(Range<usize>, u64)>,
-    recording: JoinHandle<Result<BatchReceipt, TrackError>>,
+    recording: Recording,
 }
 
 impl EmbeddedEngine {
     /// Creates the sink of events of the project with this policy.
     pub(crate) fn new(engine: Engine, policy: Policy, as_new: bool) -> Self {
-        Self { engine, policy: Arc::new(policy), as_new, under_way: VecDeque::new() }
+        Self { engine, policy: Arc::new(policy), as_new, under_way: VecDeque::new(), is_known: true }
     }
 
-    /// Waits until another batch may begin. From time to time it waits for all batches, and truncates the journal.
-    async fn make_room(&mut self, session: &mut Session) -> Result<(), Failure> {
-        let journal = session.journal.as_mut().filter(|journal| journal.is_long());
-        let most = if journal.is_some() { 0 } else { MAX_UNDER_WAY - 1 };
-        while self.under_way.len() > most
-            && let Some(first) = self.under_way.pop_front()
-        {
-            first.finish(&mut session.reporter).await?;
-        }
-        Ok(journal.map_or(Ok(()), |journal| journal.restart(self.log_position()))?)
+    /// Waits for the oldest batch.
+    async fn end_oldest(&mut self, session: &mut Session) -> Result<(), Failure> {
+        let Some(oldest) = self.under_way.front_mut() else { return Ok(()) };
+        let until = oldest.part.until.lines;
+        let receipt = match tokio::time::timeout(BATCH_TIMEOUT, &mut oldest.recording).await {
+            Ok(receipt) => receipt.map_err(|error| Failure(format!("the lines up to line {until}: {error}"))),
+            Err(_) => Err(Failure(format!("the lines up to line {until} were not applied in {BATCH_TIMEOUT:?}"))),
+        };
+        let Some(BatchUnderWay { part, spans, .. }) = self.under_way.pop_front() else { return Ok(()) };
+        let ImportReceipt { batch, position } = receipt.inspect_err(|_| self.is_known = false)?;
+        session.reporter.recorded(batch.into(), &spans);
+        // Before the journal says that these lines were read.
+        session.reporter.show()?;
+        let Some(journal) = &mut session.journal else { return Ok(()) };
+        // The marks of batches that failed may be in the log, before this one.
+        journal.recorded(&part, position.filter(|_| self.is_known));
+        if journal.is_due() { self.save(journal) } else { Ok(()) }
+    }
+
+    /// Writes the journal, and lets the log go on without the marks that it has.
+    fn save(&self, journal: &mut Journal) -> Result<(), Failure> {
+        journal.save()?;
+        self.engine.keep_for_imports(journal.log_after());
+        Ok(())
     }
 
     /// Waits for memory for `bytes` of events.
@@ -86,44 +104,55 @@ impl EventSink for EmbeddedEngine {
         (threads, move |events: &mut Events| events.iter().map(&prepare).collect())
     }
 
-    fn log_position(&self) -> Option<u64> {
-        Some(self.engine.vitals().log_position)
-    }
+    const IS_SERVER: bool = false;
 
     async fn submit(&mut self, batch: Batch<Self::Prepared>, session: &mut Session) -> Result<(), Failure> {
-        self.make_room(session).await?;
-        let Batch { events: Events { end, json, spans, .. }, prepared } = batch;
-        let permit = self.permit(json.len() + prepared.len() * EVENT_OVERHEAD_BYTES).await?;
-        session.announce(prepared.iter().flatten().filter(|event| event.is_recorded()).count(), end)?;
-        let (engine, project) = (self.engine.clone(), self.policy.project);
-        // Tasks of this runtime begin in the order in which they are spawned, and so do their events in the log.
+        while self.under_way.len() >= MAX_UNDER_WAY {
+            self.end_oldest(session).await?;
+        }
+        let Batch { events, prepared } = batch;
+        let permit = self.permit(events.json.len() + prepared.len() * EVENT_OVERHEAD_BYTES).await?;
+        let part = part(&events, &prepared);
+        let mut mark = None;
+        if let Some(journal) = &mut session.journal {
+            if journal.recording(self.engine.vitals().log_position)? {
+                self.engine.keep_for_imports(journal.log_after());
+            }
+            mark = Some(journal.mark(&part));
+        }
+        let recording = self.engine.record_imported(self.policy.project, prepared, mark.as_ref(), permit);
         let recording =
-            tokio::spawn(
-                async move { engine.record_batch(&engine.tracker().without_timeout(), project, prepared, permit).await },
-            );
-        self.under_way.push_back(BatchUnderWay { end, spans, recording });
+            Box::pin(recording.map_err(|error| Failure(format!("the lines up to line {}: {error}", part.until.lines)))?);
+        self.under_way.push_back(BatchUnderWay { part, spans: events.spans, recording });
         Ok(())
     }
 
-    async fn finish(&mut self, reporter: &mut Reporter) -> Result<(), Failure> {
+    async fn idle(&mut self, session: &mut Session) -> Result<(), Failure> {
+        if self.under_way.is_empty() { save_when_idle(session).await } else { self.end_oldest(session).await }
+    }
+
+    async fn finish(&mut self, session: &mut Session) -> Result<(), Failure> {
         let mut result = Ok(());
-        for batch in self.under_way.drain(..) {
-            let finished = batch.finish(reporter).await;
-            result = result.and(finished);
+        while !self.under_way.is_empty() {
+            let ended = self.end_oldest(session).await;
+            result = result.and(ended);
+        }
+        if let Some(journal) = &mut session.journal {
+            if self.is_known {
+                journal.has_all_marks();
+            }
+            if journal.is_unsaved() {
+                self.save(journal)?;
+            }
         }
         result
     }
 }
 
-impl BatchUnderWay {
-    async fn finish(self, reporter: &mut Reporter) -> Result<(), Failure> {
-        let until = self.end.lines;
-        let receipt = tokio::time::timeout(BATCH_TIMEOUT, self.recording).await;
-        let receipt =
-            receipt.map_err(|_| Failure(format!("the lines up to line {until} were not applied in {BATCH_TIMEOUT:?}")))?;
-        let receipt = receipt.map_err(|_| Failure("recording failed".into()))?;
-        let receipt = receipt.map_err(|error| Failure(format!("the lines up to line {until}: {error}")))?;
-        reporter.recorded(receipt.into(), &self.spans);
-        Ok(())
-    }
+/// The part of the file that a batch is.
+pub(super) fn part(events: &Events, prepared: &[Result<Prepared, Refusal>]) -> ImportedPart {
+    let invalid = events.spans.iter().zip(prepared).filter(|(_, prepared)| prepared.is_err()).map(|((_, line), _)| *line);
+    let mut refused: Vec<u64> = events.refused.iter().map(|refused| refused.line).chain(invalid).collect();
+    refused.sort_unstable();
+    ImportedPart { from: events.start, until: events.end, refused: runs(refused) }
 }

@@ -10,9 +10,13 @@ use serde_json::value::RawValue;
 
 use super::foreign::{ForeignEvent, Record};
 use super::lines::{Block, Place};
+use super::seen::Seen;
 use super::tables::{MAX_LINE_BYTES, REFUSED, Tables};
 use super::{combined, goatcounter, umami};
 use crate::http::resources::events::ingest::IMPORT_LIMIT_BYTES;
+
+/// The most bytes of an id.
+const MAX_ID_BYTES: usize = 4 << 10;
 
 /// The format of a file's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -57,6 +61,8 @@ pub(crate) struct Reading {
     pub(crate) hostname: Option<String>,
     /// Whether all requests of an access log are read, not only successful page views.
     pub(crate) all: bool,
+    /// Lines that are not read again, unless their events have an `external_id`.
+    pub(crate) seen: Seen,
     /// Assigns an `external_id` of file and line to events without one, so that they can be sent twice.
     pub(crate) tags: Option<Tags>,
 }
@@ -86,6 +92,8 @@ pub(crate) struct RefusedLine {
 pub(crate) struct Events {
     /// The number of the block.
     pub(crate) number: u64,
+    /// Where the block begins.
+    pub(crate) start: Place,
     /// Where the block ends.
     pub(crate) end: Place,
     /// A buffer with the JSON of the events.
@@ -96,6 +104,18 @@ pub(crate) struct Events {
     pub(crate) refused: Vec<RefusedLine>,
     /// The number of lines that were skipped: requests for assets, errors, measurements.
     pub(crate) skipped: u64,
+    /// The number of events that an earlier run read.
+    pub(crate) seen: u64,
+}
+
+/// What is to be done with the event of a line.
+#[derive(Clone, Copy)]
+struct Treatment<'t> {
+    /// The number of the line.
+    line: u64,
+    /// Whether an earlier run read it.
+    is_seen: bool,
+    tags: Option<&'t Tags>,
 }
 
 impl Events {
@@ -109,7 +129,8 @@ impl Reading {
     /// Reads the lines of a block.
     pub(crate) fn read(&self, block: Block) -> Events {
         let Block { number, bytes, start, end, is_too_long } = block;
-        let mut events = Events { number, end, json: Vec::new(), spans: Vec::new(), refused: Vec::new(), skipped: 0 };
+        let (json, spans, refused) = (Vec::new(), Vec::new(), Vec::new());
+        let mut events = Events { number, start, end, json, spans, refused, skipped: 0, seen: 0 };
         if is_too_long {
             let message = format!("the line has more than {MAX_LINE_BYTES} bytes");
             let refused = RefusedLine { line: start.lines + 1, code: Cow::Borrowed("line_too_long"), message };
@@ -117,33 +138,23 @@ impl Reading {
             return events;
         }
         let tags = self.tags.as_ref().filter(|tags| start.offset < tags.until);
+        let may_be_seen = self.seen.reaches_beyond(start.offset);
         let lines = lines(&bytes).zip(start.lines + 1..).map(|(span, line)| (self.trimmed(&bytes, span, line), line));
         let lines = lines.filter(|(span, _)| !span.is_empty());
-        match (self.format, tags) {
-            (Format::Ndjson, tags) if memchr::memchr(REFUSED, &bytes).is_some() => {
-                // Rare: a CSV record that can't be converted.
-                for (span, line) in lines {
-                    Self::read_line(&bytes[span], line, tags, &mut events);
-                }
-            }
-            (Format::Ndjson, None) => {
-                events.spans = lines.collect();
-                events.json = bytes;
-            }
-            (Format::Ndjson, Some(tags)) => {
-                for (span, line) in lines {
-                    Self::read_line(&bytes[span], line, Some(tags), &mut events);
-                }
-            }
-            (Format::Combined, tags) => {
-                for (span, line) in lines {
-                    self.read_request(&bytes[span], line, tags, &mut events);
-                }
-            }
-            (Format::Umami | Format::Goatcounter, tags) => {
-                for (span, line) in lines {
-                    self.read_record(&bytes[span], line, tags, &mut events);
-                }
+        let is_plain = tags.is_none() && !may_be_seen && memchr::memchr(REFUSED, &bytes).is_none();
+        if self.format == Format::Ndjson && is_plain {
+            events.spans = lines.collect();
+            events.json = bytes;
+            return events;
+        }
+        for (span, line) in lines {
+            let offset = start.offset + u64::try_from(span.start).unwrap_or(0);
+            let treatment = Treatment { line, is_seen: may_be_seen && self.seen.has(offset, line), tags };
+            let text = &bytes[span];
+            match self.format {
+                Format::Ndjson => Self::read_line(text, treatment, &mut events),
+                Format::Combined => self.read_request(text, treatment, &mut events),
+                Format::Umami | Format::Goatcounter => self.read_record(text, treatment, &mut events),
             }
         }
         events
@@ -161,20 +172,17 @@ impl Reading {
     }
 
     /// Reads a line of JSON, or one that says why a record could not be converted to JSON.
-    fn read_line(line: &[u8], number: u64, tags: Option<&Tags>, events: &mut Events) {
+    fn read_line(line: &[u8], treatment: Treatment<'_>, events: &mut Events) {
         if let Some(why) = line.strip_prefix(&[REFUSED]) {
             let message = String::from_utf8_lossy(why).into_owned();
-            return events.refused.push(RefusedLine { line: number, code: Cow::Borrowed("invalid_record"), message });
+            return events.refused.push(RefusedLine { line: treatment.line, code: Cow::Borrowed("invalid_record"), message });
         }
-        events.push(number, |json| match tags {
-            Some(tags) => write_tagged(line, &format!("{}:{number}", tags.prefix), json),
-            None => json.extend_from_slice(line),
-        });
+        events.push(line, treatment);
     }
 
     /// Reads a record of another product's table, as a line of JSON.
-    fn read_record(&self, line: &[u8], number: u64, tags: Option<&Tags>, events: &mut Events) {
-        let refuse = |message: String| RefusedLine { line: number, code: Cow::Borrowed("invalid_record"), message };
+    fn read_record(&self, line: &[u8], treatment: Treatment<'_>, events: &mut Events) {
+        let refuse = |message: String| RefusedLine { line: treatment.line, code: Cow::Borrowed("invalid_record"), message };
         if let Some(why) = line.strip_prefix(&[REFUSED]) {
             return events.refused.push(refuse(String::from_utf8_lossy(why).into_owned()));
         }
@@ -183,7 +191,7 @@ impl Reading {
             Err(error) => return events.refused.push(refuse(error.to_string())),
         };
         match self.convert(&record) {
-            Ok(Some(event)) => events.push(number, |json| write_event(&event, number, tags, json)),
+            Ok(Some(event)) => events.push(&json_of(&event), treatment),
             Ok(None) => events.skipped += 1,
             Err(why) => events.refused.push(refuse(why)),
         }
@@ -197,33 +205,26 @@ impl Reading {
         }
     }
 
-    fn read_request(&self, line: &[u8], number: u64, tags: Option<&Tags>, events: &mut Events) {
+    fn read_request(&self, line: &[u8], treatment: Treatment<'_>, events: &mut Events) {
         let text = String::from_utf8_lossy(line);
         let entry = match combined::parse(&text) {
             Ok(entry) => entry,
             Err(error) => {
-                let refused = RefusedLine { line: number, code: Cow::Borrowed("unparsable_line"), message: error.to_string() };
-                return events.refused.push(refused);
+                let (line, code) = (treatment.line, Cow::Borrowed("unparsable_line"));
+                return events.refused.push(RefusedLine { line, code, message: error.to_string() });
             }
         };
         if !self.all && !entry.is_successful_page_view() {
             events.skipped += 1;
             return;
         }
-        let event = entry.event(self.hostname.as_deref());
-        events.push(number, |json| write_event(&event, number, tags, json));
+        events.push(&json_of(&entry.event(self.hostname.as_deref())), treatment);
     }
 }
 
-/// Writes the event of a line, with an `external_id` if it has none and gets one.
-fn write_event(event: &impl Serialize, number: u64, tags: Option<&Tags>, json: &mut Vec<u8>) {
-    let start = json.len();
-    // Writing plain fields into memory can't fail; a truncated object would be refused as an event.
-    let _ = serde_json::to_writer(&mut *json, event);
-    if let Some(tags) = tags {
-        let event = json.split_off(start);
-        write_tagged(&event, &format!("{}:{number}", tags.prefix), json);
-    }
+/// The JSON of an event. Plain fields can't fail; a truncated object would be refused as an event.
+fn json_of(event: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(event).unwrap_or_default()
 }
 
 /// Returns the error for an event that is larger than the API allows.
@@ -233,9 +234,17 @@ pub(crate) fn too_large(json: &[u8]) -> Option<Invalid> {
 }
 
 impl Events {
-    fn push(&mut self, line: u64, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Adds an event, with an `external_id` if it has none and gets one. It is left out if it has none and was read before.
+    fn push(&mut self, event: &[u8], Treatment { line, is_seen, tags }: Treatment<'_>) {
+        if is_seen && !has_own_id(event) {
+            self.seen += 1;
+            return;
+        }
         let start = self.json.len();
-        write(&mut self.json);
+        match tags {
+            Some(tags) => write_tagged(event, &format!("{}:{line}", tags.prefix), &mut self.json),
+            None => self.json.extend_from_slice(event),
+        }
         self.spans.push((start..self.json.len(), line));
     }
 }
@@ -246,13 +255,31 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     ends.map(move |end| std::mem::replace(&mut start, end + 1)..end)
 }
 
+/// The field that tells events apart.
+#[derive(Deserialize)]
+struct Probe<'a> {
+    #[serde(borrow)]
+    external_id: Option<&'a RawValue>,
+}
+
+impl Probe<'_> {
+    /// Whether it is an id for the engine, to which an empty text, one that is too long and what is neither text nor number are none.
+    fn is_id(&self) -> bool {
+        let Some(value) = self.external_id.map(RawValue::get) else { return false };
+        match value.as_bytes() {
+            [b'"', ..] => serde_json::from_str::<String>(value).is_ok_and(|id| (1..=MAX_ID_BYTES).contains(&id.len())),
+            [first, ..] => *first == b'-' || first.is_ascii_digit(),
+            [] => false,
+        }
+    }
+}
+
+fn has_own_id(event: &[u8]) -> bool {
+    serde_json::from_slice::<Probe<'_>>(event).is_ok_and(|probe| probe.is_id())
+}
+
 /// Writes the event, with this `external_id` if it has none. Anything but a JSON object is unchanged, and refused later.
 fn write_tagged(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
-    #[derive(Deserialize)]
-    struct Probe<'a> {
-        #[serde(borrow)]
-        external_id: Option<&'a RawValue>,
-    }
     let Some(fields) = event.strip_prefix(b"{") else { return json.extend_from_slice(event) };
     match serde_json::from_slice::<Probe<'_>>(event) {
         Ok(Probe { external_id: None }) if !mentions_null_id(event) => {
@@ -261,7 +288,7 @@ fn write_tagged(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
             json.extend_from_slice(if fields.trim_ascii_start().starts_with(b"}") { b"\"" } else { b"\"," });
             json.extend_from_slice(fields);
         }
-        Ok(Probe { external_id: Some(id) }) if id.get() != "\"\"" => json.extend_from_slice(event),
+        Ok(probe) if probe.is_id() => json.extend_from_slice(event),
         Ok(_) => write_replaced(event, external_id, json),
         Err(_) => json.extend_from_slice(event),
     }
@@ -289,6 +316,7 @@ fn write_replaced(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::seen::ImportedPart;
     use super::*;
 
     fn block(text: &str) -> Block {
@@ -297,7 +325,7 @@ mod tests {
     }
 
     fn ndjson(tags: Option<Tags>) -> Reading {
-        Reading { format: Format::Ndjson, hostname: None, all: false, tags }
+        Reading { format: Format::Ndjson, hostname: None, all: false, seen: Seen::default(), tags }
     }
 
     #[test]
@@ -322,6 +350,7 @@ mod tests {
             (r#"{"external\u005fid":null,"name":"a"}"#, r#"{"external_id":"i:1","name":"a"}"#),
             (r#"{"metadata":{"external_id":1}}"#, r#"{"external_id":"i:1","metadata":{"external_id":1}}"#),
             (r#"{"external_id":5}"#, r#"{"external_id":5}"#),
+            (r#"{"external_id":true}"#, r#"{"external_id":"i:1"}"#),
             ("[1]", "[1]"),
             ("{oops", "{oops"),
         ];
@@ -330,6 +359,18 @@ mod tests {
             let events = ndjson(Some(tags)).read(block(line));
             assert_eq!(String::from_utf8_lossy(events.iter().next().unwrap()), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn what_was_read_is_left_out_unless_it_has_an_id_or_was_refused() {
+        let lines = ["{\"name\":\"a\"}", "{\"name\":\"b\",\"external_id\":\"x\"}", "{\"name\":\"c\"}", "{\"name\":\"d\"}"];
+        let until = Place { offset: lines[..3].join("\n").len() as u64 + 1, lines: 3 };
+        let mut reading = ndjson(None);
+        reading.seen.add(&ImportedPart { from: Place::START, until, refused: vec![(3, 3)] });
+        let events = reading.read(block(&lines.join("\n")));
+        let read: Vec<u64> = events.spans.iter().map(|(_, line)| *line).collect();
+        assert_eq!((read, events.seen), (vec![2, 3, 4], 1));
+        assert_eq!(events.iter().next().unwrap(), lines[1].as_bytes());
     }
 
     #[test]

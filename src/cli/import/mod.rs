@@ -19,6 +19,7 @@ mod progress;
 mod refusals;
 mod remote;
 mod report;
+mod seen;
 mod session;
 mod source_file;
 #[cfg(test)]
@@ -30,8 +31,7 @@ mod umami;
 
 use std::process::ExitCode;
 
-use headcount_actors::{Engine, EngineConfig};
-use headcount_domain::quota::Quotas;
+use headcount_actors::Engine;
 
 pub(crate) use args::ImportArgs;
 pub(crate) use journal::note_unfinished;
@@ -68,9 +68,7 @@ async fn import<S: Future<Output = ()>>(
 
 async fn into_directory(settings: &Settings, args: &ImportArgs, stop: impl Future<Output = ()>) -> Result<Summary, Failure> {
     crate::open_files::raise()?;
-    // Quotas guard against clients, not against the operator; and a batch that the journal announced is recorded as a whole.
-    let config = EngineConfig { quotas: Quotas::UNLIMITED, ..settings.engine() };
-    let engine = Engine::open(config)?;
+    let engine = Engine::open(settings.engine())?;
     let summary = into_engine(&engine, args, stop).await;
     engine.close().await;
     summary
@@ -81,7 +79,6 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let organizations = registry.organizations();
     let projects = organizations.iter().filter_map(|organization| registry.projects(organization.id).ok()).flatten();
     let project = pick(args.project.as_deref(), projects.map(|project| (project.id, project.name.clone())))?;
-    // Once this import records events, the log no longer tells how far interrupted imports came.
     note_unfinished(engine).map_err(|error| Failure(error.to_string()))?;
     let config = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
     let mut policy = registry.pin_calendar(&config)?.policy.clone();

@@ -4,9 +4,9 @@ use headcount_domain::ids::ProjectId;
 use serde_json::value::RawValue;
 
 use super::events::{Events, RefusedLine, too_large};
+use super::journal::Journal;
 use super::pipeline::Batch;
-use super::report::Reporter;
-use super::session::{EventSink, Session};
+use super::session::{EventSink, Session, save_when_idle};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::http::resources::events::answer::BatchAnswer;
@@ -33,28 +33,29 @@ impl EventSink for RemoteServer {
         (1, body)
     }
 
-    fn log_position(&self) -> Option<u64> {
-        None
-    }
+    const IS_SERVER: bool = true;
 
     async fn submit(&mut self, batch: Batch<Vec<u8>>, session: &mut Session) -> Result<(), Failure> {
-        let Batch { events: Events { end, spans, .. }, prepared } = batch;
+        let Batch { events: Events { start, end, spans, .. }, prepared } = batch;
         if !spans.is_empty() {
-            session.announce(spans.len(), end)?;
+            if let Some(journal) = &mut session.journal {
+                journal.sending(end)?;
+            }
             let answer: BatchAnswer = self.client.post(&self.path, &prepared)?;
             session.reporter.recorded(answer, &spans);
         }
         if let Some(journal) = &mut session.journal {
-            journal.done(end)?;
-            if journal.is_long() {
-                journal.restart(None)?;
-            }
+            journal.read(start, end);
         }
         Ok(())
     }
 
-    async fn finish(&mut self, _: &mut Reporter) -> Result<(), Failure> {
-        Ok(())
+    async fn idle(&mut self, session: &mut Session) -> Result<(), Failure> {
+        save_when_idle(session).await
+    }
+
+    async fn finish(&mut self, session: &mut Session) -> Result<(), Failure> {
+        Ok(session.journal.as_mut().map_or(Ok(()), Journal::save)?)
     }
 }
 

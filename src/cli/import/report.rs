@@ -17,8 +17,8 @@ use super::refusals::Refusals;
 use crate::cli::failure::Failure;
 use crate::http::resources::events::answer::BatchAnswer;
 
-/// The number of refused lines that are printed and listed one by one.
-const MAX_REFUSED_LINES: usize = 20;
+/// The number of refused lines that are printed and listed one by one, and of lines whose times lay ahead.
+const MAX_LISTED_LINES: usize = 20;
 
 /// The summary of an import, as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
@@ -30,12 +30,16 @@ pub(crate) struct Summary {
     pub(crate) lines: u64,
     /// Events that were recorded.
     pub(crate) recorded: u64,
-    /// Events whose `external_id` had been recorded before.
+    /// Events that had been recorded before, by their `external_id` or by an earlier run.
     pub(crate) duplicates: u64,
     /// Events that the project's policy dropped.
     pub(crate) dropped: u64,
     /// Requests of an access log that are not successful page views, and records of other products that are no events.
     pub(crate) skipped: u64,
+    /// Events that were recorded with the time of the import, as their own lay too far ahead.
+    pub(crate) clamped: u64,
+    /// The first lines with such events.
+    pub(crate) clamped_lines: Vec<u64>,
     /// Lines that are not valid events.
     pub(crate) refused: u64,
     /// Refused lines by error code.
@@ -88,10 +92,11 @@ impl Reporter {
     }
 
     /// Counts the lines of a block.
-    pub(crate) fn lines_read(&mut self, events: &mut Events) {
+    pub(crate) fn lines_read(&mut self, events: &Events) {
         self.summary.skipped += events.skipped;
-        self.summary.lines += count(events.spans.len() + events.refused.len()) + events.skipped;
-        self.refuse(events.refused.drain(..));
+        self.summary.duplicates += events.seen;
+        self.summary.lines += count(events.spans.len() + events.refused.len()) + events.skipped + events.seen;
+        self.refuse(events.refused.iter().cloned());
     }
 
     /// Counts what became of the events at `spans`.
@@ -99,8 +104,12 @@ impl Reporter {
         self.summary.recorded += count(answer.recorded);
         self.summary.duplicates += count(answer.duplicates);
         self.summary.dropped += count(answer.dropped);
+        let line = |index: usize| spans.get(index).map_or(0, |(_, line)| *line);
+        self.summary.clamped += count(answer.clamped.len());
+        let room = MAX_LISTED_LINES.saturating_sub(self.summary.clamped_lines.len());
+        self.summary.clamped_lines.extend(answer.clamped.into_iter().take(room).map(line));
         self.refuse(answer.errors.into_iter().map(|error| RefusedLine {
-            line: spans.get(error.index).map_or(0, |(_, line)| *line),
+            line: line(error.index),
             code: error.code,
             message: error.message,
         }));
@@ -111,7 +120,7 @@ impl Reporter {
             self.summary.refused += 1;
             self.refusals.add(&refused);
             *self.summary.refused_by_code.entry(refused.code.to_string()).or_default() += 1;
-            if self.summary.refused_lines.len() < MAX_REFUSED_LINES {
+            if self.summary.refused_lines.len() < MAX_LISTED_LINES {
                 let RefusedLine { line, code, message } = &refused;
                 self.bar.suspend(|| eprintln!("line {line}: {message} [{code}]"));
                 self.summary.refused_lines.push(refused);
@@ -152,9 +161,14 @@ fn count(count: usize) -> u64 {
 }
 
 impl Summary {
-    /// Returns whether there were lines and all of them were refused.
+    /// Returns whether lines were refused and none is recorded, now or before.
     pub(crate) fn is_all_refused(&self) -> bool {
-        self.refused > 0 && self.recorded + self.duplicates + self.dropped == 0
+        self.refused > 0 && self.recorded + self.duplicates == 0
+    }
+
+    /// Returns whether lines were refused, and no other tells anything of this import.
+    pub(crate) fn is_nothing_known(&self) -> bool {
+        self.is_all_refused() && self.dropped + self.skipped == 0
     }
 
     /// Formats the summary for people.
@@ -180,6 +194,13 @@ impl Summary {
         text.push_str(&format!(" ({} events/s)", self.events_per_second));
         for (code, count) in &self.refused_by_code {
             text.push_str(&format!("\n  refused: {count} {code}"));
+        }
+        if self.clamped > 0 {
+            let (clamped, lines) = (self.clamped, self.clamped_lines.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
+            let more = if clamped > count(self.clamped_lines.len()) { ", …" } else { "" };
+            text.push_str(&format!(
+                "\n  recorded with the time of the import, as their own lies ahead: {clamped} (lines {lines}{more})"
+            ));
         }
         if let Some(line) = self.unfinished_line {
             text.push_str(&format!("\nline {line} is incomplete: repeat the command once it is written"));

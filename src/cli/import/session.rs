@@ -2,16 +2,20 @@
 
 use std::path::Path;
 use std::pin::Pin;
+use std::time::Duration;
 
 use headcount_domain::ids::ProjectId;
 
-use super::args::{ImportArgs, ResumePoint};
-use super::events::{Events, Reading, Tags};
-use super::journal::{Journal, JournalError};
+use super::args::ImportArgs;
+use super::events::{Events, Reading};
+use super::journal::Journal;
 use super::lines::{Opening, Place};
 use super::pipeline::{self, Batch};
 use super::report::{Reporter, Summary};
 use crate::cli::failure::Failure;
+
+/// How long nothing happens before the journal is written.
+const IDLE: Duration = Duration::from_millis(100);
 
 /// What records the events of an import.
 pub(crate) trait EventSink {
@@ -21,14 +25,17 @@ pub(crate) trait EventSink {
     /// Returns how many threads prepare batches, and what they do.
     fn prepare(&self) -> (usize, impl Fn(&mut Events) -> Self::Prepared + Send + Sync + 'static);
 
-    /// The last position of the log, if nobody else records events.
-    fn log_position(&self) -> Option<u64>;
+    /// Whether others record events meanwhile.
+    const IS_SERVER: bool;
 
     /// Begins to record a batch.
     async fn submit(&mut self, batch: Batch<Self::Prepared>, session: &mut Session) -> Result<(), Failure>;
 
+    /// Does what can be done while there is no batch, and may be dropped when there is one.
+    async fn idle(&mut self, session: &mut Session) -> Result<(), Failure>;
+
     /// Waits for all batches that were begun.
-    async fn finish(&mut self, reporter: &mut Reporter) -> Result<(), Failure>;
+    async fn finish(&mut self, session: &mut Session) -> Result<(), Failure>;
 }
 
 /// How far an import came: for the next run, and for people.
@@ -37,33 +44,32 @@ pub(crate) struct Session {
     pub(crate) reporter: Reporter,
 }
 
-impl Session {
-    /// Writes into the journal that a batch is about to be recorded.
-    pub(crate) fn announce(&mut self, events: usize, end: Place) -> Result<(), JournalError> {
-        let events = u64::try_from(events).unwrap_or(0);
-        self.journal.as_mut().map_or(Ok(()), |journal| journal.announce(events, end))
+/// Writes the journal once nothing happens for a moment, and waits for good if it has everything.
+///
+/// # Errors
+/// It can't be written.
+pub(crate) async fn save_when_idle(session: &mut Session) -> Result<(), Failure> {
+    match &mut session.journal {
+        Some(journal) if journal.is_unsaved() => {
+            tokio::time::sleep(IDLE).await;
+            Ok(journal.save()?)
+        }
+        _ => std::future::pending().await,
     }
 }
 
 /// Imports the file, and its successors of the same name if it is followed.
-pub(crate) async fn import(
+pub(crate) async fn import<D: EventSink>(
     args: &ImportArgs,
-    sink: &mut impl EventSink,
+    sink: &mut D,
     data_dir: Option<&Path>,
     project: ProjectId,
     stop: impl Future<Output = ()>,
 ) -> Result<Summary, Failure> {
     let (mut reporter, mut again, mut stop) = (args.reporter()?, args.again, std::pin::pin!(stop));
     loop {
-        let position = sink.log_position();
-        let ResumePoint { from, sent_until, journal } = args.resume(data_dir, project, position, again)?;
-        // Only an `external_id` tells that a server has an event already.
-        let until = if position.is_some() { sent_until } else { u64::MAX };
-        let prefix = (until > from.offset).then(|| match &journal {
-            Some(journal) => Ok(journal.prefix().to_owned()),
-            None => args.prefix(project),
-        });
-        let reading = args.reading(prefix.transpose()?.map(|prefix| Tags { prefix, until }));
+        let (from, journal) = args.resume(data_dir, project, again)?;
+        let reading = args.reading(project, (from, journal.as_ref()), D::IS_SERVER)?;
         let opening = args.opening(from, &mut reporter);
         let mut session = Session { journal, reporter };
         let reached = run(sink, opening, reading, &mut session, stop.as_mut()).await;
@@ -71,7 +77,13 @@ pub(crate) async fn import(
         reporter = session.reporter;
         match ended.transpose() {
             None => again = false,
-            Some(finished) => return reporter.end(finished),
+            Some(finished) => {
+                let summary = reporter.end(finished)?;
+                if let Some(journal) = session.journal.filter(|_| from == Place::START && summary.is_nothing_known()) {
+                    journal.forget()?;
+                }
+                return Ok(summary);
+            }
         }
     }
 }
@@ -86,12 +98,9 @@ async fn run<D: EventSink>(
 ) -> Result<bool, Failure> {
     let (threads, prepare) = sink.prepare();
     let batches = pipeline::start(opening, threads, reading, prepare)?;
-    if let Some(journal) = &mut session.journal {
-        journal.begin(sink.log_position());
-    }
     let reached = record(sink, batches, session, stop).await;
     // Wait for what was begun, whatever ended the import, and report the first failure.
-    let finished = sink.finish(&mut session.reporter).await.and_then(|()| session.reporter.show());
+    let finished = sink.finish(session).await.and_then(|()| session.reporter.show());
     reached.and_then(|is_end| finished.map(|()| is_end))
 }
 
@@ -108,9 +117,13 @@ async fn record<D: EventSink>(
             biased;
             () = stop.as_mut() => return Ok(false),
             batch = batches.next() => batch?,
+            idle = sink.idle(session) => {
+                idle?;
+                continue;
+            }
         };
-        let Some(mut batch) = batch else { return Ok(true) };
-        session.reporter.lines_read(&mut batch.events);
+        let Some(batch) = batch else { return Ok(true) };
+        session.reporter.lines_read(&batch.events);
         sink.submit(batch, session).await?;
         session.reporter.show()?;
     }

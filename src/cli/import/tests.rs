@@ -11,7 +11,7 @@ use headcount_domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_domain::time::Window;
 
 use super::journal::Journal;
-use super::lines::{self, Place};
+use super::lines;
 use super::*;
 use crate::cli::credentials::InitialCredentials;
 use crate::cli::init;
@@ -114,34 +114,77 @@ fn an_import_that_is_cut_short_again_and_again_records_everything_once() {
 fn what_the_log_has_is_not_recorded_again_though_nobody_was_answered() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("events.ndjson");
-    let (events, _) = write_events(&file, false);
+    let (events, refused) = write_events(&file, false);
     let import = args(&[file.to_str().unwrap()]);
     runtime().unwrap().block_on(async {
         let (engine, _) = open(&dir.path().join("data"));
         let first = into_engine(&engine, &import, after_a_batch(&engine)).await.unwrap();
         assert!(!first.finished);
-        // As after kill -9: the last line of the journal announces a batch, and the log has it.
         let project = engine.registry().projects(engine.registry().organizations()[0].id).unwrap()[0].id;
-        let position = engine.vitals().log_position;
-        let source = import.resume(Some(engine.data_dir()), project, Some(position), false).unwrap();
-        let (from, mut journal) = (source.from, source.journal.unwrap());
-        journal.begin(Some(engine.vitals().log_position));
+        // As after kill -9: the log has the second of the next two batches, and what others recorded before and after it. The journal has neither.
+        let (from, journal) = import.resume(Some(engine.data_dir()), project, false).unwrap();
+        let mut journal = journal.unwrap();
+        let reading = import.reading(project, (from, Some(&journal)), false).unwrap();
         let mut blocks = lines::Blocks::open(import.opening(from, &mut import.reporter().unwrap())).unwrap();
-        let block = import.reading(None).read(blocks.next_block().unwrap().unwrap());
+        let [_, block] = [(); 2].map(|()| reading.read(blocks.next_block().unwrap().unwrap()));
+        assert!(journal.recording(engine.vitals().log_position).unwrap());
         let policy = engine.registry().policy(project).unwrap().policy.clone();
-        let origin = headcount_actors::ingest::Origin::SERVER;
-        let prepared: Vec<_> = block.iter().map(|json| engine.prepare(&policy, json, &origin)).collect();
-        let count = prepared.iter().flatten().count() as u64;
-        journal.announce(count, block.end).unwrap();
-        journal.announce(7, Place { offset: u64::MAX, lines: u64::MAX }).unwrap();
-        let permit = engine.admit_bytes(1).unwrap();
-        let receipt = engine.record_batch(&engine.tracker(), project, prepared, permit).await.unwrap();
-        assert_eq!(receipt.recorded as u64, count);
-        drop(journal);
+        let prepared: Vec<_> = block.iter().map(|json| engine.prepare_import(&policy, json)).collect();
+        let mark = journal.mark(&embedded::part(&block, &prepared));
+        assert!(!mark.refused.is_empty());
+        engine.track(project, &NewEvent::new("other")).await.unwrap();
+        let recording = engine.record_imported(project, prepared, Some(&mark), engine.admit_bytes(1).unwrap()).unwrap();
+        let count = recording.await.unwrap().batch.recorded as u64;
+        engine.track(project, &NewEvent::new("other")).await.unwrap();
+        engine.close().await;
+        // Not even sealing takes away what the journal lacks.
+        let (engine, _) = open(&dir.path().join("data"));
+        engine.seal_archive().await.unwrap();
+        engine.close().await;
+        let (engine, _) = open(&dir.path().join("data"));
         let rest = into_engine(&engine, &import, std::future::pending()).await.unwrap();
         assert!(rest.finished);
-        assert_eq!(first.recorded + count + rest.recorded, events);
+        assert_eq!((rest.duplicates, first.recorded + count + rest.recorded), (count, events));
+        assert_eq!(first.refused + rest.refused, refused, "those that nobody heard of are refused again");
         assert_eq!(orders(&engine).await, (events, i64::try_from(events).unwrap()));
+        engine.close().await;
+    });
+}
+
+#[test]
+fn lines_without_ids_are_recorded_once_though_the_file_is_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("events.ndjson");
+    let (events, refused) = write_events(&file, false);
+    runtime().unwrap().block_on(async {
+        let (engine, _) = open(&dir.path().join("data"));
+        let imported = async |flags: &[&str]| {
+            let import = args(&[&[file.to_str().unwrap()], flags].concat());
+            let summary = into_engine(&engine, &import, std::future::pending()).await.unwrap();
+            (summary.recorded, summary.duplicates, summary.refused)
+        };
+        assert_eq!(imported(&[]).await, (events, 0, refused));
+        for _ in 0..2 {
+            assert_eq!(imported(&["--again"]).await, (0, events, refused));
+        }
+        assert_eq!(orders(&engine).await, (events, i64::try_from(events).unwrap()));
+        engine.close().await;
+    });
+}
+
+#[test]
+fn times_that_lie_ahead_are_reported_with_their_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("log");
+    let at =
+        |year: u32| format!("1.2.3.4 - - [17/May/{year}:10:05:03 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"Mozilla/5.0 (X11)\"\n");
+    append(&file, &[at(2015), at(9998), at(2016), at(9999)].concat());
+    runtime().unwrap().block_on(async {
+        let (engine, _) = open(&dir.path().join("data"));
+        let import = args(&["--format", "combined", file.to_str().unwrap()]);
+        let summary = into_engine(&engine, &import, std::future::pending()).await.unwrap();
+        assert_eq!((summary.recorded, summary.clamped, &*summary.clamped_lines), (4, 2, &[2, 4][..]));
+        assert!(summary.describe().contains("as their own lies ahead: 2 (lines 2, 4)"), "{}", summary.describe());
         engine.close().await;
     });
 }
@@ -225,9 +268,9 @@ fn a_file_that_grows_is_touched_or_renamed_goes_on_and_another_begins_anew() {
         std::fs::write(&file, orders_of(25..27)).unwrap();
         assert_eq!(imported(&file, &[]).await, (2, 0, None), "the same file, rewritten");
         assert_eq!(imported(&file, &[]).await, (0, 0, None));
-        assert_eq!(imported(&file, &["--again"]).await, (2, 0, None));
+        assert_eq!(imported(&file, &["--again"]).await, (0, 0, None), "read again");
         assert_eq!(imported(&renamed, &[]).await, (0, 0, None));
-        assert_eq!(orders(&engine).await, (27, 29));
+        assert_eq!(orders(&engine).await, (27, 27));
         engine.close().await;
     });
 }

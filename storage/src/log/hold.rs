@@ -41,6 +41,10 @@ impl LogHold {
         Self { first: shared.hold(), shared: Arc::clone(shared) }
     }
 
+    pub(super) fn after(shared: &Arc<LogState>, position: Position) -> Self {
+        Self { first: shared.hold_after(position), shared: Arc::clone(shared) }
+    }
+
     /// Returns the files that hold the log up to what is durable now. They are a log of their own if each is cut to its `bytes`;
     /// side indexes are not among them.
     ///
@@ -170,6 +174,22 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         copy(&later, place.path());
         assert_eq!(positions(&open(place.path())), (removed.first_position..=EVENTS).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_follows_a_position_is_kept_and_what_comes_before_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = open(dir.path());
+        (1..=EVENTS).for_each(|number| append(&mut log, number));
+        let (trimmer, early) = (log.trimmer(), log.reader().hold_after(4));
+        let first = trimmer.remove_before(EVENTS).unwrap().first_position;
+        assert!(first > 1 && first <= 5, "{first}");
+        let later = log.reader().hold_after(6);
+        drop(early);
+        let first = trimmer.remove_before(EVENTS).unwrap().first_position;
+        assert!(first > 4 && first <= 7, "{first}");
+        drop(later);
+        assert_eq!(positions(&log), (first..=EVENTS).collect::<Vec<_>>());
     }
 
     #[test]

@@ -67,6 +67,12 @@ impl LogReader {
         LogHold::new(&self.shared)
     }
 
+    /// Keeps what follows `position` from being removed.
+    #[must_use]
+    pub fn hold_after(&self, position: Position) -> LogHold {
+        LogHold::after(&self.shared, position)
+    }
+
     /// Passes each record of the wanted partitions to `visit`, in order of position, up to what was durable at the call.
     ///
     /// `wanted` returns the position after which a partition is wanted, or `None`. A record is visited if its *last* event lies

@@ -54,6 +54,13 @@ impl LogState {
         first
     }
 
+    /// Keeps what follows a position until the returned position is [released](Self::release).
+    pub(super) fn hold_after(&self, position: Position) -> Position {
+        let _segments = self.lock();
+        *self.holds().entry(position + 1).or_default() += 1;
+        position + 1
+    }
+
     /// Ends a [hold](Self::hold).
     pub(super) fn release(&self, first: Position) {
         let mut holds = self.holds();

@@ -52,6 +52,10 @@ pub(crate) struct BatchAnswer {
     pub(crate) duplicates: usize,
     /// How many were dropped, by the project's policy.
     pub(crate) dropped: usize,
+    /// The places, from 0, of those that were recorded with the time of receipt, as their `timestamp` lay too far ahead. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) clamped: Vec<usize>,
     /// The invalid ones, and those that a quota refused (`quota_exceeded`). All others need no resending.
     pub(crate) errors: Vec<BatchError>,
 }
@@ -94,6 +98,7 @@ impl From<BatchReceipt> for BatchAnswer {
             recorded: receipt.recorded,
             duplicates: receipt.duplicates,
             dropped: receipt.dropped,
+            clamped: receipt.clamped,
             errors: receipt.errors.into_iter().map(error).collect(),
         }
     }

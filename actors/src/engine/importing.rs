@@ -1,0 +1,83 @@
+//! Imports into the data directory of this process: what they record, and what the log says of those that were killed.
+
+use std::ops::ControlFlow;
+
+use headcount_domain::fault::Fault;
+use headcount_domain::ids::ProjectId;
+use headcount_domain::intake::event::Position;
+use headcount_storage::log::Record;
+
+use super::handle::Engine;
+use super::tracking::has_notification;
+use crate::admission_gate::Permit;
+use crate::event_codec;
+use crate::fault;
+use crate::import_mark::ImportMark;
+use crate::ingest::{ImportReceipt, Prepared, Refusal, TrackError};
+use crate::intake_counts::DropCounts;
+
+impl Engine {
+    /// Records a part of an imported file, and its mark if an import can go on after it. Parts are recorded in the order of the calls, whenever the returned futures are polled. No quota applies: they guard against clients, not against the operator.
+    ///
+    /// # Errors
+    /// Nothing was recorded. Those of the future: see [`TrackError`].
+    pub fn record_imported(
+        &self,
+        project: ProjectId,
+        prepared: Vec<Result<Prepared, Refusal>>,
+        mark: Option<&ImportMark>,
+        mut permit: Permit,
+    ) -> Result<impl Future<Output = Result<ImportReceipt, TrackError>> + use<>, TrackError> {
+        permit.keep(self.inner.erasures.epoch());
+        let mut drops = DropCounts::default();
+        let (kept, mut batch) = self.keep(prepared, &mut drops)?;
+        let (events, places) = (kept.events, kept.places);
+        let (mut waiting, notifies) = (None, has_notification(&events));
+        if !events.is_empty() {
+            self.accepts(project).map_err(|why| TrackError::Unavailable(why.into()))?;
+            waiting = Some(self.tracker().record_part(events, mark, permit));
+        }
+        let engine = self.clone();
+        Ok(async move {
+            let outcomes = match waiting {
+                Some(waiting) => waiting.await?,
+                None => Vec::new(),
+            };
+            let position = outcomes.last().map(|outcome| outcome.position);
+            if notifies {
+                engine.inner.webhooks.wake(project);
+            }
+            batch.apply(outcomes, &places, &mut drops);
+            engine.count_batch(project, &batch, &drops);
+            Ok(ImportReceipt { batch, position })
+        })
+    }
+
+    /// Keeps what follows `position` in the log, instead of what was kept for imports before; `None`: nothing.
+    pub fn keep_for_imports(&self, position: Option<Position>) {
+        if let Some(log) = &self.inner.local_log {
+            log.keep_after(position);
+        }
+    }
+
+    /// Returns the marks of an import that the log has after a position, in their order. Blocking.
+    ///
+    /// # Errors
+    /// The log can't be read.
+    pub fn import_marks(&self, import: u64, after: Position) -> Result<Vec<ImportMark>, Fault> {
+        let Some(log) = &self.inner.local_log else { return Ok(Vec::new()) };
+        let (mut marks, mut undecoded) = (Vec::new(), Ok(()));
+        let visit = |record: Record<'_>| match event_codec::mark(record.payload) {
+            Ok(mark) => {
+                marks.extend(mark.filter(|mark| mark.import == import));
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                undecoded = Err(Fault::damaged_log(error.to_string()));
+                ControlFlow::Break(())
+            }
+        };
+        log.reader().read(|_| Some(after), visit).map_err(fault::of_log)?;
+        undecoded.map(|()| marks)
+    }
+}

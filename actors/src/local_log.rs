@@ -1,0 +1,59 @@
+//! The log on this machine's disk, and the part of it that imports need.
+
+use std::path::{Path, PathBuf};
+
+use headcount_domain::intake::event::Position;
+use headcount_storage::files;
+use headcount_storage::log::{LogHold, LogReader};
+use parking_lot::Mutex;
+use serde::Deserialize;
+
+/// The directory of the journals of imports.
+const JOURNALS: &str = "imports";
+
+/// Reads the log, and keeps the part of it whose marks no journal of an import has yet.
+pub(crate) struct LocalLog {
+    reader: LogReader,
+    kept: Mutex<Option<LogHold>>,
+}
+
+impl LocalLog {
+    /// Keeps what the journals of killed imports lack. Nothing may be removed from the log before.
+    pub(crate) fn new(reader: LogReader, data_dir: &Path) -> Self {
+        let kept = lacking_after(&data_dir.join(JOURNALS)).map(|position| reader.hold_after(position));
+        Self { reader, kept: Mutex::new(kept) }
+    }
+
+    pub(crate) fn reader(&self) -> &LogReader {
+        &self.reader
+    }
+
+    /// Keeps what follows `position`, instead of what was kept before; `None`: nothing.
+    pub(crate) fn keep_after(&self, position: Option<Position>) {
+        let hold = position.map(|position| self.reader.hold_after(position));
+        // The former one goes when the new one is there.
+        let _former = std::mem::replace(&mut *self.kept.lock(), hold);
+    }
+}
+
+/// The second line of a journal, as far as it concerns the log.
+#[derive(Deserialize)]
+struct JournalLine {
+    reached: JournalReached,
+}
+
+#[derive(Deserialize)]
+struct JournalReached {
+    log_after: Option<Position>,
+}
+
+/// Returns the position after which the log may have marks that a journal lacks.
+fn lacking_after(journals: &Path) -> Option<Position> {
+    let after = |path: &PathBuf| {
+        let text = files::read_if_there(path).ok()??;
+        let second = text.split(|byte| *byte == b'\n').nth(1)?;
+        // No import goes on from what can't be read.
+        serde_json::from_slice::<JournalLine>(second).ok()?.reached.log_after
+    };
+    files::list(journals).ok()?.iter().filter_map(after).min()
+}
