@@ -24,6 +24,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/clock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the clock shows, and whether it is believed. */
+        get: operations["show_clock"];
+        put?: never;
+        /** Confirms that the clock is right, although it is far ahead of the last known time: what has expired by it is removed from then on, and that can't be undone. */
+        post: operations["confirm_clock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/verify": {
         parameters: {
             query?: never;
@@ -1012,7 +1030,8 @@ export interface paths {
         put?: never;
         /**
          * Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or until the token ends.
-         * @description A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The cookie counts wherever an API token does, but only
+         * @description A browser that is signed in by another token stays so, unless `replace` is true: any page can have a browser open an address with a code. It should ask its user
+         *     first. A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The cookie counts wherever an API token does, but only
          *     in requests of the page itself: by `Sec-Fetch-Site: same-origin`, or, where browsers leave that out, by the `Origin` or, in reads, the `Referer`. It is
          *     `__Host-headcount` over https, and `headcount` over plain http.
          */
@@ -1034,8 +1053,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes, and before the server stops. An organization has
-         *     100 such codes; one more ends the oldest.
+         * Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes, and before the server stops. A token has 10
+         *     such codes and an organization 100; one more ends the oldest, of the same token if there is one.
          */
         post: operations["create_sign_in_code"];
         delete?: never;
@@ -1331,6 +1350,8 @@ export interface components {
         };
         /** @description The outcome of a batch. */
         BatchAnswer: {
+            /** @description The places, from 0, of those that were recorded with the time of receipt, as their `timestamp` lay too far ahead. Absent if there are none. */
+            clamped?: number[];
             /** @description How many were dropped, by the project's policy. */
             dropped: number;
             /** @description How many had been recorded before. */
@@ -1504,6 +1525,38 @@ export interface components {
         };
         /** @enum {string} */
         BuiltInName: "name" | "browser" | "browser_version" | "os" | "device" | "location_country" | "language" | "screen" | "hostname" | "url" | "path" | "entry_url" | "referrer" | "utm_source" | "utm_medium" | "utm_campaign" | "utm_term" | "utm_content" | "acquisition_channel" | "channel" | "currency" | "group_type" | "group_id" | "user_id" | "consent_source";
+        /** @description What the clock of the server shows, and what of it is believed where something would be removed. */
+        ClockAnswer: {
+            /** @description The time as of which something is removed. */
+            believed: components["schemas"]["Timestamp"];
+            /** @description The last jumps that were confirmed, oldest first. */
+            confirmed: components["schemas"]["ClockJumpAnswer"][];
+            /** @description Whether the clock is so far ahead that nothing is removed by it. */
+            doubted: boolean;
+            jump: components["schemas"]["ClockJumpAnswer"] | null;
+            /** @description What the clock shows. */
+            shown: components["schemas"]["Timestamp"];
+        };
+        /**
+         * @description A confirmation that the clock is right.
+         * @example {
+         *       "today": "2026-11-29"
+         *     }
+         */
+        ClockConfirmation: {
+            /**
+             * Format: date
+             * @description Which day it is, in any timezone. It must be the day that the clock shows.
+             */
+            today: string;
+        };
+        /** @description A jump of the clock. */
+        ClockJumpAnswer: {
+            /** @description The time before it. */
+            from: components["schemas"]["Timestamp"];
+            /** @description What the clock showed after it. */
+            to: components["schemas"]["Timestamp"];
+        };
         /** @description A code that signs a browser in. */
         CodeAnswer: {
             /** @description The code. It works once. */
@@ -2009,6 +2062,7 @@ export interface components {
              *     | `currency_fixed` | `conflict` | 409 | The currency can't change after the first event. |
              *     | `last_public_key` | `conflict` | 409 | The last public key of a project can't be removed. |
              *     | `last_owner` | `conflict` | 409 | No valid token of role owner would be left. |
+             *     | `signed_in` | `conflict` | 409 | The browser is signed in by another token; the message has the names of both organizations. |
              *     | `email_taken` | `conflict` | 409 | Another member has the e-mail address. |
              *     | `website_taken` | `conflict` | 409 | Another company profile has the website. |
              *     | `website_mismatch` | `conflict` | 409 | The company profile has another website, or is being built from another one. |
@@ -3670,7 +3724,7 @@ export interface components {
             truncated: boolean;
         };
         /**
-         * @description What a browser signs in with. Exactly one is given.
+         * @description What a browser signs in with. Exactly one of `token`, `code` and `share` is given.
          * @example {
          *       "token": "sk_0123456789abcdefghijklmnopqrstuv"
          *     }
@@ -3678,6 +3732,8 @@ export interface components {
         SignInShape: {
             /** @description A code, as `headcount login` and `POST /session/codes` make them. It is used up. */
             code?: string | null;
+            /** @description Whether a browser that is signed in by another token is signed out. Default: false. */
+            replace?: boolean | null;
             /** @description The secret of a share, which is in its URL. */
             share?: string | null;
             /** @description An API token. */
@@ -4331,6 +4387,63 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TokenTooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_clock: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the clock of this server shows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClockAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TokenTooMany"];
+            500: components["responses"]["Internal"];
+        };
+    };
+    confirm_clock: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClockConfirmation"];
+            };
+        };
+        responses: {
+            /** @description The clock is believed, which is noted with the jump. If it was before, nothing has changed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClockAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMedia"];
             429: components["responses"]["TokenTooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -7476,6 +7589,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["CrossSite"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMedia"];
             429: components["responses"]["SignInTooMany"];

@@ -25,6 +25,9 @@ from .build_error_answer import BuildErrorAnswer
 from .build_shape import BuildShape
 from .build_started_answer import BuildStartedAnswer
 from .built_in_name import BuiltInName
+from .clock_answer import ClockAnswer
+from .clock_confirmation import ClockConfirmation
+from .clock_jump_answer import ClockJumpAnswer
 from .code_answer import CodeAnswer
 from .cohort_of_users import CohortOfUsers
 from .cohort_row import CohortRow
@@ -254,6 +257,9 @@ __all__ = (
     "BuildShape",
     "BuildStartedAnswer",
     "BuiltInName",
+    "ClockAnswer",
+    "ClockConfirmation",
+    "ClockJumpAnswer",
     "CodeAnswer",
     "CohortOfUsers",
     "CohortRow",

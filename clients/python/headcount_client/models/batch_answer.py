@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.batch_error import BatchError
@@ -22,12 +24,15 @@ class BatchAnswer:
         errors (list[BatchError]): The invalid ones, and those that a quota refused (`quota_exceeded`). All others need
             no resending.
         recorded (int): How many were recorded.
+        clamped (list[int] | Unset): The places, from 0, of those that were recorded with the time of receipt, as their
+            `timestamp` lay too far ahead. Absent if there are none.
     """
 
     dropped: int
     duplicates: int
     errors: list[BatchError]
     recorded: int
+    clamped: list[int] | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         dropped = self.dropped
@@ -41,6 +46,10 @@ class BatchAnswer:
 
         recorded = self.recorded
 
+        clamped: list[int] | Unset = UNSET
+        if not isinstance(self.clamped, Unset):
+            clamped = self.clamped
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -51,6 +60,8 @@ class BatchAnswer:
                 "recorded": recorded,
             }
         )
+        if clamped is not UNSET:
+            field_dict["clamped"] = clamped
 
         return field_dict
 
@@ -72,11 +83,14 @@ class BatchAnswer:
 
         recorded = d.pop("recorded")
 
+        clamped = cast(list[int], d.pop("clamped", UNSET))
+
         batch_answer = cls(
             dropped=dropped,
             duplicates=duplicates,
             errors=errors,
             recorded=recorded,
+            clamped=clamped,
         )
 
         return batch_answer

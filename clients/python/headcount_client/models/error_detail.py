@@ -58,6 +58,8 @@ class ErrorDetail:
             | `currency_fixed` | `conflict` | 409 | The currency can't change after the first event. |
             | `last_public_key` | `conflict` | 409 | The last public key of a project can't be removed. |
             | `last_owner` | `conflict` | 409 | No valid token of role owner would be left. |
+            | `signed_in` | `conflict` | 409 | The browser is signed in by another token; the message has the names of both
+            organizations. |
             | `email_taken` | `conflict` | 409 | Another member has the e-mail address. |
             | `website_taken` | `conflict` | 409 | Another company profile has the website. |
             | `website_mismatch` | `conflict` | 409 | The company profile has another website, or is being built from

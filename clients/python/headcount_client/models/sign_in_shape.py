@@ -12,18 +12,21 @@ T = TypeVar("T", bound="SignInShape")
 
 @_attrs_define
 class SignInShape:
-    """What a browser signs in with. Exactly one is given.
+    """What a browser signs in with. Exactly one of `token`, `code` and `share` is given.
 
     Example:
         {'token': 'sk_0123456789abcdefghijklmnopqrstuv'}
 
     Attributes:
         code (None | str | Unset): A code, as `headcount login` and `POST /session/codes` make them. It is used up.
+        replace (bool | None | Unset): Whether a browser that is signed in by another token is signed out. Default:
+            false.
         share (None | str | Unset): The secret of a share, which is in its URL.
         token (None | str | Unset): An API token.
     """
 
     code: None | str | Unset = UNSET
+    replace: bool | None | Unset = UNSET
     share: None | str | Unset = UNSET
     token: None | str | Unset = UNSET
 
@@ -33,6 +36,12 @@ class SignInShape:
             code = UNSET
         else:
             code = self.code
+
+        replace: bool | None | Unset
+        if isinstance(self.replace, Unset):
+            replace = UNSET
+        else:
+            replace = self.replace
 
         share: None | str | Unset
         if isinstance(self.share, Unset):
@@ -51,6 +60,8 @@ class SignInShape:
         field_dict.update({})
         if code is not UNSET:
             field_dict["code"] = code
+        if replace is not UNSET:
+            field_dict["replace"] = replace
         if share is not UNSET:
             field_dict["share"] = share
         if token is not UNSET:
@@ -70,6 +81,15 @@ class SignInShape:
             return cast(None | str | Unset, data)
 
         code = _parse_code(d.pop("code", UNSET))
+
+        def _parse_replace(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        replace = _parse_replace(d.pop("replace", UNSET))
 
         def _parse_share(data: object) -> None | str | Unset:
             if data is None:
@@ -91,6 +111,7 @@ class SignInShape:
 
         sign_in_shape = cls(
             code=code,
+            replace=replace,
             share=share,
             token=token,
         )

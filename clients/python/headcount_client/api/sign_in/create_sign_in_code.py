@@ -90,8 +90,8 @@ def sync_detailed(
     client: AuthenticatedClient,
 ) -> Response[CodeAnswer | ErrorBody]:
     """Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes,
-    and before the server stops. An organization has
-    100 such codes; one more ends the oldest.
+    and before the server stops. A token has 10
+    such codes and an organization 100; one more ends the oldest, of the same token if there is one.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -115,8 +115,8 @@ def sync(
     client: AuthenticatedClient,
 ) -> CodeAnswer | ErrorBody | None:
     """Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes,
-    and before the server stops. An organization has
-    100 such codes; one more ends the oldest.
+    and before the server stops. A token has 10
+    such codes and an organization 100; one more ends the oldest, of the same token if there is one.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -136,8 +136,8 @@ async def asyncio_detailed(
     client: AuthenticatedClient,
 ) -> Response[CodeAnswer | ErrorBody]:
     """Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes,
-    and before the server stops. An organization has
-    100 such codes; one more ends the oldest.
+    and before the server stops. A token has 10
+    such codes and an organization 100; one more ends the oldest, of the same token if there is one.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -159,8 +159,8 @@ async def asyncio(
     client: AuthenticatedClient,
 ) -> CodeAnswer | ErrorBody | None:
     """Makes a code that signs one browser in as the token that the request is sent with: within 5 minutes,
-    and before the server stops. An organization has
-    100 such codes; one more ends the oldest.
+    and before the server stops. A token has 10
+    such codes and an organization 100; one more ends the oldest, of the same token if there is one.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

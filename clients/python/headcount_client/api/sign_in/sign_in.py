@@ -51,6 +51,11 @@ def _parse_response(
 
         return response_403
 
+    if response.status_code == 409:
+        response_409 = ErrorBody.from_dict(response.json())
+
+        return response_409
+
     if response.status_code == 413:
         response_413 = ErrorBody.from_dict(response.json())
 
@@ -101,15 +106,17 @@ def sync_detailed(
     """Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or until
     the token ends.
 
-     A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The
-    cookie counts wherever an API token does, but only
+     A browser that is signed in by another token stays so, unless `replace` is true: any page can have a
+    browser open an address with a code. It should ask its user
+    first. A code works once. The cookie of a share stands for the share. An address has 5 tries a
+    second. The cookie counts wherever an API token does, but only
     in requests of the page itself: by `Sec-Fetch-Site: same-origin`, or, where browsers leave that out,
     by the `Origin` or, in reads, the `Referer`. It is
     `__Host-headcount` over https, and `headcount` over plain http.
 
     Args:
-        body (SignInShape): What a browser signs in with. Exactly one is given. Example: {'token':
-            'sk_0123456789abcdefghijklmnopqrstuv'}.
+        body (SignInShape): What a browser signs in with. Exactly one of `token`, `code` and
+            `share` is given. Example: {'token': 'sk_0123456789abcdefghijklmnopqrstuv'}.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -138,15 +145,17 @@ def sync(
     """Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or until
     the token ends.
 
-     A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The
-    cookie counts wherever an API token does, but only
+     A browser that is signed in by another token stays so, unless `replace` is true: any page can have a
+    browser open an address with a code. It should ask its user
+    first. A code works once. The cookie of a share stands for the share. An address has 5 tries a
+    second. The cookie counts wherever an API token does, but only
     in requests of the page itself: by `Sec-Fetch-Site: same-origin`, or, where browsers leave that out,
     by the `Origin` or, in reads, the `Referer`. It is
     `__Host-headcount` over https, and `headcount` over plain http.
 
     Args:
-        body (SignInShape): What a browser signs in with. Exactly one is given. Example: {'token':
-            'sk_0123456789abcdefghijklmnopqrstuv'}.
+        body (SignInShape): What a browser signs in with. Exactly one of `token`, `code` and
+            `share` is given. Example: {'token': 'sk_0123456789abcdefghijklmnopqrstuv'}.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -170,15 +179,17 @@ async def asyncio_detailed(
     """Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or until
     the token ends.
 
-     A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The
-    cookie counts wherever an API token does, but only
+     A browser that is signed in by another token stays so, unless `replace` is true: any page can have a
+    browser open an address with a code. It should ask its user
+    first. A code works once. The cookie of a share stands for the share. An address has 5 tries a
+    second. The cookie counts wherever an API token does, but only
     in requests of the page itself: by `Sec-Fetch-Site: same-origin`, or, where browsers leave that out,
     by the `Origin` or, in reads, the `Referer`. It is
     `__Host-headcount` over https, and `headcount` over plain http.
 
     Args:
-        body (SignInShape): What a browser signs in with. Exactly one is given. Example: {'token':
-            'sk_0123456789abcdefghijklmnopqrstuv'}.
+        body (SignInShape): What a browser signs in with. Exactly one of `token`, `code` and
+            `share` is given. Example: {'token': 'sk_0123456789abcdefghijklmnopqrstuv'}.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -205,15 +216,17 @@ async def asyncio(
     """Signs a browser in: the answer gives it a cookie, which stands for the token for 14 days, or until
     the token ends.
 
-     A code works once. The cookie of a share stands for the share. An address has 5 tries a second. The
-    cookie counts wherever an API token does, but only
+     A browser that is signed in by another token stays so, unless `replace` is true: any page can have a
+    browser open an address with a code. It should ask its user
+    first. A code works once. The cookie of a share stands for the share. An address has 5 tries a
+    second. The cookie counts wherever an API token does, but only
     in requests of the page itself: by `Sec-Fetch-Site: same-origin`, or, where browsers leave that out,
     by the `Origin` or, in reads, the `Referer`. It is
     `__Host-headcount` over https, and `headcount` over plain http.
 
     Args:
-        body (SignInShape): What a browser signs in with. Exactly one is given. Example: {'token':
-            'sk_0123456789abcdefghijklmnopqrstuv'}.
+        body (SignInShape): What a browser signs in with. Exactly one of `token`, `code` and
+            `share` is given. Example: {'token': 'sk_0123456789abcdefghijklmnopqrstuv'}.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
