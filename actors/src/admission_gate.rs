@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use dashmap::DashMap;
+use dashmap::{DashMap, Entry};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 
 use crate::erasures::Epoch;
@@ -149,24 +149,23 @@ impl Pool {
             Account::Of(_) if self.always > 0 => (PART_OF_FREE, self.always + self.limit / RESERVE),
             Account::Of(_) => (PART_OF_FREE, 0),
         };
-        let mut held = self.held.entry(account).or_insert(0);
-        let after = *held + amount;
-        let allowed = after <= free / part || (after <= always && free >= self.limit / RESERVE);
-        if allowed {
-            *held = after;
-        } else if *held == 0 {
-            drop(held);
-            self.held.remove_if(&account, |_, held| *held == 0);
+        let may_have = |after: usize| after <= free / part || (after <= always && free >= self.limit / RESERVE);
+        match self.held.entry(account) {
+            Entry::Occupied(mut held) if may_have(held.get() + amount) => *held.get_mut() += amount,
+            Entry::Vacant(nothing) if may_have(amount) => drop(nothing.insert(amount)),
+            _ => return false,
         }
-        allowed
+        true
     }
 
     fn give(&self, accounts: &[Option<Account>], amount: usize) {
         for account in accounts.iter().flatten() {
-            if let Some(mut held) = self.held.get_mut(account) {
-                *held = held.saturating_sub(amount);
+            if let Entry::Occupied(mut held) = self.held.entry(*account) {
+                *held.get_mut() = held.get().saturating_sub(amount);
+                if *held.get() == 0 {
+                    held.remove();
+                }
             }
-            self.held.remove_if(account, |_, held| *held == 0);
         }
         self.used.fetch_sub(amount, Ordering::AcqRel);
     }

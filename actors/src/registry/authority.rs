@@ -9,11 +9,3 @@ pub struct Authority {
     pub(super) secret: SecretHash,
     pub(super) role: Role,
 }
-
-impl Authority {
-    /// That of a token, of a session or of a share which has this role now.
-    #[must_use]
-    pub fn new(secret: &str, role: Role) -> Self {
-        Self { secret: SecretHash::of(secret), role }
-    }
-}

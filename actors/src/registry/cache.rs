@@ -11,6 +11,7 @@ use headcount_domain::intake::policy::{Policy, Rates};
 use headcount_domain::time::Instant;
 use tokio::sync::watch;
 
+use super::authority::Authority;
 use super::browser_session::BrowserSession;
 use super::ids::ShareId;
 use super::limiter::Limiter;
@@ -50,6 +51,16 @@ pub struct TokenHolder {
     pub kind: ActorKind,
     /// The limiter of requests with the token, if it has a limit. All of them share it until the limit changes.
     pub limiter: Option<Arc<Limiter>>,
+    /// The secret that the holder sent.
+    pub(super) secret: SecretHash,
+}
+
+impl TokenHolder {
+    /// What a request of the holder is let in with.
+    #[must_use]
+    pub fn authority(&self) -> Authority {
+        Authority { secret: self.secret, role: self.token.role }
+    }
 }
 
 impl PartialEq for TokenHolder {
@@ -166,7 +177,9 @@ impl Cache {
             Credential::Token(holder) => Some(holder).filter(|holder| !holder.token.is_expired(now)).map(Principal::Token),
             Credential::Share(holder) => Some(holder).filter(|holder| !holder.share.is_expired(now)).map(Principal::Share),
             Credential::Session(session, token) if !session.is_expired(now) => match self.credential(&token)? {
-                Credential::Token(holder) if !holder.token.is_expired(now) => Some(Principal::Token(holder)),
+                Credential::Token(holder) if !holder.token.is_expired(now) => {
+                    Some(Principal::Token(TokenHolder { secret: *hash, ..holder }))
+                }
                 _ => None,
             },
             Credential::Session(..) => None,
@@ -255,11 +268,11 @@ impl Cache {
             _ => None,
         };
         let limiter = token.rate_limit.map(|limit| limiter(former, limit));
-        self.credentials.insert(hash, Credential::Token(TokenHolder { token: Arc::clone(token), kind, limiter }));
+        self.credentials.insert(hash, Credential::Token(TokenHolder { token: Arc::clone(token), kind, limiter, secret: hash }));
     }
 
     fn put_share(&self, share: &Arc<Share>, hash: SecretHash) {
-        self.credentials.insert(hash, Credential::Share(ShareHolder::new(share)));
+        self.credentials.insert(hash, Credential::Share(ShareHolder::new(share, hash)));
         self.shares.insert(share.id.clone(), Arc::clone(share));
     }
 

@@ -6,10 +6,12 @@ use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 
+use super::authority::Authority;
 use super::ids::{ShareId, TokenId};
 use super::limiter::Limiter;
 use super::model::{ApiToken, RateLimit};
 use super::names::{Role, Scope};
+use super::secret::SecretHash;
 
 /// The maximum number of shares of a project.
 pub const MAX_SHARES_OF_PROJECT: usize = 100;
@@ -91,12 +93,19 @@ pub struct ShareHolder {
     pub rights: Arc<ApiToken>,
     /// The limiter of the requests of all its readers.
     pub limiter: Arc<Limiter>,
+    secret: SecretHash,
 }
 
 impl ShareHolder {
-    pub(super) fn new(share: &Arc<Share>) -> Self {
+    pub(super) fn new(share: &Arc<Share>, secret: SecretHash) -> Self {
         let (rights, limiter) = (Arc::new(share.rights()), Arc::new(Limiter::new(SHARE_LIMIT)));
-        Self { share: Arc::clone(share), rights, limiter }
+        Self { share: Arc::clone(share), rights, limiter, secret }
+    }
+
+    /// What a request of the reader is let in with.
+    #[must_use]
+    pub fn authority(&self) -> Authority {
+        Authority { secret: self.secret, role: self.rights.role }
     }
 }
 

@@ -15,6 +15,7 @@ use headcount_domain::time::{Instant, Timezone};
 use crate::http::app::AppState;
 use crate::http::extract::cookie;
 use crate::http::extract::share_rules::{self, SharedQuestion};
+use crate::http::extract::standing::LetIn;
 use crate::http::middleware::RequestId;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -92,9 +93,6 @@ impl Asker {
     }
 }
 
-/// The organization of the caller of a request.
-struct CallerOrganization(OrganizationId);
-
 /// How a caller says who it is.
 #[derive(Clone)]
 pub(crate) enum Credential {
@@ -115,12 +113,6 @@ impl Credential {
                 Err(ApiError::unauthenticated("the cookie counts only in requests that the page itself sends"))
             }
             _ => bearer(state, request).map(|bearer| Self::Bearer(bearer.into())),
-        }
-    }
-
-    fn secret(&self) -> &str {
-        match self {
-            Self::Bearer(secret) | Self::Cookie(secret) => secret,
         }
     }
 
@@ -156,26 +148,22 @@ fn bearer<'r>(state: &AppState, request: &'r HttpRequest) -> Result<&'r str, Api
 /// Returns the holder of a token, of a session or of a share, whatever it may do.
 pub(crate) fn anybody(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
     let caller = authenticated(state, request)?;
-    request.extensions_mut().insert(CallerOrganization(caller.organization()));
+    LetIn { organization: caller.organization(), authority: caller.authority.clone() }.note(request);
     Ok(caller)
-}
-
-/// Returns the organization of the caller of a request, once the caller is known.
-pub(crate) fn organization_of_caller(request: &HttpRequest) -> Option<OrganizationId> {
-    request.extensions().get().map(|CallerOrganization(id)| *id)
 }
 
 fn authenticated(state: &AppState, request: &HttpRequest) -> Result<Caller, ApiError> {
     let credential = Credential::of(state, request)?;
-    let (token, share, kind, limiter) = match credential.principal(state.engine.registry(), state.engine.clock().now()) {
-        Ok(Principal::Token(TokenHolder { token, kind, limiter })) => (token, None, kind, limiter),
-        Ok(Principal::Share(ShareHolder { share, rights, limiter })) => (rights, Some(share), ActorKind::Token, Some(limiter)),
+    let (authority, token, share, kind, limiter) = match credential.principal(state.engine.registry(), state.engine.clock().now())
+    {
+        Ok(Principal::Token(holder)) => (holder.authority(), holder.token, None, holder.kind, holder.limiter),
+        Ok(Principal::Share(holder)) => {
+            (holder.authority(), holder.rights, Some(holder.share), ActorKind::Token, Some(holder.limiter))
+        }
         // The root token creates organizations, and is unknown to every other operation.
         Ok(Principal::Root(_)) | Err(_) => return Err(unknown(&credential)),
     };
     limiter.map_or(Ok(()), |limiter| spend(state, request, limiter))?;
-    let authority = Authority::new(credential.secret(), token.role);
-    request.extensions_mut().insert(authority.clone());
     Ok(Caller { token, share, kind, authority })
 }
 

@@ -16,8 +16,8 @@ use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::http::app::AppState;
-use crate::http::extract::auth;
 use crate::http::extract::body::{self, BodyContent, Media};
+use crate::http::extract::standing;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -144,7 +144,7 @@ pub(crate) async fn read_bytes(
     limit_bytes: usize,
 ) -> Result<Bytes, ApiError> {
     body::check_media(request, Media::Json)?;
-    let content = BodyContent::Other(auth::organization_of_caller(request).map(Holder::Organization));
+    let content = BodyContent::Other(standing::organization(request).map(Holder::Organization));
     let permit = body::admit(state, request, content, body::FIRST_BYTES)?;
     let (body, permit) = body::read(request, payload, permit, limit_bytes).await?;
     request.extensions_mut().insert(permit);

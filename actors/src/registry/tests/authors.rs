@@ -89,9 +89,10 @@ const CHANGES: [(&str, ChangeBy); 19] = [
 /// The author of a request that is let in now with this secret.
 fn let_in(registry: &Registry, secret: &str, at: Instant) -> Author {
     let found = registry.authenticate(secret, NOW).or_else(|_| registry.authenticate_cookie(secret, NOW));
-    let Ok(Principal::Token(TokenHolder { token, .. })) = found else { panic!("{secret} is unknown") };
+    let Ok(Principal::Token(holder)) = found else { panic!("{secret} is unknown") };
+    let (token, authority) = (&holder.token, Some(holder.authority()));
     let actor = Actor { kind: ActorKind::Token, token_id: Some(token.token_id.clone()), member_id: token.member.clone() };
-    Author { at, actor, request_id: None, authority: Some(Authority::new(secret, token.role)) }
+    Author { at, actor, request_id: None, authority }
 }
 
 /// What happens to a credential while its request is under way: it is let in, ends, and is refused so.

@@ -267,7 +267,12 @@ fn tokens_are_listed_and_checked() {
     assert!(made.has(Scope::RevenueRead) && !made.has(Scope::Admin), "no scope implies another");
     assert_eq!(
         registry.authenticate(secret.expose(), NOW),
-        Ok(Principal::Token(TokenHolder { token: Arc::new(made.clone()), kind: ActorKind::Token, limiter: None }))
+        Ok(Principal::Token(TokenHolder {
+            token: Arc::new(made.clone()),
+            kind: ActorKind::Token,
+            limiter: None,
+            secret: SecretHash::of(secret.expose()),
+        }))
     );
     assert_eq!(made.token_id.as_str().parse(), Ok(made.token_id.clone()));
     let listed = registry.tokens(id).unwrap();

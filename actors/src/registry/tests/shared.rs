@@ -236,8 +236,8 @@ fn a_credential_that_another_writer_ends_first_makes_no_change() {
     let other = one.another();
     let organization = one.registry.initialize(NOW).unwrap().organization_id;
     let (made, secret) = one.registry.create_token(organization, token("brief", &[Scope::Admin]), NOW).unwrap();
-    let authority = Some(Authority::new(secret.expose(), made.role));
-    let by = Author { authority, ..NOW.into() };
+    let Ok(Principal::Token(holder)) = one.registry.authenticate(secret.expose(), NOW) else { panic!("unknown") };
+    let by = Author { authority: Some(holder.authority()), ..NOW.into() };
     other.everything();
     one.meanwhile(&other, move |registry| registry.revoke_token(organization, &made.token_id, NOW).unwrap());
     let refused = one.registry.create_token(organization, token("late", &[Scope::Admin]), by).unwrap_err();
