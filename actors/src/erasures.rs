@@ -7,8 +7,7 @@ use std::time::{Duration, Instant as Stopwatch};
 
 use headcount_archive::row::Row;
 use headcount_domain::erasure::{AfterErasure, ErasedKeys};
-use headcount_domain::identity::SentKeys;
-use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
+use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::event::{Event, Position};
 use parking_lot::{Mutex, RwLock};
 
@@ -16,6 +15,7 @@ use crate::erasure_turns::{ErasureTurn, ErasureTurns};
 use crate::given_up_erasures::GivenUpErasures;
 use crate::partitions::partition_of;
 use crate::registry::{Erasure, ErasureStage, Registry};
+use crate::suppressed::Suppressed;
 use crate::unfinished_erasures::{ErasuresAtStage, Unfinished};
 
 /// How long events that were admitted before an identity was suppressed may take.
@@ -39,24 +39,13 @@ pub(crate) fn erase_row(mut row: Row, keys: &ErasedKeys, hasher: &KeyHasher) -> 
 /// Kept by events under way, so that one can wait for those that were checked against an earlier list.
 pub(crate) type Epoch = Arc<()>;
 
-/// The ids whose events are no longer recorded.
+/// What events are checked against.
 #[derive(Debug, Default)]
-struct Suppressed {
-    users: HashSet<(OrganizationId, RecordKey)>,
-    others: HashSet<(ProjectId, RecordKey)>,
+struct Checked {
+    suppressed: Suppressed,
     epoch: Epoch,
     /// Earlier epochs of events that were waited for too long.
     overdue: Vec<Epoch>,
-}
-
-impl Suppressed {
-    fn add(&mut self, erasure: &Erasure) {
-        if erasure.is_lifted {
-            return;
-        }
-        self.users.extend(erasure.users.iter().map(|user| (erasure.organization, *user)));
-        self.others.extend(erasure.others.iter().copied());
-    }
 }
 
 /// Waits until nobody else has an epoch, for some time. Returns whether that is so.
@@ -74,8 +63,8 @@ fn wait_for(former: &Epoch, began: Stopwatch) -> bool {
 #[derive(Debug)]
 pub(crate) struct Erasures {
     hasher: KeyHasher,
-    suppressed: RwLock<Suppressed>,
-    /// The number of suppressed ids: mostly 0, so that events hash and look up no id.
+    checked: RwLock<Checked>,
+    /// The number of suppressed keys: mostly 0, so that events hash and look up no id.
     suppressed_count: AtomicUsize,
     unfinished: RwLock<Unfinished>,
     unfinished_count: AtomicUsize,
@@ -91,9 +80,8 @@ pub(crate) struct Erasures {
 impl Erasures {
     /// Creates the list of `erasures`.
     pub(crate) fn new(hasher: KeyHasher, erasures: Vec<Erasure>) -> Self {
-        let (mut suppressed, mut unfinished) = (Suppressed::default(), Unfinished::default());
+        let (suppressed, mut unfinished) = (Suppressed::of(&erasures), Unfinished::default());
         for erasure in erasures {
-            suppressed.add(&erasure);
             if erasure.is_done {
                 erasure.projects.iter().for_each(|project| *unfinished.counted.entry(*project).or_default() += 2);
             } else {
@@ -101,11 +89,12 @@ impl Erasures {
             }
         }
         unfinished.pending.clear();
-        let suppressed_count = AtomicUsize::new(suppressed.users.len() + suppressed.others.len());
+        let suppressed_count = AtomicUsize::new(suppressed.count());
         let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
-        let (suppressed, unfinished) = (RwLock::new(suppressed), RwLock::new(unfinished));
+        let checked = RwLock::new(Checked { suppressed, ..Checked::default() });
+        let unfinished = RwLock::new(unfinished);
         let (turns, given_up, followed, waiting) = Default::default();
-        Self { hasher, suppressed, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
+        Self { hasher, checked, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
     }
 
     /// Creates the list of one of several machines, which may have erased identities of some projects on its disk.
@@ -157,7 +146,7 @@ impl Erasures {
 
     /// Returns what an event that was checked keeps until it is in the state.
     pub(crate) fn epoch(&self) -> Epoch {
-        Arc::clone(&self.suppressed.read().epoch)
+        Arc::clone(&self.checked.read().epoch)
     }
 
     /// Whether an event must not be recorded, since its identity was erased. Removes an erased id from the event of another one. The event keeps
@@ -166,29 +155,17 @@ impl Erasures {
         if self.suppressed_count.load(Ordering::Acquire) == 0 {
             return false;
         }
-        let SentKeys { user, other } = SentKeys::of(&event.who, &self.hasher);
-        let suppressed = self.suppressed.read();
-        let is_other = other.is_some_and(|other| suppressed.others.contains(&(event.project, other)));
-        match user.zip(organization()) {
-            Some((user, organization)) if suppressed.users.contains(&(organization, user)) => true,
-            Some(_) => {
-                if is_other {
-                    event.who.anonymous_id = None;
-                }
-                false
-            }
-            None => is_other,
-        }
+        self.checked.read().suppressed.has(organization(), event, &self.hasher)
     }
 
     /// Has no more events of an erasure's ids recorded. Waits until those that were admitted before are in the state. Returns `false` if that takes too
     /// long.
     pub(crate) fn suppress(&self, erasure: &Erasure) -> bool {
         let former = {
-            let mut suppressed = self.suppressed.write();
-            suppressed.add(erasure);
-            self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
-            std::mem::take(&mut suppressed.epoch)
+            let mut checked = self.checked.write();
+            checked.suppressed.add(erasure);
+            self.suppressed_count.store(checked.suppressed.count(), Ordering::Release);
+            std::mem::take(&mut checked.epoch)
         };
         wait_for(&former, Stopwatch::now())
     }
@@ -197,9 +174,9 @@ impl Erasures {
     pub(crate) fn wait_for_admitted(&self) -> bool {
         let Some(_one_after_the_other) = self.waiting.try_lock_for(CHECKED_TIMEOUT) else { return false };
         let mut epochs = {
-            let mut suppressed = self.suppressed.write();
-            let former = std::mem::take(&mut suppressed.epoch);
-            let mut epochs = std::mem::take(&mut suppressed.overdue);
+            let mut checked = self.checked.write();
+            let former = std::mem::take(&mut checked.epoch);
+            let mut epochs = std::mem::take(&mut checked.overdue);
             epochs.push(former);
             epochs
         };
@@ -207,17 +184,16 @@ impl Erasures {
         epochs.retain(|epoch| !wait_for(epoch, began));
         let are_over = epochs.is_empty();
         // The next one waits for these, too.
-        self.suppressed.write().overdue.append(&mut epochs);
+        self.checked.write().overdue.append(&mut epochs);
         are_over
     }
 
     /// Suppresses exactly what these erasures say, after one was given up or lifted.
     pub(crate) fn suppress_only(&self, erasures: &[Erasure]) {
-        let mut suppressed = self.suppressed.write();
-        let (epoch, overdue) = (Arc::clone(&suppressed.epoch), std::mem::take(&mut suppressed.overdue));
-        *suppressed = Suppressed { epoch, overdue, ..Suppressed::default() };
-        erasures.iter().for_each(|erasure| suppressed.add(erasure));
-        self.suppressed_count.store(suppressed.users.len() + suppressed.others.len(), Ordering::Release);
+        let suppressed = Suppressed::of(erasures);
+        let mut checked = self.checked.write();
+        self.suppressed_count.store(suppressed.count(), Ordering::Release);
+        checked.suppressed = suppressed;
     }
 
     /// Adds an erasure that is durable.
@@ -424,6 +400,7 @@ mod tests {
             organization: OrganizationId(1),
             users: vec![hasher.user("ada")],
             others: Vec::new(),
+            emails: Vec::new(),
             projects: vec![project],
             until: ErasedUntil::Everywhere(9),
             is_done: false,
@@ -469,6 +446,7 @@ mod tests {
             organization: OrganizationId(1),
             users: Vec::new(),
             others: [gone, other].map(|project| (project, hasher.anonymous("a"))).to_vec(),
+            emails: Vec::new(),
             projects: vec![gone, other],
             until: ErasedUntil::Everywhere(9),
             is_done: false,

@@ -55,6 +55,7 @@ mod shared_cursors;
 mod shared_documents;
 mod shared_items;
 mod shared_letters;
+mod suppressed;
 pub mod thread_name;
 mod unfinished_erasures;
 mod unknown_appends;

@@ -255,7 +255,17 @@ mod tests {
         let erase = || {
             let (users, others, projects) = (Vec::new(), Vec::new(), vec![project]);
             let until = ErasedUntil::ByProject(vec![end.clone()]);
-            let erasure = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+            let erasure = Erasure {
+                number: 0,
+                organization,
+                users,
+                others,
+                emails: Vec::new(),
+                projects,
+                until,
+                is_done: false,
+                is_lifted: false,
+            };
             registry.add_erasure(erasure, None).unwrap()
         };
         let remains = LocalRemains::open(dir.path(), &registry).unwrap();

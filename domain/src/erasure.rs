@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::company::normalise_email;
 use crate::identity::SentKeys;
 use crate::ids::{KeyHasher, RecordKey};
 use crate::intake::event::{Details, Event, Position, SentIds};
@@ -72,6 +73,12 @@ impl ErasedKeys {
         }
         AfterErasure::Unchanged
     }
+}
+
+/// The keys of the e-mail addresses that tell whose an event is: the one that it reports, and its user, if that is an address.
+pub fn address_keys<'e>(who: &'e SentIds, email: Option<&'e str>, hasher: &'e KeyHasher) -> impl Iterator<Item = RecordKey> + 'e {
+    let texts = [email, who.user_id.as_deref()].into_iter().flatten();
+    texts.filter_map(normalise_email).map(|email| hasher.email(&email))
 }
 
 impl Event {

@@ -3,19 +3,16 @@
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use headcount_histories::{Rng, Served, Step, Subject as _, above, compare, model_of, questions};
-use headcount_model::facts::Identity;
 use headcount_model::{Ids, Model, Question};
-use serde_json::json;
 
 use crate::client::Call;
 use crate::cluster_histories::{OnNodes, Scattered, moving_history};
-use crate::erased_histories::identities;
+use crate::erased_histories::Erased;
 use crate::histories::{can_be_asked, history, number, send};
 use crate::moving_nodes::{Kind, MovingNodes, while_nodes_move};
 use crate::tenant::{away_from_midnight, now_ms};
@@ -40,15 +37,9 @@ struct Outcome {
     floors: usize,
 }
 
-/// Erases an identity from both, and waits until nothing of it is left.
-fn erase(subject: &mut OnNodes<'_>, model: &mut Model, identity: &Identity) {
-    let body = match identity {
-        Identity::User(user) => json!({"type": "erasure", "user_id": user}),
-        Identity::Anonymous(project, id) => {
-            json!({"type": "erasure", "anonymous_id": id, "project_id": subject.0.project(project).expect("the project").0})
-        }
-        Identity::Visitor(_) => return,
-    };
+/// Erases somebody from both, and waits until nothing of them is left.
+fn erase(subject: &mut OnNodes<'_>, model: &mut Model, erased: &Erased) {
+    let body = erased.body(|project| subject.0.project(project).expect("the project").0.clone());
     // A request that is made twice erases once more.
     let made = subject.0.server.send(Call::post("/privacy-requests").json(&body));
     assert_eq!(made.status, 201, "{}", made.text());
@@ -62,7 +53,7 @@ fn erase(subject: &mut OnNodes<'_>, model: &mut Model, identity: &Identity) {
         assert!(began.elapsed() < PATIENCE, "{} does not end\n{}", shown.text(), subject.0.server.nodes.end_of_logs());
         std::thread::sleep(Duration::from_millis(50));
     }
-    model.erase(&BTreeSet::from([identity.clone()]));
+    erased.erase_from(model);
 }
 
 fn trial(nodes: &MovingNodes, seed: u64) -> Result<Outcome, String> {
@@ -75,11 +66,9 @@ fn trial(nodes: &MovingNodes, seed: u64) -> Result<Outcome, String> {
     for part in history.steps.chunks(history.steps.len() / PARTS + 1) {
         let part: &[Step] = part;
         part.iter().for_each(|step| send(&mut subject, &mut model, step));
-        let known = identities(&model);
-        if !known.is_empty() {
-            let identity = rng.pick(&known).clone();
-            erase(&mut subject, &mut model, &identity);
-            erased.push(identity);
+        if let Some(somebody) = Erased::pick(&model, &mut rng) {
+            erase(&mut subject, &mut model, &somebody);
+            erased.push(somebody);
         }
     }
     let floors = history.projects.iter().filter(|project| model.floor(&project.name).is_some()).count();

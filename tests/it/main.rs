@@ -25,7 +25,7 @@
 //! | [`revocation`] | credentials that are revoked while they are used |
 //! | [`audit_log`] | who changed what |
 //! | [`profile_builds`] | builds of company profiles, from websites on this machine |
-//! | [`privacy_requests`] | erasures and opt-ins |
+//! | [`privacy_requests`], [`erased_addresses`] | erasures and opt-ins; who reports an erased address |
 //! | [`privacy_exports`] | exports, their artifacts and downloads |
 //! | [`webhooks`] | notifications, to a receiver on this machine |
 //! | [`rate_limits`], [`limits`] | how much may be sent with a key, for a project, and with a token; quotas |
@@ -62,6 +62,7 @@ mod cluster_restore;
 mod cluster_verify;
 mod command_line;
 mod company_profiles;
+mod erased_addresses;
 mod erased_histories;
 mod errors;
 mod explain;

@@ -21,7 +21,7 @@ fn call(tenant: &Tenant, path: &str) -> Call {
     Call::post(path).header("authorization", basic(&tenant.key))
 }
 
-fn send(tenant: &Tenant, path: &str, body: &Value) -> Answer {
+pub(crate) fn send(tenant: &Tenant, path: &str, body: &Value) -> Answer {
     tenant.send(call(tenant, path).json(body))
 }
 

@@ -337,7 +337,17 @@ mod tests {
         assert_eq!(to_clean(), BTreeSet::new());
         let until = ErasedUntil::ByProject(vec![ErasureEnd { project, until: 9, stage: ErasureStage::Logged }]);
         let (users, others, projects) = (vec![RecordKey(7)], Vec::new(), vec![project]);
-        let erasure = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+        let erasure = Erasure {
+            number: 0,
+            organization,
+            users,
+            others,
+            emails: Vec::new(),
+            projects,
+            until,
+            is_done: false,
+            is_lifted: false,
+        };
         let erasure = registry.add_erasure(erasure, None).unwrap();
         assert_eq!(to_clean(), BTreeSet::from([project]));
         registry.progress_erasures(organization, project, &[erasure.number], ErasureStage::Gone).unwrap();

@@ -122,7 +122,8 @@ impl LaterErasures {
 
 /// Whether an erasure of a backup is one that its data directory has later. What was taken from another directory lacks ids of deleted projects.
 fn is_same(known: &Erasure, later: &Erasure) -> bool {
-    known.users == later.users && known.others.iter().all(|other| later.others.contains(other))
+    let is_known = known.others.iter().all(|other| later.others.contains(other));
+    is_known && known.users == later.users && known.emails == later.emails
 }
 
 /// An erasure as the restored directory needs it: not finished, and about all events that it has.
@@ -154,7 +155,17 @@ mod tests {
         for until in [0, 950] {
             let until = ErasedUntil::Everywhere(until);
             let (users, others, projects) = (vec![RecordKey(7)], Vec::new(), Vec::new());
-            let later = Erasure { number: 3, organization, users, others, projects, until, is_done: true, is_lifted: false };
+            let later = Erasure {
+                number: 3,
+                organization,
+                users,
+                others,
+                emails: Vec::new(),
+                projects,
+                until,
+                is_done: true,
+                is_lifted: false,
+            };
             let fitted = fitted(&registry, later, 1_000).unwrap();
             assert_eq!((fitted.until, fitted.is_done, fitted.projects.len()), (ErasedUntil::Everywhere(1_000), false, 1));
         }

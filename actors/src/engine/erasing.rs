@@ -200,9 +200,10 @@ impl Engine {
         if keys.users.is_empty() && keys.others.is_empty() {
             return Err(ErasureError::Unknown);
         }
-        let (users, others, known) = (keys.users.clone(), keys.others.clone(), Vec::new());
+        let (users, others, emails) = (keys.users.clone(), keys.others.clone(), keys.emails.clone());
+        let (projects_known, is_done, is_lifted) = (Vec::new(), false, false);
         let erasure =
-            Erasure { number: 0, organization, users, others, projects: known, until, is_done: false, is_lifted: false };
+            Erasure { number: 0, organization, users, others, emails, projects: projects_known, until, is_done, is_lifted };
         Ok(NewErasure { projects, keys, erasure })
     }
 
@@ -255,17 +256,18 @@ impl Engine {
 
     /// Checks that the ids of an erasure can be kept.
     pub(super) fn check_room(&self, erasure: &Erasure) -> Result<(), ErasureError> {
-        let (most, ids) = (self.inner.config.max_erased_ids, |erasure: &Erasure| erasure.users.len() + erasure.others.len());
-        let of_others = |other: &Erasure| if other.number == erasure.number { 0 } else { ids(other) };
+        let most = self.inner.config.max_erased_ids;
+        let of_others = |other: &Erasure| if other.number == erasure.number { 0 } else { other.ids() };
         let former = self.registry().count_erased(erasure.organization, of_others);
-        if former + ids(erasure) > most { Err(ErasureError::Full(most)) } else { Ok(()) }
+        if former + erasure.ids() > most { Err(ErasureError::Full(most)) } else { Ok(()) }
     }
 
-    /// The erasures of an organization that have one of these ids, also lifted ones.
+    /// The erasures of an organization that have one of these ids or addresses, also lifted ones.
     pub(super) fn erasures_of(&self, organization: OrganizationId, keys: &PrivacyKeys) -> Vec<Erasure> {
         let is_theirs = |erasure: &Erasure| {
             let has_user = || erasure.users.iter().any(|user| keys.users.contains(user));
-            has_user() || erasure.others.iter().any(|other| keys.others.contains(other))
+            let has_email = || erasure.emails.iter().any(|email| keys.emails.contains(email));
+            has_user() || has_email() || erasure.others.iter().any(|other| keys.others.contains(other))
         };
         self.registry().erasures_of(organization, is_theirs)
     }
@@ -295,6 +297,10 @@ impl Engine {
             ErasureSubject::Email(email) => {
                 let email = hasher.email(&normalise_email(email).ok_or(ErasureError::Unknown)?);
                 keys = self.inner.privacy.erased_with(organization, email);
+                for erasure in self.registry().erasures_of(organization, |former| former.emails.contains(&email)) {
+                    keys.users.extend(erasure.users);
+                    keys.others.extend(erasure.others);
+                }
                 keys.emails = vec![email];
                 self.add_owners(email, projects, &mut keys)?;
             }

@@ -82,8 +82,9 @@ struct Looking<'a> {
 
 /// Whether an erasure has all ids that were asked for.
 fn has_all(erasure: &Erasure, asked: &PrivacyKeys) -> bool {
-    let has_users = asked.users.iter().all(|user| erasure.users.contains(user));
-    has_users && asked.others.iter().all(|other| erasure.others.contains(other))
+    let has = |theirs: &[RecordKey], asked: &[RecordKey]| asked.iter().all(|key| theirs.contains(key));
+    let has_others = || asked.others.iter().all(|other| erasure.others.contains(other));
+    has(&erasure.users, &asked.users) && has(&erasure.emails, &asked.emails) && has_others()
 }
 
 impl Engine {

@@ -11,9 +11,10 @@ use headcount_archive::catalog::Catalog;
 use headcount_archive::error::ArchiveError;
 use headcount_domain::fault::Fault;
 use headcount_domain::ids::ProjectId;
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::event::{Event, Position, SentIds};
 use headcount_storage::log::{ReadLog, Record};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::needles::{Needles, text};
 use super::pairs;
@@ -121,8 +122,18 @@ pub(crate) fn search_dead_letters(path: &Path, needles: &Needles, found: &mut Er
 struct ExportedEvent {
     position: Position,
     project_id: String,
+    name: String,
     user_id: Option<String>,
     anonymous_id: Option<String>,
+    metadata: Option<Value>,
+}
+
+impl ExportedEvent {
+    /// The address that it reports.
+    fn email(&self) -> Option<&str> {
+        let is_trait = self.name == "identify" || self.user_id.is_some();
+        self.metadata.as_ref().filter(|_| is_trait)?.get("email")?.as_str()
+    }
 }
 
 /// Looks into the events of the artifacts in `dir`: one a line.
@@ -140,8 +151,9 @@ pub(crate) fn search_exports(dir: &Path, needles: &Needles, found: &mut ErasedSe
             let Ok(event) = serde_json::from_slice::<ExportedEvent>(line) else { continue };
             let Ok(project) = event.project_id.parse::<ProjectId>() else { continue };
             found.events += 1;
-            let (user, anonymous) = (event.user_id.as_deref(), event.anonymous_id.as_deref());
-            if let Some(what) = needles.of_ids(project, event.position, user, anonymous) {
+            let id = |id: &Option<String>| id.as_deref().map(Into::into);
+            let who = SentIds { user_id: id(&event.user_id), anonymous_id: id(&event.anonymous_id), visitor: None };
+            if let Some(what) = needles.of_ids(project, event.position, &who, event.email()) {
                 found.add(format!("exports/{name} (position {})", event.position), what.to_owned());
             }
         }

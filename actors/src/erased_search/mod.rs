@@ -1,6 +1,6 @@
 //! The search for what is left of erased identities in a data directory that no process has open.
 //!
-//! Two things are looked for. The keyed hashes of suppressed ids, in everything that is decoded: events of log, archive, dead letters and exports, and pairs of
+//! Two things are looked for. The keyed hashes of suppressed ids and addresses, in everything that is decoded: events of log, archive, dead letters and exports, and pairs of
 //! the store. And texts that the operator names, in the same and in the bytes of every file. `needles` is what is looked for, `events`, `pairs` and `files` look.
 
 mod events;

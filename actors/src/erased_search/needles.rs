@@ -3,19 +3,22 @@
 use std::collections::{BTreeMap, HashMap};
 
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
+use headcount_domain::erasure::address_keys;
 use headcount_domain::identity::SentKeys;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey};
-use headcount_domain::intake::event::{Event, Position};
+use headcount_domain::intake::event::{Event, Position, SentIds};
 
 use crate::registry::{ErasedUntil, Erasure};
 
-/// The keyed hashes of erased ids, and texts.
+/// The keyed hashes of erased ids and addresses, and texts.
 pub(crate) struct Needles {
     hasher: KeyHasher,
     organizations: HashMap<ProjectId, OrganizationId>,
     /// The erased users of each organization, with the last positions of their erased events.
-    users: HashMap<(OrganizationId, RecordKey), UserEnds>,
+    users: HashMap<(OrganizationId, RecordKey), Ends>,
     others: HashMap<(ProjectId, RecordKey), Position>,
+    /// The erased e-mail addresses of each organization, likewise.
+    emails: HashMap<(OrganizationId, RecordKey), Ends>,
     /// The suppressed ones: nothing may have their hashes, at any position.
     suppressed: Vec<RecordKey>,
     hashes: Option<AhoCorasick>,
@@ -25,14 +28,14 @@ pub(crate) struct Needles {
     longest: usize,
 }
 
-/// The last positions of a user's erased events.
+/// The last positions of the erased events of a key that all projects of an organization share.
 #[derive(Default)]
-struct UserEnds {
+struct Ends {
     everywhere: Position,
     by_project: HashMap<ProjectId, Position>,
 }
 
-impl UserEnds {
+impl Ends {
     /// Adds those of an erasure. Ids that are still suppressed have none.
     fn add(&mut self, erasure: &Erasure) {
         match &erasure.until {
@@ -60,16 +63,19 @@ impl Needles {
         erasures: &[Erasure],
         texts: &[String],
     ) -> Result<Self, BuildError> {
-        let mut users = HashMap::<(OrganizationId, RecordKey), UserEnds>::new();
+        let (mut users, mut emails) = <(HashMap<_, Ends>, HashMap<_, Ends>)>::default();
         let (mut others, mut suppressed) = (HashMap::<(ProjectId, RecordKey), Position>::new(), Vec::new());
         for erasure in erasures {
-            erasure.users.iter().for_each(|user| users.entry((erasure.organization, *user)).or_default().add(erasure));
+            for (ends, keys) in [(&mut users, &erasure.users), (&mut emails, &erasure.emails)] {
+                keys.iter().for_each(|key| ends.entry((erasure.organization, *key)).or_default().add(erasure));
+            }
             for other in &erasure.others {
                 let (until, known) = (erasure.until_in(other.0), others.entry(*other).or_default());
                 *known = if erasure.is_lifted { until.max(*known) } else { Position::MAX };
             }
             if !erasure.is_lifted {
-                suppressed.extend(erasure.users.iter().copied().chain(erasure.others.iter().map(|(_, other)| *other)));
+                suppressed.extend(erasure.users.iter().chain(&erasure.emails));
+                suppressed.extend(erasure.others.iter().map(|(_, other)| *other));
             }
         }
         suppressed.sort_unstable();
@@ -88,12 +94,13 @@ impl Needles {
         let longest = forms.keys().map(Vec::len).max().unwrap_or(0);
         let (forms, numbers): (Vec<Vec<u8>>, Vec<usize>) = forms.into_iter().unzip();
         let texts = (!forms.is_empty()).then(|| finder(&forms)).transpose()?;
-        Ok(Self { hasher: hasher.clone(), organizations, users, others, suppressed, hashes, texts, numbers, longest })
+        let hasher = hasher.clone();
+        Ok(Self { hasher, organizations, users, others, emails, suppressed, hashes, texts, numbers, longest })
     }
 
-    /// The number of erased ids.
+    /// The number of erased ids and addresses.
     pub(crate) fn ids(&self) -> usize {
-        self.users.len() + self.others.len()
+        self.users.len() + self.others.len() + self.emails.len()
     }
 
     /// The length of the longest text.
@@ -103,48 +110,42 @@ impl Needles {
 
     /// Whose event it is, if it is an erased one's, or names one.
     pub(super) fn of_event(&self, position: Position, event: &Event) -> Option<&'static str> {
-        let SentKeys { user, other } = SentKeys::of(&event.who, &self.hasher);
-        self.of_keys(event.project, position, user, other)
+        self.of_ids(event.project, position, &event.who, event.details.email.as_deref())
     }
 
-    fn of_keys(
-        &self,
-        project: ProjectId,
-        position: Position,
-        user: Option<RecordKey>,
-        other: Option<RecordKey>,
-    ) -> Option<&'static str> {
-        let organization = self.organizations.get(&project);
-        let ends = user.zip(organization).and_then(|(user, organization)| self.users.get(&(*organization, user)));
-        let is_user = ends.is_some_and(|ends| position <= ends.until_in(project));
-        let is_other = other.and_then(|other| self.others.get(&(project, other))).is_some_and(|until| position <= *until);
-        match (is_user, is_other) {
-            (true, _) => Some("the id of an erased user"),
-            (false, true) => Some("an erased anonymous id"),
-            (false, false) => None,
-        }
-    }
-
-    /// As [`Needles::of_event`], by ids.
+    /// As [`Needles::of_event`], by its ids and the address that it reports.
     pub(super) fn of_ids(
         &self,
         project: ProjectId,
         position: Position,
-        user: Option<&str>,
-        anonymous: Option<&str>,
+        who: &SentIds,
+        email: Option<&str>,
     ) -> Option<&'static str> {
-        let (user, other) = (user.map(|id| self.hasher.user(id)), anonymous.map(|id| self.hasher.anonymous(id)));
-        self.of_keys(project, position, user, other)
+        let SentKeys { user, other } = SentKeys::of(who, &self.hasher);
+        let organization = self.organizations.get(&project);
+        let is_erased = |keys: &HashMap<_, Ends>, key| {
+            let ends = organization.and_then(|organization| keys.get(&(*organization, key)));
+            ends.is_some_and(|ends| position <= ends.until_in(project))
+        };
+        if user.is_some_and(|user| is_erased(&self.users, user)) {
+            return Some("the id of an erased user");
+        }
+        if other.and_then(|other| self.others.get(&(project, other))).is_some_and(|until| position <= *until) {
+            return Some("an erased anonymous id");
+        }
+        let mut addresses = address_keys(who, email, &self.hasher);
+        addresses.any(|email| is_erased(&self.emails, email)).then_some("an erased e-mail address")
     }
 
-    /// Whether bytes that belong to a project have the keyed hash of a suppressed id.
+    /// Whether bytes that belong to a project have the keyed hash of a suppressed id or address.
     pub(super) fn has_hash(&self, project: ProjectId, bytes: &[u8]) -> bool {
         let Some(hashes) = &self.hashes else { return false };
         let is_its = |pattern: usize| {
             let Some(key) = self.suppressed.get(pattern / 2) else { return false };
             let organization = self.organizations.get(&project);
-            let is_user = organization.is_some_and(|organization| self.users.contains_key(&(*organization, *key)));
-            is_user || self.others.contains_key(&(project, *key))
+            let is_of =
+                |keys: &HashMap<_, Ends>| organization.is_some_and(|organization| keys.contains_key(&(*organization, *key)));
+            is_of(&self.users) || is_of(&self.emails) || self.others.contains_key(&(project, *key))
         };
         hashes.find_overlapping_iter(bytes).any(|found| is_its(found.pattern().as_usize()))
     }
@@ -192,6 +193,7 @@ mod tests {
             organization,
             users: vec![hasher.user(user)],
             others: vec![(second, hasher.anonymous(user))],
+            emails: vec![hasher.email(&format!("{user}@acme.example"))],
             projects: vec![first, second],
             until,
             is_done: true,
@@ -204,14 +206,24 @@ mod tests {
         ];
         let organizations = HashMap::from([first, second, third].map(|project| (project, organization)));
         let needles = Needles::new(&hasher, organizations, &erasures, &[]).unwrap();
-        let is_user = |project, position, user| needles.of_ids(project, position, Some(user), None).is_some();
+        let nobody = SentIds::default;
+        let is_user = |project, position, user: &str| {
+            let who = SentIds { user_id: Some(user.into()), ..nobody() };
+            let email = format!(" {}@Acme.example", user.to_uppercase());
+            let by = [needles.of_ids(project, position, &who, None), needles.of_ids(project, position, &nobody(), Some(&email))];
+            assert_eq!(by[0].is_some(), by[1].is_some(), "by id and by address");
+            by[0].is_some()
+        };
         let found = |user| {
             [(first, 50), (first, 51), (second, 5), (second, 6), (third, 1)].map(|(project, at)| is_user(project, at, user))
         };
         assert_eq!(found("ada"), [true, false, true, false, false]);
         assert_eq!((is_user(third, 20, "bob"), is_user(first, 21, "bob")), (true, false));
         assert_eq!(found("eve"), [true; 5]);
-        let is_other = |position, id| needles.of_ids(second, position, None, Some(id)).is_some();
+        let is_other = |position, id: &str| {
+            let who = SentIds { anonymous_id: Some(id.into()), ..nobody() };
+            needles.of_ids(second, position, &who, None).is_some()
+        };
         assert_eq!(
             [is_other(5, "ada"), is_other(6, "ada"), is_other(20, "bob"), is_other(21, "bob"), is_other(99, "eve")],
             [true, false, true, false, true]

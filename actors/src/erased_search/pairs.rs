@@ -20,7 +20,7 @@ pub(super) fn look(needles: &Needles, place: &str, key: &[u8], value: &[u8], fou
         _ => return,
     };
     if needles.has_hash(project, key) || needles.has_hash(project, value) {
-        found.add(place.to_owned(), "the keyed hash of a suppressed id".to_owned());
+        found.add(place.to_owned(), "the keyed hash of a suppressed id or address".to_owned());
     }
     if let Some(number) = needles.text_in(value) {
         found.add(place.to_owned(), text(number));

@@ -19,7 +19,7 @@ pub struct ErasedSearch {
     pub erasures: u64,
     /// Those of them that are not done: their events are somewhere still.
     pub unfinished: u64,
-    /// The ids whose keyed hashes were looked for.
+    /// The ids and e-mail addresses whose keyed hashes were looked for.
     pub ids: u64,
     /// The texts that were looked for.
     pub texts: u64,

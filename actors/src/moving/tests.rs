@@ -27,7 +27,17 @@ fn what_is_under_way_is_refused() {
     let (users, others) = (vec![KeyHasher::new([7; 16]).user("ada")], Vec::new());
     let (is_done, is_lifted) = (false, false);
     let until = ErasedUntil::Everywhere(9);
-    let erasure = Erasure { number: 0, organization, users, others, projects: vec![project], until, is_done, is_lifted };
+    let erasure = Erasure {
+        number: 0,
+        organization,
+        users,
+        others,
+        emails: Vec::new(),
+        projects: vec![project],
+        until,
+        is_done,
+        is_lifted,
+    };
     let erasure = registry.add_erasure(erasure, None).unwrap();
     assert!(matches!(open(dir.path()), Err(MovingError::Erasing(1))));
     registry.finish_erasure(&erasure).unwrap();

@@ -80,6 +80,7 @@ mod tests {
             organization: OrganizationId(1),
             users: vec![RecordKey(user)],
             others: vec![(ProjectId(1), RecordKey(user + 100))],
+            emails: Vec::new(),
             projects: vec![ProjectId(1)],
             until: ErasedUntil::ByProject(vec![end]),
             is_done,

@@ -94,6 +94,7 @@ mod tests {
             organization: ORGANIZATION,
             users: vec![RecordKey(*user)],
             others: Vec::new(),
+            emails: Vec::new(),
             projects: vec![ProjectId(1)],
             until: ErasedUntil::Everywhere(9),
             is_done: false,

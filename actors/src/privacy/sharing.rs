@@ -439,6 +439,7 @@ mod tests {
             organization: ORGANIZATION,
             users: vec![RecordKey(7)],
             others: Vec::new(),
+            emails: Vec::new(),
             projects: vec![ProjectId(1)],
             until: ErasedUntil::Everywhere(9),
             is_done: true,

@@ -125,6 +125,7 @@ impl Registry {
             if !current.has_begun() && !current.is_done {
                 add(&mut current.users, &erasure.users);
                 add(&mut current.others, &erasure.others);
+                add(&mut current.emails, &erasure.emails);
             }
         })
     }
@@ -136,8 +137,7 @@ impl Registry {
     /// [`RegistryError::Storage`].
     pub(crate) fn begin_erasure(&self, erasure: &Erasure, made_for: Option<&MadeFor>) -> Result<Option<Erasure>, RegistryError> {
         self.change_erasure(erasure, made_for, |current| {
-            let is_same = current.users == erasure.users && current.others == erasure.others;
-            if !current.has_begun() && !current.is_done && !current.is_lifted && is_same {
+            if !current.has_begun() && !current.is_done && !current.is_lifted && current.has_ids_of(erasure) {
                 current.until.clone_from(&erasure.until);
                 current.projects.clone_from(&erasure.projects);
                 current.is_done = erasure.projects.is_empty();
@@ -152,7 +152,7 @@ impl Registry {
     pub(crate) fn give_erasure_up(&self, erasure: &Erasure) -> Result<(), RegistryError> {
         let given_up = self.change_erasure(erasure, None, |current| {
             if !current.has_begun() && !current.is_done {
-                (current.users, current.others) = (Vec::new(), Vec::new());
+                (current.users, current.others, current.emails) = (Vec::new(), Vec::new(), Vec::new());
                 (current.is_done, current.is_lifted) = (true, true);
             }
         });

@@ -372,6 +372,9 @@ pub(crate) struct Erasure {
     pub(crate) users: Vec<RecordKey>,
     /// The keys of its anonymous ids, with their projects.
     pub(crate) others: Vec<(ProjectId, RecordKey)>,
+    /// The keys of the e-mail addresses by which it was asked for: whoever reports one is the same person. Since version 9.
+    #[serde(default)]
+    pub(crate) emails: Vec<RecordKey>,
     /// The projects that know the identity.
     pub(crate) projects: Vec<ProjectId>,
     /// The last positions that events of the identity can have.
@@ -430,7 +433,17 @@ impl Erasure {
 
     /// Whether it was given up before it began.
     pub(super) fn is_given_up(&self) -> bool {
-        !self.has_begun() && self.is_done && self.is_lifted && self.users.is_empty() && self.others.is_empty()
+        !self.has_begun() && self.is_done && self.is_lifted && self.ids() == 0
+    }
+
+    /// The number of keys that it has.
+    pub(crate) fn ids(&self) -> usize {
+        self.users.len() + self.others.len() + self.emails.len()
+    }
+
+    /// Whether it has exactly the keys of another one.
+    pub(super) fn has_ids_of(&self, other: &Self) -> bool {
+        self.users == other.users && self.others == other.others && self.emails == other.emails
     }
 
     /// The last position that its events can have in a project.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
+mod addresses;
 mod bases;
 #[path = "../support/copies.rs"]
 mod copies;

@@ -347,7 +347,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
 }
 
 /// Makes a privacy request. An export has every event that was acknowledged before; its artifact can be downloaded once the request is `completed`. From the
-/// answer to an erasure on, no event of the person is recorded; the person is gone from all answers and files once the request is `completed`. A second erasure of
+/// answer to an erasure on, no event of the person is recorded, and after one by e-mail none that reports the address; the person is gone from all answers and files once the request is `completed`. A second erasure of
 /// the same person completes.
 #[utoipa::path(
     post, path = "/privacy-requests", tag = "privacy", operation_id = "create_privacy_request",

@@ -1,9 +1,10 @@
 //! The list of events, and the recording of new ones.
 
-use crate::answers::{Answer, Question, answer};
+use crate::answers::{Answer, Question, answer, find_identities};
 use crate::event::{Event, Place, ProjectSetup, Rates, Refused, Sender, read};
-use crate::facts::{Facts, Identity};
+use crate::facts::{Facts, Identity, reported_email};
 use crate::frozen::{Days, Frozen, Visit};
+use crate::text::email;
 use crate::time::day_of;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -55,6 +56,8 @@ pub struct Model {
     external_ids: BTreeMap<(String, String), usize>,
     suppressed_users: BTreeSet<String>,
     suppressed_anonymous: BTreeSet<(String, String)>,
+    suppressed_visitors: BTreeSet<String>,
+    suppressed_emails: BTreeSet<String>,
 }
 
 impl Model {
@@ -69,6 +72,8 @@ impl Model {
             external_ids: BTreeMap::new(),
             suppressed_users: BTreeSet::new(),
             suppressed_anonymous: BTreeSet::new(),
+            suppressed_visitors: BTreeSet::new(),
+            suppressed_emails: BTreeSet::new(),
         }
     }
 
@@ -150,13 +155,24 @@ impl Model {
         Days { facts, timezone: self.organization.timezone, project, frozen: self.frozen.get(project) }
     }
 
-    /// Whether the identity of an event was erased: its user decides alone, else the anonymous id.
+    /// Whether the identity of an event was erased: its user decides alone, else the anonymous id. An erased e-mail address decides before both.
     fn is_suppressed(&self, event: &Event) -> bool {
+        let spelled = event.user_id.as_deref().and_then(email);
+        if reported_email(event).into_iter().chain(spelled).any(|email| self.suppressed_emails.contains(&email)) {
+            return true;
+        }
         match (&event.user_id, &event.anonymous_id) {
             (Some(user), _) => self.suppressed_users.contains(user),
             (None, Some(id)) => self.suppressed_anonymous.contains(&(event.project.clone(), id.clone())),
-            (None, None) => false,
+            (None, None) => event.visitor.as_ref().is_some_and(|visitor| self.suppressed_visitors.contains(visitor)),
         }
+    }
+
+    /// Erases all identities that ever had an e-mail address. Later events that report it, or whose user is spelled so, are dropped, whoever they are of.
+    pub fn erase_email(&mut self, address: &str) {
+        let identities = find_identities(&self.facts(), "email", address);
+        self.erase(&identities);
+        self.suppressed_emails.extend(email(address));
     }
 
     /// Erases identities: their events no longer count, and later events with their ids are dropped.
@@ -173,7 +189,12 @@ impl Model {
         self.suppressed_anonymous.extend(anonymous);
         for index in erased {
             self.events[index].erased = true;
-            self.suppressed_users.extend(self.events[index].user_id.clone());
+            let event = &self.events[index];
+            match (&event.user_id, &event.anonymous_id) {
+                (Some(user), _) => drop(self.suppressed_users.insert(user.clone())),
+                (None, Some(_)) => {}
+                (None, None) => self.suppressed_visitors.extend(event.visitor.clone()),
+            }
         }
         for event in self.events.iter_mut().filter(|event| !event.erased) {
             let is_erased = |id: &String| self.suppressed_anonymous.contains(&(event.project.clone(), id.clone()));

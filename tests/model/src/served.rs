@@ -108,9 +108,13 @@ impl ServedModel {
         assert_eq!(body.field("type").text(), Some("erasure"), "the model has no exports");
         let by = ["user_id", "email"].into_iter().find(|by| body.field(by).text().is_some());
         let by = by.expect("a user_id or an email");
-        let facts = self.model.facts();
-        let identities = find_identities(&facts, by, body.field(by).text().unwrap_or_default());
-        self.model.erase(&identities);
+        let subject = body.field(by).text().unwrap_or_default();
+        if by == "email" {
+            self.model.erase_email(subject);
+        } else {
+            let identities = find_identities(&self.model.facts(), by, subject);
+            self.model.erase(&identities);
+        }
         let id = Json::from(format!("pr_{}", self.requests.len()));
         let status = Json::from("completed");
         let request = Json::object([("id", id), ("type", Json::from("erasure")), ("status", status)]);

@@ -1,5 +1,7 @@
 //! Files of past versions stay readable. There is one fixture for each version of records and of snapshots.
 
+use headcount_domain::ids::RecordKey;
+
 use super::super::record::{decode, encode, latest_record_version};
 use super::super::{snapshot, state};
 use super::*;
@@ -133,6 +135,13 @@ fn erasures_came_with_version_5() {
     };
     assert_eq!(VERSIONS.map(|(records, _)| numbers(replayed(records)).len()), [0, 0, 0, 0, 1, 1, 1, 1, 2]);
     assert_eq!(numbers(replayed(VERSIONS[4].0)), [(1, 9, false)]);
+}
+
+#[test]
+fn addresses_of_erasures_came_with_version_9() {
+    let emails = |state: State| state.erasures().flat_map(|erasure| erasure.emails.clone()).collect::<Vec<_>>();
+    let [.., v8, v9] = VERSIONS.map(|(records, _)| emails(replayed(records)));
+    assert_eq!((v8, v9), (vec![], vec![RecordKey(9)]));
 }
 
 #[test]

@@ -68,6 +68,7 @@ fn erasure(id: OrganizationId, user: u128, project: Option<ProjectId>) -> Erasur
         organization: id,
         users: vec![RecordKey(user)],
         others: Vec::new(),
+        emails: vec![RecordKey(user + 100)],
         projects: project.into_iter().collect(),
         until: ErasedUntil::ByProject(project.map(end).into_iter().collect()),
         is_done: false,

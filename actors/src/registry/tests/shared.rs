@@ -211,6 +211,7 @@ fn what_another_writer_did_first_is_checked_again() {
         organization,
         users: Vec::new(),
         others: Vec::new(),
+        emails: Vec::new(),
         projects: Vec::new(),
         until: ErasedUntil::Everywhere(5),
         is_done: false,
@@ -253,7 +254,8 @@ fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
     let project = one.registry.projects(organization).unwrap()[0].id;
     let (users, until) = (vec![RecordKey(7)], ErasedUntil::ByProject(Vec::new()));
     let (others, projects) = (Vec::new(), Vec::new());
-    let new = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+    let new =
+        Erasure { number: 0, organization, users, others, emails: Vec::new(), projects, until, is_done: false, is_lifted: false };
     let attempt = one.registry.add_erasure(new.clone(), None).unwrap();
     let begun = |attempt: &Erasure, until| {
         let end = ErasureEnd { project, until, stage: ErasureStage::Begun };
@@ -264,8 +266,12 @@ fn an_erasure_begins_once_with_the_ids_that_were_looked_for() {
     other.registry.suppress_more(&Erasure { users: vec![RecordKey(5)], ..attempt.clone() }).unwrap();
     let grown = one.registry.begin_erasure(&begun(&attempt, 9), None).unwrap().unwrap();
     assert_eq!((grown.users.clone(), grown.has_begun()), (vec![RecordKey(5), RecordKey(7)], false));
-    let first = one.registry.begin_erasure(&begun(&grown, 9), None).unwrap().unwrap();
-    let second = other.registry.begin_erasure(&begun(&grown, 11), None).unwrap().unwrap();
+    // The same of an e-mail address.
+    other.registry.suppress_more(&Erasure { emails: vec![RecordKey(6)], ..attempt.clone() }).unwrap();
+    let named = one.registry.begin_erasure(&begun(&grown, 9), None).unwrap().unwrap();
+    assert_eq!((named.emails.clone(), named.has_begun()), (vec![RecordKey(6)], false));
+    let first = one.registry.begin_erasure(&begun(&named, 9), None).unwrap().unwrap();
+    let second = other.registry.begin_erasure(&begun(&named, 11), None).unwrap().unwrap();
     assert_eq!((first.until_in(project), &second), (9, &first), "the first one counts");
     other.registry.give_erasure_up(&attempt).unwrap();
     let progress = |stage| other.registry.progress_erasures(organization, project, &[first.number], stage).unwrap();
@@ -295,7 +301,8 @@ fn attempts_that_were_given_up_are_recorded_once_and_do_not_pile_up() {
     let organization = one.registry.initialize(NOW).unwrap().organization_id;
     let (users, until) = (vec![RecordKey(7)], ErasedUntil::ByProject(Vec::new()));
     let (others, projects) = (Vec::new(), Vec::new());
-    let new = Erasure { number: 0, organization, users, others, projects, until, is_done: false, is_lifted: false };
+    let new =
+        Erasure { number: 0, organization, users, others, emails: Vec::new(), projects, until, is_done: false, is_lifted: false };
     for number in 1..=5 {
         let attempt = one.registry.add_erasure(new.clone(), None).unwrap();
         assert_eq!(attempt.number, number, "no number is given twice");

@@ -1,0 +1,71 @@
+//! E-mail addresses by which identities were erased.
+
+use headcount_actors::ErasedSearch;
+
+use super::*;
+
+const ADDRESS: &str = "zanzibar@acme.example";
+
+fn identify(user: &str, email: &str) -> NewEvent {
+    NewEvent::new("identify").user(user).metadata(&serde_json::json!({ "email": email })).unwrap()
+}
+
+async fn sent(rig: &Rig, event: &NewEvent) -> Status {
+    rig.engine.track(rig.projects[0], event).await.unwrap().status
+}
+
+fn search(dir: &Path) -> ErasedSearch {
+    search_erased(&config(dir), &[], &false.into()).unwrap()
+}
+
+fn found_in(search: &ErasedSearch, place: &str) -> Vec<String> {
+    search.findings.iter().filter(|found| found.place.starts_with(place)).map(|found| found.what.clone()).collect()
+}
+
+/// The directory gets the control data of before an opt-in, so that an event was recorded that would have been dropped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_finds_an_address_under_another_id() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("d");
+    let rig = Rig::new(&dir);
+    assert_eq!(sent(&rig, &identify("ada", ADDRESS)).await, Status::Recorded);
+    let subject = || ErasureSubject::Email("Zanzibar@Acme.example".into());
+    let erasure = rig.erase(subject()).await.unwrap();
+    rig.finish(erasure, "by address").await;
+    assert_eq!(sent(&rig, &identify("eve", ADDRESS)).await, Status::Dropped(DropReason::OptedOut));
+    rig.engine.close().await;
+    let clean = search(&dir);
+    assert!(clean.is_clean() && clean.ids == 2, "{clean:?}");
+    let control = home.path().join("control");
+    copy(&dir.join("control"), &control);
+
+    let rig = rig.open(&dir);
+    let (engine, organization) = (rig.engine.clone(), rig.organization);
+    tokio::task::spawn_blocking(move || engine.opt_in(organization, &subject())).await.unwrap().unwrap();
+    assert_eq!(sent(&rig, &identify("eve", ADDRESS)).await, Status::Recorded, "from now on");
+    rig.engine.close().await;
+    assert!(search(&dir).is_clean(), "it is recorded again");
+    fs::remove_dir_all(dir.join("control")).unwrap();
+    copy(&control, &dir.join("control"));
+    let found = search(&dir);
+    assert!(found_in(&found, "log/").contains(&"an erased e-mail address".to_owned()), "{found:?}");
+    let of_store = found_in(&found, "store/");
+    assert!(of_store.contains(&"the keyed hash of a suppressed id or address".to_owned()), "{found:?}");
+}
+
+/// Engines that nobody asks by requests know erased addresses, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_further_erasure_knows_the_address() {
+    let home = tempfile::tempdir().unwrap();
+    let rig = Rig::new(home.path());
+    assert_eq!(sent(&rig, &identify("ada", ADDRESS)).await, Status::Recorded);
+    let subject = || ErasureSubject::Email(ADDRESS.into());
+    let erasure = rig.erase(subject()).await.unwrap();
+    rig.finish(erasure, "by address").await;
+    let again = rig.erase(subject()).await.unwrap();
+    assert_eq!(rig.engine.erasure(rig.organization, again), Some(ErasureState::Done));
+    let unknown = rig.erase(ErasureSubject::Email("nobody@acme.example".into())).await;
+    assert!(matches!(unknown, Err(ErasureError::Unknown)), "{unknown:?}");
+    assert_eq!(sent(&rig, &identify("eve", "nobody@acme.example")).await, Status::Recorded, "nothing was suppressed");
+    rig.engine.close().await;
+}
