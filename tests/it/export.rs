@@ -162,6 +162,67 @@ fn what_is_exported_in_any_form_is_imported_as_it_was() {
     }
 }
 
+/// Texts that a spreadsheet would run, at the beginning of a cell for it: of whatever separator its locale has.
+#[test]
+fn texts_of_csv_are_no_formulas_and_come_back_as_they_were() {
+    const HOSTILE: [&str; 14] = [
+        "=1+1",
+        "'=1",
+        "''",
+        "''=1",
+        "-5",
+        "+1",
+        "@SUM(A1)",
+        "\t=1",
+        "x;=1+1;y",
+        "x;'-1;\"=2",
+        "a\r\n=1\n+2",
+        "' =1",
+        "=cmd|' /C calc'!A0,1",
+        "it's; -",
+    ];
+    let server = TestServer::start();
+    let (project, key) = (server.initial("project_id").to_owned(), server.initial("public_key").to_owned());
+    let event = |(number, text): (usize, &&str)| {
+        let metadata = if number % 3 == 0 {
+            json!(-5)
+        } else if number % 3 == 1 {
+            json!(text)
+        } else {
+            json!({"k": text, *text: -1})
+        };
+        json!({"name": text, "user_id": text, "anonymous_id": text, "external_id": text, "message": text, "language": text, "screen": text,
+            "group_type": "team", "group_id": text, "consent_source": text, "value": -5, "url": format!("https://a.example/?utm_source={text}"),
+            "_acOverrides": {"source": text, "campaign": text}, "metadata": metadata})
+    };
+    let events: Vec<Value> = HOSTILE.iter().enumerate().map(event).collect();
+    let sent = server.send(&Call::post("/i/batch").key(&key).agent("Firefox").json(&json!({"events": events}))).ok(202);
+    assert_eq!(sent["recorded"], HOSTILE.len(), "{sent}");
+    let expected = rows(&export(&server, &project, &[]).stdout);
+    assert!(
+        HOSTILE.iter().all(|text| expected.iter().any(|row| row["user_id"] == text.trim() || row["user_id"] == *text)),
+        "{expected:?}"
+    );
+
+    let csv = String::from_utf8(export(&server, &project, &["--format", "csv"]).stdout).unwrap();
+    let cells = csv.split([';', '\t', '\r', '\n']);
+    let formulas: Vec<&str> =
+        cells.filter(|cell| cell.trim_start_matches(['"', ' ']).starts_with(['=', '+', '-', '@'])).collect();
+    assert_eq!(formulas, Vec::<&str>::new(), "where `;` or tabs separate");
+    for begin in [",=", ",+", ",@", ",\"=", ",\"-", ",\"+", ",\"@"] {
+        assert!(!csv.contains(begin), "where commas separate: {begin} in {csv}");
+    }
+    assert_eq!(csv.matches(",-5,-5,-5,true,USD,").count(), HOSTILE.len(), "amounts are numbers: {csv}");
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let (file, data) = (dir.path().join("csv"), dir.path().join("data"));
+    std::fs::write(&file, csv).unwrap();
+    assert!(command("init", &data).output().expect("it runs").status.success());
+    let import = command("import", &data).args([file.to_str().unwrap(), "--min-free-bytes", "0"]).output().expect("it runs");
+    assert!(import.status.success(), "{}", String::from_utf8_lossy(&import.stderr));
+    assert_eq!(rows(&command("export", &data).output().expect("it runs").stdout), expected);
+}
+
 /// As above, into projects of a running server, compressed and twice.
 #[test]
 fn what_is_exported_in_any_form_is_imported_through_a_server() {

@@ -1,7 +1,9 @@
-//! Rows as CSV (RFC 4180): a header, `,` between fields, `"` around fields that need it, and CRLF at the end of records.
+//! Rows as CSV (RFC 4180): a header, `,` between fields, `"` around fields that need it, and CRLF at the end of records. Texts are neutralized (`formulas.rs`);
+//! no other field begins a formula but a negative number, which is one.
 
 use std::io::Write;
 
+use super::formulas::neutralized;
 use super::{ROW_VERSION, VERSION_FIELD, columns};
 use crate::row::Row;
 use crate::schema::Value;
@@ -37,6 +39,7 @@ pub(super) fn write_record(out: &mut Vec<u8>, row: &Row) -> std::io::Result<()> 
 }
 
 fn write_text(out: &mut Vec<u8>, text: &str) {
+    let text = neutralized(text);
     let needs_quotes = text.is_empty() || text.bytes().any(|byte| matches!(byte, b'"' | b',' | b'\r' | b'\n'));
     if !needs_quotes {
         return out.extend_from_slice(text.as_bytes());
@@ -64,6 +67,8 @@ mod tests {
             ("say \"a\"", "\"say \"\"a\"\"\""),
             ("a\r\nb", "\"a\r\nb\""),
             ("ä'", "ä'"),
+            ("=1,2", "\"'=1,2\""),
+            ("x;-1", "x;'-1"),
         ] {
             let mut out = Vec::new();
             write_text(&mut out, text);

@@ -1,12 +1,13 @@
 //! Tables that `export` or another product writes, as lines of JSON: each row of Parquet is a line, and each record of CSV (RFC 4180) is one at the number of its
 //! first line in the file.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use headcount_archive::export::{ExportFormat, RowEncoder, VERSION_FIELD, columns};
+use headcount_archive::export::{ExportFormat, RowEncoder, VERSION_FIELD, columns, restored};
 use headcount_archive::file::ExportFile;
 use headcount_archive::schema::{Access, METADATA};
 use headcount_domain::ids::ProjectId;
@@ -166,8 +167,7 @@ impl<R: BufRead> LineSource for CsvRecords<R> {
                 let fields = fields(&record, header.len());
                 // One without a text is a blank line.
                 if !matches!(&fields[..], [None]) {
-                    let may_be_json = self.tables == Tables::Exports;
-                    write_object(out, header, &fields, may_be_json)?;
+                    write_object(out, header, &fields, self.tables == Tables::Exports)?;
                 }
             }
         }
@@ -205,8 +205,8 @@ fn fields(record: &[u8], most: usize) -> Vec<FieldText> {
 }
 
 /// Writes a record as an object, or why it can't be one. Numbers, booleans and metadata that are not valid JSON become text, which is refused where a column
-/// has another type.
-fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText], may_be_json: bool) -> io::Result<()> {
+/// has another type. Exports have no text that begins a formula; other products' tables are read as they are.
+fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText], is_export: bool) -> io::Result<()> {
     let refuse = |out: &mut Vec<u8>, why: String| {
         out.clear();
         out.push(REFUSED);
@@ -230,10 +230,11 @@ fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText], may_
         }
         serde_json::to_writer(&mut *out, name)?;
         out.push(b':');
-        if may_be_json && is_json(name) && serde_json::from_str::<&RawValue>(text).is_ok() {
+        let text = if is_export && is_text(name) { restored(text) } else { Cow::Borrowed(text) };
+        if is_export && is_json(name) && serde_json::from_str::<&RawValue>(&text).is_ok() {
             out.extend(text.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
         } else {
-            serde_json::to_writer(&mut *out, text)?;
+            serde_json::to_writer(&mut *out, &text)?;
         }
     }
     out.push(b'}');
@@ -244,6 +245,11 @@ fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText], may_
 fn is_json(name: &str) -> bool {
     let of_column = |access| matches!(access, Access::Integer(..) | Access::Boolean(..) | Access::Decimal(..));
     name == VERSION_FIELD || name == METADATA || columns().any(|column| column.name == name && of_column(column.access))
+}
+
+/// Whether the fields of a column are texts, as [`restored`] takes them.
+fn is_text(name: &str) -> bool {
+    columns().any(|column| column.name == name && matches!(column.access, Access::Text(..)))
 }
 
 #[cfg(test)]
@@ -273,6 +279,22 @@ mod tests {
         for (csv, json) in table {
             assert_eq!(read(csv).unwrap(), json, "{csv:?}");
         }
+    }
+
+    #[test]
+    fn apostrophes_before_formulas_go_from_texts_of_exports_alone() {
+        let csv =
+            "_v,user_id,value,other,metadata\n1,'=1,-5,'=1,\"'-5\"\n1,''=1,'-5,'a,\"{\"\"k\"\":\"\"x;'=1\"\"}\"\n1,'a';'b,,,'5\n";
+        let lines = [
+            r#"{"_v":1,"user_id":"=1","value":-5,"other":"'=1","metadata":-5}"#,
+            r#"{"_v":1,"user_id":"'=1","value":"'-5","other":"'a","metadata":{"k":"x;=1"}}"#,
+            r#"{"_v":1,"user_id":"'a';'b","metadata":"'5"}"#,
+        ];
+        assert_eq!(read(csv).unwrap(), format!("\n{}\n", lines.join("\n")));
+        let foreign = Tables::Foreign(ForeignTable { is: "another product's", needs: &["user_id"] });
+        let mut json = String::new();
+        AsJson::new(CsvRecords::new("user_id\n'=1\n".as_bytes(), foreign)).read_to_string(&mut json).unwrap();
+        assert_eq!(json, "\n{\"user_id\":\"'=1\"}\n");
     }
 
     #[test]

@@ -39,8 +39,8 @@ query_parameters! {
         /// Default: all days, if `end_date` isn't given either.
         dates: SentDates,
         conditions: Conditions,
-        /// NDJSON has no nulls, and `"_v":1` in each line. CSV has a header, `_v`, an empty field for null and `""` for empty text. Parquet has the
-        /// column types of the archive.
+        /// NDJSON has no nulls, and `"_v":1` in each line. CSV has a header, `_v`, an empty field for null and `""` for empty text; where a text, or what follows a
+        /// `;`, tab or line break in it, would begin a formula in a spreadsheet, an apostrophe stands before it. Parquet has the column types of the archive.
         format: Choice<ExportFormat>,
     }
 }

@@ -1,0 +1,105 @@
+//! Texts that spreadsheets would run as formulas.
+//!
+//! A spreadsheet separates by `,`, `;` or tabs, as its locale says, whatever a file separates by: then quotes in the middle of a line quote nothing, and a
+//! cell begins after each `;`, tab and line break of a text. What would begin a formula there gets an apostrophe in front. So does what begins with
+//! apostrophes before that, so that taking one away leads back to the text.
+
+use std::borrow::Cow;
+
+/// What ends a cell within a text.
+const ENDS: [char; 4] = [';', '\t', '\r', '\n'];
+/// What begins a formula.
+const FORMULA: [char; 4] = ['=', '+', '-', '@'];
+
+/// Returns a text that no spreadsheet runs.
+pub(super) fn neutralized(text: &str) -> Cow<'_, str> {
+    changed(text, Cell::is_formula, |cell, out| {
+        out.push('\'');
+        out.push_str(cell.text);
+    })
+}
+
+/// Returns the text that was [`neutralized`].
+#[must_use]
+pub fn restored(text: &str) -> Cow<'_, str> {
+    let has_apostrophe = |cell: &Cell<'_>| cell.text.starts_with('\'') && cell.is_formula();
+    changed(text, has_apostrophe, |cell, out| out.push_str(cell.text.strip_prefix('\'').unwrap_or(cell.text)))
+}
+
+/// A part of a text that may be a cell, with what ends it.
+struct Cell<'t> {
+    text: &'t str,
+    is_first: bool,
+}
+
+impl Cell<'_> {
+    /// Whether it begins a formula, behind any number of apostrophes.
+    fn is_formula(&self) -> bool {
+        let text = self.text.trim_start_matches('\'');
+        // Blanks and quotes before a formula are skipped by some.
+        let is_skipped = |letter: char| letter == '"' || (letter.is_whitespace() && !ENDS.contains(&letter));
+        (self.is_first && text.starts_with(['\t', '\r', '\n'])) || text.trim_start_matches(is_skipped).starts_with(FORMULA)
+    }
+}
+
+fn cells(text: &str) -> impl Iterator<Item = Cell<'_>> {
+    text.split_inclusive(ENDS).enumerate().map(|(place, text)| Cell { text, is_first: place == 0 })
+}
+
+fn changed<'t>(text: &'t str, is_changed: impl Fn(&Cell<'t>) -> bool, change: impl Fn(&Cell<'t>, &mut String)) -> Cow<'t, str> {
+    if !cells(text).any(|cell| is_changed(&cell)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for cell in cells(text) {
+        if is_changed(&cell) { change(&cell, &mut out) } else { out.push_str(cell.text) }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_begins_a_formula_gets_an_apostrophe() {
+        for (text, safe) in [
+            ("", ""),
+            ("a=1", "a=1"),
+            ("a, =1", "a, =1"),
+            ("it's", "it's"),
+            ("'quoted'", "'quoted'"),
+            ("''", "''"),
+            ("=1+1", "'=1+1"),
+            ("-5", "'-5"),
+            ("@a", "'@a"),
+            ("'=1", "''=1"),
+            ("''=1", "'''=1"),
+            (" \u{a0}\"=1", "' \u{a0}\"=1"),
+            ("\ta", "'\ta"),
+            ("\r=1", "'\r'=1"),
+            ("x;=1+1;y", "x;'=1+1;y"),
+            ("x;'=1+1;' -2", "x;''=1+1;'' -2"),
+            ("x;\ty", "x;\ty"),
+            ("a\n+b\r\n\"@c\td-e", "a\n'+b\r\n'\"@c\td-e"),
+            ("ü;€=1", "ü;€=1"),
+        ] {
+            assert_eq!(neutralized(text), safe, "{text:?}");
+            assert_eq!(restored(safe), text, "{safe:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_comes_back(text in "[=+\\-@';\t\r\n \"a,]{0,12}", any in ".{0,8}") {
+            for text in [&text, &any] {
+                let safe = neutralized(text);
+                prop_assert_eq!(restored(&safe), &**text);
+                let is_safe = safe.split(ENDS).all(|cell| !cell.trim_start_matches(['"', ' ']).starts_with(FORMULA));
+                prop_assert!(is_safe, "{:?}", safe);
+            }
+        }
+    }
+}
