@@ -203,6 +203,10 @@ deny:
 user-agents:
     python3 domain/src/agent/data/update.py
 
+# Update the list of domains of free mail.
+free-mail:
+    python3 domain/src/company/data/update.py
+
 # Generate the clients from the OpenAPI document and test both (requires Node 20 and pip).
 clients:
     cargo build --bin headcount

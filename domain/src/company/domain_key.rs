@@ -1,21 +1,16 @@
 //! Company keys, derived from domains and e-mail addresses.
 
 use std::fmt;
-use std::sync::LazyLock;
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
+
+use super::free_mail::is_free_mail;
 
 /// The maximum length of a DNS name, in characters (RFC 1035 §2.3.4).
 const MAX_DOMAIN_LEN: usize = 253;
 /// The maximum length of a DNS label.
 const MAX_LABEL_LEN: usize = 63;
-
-/// One domain per line, sorted; the file names its source.
-static FREE_MAIL: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let lines = include_str!("free_mail.txt").lines();
-    lines.filter(|line| !line.starts_with('#')).collect()
-});
 
 /// Normalizes a domain for comparison: lower case, without scheme, userinfo, `www.`, port, path, query, fragment and
 /// trailing dot. Returns `None` if the rest is not a domain: it needs a dot, only `[a-z0-9.-]`, no label that is empty or
@@ -159,12 +154,6 @@ pub fn domain_of_email(email: &str) -> Option<String> {
     normalise_domain(domain)
 }
 
-/// Whether anyone can get an address at this normalized domain, so that it identifies no company.
-#[must_use]
-pub fn is_free_mail(domain: &str) -> bool {
-    FREE_MAIL.binary_search(&domain).is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,38 +252,6 @@ mod tests {
         assert_eq!(normalise_lookup_domain("ann@acme.com").as_deref(), Some("acme.com"));
         assert_eq!(normalise_lookup_domain("http://www.acme.com").as_deref(), Some("acme.com"));
         assert_eq!(normalise_lookup_domain("acme"), None);
-    }
-
-    #[test]
-    fn free_mail_names_no_company() {
-        assert!(FREE_MAIL.is_sorted_by(|a, b| a < b), "free_mail.txt must be sorted, each line once");
-        assert!(FREE_MAIL.iter().all(|domain| normalise_domain(domain).as_deref() == Some(domain)));
-        for domain in [
-            "gmail.com",
-            "googlemail.com",
-            "outlook.com",
-            "hotmail.co.uk",
-            "live.nl",
-            "yahoo.com.br",
-            "icloud.com",
-            "gmx.net",
-            "web.de",
-            "proton.me",
-            "protonmail.com",
-            "qq.com",
-            "163.com",
-            "mail.ru",
-            "yandex.ru",
-            "aol.com",
-            "mailinator.com",
-        ] {
-            assert!(is_free_mail(domain), "{domain}");
-        }
-        for domain in ["acme.com", "google.com", "microsoft.com", "gmail.com.acme.com", ""] {
-            assert!(!is_free_mail(domain), "{domain}");
-        }
-        assert_eq!(CompanyKey::from_email("ann@gmail.com"), None);
-        assert_eq!(CompanyKey::from_email("Ann@Acme.com").map(CompanyKey::into_string).as_deref(), Some("acme.com"));
     }
 
     proptest! {
