@@ -259,6 +259,38 @@ fn what_is_exported_in_any_form_is_imported_through_a_server() {
     }
 }
 
+/// The greatest amount, between the currencies that are furthest apart.
+#[test]
+fn the_greatest_converted_amounts_are_imported_as_they_were() {
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let rates = json!({"fx_rates": {"EUR": 1_000_000, "JPY": 0.000_000_001}});
+    assert_eq!(tenant.patch("/organization", &rates).status, 200);
+    let project = || tenant.project(&json!({"currency": "JPY"}));
+    let [from, to] = [project(), project()];
+    for value in ["1000000000000", "-999999999999.999999", "0.000001"] {
+        let event = format!(r#"{{"name": "order", "user_id": "ada", "currency": "EUR", "value": {value}}}"#);
+        tenant.send(Call::post("/track").key(&from.key).text("application/json", event)).ok(202);
+    }
+    let export = |project: &str, format: &str| {
+        let file = tenant.get(&format!("/projects/{project}/export?format={format}"));
+        assert_eq!(file.status, 200);
+        file.text()
+    };
+    let exported = export(&from.id, "ndjson");
+    for amount in ["1000000000000000000000000000", "-999999999999999999000000000", "1000000000"] {
+        assert!(exported.contains(&format!(r#""value_in_project":{amount},"#)), "{amount} in {exported}");
+    }
+    let events: Vec<&str> = exported.lines().collect();
+    let body = format!(r#"{{"events": [{}]}}"#, events.join(","));
+    let import = Call::post(format!("/projects/{}/import", to.id)).bearer(&tenant.token).text("application/json", body);
+    let answer = tenant.send(import).ok(202);
+    assert_eq!(answer["recorded"], 3, "{answer}");
+    assert_eq!(rows(export(&to.id, "ndjson").as_bytes()), rows(exported.as_bytes()));
+    let revenue = |project: &str| tenant.metrics(project)["total_revenue"].to_string();
+    assert_eq!(revenue(&to.id), revenue(&from.id));
+}
+
 /// Each is refused for its own reason, and nothing of it is recorded.
 #[test]
 fn rows_that_no_export_has_are_refused() {

@@ -24,8 +24,9 @@ pub const AMOUNT_DECIMALS: u32 = 6;
 pub const MICROS_PER_UNIT: i128 = 1_000_000;
 /// The largest absolute value of an event's amount, in whole units: 1e12.
 pub const MAX_UNITS: i128 = 1_000_000_000_000;
-/// The most units of a converted amount: the greatest amount, between the currencies that are furthest apart.
-pub const MAX_CONVERTED_UNITS: i128 = 10_i128.pow(24);
+/// The most units of a converted amount: the greatest amount, between the currencies that are furthest apart (1e6 and 1e-9
+/// dollars a unit). Imports take back all that was recorded, so the bounds of rates decide, and nothing else.
+pub const MAX_CONVERTED_UNITS: i128 = MAX_UNITS * rate::MAX_QUOTIENT;
 
 /// An exact amount in millionths of its unit: a currency, or the unit of a metadata field.
 ///

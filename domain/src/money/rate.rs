@@ -14,6 +14,8 @@ const MAX_RATE_UNITS: i128 = 1_000_000;
 /// The smallest rate, in units of 1e-12: 1e-9. The weakest currencies are worth about 1e-6 dollars.
 const MIN_RATE_PICOS: u64 = 1_000;
 const PICOS_PER_UNIT: u64 = 1_000_000_000_000;
+/// The most units of one currency that a unit of another is worth: 1e15.
+pub(super) const MAX_QUOTIENT: i128 = MAX_RATE_UNITS * PICOS_PER_UNIT as i128 / MIN_RATE_PICOS as i128;
 
 /// The value of one unit of a currency in US dollars: an exact decimal with at most 12 places, from 1e-9 to 1e6.
 ///
@@ -76,7 +78,8 @@ pub fn convert(amount: Amount, from: Rate, to: Rate) -> Amount {
     Amount(whole.saturating_mul(from).saturating_add(rounded))
 }
 
-const _: () = assert!(MICROS_PER_UNIT * super::MAX_UNITS * MAX_RATE_UNITS < i128::MAX);
+// `parse_scaled` needs three digits to spare.
+const _: () = assert!(super::MAX_CONVERTED_UNITS * MICROS_PER_UNIT < i128::MAX / 1_000);
 
 #[cfg(test)]
 mod tests {
@@ -132,6 +135,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_was_converted_reads_back(
+            micros in -1_000_000_000_000_000_000i128..=1_000_000_000_000_000_000,
+            from in MIN_RATE_PICOS..=1_000_000_000_000_000_000,
+            to in prop_oneof![MIN_RATE_PICOS..=2_000, MIN_RATE_PICOS..=1_000_000_000_000_000_000],
+        ) {
+            let converted = convert(Amount(micros), Rate(from), Rate(to));
+            prop_assert_eq!(Amount::parse_converted(&converted.to_string()), Ok(converted));
+        }
+
         #[test]
         fn a_rate_reads_back(picos in MIN_RATE_PICOS..=1_000_000_000_000_000_000) {
             prop_assert_eq!(Rate::parse(&Rate(picos).to_string()), Ok(Rate(picos)));
