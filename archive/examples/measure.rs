@@ -18,6 +18,7 @@ use headcount_archive::seal::{SealOptions, Sealer};
 use headcount_domain::agent;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
+use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::policy::{BotPolicy, Policy, Rates, SignalsPolicy};
 use headcount_domain::intake::submission::Submission;
 use headcount_domain::money::Currency;
@@ -61,7 +62,7 @@ fn row(line: &str, position: u64, ids: &str) -> Result<Row, Box<dyn Error>> {
     let agent = agent::parse(sent.user_agent.as_deref().unwrap_or_default());
     let client = Client {
         sender: Sender::Server,
-        address: sent.ip.as_deref(),
+        address: sent.ip.as_deref().map(ClientAddress::parse),
         user_agent: sent.user_agent.as_deref(),
         country: None,
         agent: &agent,

@@ -1,11 +1,15 @@
 //! Parsers for the values of settings. They return `None` for a value that is not allowed.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderName;
 use headcount_actors::registry::normal_origin;
 use ipnet::IpNet;
+
+/// The bits before the IPv4 address in an IPv6 address that stands for one, `::ffff:0:0/96` (RFC 4291 §2.5.5.2).
+const IPV4_MAPPED_BITS: u8 = 96;
 
 /// `host:port`. The system resolves the host when it binds.
 pub(super) fn listen(text: &str) -> Option<String> {
@@ -65,7 +69,17 @@ pub(super) fn duration_from_1s(text: &str) -> Option<Duration> {
 /// Networks and addresses, separated by commas.
 pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    parts.map(|part| part.parse::<IpNet>().ok().or_else(|| part.parse::<std::net::IpAddr>().ok().map(IpNet::from))).collect()
+    let network = |part: &str| part.parse::<IpNet>().ok().or_else(|| part.parse::<IpAddr>().ok().map(IpNet::from));
+    parts.map(|part| network(part).map(canonical)).collect()
+}
+
+/// A network of IPv4 addresses that was written as one of IPv6: the addresses that it is compared with are IPv4.
+fn canonical(network: IpNet) -> IpNet {
+    let v4 = match (network.addr().to_canonical(), network.prefix_len().checked_sub(IPV4_MAPPED_BITS)) {
+        (address @ IpAddr::V4(_), Some(length)) if network.addr().is_ipv6() => IpNet::new(address, length).ok(),
+        _ => None,
+    };
+    v4.unwrap_or(network)
 }
 
 /// The addresses of brokers, separated by commas.

@@ -234,7 +234,7 @@ fn a_file_that_is_no_database_of_countries_is_refused() {
 }
 
 /// The organization and project that `init` made.
-fn first(server: &Arc<TestServer>) -> Tenant {
+pub(crate) fn first(server: &Arc<TestServer>) -> Tenant {
     let field = |name: &str| server.initial(name).to_owned();
     Tenant {
         server: Arc::clone(server),

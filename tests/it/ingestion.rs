@@ -1,5 +1,6 @@
 //! What becomes of events: by every way in, twice, from bots, from servers, in batches.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -8,8 +9,10 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
+use crate::geo::first;
+use crate::segment::basic;
 use crate::server::TestServer;
-use crate::tenant::{BROWSER, Tenant, now_ms};
+use crate::tenant::{BROWSER, Tenant, away_from_midnight, now_ms};
 
 const CRAWLER: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 
@@ -209,6 +212,52 @@ fn servers_say_whose_agent_and_address_it_is() {
     assert_eq!(tenant.users(&tenant.project), 5);
 }
 
+/// A socket for both families says `::ffff:1.2.3.4` where another says `1.2.3.4`.
+#[test]
+fn all_spellings_of_an_address_are_one_visitor() {
+    let tenant = Tenant::new();
+    let token = tenant.token("member", &["events:write"], Some(&tenant.project));
+    let table = [
+        // the address, how many visitors by then
+        ("1.2.3.4", 1),
+        ("::ffff:1.2.3.4", 1),
+        (" 0:0:0:0:0:FFFF:102:304 ", 1),
+        ("2001:db8::1", 2),
+        ("2001:0DB8:0:0::0001", 2),
+        // What is no address stands for itself.
+        ("a.host", 3),
+        ("A.host", 4),
+        ("1.2.3.4:80", 5),
+    ];
+    for (ip, visitors) in table {
+        let event = json!({"name": "pageview", "ip": ip, "user_agent": BROWSER});
+        tenant.send(Call::post(tenant.path("track")).bearer(&token).json(&event)).ok(202);
+        let message = json!({"anonymousId": null, "event": "e", "context": {"ip": ip, "userAgent": BROWSER}});
+        tenant.send(Call::post("/v1/track").header("authorization", basic(&tenant.key)).json(&message)).ok(200);
+        assert_eq!(tenant.users(&tenant.project), visitors, "{ip}");
+    }
+}
+
+#[test]
+fn an_import_counts_all_spellings_of_an_address_as_one_visitor() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    away_from_midnight();
+    let (mut log, mut events) = (String::new(), String::new());
+    for ip in ["1.2.3.4", "::ffff:1.2.3.4", "2001:db8::1", "2001:DB8:0:0::1", "a.host"] {
+        writeln!(log, r#"{ip} - - [17/May/2025:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "{BROWSER}""#).unwrap();
+        let event = json!({"name": "pageview", "ip": ip, "user_agent": BROWSER, "timestamp": "2025-05-17T11:00:00Z"});
+        writeln!(events, "{event}").unwrap();
+    }
+    std::fs::write(file("events.log"), log).unwrap();
+    std::fs::write(file("events.ndjson"), events).unwrap();
+    let tenant = first(&Arc::new(TestServer::start()));
+    tenant.server.run("import", &["--format", "combined", &file("events.log")]);
+    assert_eq!(tenant.users(&tenant.project), 3);
+    tenant.server.run("import", &[&file("events.ndjson")]);
+    assert_eq!(tenant.users(&tenant.project), 3);
+}
+
 #[test]
 fn browsers_can_not_say_whose_address_it_is() {
     let tenant = Tenant::new();
@@ -222,7 +271,7 @@ fn browsers_can_not_say_whose_address_it_is() {
 
 #[test]
 fn a_trusted_proxy_can() {
-    let server = Arc::new(TestServer::start_with(&["--trusted-proxies", "127.0.0.0/8,10.0.0.0/8"]));
+    let server = Arc::new(TestServer::start_with(&["--trusted-proxies", "127.0.0.0/8,::ffff:10.0.0.0/104"]));
     let tenant = Tenant::on(&server);
     let table = [
         // the header, how many visitors by then
@@ -231,6 +280,8 @@ fn a_trusted_proxy_can() {
         ("203.0.113.1, 10.1.2.3", 1),
         ("203.0.113.2", 2),
         ("2001:db8::1, 127.0.0.1", 3),
+        ("2001:0DB8:0::1, ::ffff:127.0.0.1", 3),
+        ("::ffff:203.0.113.2", 3),
         ("nonsense", 4),
     ];
     for (header, visitors) in table {

@@ -344,10 +344,6 @@ impl Engine {
         self.inner.geo.as_ref()?.country(address)
     }
 
-    pub(super) fn has_geo(&self) -> bool {
-        self.inner.geo.is_some()
-    }
-
     pub(super) fn secrets(&self) -> &Secrets {
         &self.inner.secrets
     }

@@ -1,5 +1,6 @@
 //! Segment's messages: from JSON to what is recorded.
 
+use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::segment::{Call, Envelope, Mapped, Message};
 
@@ -38,8 +39,8 @@ impl Engine {
         if !request.is_of_page && !mapped.is_of_device() {
             origin = Origin { address: None, user_agent: None, country: None, gpc: false, dnt: false, sender };
         }
-        if let Some(address) = mapped.ip() {
-            origin.country = self.country_of_text(Some(address));
+        if let Some(address) = mapped.ip().map(ClientAddress::parse) {
+            origin.country = address.ip().and_then(|address| self.country_of(address));
             origin.address = Some(address);
         }
         origin.user_agent = mapped.user_agent().or(origin.user_agent);

@@ -7,7 +7,7 @@ use headcount_archive::export::parse_row;
 use headcount_domain::agent::Agent;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, admit, needs_salt};
-use headcount_domain::intake::country::Country;
+use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::imported::ImportedVisitor;
 use headcount_domain::intake::pinned::admit_pinned;
@@ -99,8 +99,8 @@ impl Engine {
         let (user_agent, address, country) = match origin.sender {
             Sender::Public => (origin.user_agent, origin.address, origin.country),
             Sender::Server => {
-                let (user_agent, address) = (submission.user_agent(), submission.ip());
-                let country = origin.country.or_else(|| self.country_of_text(address));
+                let (user_agent, address) = (submission.user_agent(), submission.ip().map(ClientAddress::parse));
+                let country = origin.country.or_else(|| self.country_of(address?.ip()?));
                 (user_agent.or(origin.user_agent), address.or(origin.address), country)
             }
         };
@@ -139,12 +139,6 @@ impl Engine {
         let currencies = row.currencies.map(|currencies| (currencies.project, currencies.organization));
         let event = admit_pinned(row.event, currencies, policy, self.clock().now())?;
         Ok(Prepared { verdict: Verdict::Record { event: Box::new(event), clamped: false, warnings: Vec::new() } })
-    }
-
-    /// Returns the country of an address.
-    pub(super) fn country_of_text(&self, address: Option<&str>) -> Option<Country> {
-        let address = address.filter(|_| self.has_geo())?;
-        self.country_of(address.trim().parse().ok()?)
     }
 
     /// Records one prepared event.

@@ -1,6 +1,7 @@
 //! Events between their parsing and their recording.
 
 use headcount_domain::intake::admission::{Sender, Verdict};
+use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::country::Country;
 
 /// The request that brought an event.
@@ -9,7 +10,7 @@ pub struct Origin<'a> {
     /// The kind of sender. For a server, agent and address are those of the event itself.
     pub sender: Sender,
     /// The visitor's address. Never stored.
-    pub address: Option<&'a str>,
+    pub address: Option<ClientAddress<'a>>,
     /// The visitor's user agent. Never stored.
     pub user_agent: Option<&'a str>,
     /// The visitor's country: as a proxy reports it, or that of the address ([`Engine::country_of`](crate::Engine::country_of)).

@@ -10,6 +10,7 @@ use headcount_actors::domain::figures::{AttributedTo, ExplainPlace, ExplainQuest
 use headcount_actors::domain::filter::{Filter, Predicate};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::intake::admission::Sender as SenderKind;
+use headcount_actors::domain::intake::client_address::ClientAddress;
 use headcount_actors::domain::intake::policy::Rates as EngineRates;
 use headcount_actors::domain::money::{Amount, Currency, Rate};
 use headcount_actors::domain::names::NamedValues;
@@ -95,7 +96,7 @@ impl Rig {
         let browser = Sender::browser();
         let origin = Origin {
             sender: SenderKind::Public,
-            address: Some(&browser.address),
+            address: Some(ClientAddress::parse(&browser.address)),
             user_agent: Some(&browser.agent),
             ..Origin::SERVER
         };

@@ -9,6 +9,7 @@ use std::time::Duration;
 use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::domain::intake::admission::Sender as SenderKind;
+use headcount_actors::domain::intake::client_address::ClientAddress;
 use headcount_actors::domain::intake::policy::Rates as EngineRates;
 use headcount_actors::domain::money::{Currency, Rate};
 use headcount_actors::domain::time::{Instant, Timezone};
@@ -214,7 +215,7 @@ async fn send(engine: &Engine, project: ProjectId, body: &str) {
     let browser = Sender::browser();
     let origin = Origin {
         sender: SenderKind::Public,
-        address: Some(&browser.address),
+        address: Some(ClientAddress::parse(&browser.address)),
         user_agent: Some(&browser.agent),
         ..Origin::SERVER
     };

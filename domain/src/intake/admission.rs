@@ -6,6 +6,7 @@ use crate::acquisition::{self, Overrides, Touchpoint};
 use crate::agent::{Agent, Device};
 use crate::company::{self, CompanyKey};
 use crate::ids::KeyHasher;
+use crate::intake::client_address::ClientAddress;
 use crate::intake::country::Country;
 use crate::intake::event::{Details, Event, Money, SentIds};
 use crate::intake::fields::metadata_text;
@@ -33,8 +34,8 @@ pub enum Sender {
 pub struct Client<'a> {
     /// The kind of sender.
     pub sender: Sender,
-    /// The visitor's address, as text. Never stored.
-    pub address: Option<&'a str>,
+    /// The visitor's address. Never stored.
+    pub address: Option<ClientAddress<'a>>,
     /// The visitor's user agent. Never stored.
     pub user_agent: Option<&'a str>,
     /// The visitor's country, if known.
@@ -323,7 +324,7 @@ fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: 
 
 /// Computes the cookieless visitor of the event's UTC day. The id changes every day, and nothing links two days.
 fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> {
-    let address = client.address?;
+    let address = client.address?.to_string();
     let date = time.utc_day();
     let agent = client.user_agent.unwrap_or_default();
     let name = format!("{date}\n{}\n{address}\n{agent}", address.len());

@@ -1,6 +1,7 @@
 //! Intake: parses what a client sent, checks it against the project's policy, and produces the event to log.
 
 pub mod admission;
+pub mod client_address;
 pub mod country;
 pub mod event;
 pub mod fields;

@@ -28,6 +28,7 @@ use headcount_domain::fault::Fault;
 use headcount_domain::floor::RisingFloor;
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
+use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::policy::{Policy, Rates as DomainRates};
 use headcount_domain::intake::submission::Submission;
@@ -250,7 +251,7 @@ impl Folded {
         let agent = Agent::default();
         let client = Client {
             sender: Sender::Public,
-            address: Some("192.0.2.1"),
+            address: Some(ClientAddress::parse("192.0.2.1")),
             user_agent: Some("a usual browser"),
             country: None,
             agent: &agent,

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use crate::agent;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::intake::admission::{Client, Sender, Verdict, admit};
+use crate::intake::client_address::ClientAddress;
 use crate::intake::fields::*;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use crate::intake::submission::Submission;
@@ -29,7 +30,7 @@ pub(crate) fn event(body: &str) -> Event {
     let agent = agent::parse(CHROME);
     let client = Client {
         sender: Sender::Public,
-        address: Some("192.0.2.1"),
+        address: Some(ClientAddress::parse("192.0.2.1")),
         user_agent: Some(CHROME),
         country: Country::parse("CH"),
         agent: &agent,

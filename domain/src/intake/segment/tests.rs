@@ -8,6 +8,7 @@ use super::message::{Batch, Call, Envelope, Message, write_key};
 use crate::agent;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::intake::admission::{Client, Sender, Verdict, admit};
+use crate::intake::client_address::ClientAddress;
 use crate::intake::event::Event;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use crate::intake::submission::Invalid;
@@ -39,7 +40,7 @@ fn recorded_in(batch: &Value) -> Result<Event, Invalid> {
     let sender = Sender::Public;
     let client = Client {
         sender,
-        address: mapped.ip(),
+        address: mapped.ip().map(ClientAddress::parse),
         user_agent: mapped.user_agent(),
         country: None,
         agent: &agent,

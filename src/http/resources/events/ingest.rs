@@ -12,6 +12,7 @@ use headcount_actors::registry::{ProjectConfig, PublicKey, Scope};
 use headcount_actors::{Engine, Tracker};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::Sender;
+use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::plain_json::PlainJson;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::Invalid;
@@ -137,18 +138,15 @@ pub(crate) async fn by_public_key<B: Into<Upload>>(
 }
 
 /// Returns the origin of the events: the client's address, agent, country and privacy signals.
-pub(crate) fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender, address: &'r mut String) -> Origin<'r> {
+pub(crate) fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sender) -> Origin<'r> {
     let headers = request.headers();
     if sender == Sender::Server {
         return Origin::SERVER;
     }
     let client = state.client_address(request);
-    if let Some(client) = client {
-        *address = client.to_string();
-    }
     Origin {
         sender,
-        address: Some(address.as_str()).filter(|address| !address.is_empty()),
+        address: client.map(ClientAddress::from),
         user_agent: headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()),
         country: state.client_country(request, client),
         gpc: is_one(headers, &SEC_GPC),
@@ -201,8 +199,7 @@ pub(crate) async fn record_event(
     sender: Sender,
     permit: Permit,
 ) -> Result<TrackAnswer, ApiError> {
-    let mut address = String::new();
-    let origin = origin(state, request, sender, &mut address);
+    let origin = origin(state, request, sender);
     let (engine, id) = (&state.engine, project.policy.project);
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
     let mut prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
@@ -219,8 +216,7 @@ async fn record_batch(
     (sender, kind): (Sender, BodyKind),
     permit: Permit,
 ) -> Result<BatchAnswer, ApiError> {
-    let mut address = String::new();
-    let origin = origin(state, request, sender, &mut address);
+    let origin = origin(state, request, sender);
     let (engine, id) = (&state.engine, project.policy.project);
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
         events.iter().map(|event| prepare_in_batch(engine, policy, event, (&origin, kind))).collect()

@@ -76,8 +76,7 @@ async fn record_message(
     permit: Permit,
 ) -> Result<SegmentAnswer, ApiError> {
     to.allowance.take(state, 1)?;
-    let mut address = String::new();
-    let carrier = carrier(state, request, Envelope::default(), &mut address);
+    let carrier = carrier(state, request, Envelope::default());
     let (engine, id) = (&state.engine, to.project.policy.project);
     let prepare = |policy: &Policy| engine.prepare_segment(policy, json, Some(call), &carrier);
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
@@ -97,8 +96,7 @@ async fn record_batch(
     let batch = Batch::parse(body);
     to.allowance.take(state, batch.as_ref().map_or(1, |batch| batch.messages.len().max(1)))?;
     let Batch { messages, envelope } = batch?;
-    let mut address = String::new();
-    let carrier = carrier(state, request, envelope, &mut address);
+    let carrier = carrier(state, request, envelope);
     let (engine, id) = (&state.engine, to.project.policy.project);
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
         let one = |json: &&str| {
@@ -114,14 +112,9 @@ async fn record_batch(
 }
 
 /// Returns the request, as it carries messages. Pages name their origin; servers don't.
-fn carrier<'r>(
-    state: &AppState,
-    request: &'r HttpRequest,
-    envelope: Envelope<'r>,
-    address: &'r mut String,
-) -> SegmentRequest<'r> {
+fn carrier<'r>(state: &AppState, request: &'r HttpRequest, envelope: Envelope<'r>) -> SegmentRequest<'r> {
     let is_of_page = request.headers().contains_key(header::ORIGIN);
-    SegmentRequest { origin: origin(state, request, Sender::Public, address), is_of_page, envelope }
+    SegmentRequest { origin: origin(state, request, Sender::Public), is_of_page, envelope }
 }
 
 fn check_size(message: &str) -> Result<(), Invalid> {
