@@ -13,6 +13,7 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::io;
+use std::sync::atomic::{self, AtomicUsize};
 
 use super::block::{BlockCursor, Encoding, find};
 use super::error::TableError;
@@ -28,22 +29,38 @@ use crate::pace::Pace;
 const MAX_READ_AHEAD: u64 = 64 << 10;
 /// Larger buffers are not kept for the next lookup.
 const MAX_KEPT_BYTES: usize = 64 << 10;
+/// For how many tables a thread keeps the last block that it looked into: keys that are looked up in order lie in a few tables each.
+const KEPT_BLOCKS: usize = 8;
 
 /// The buffers of a lookup: a block as it is stored, and its pairs if it is compressed.
 #[derive(Debug, Default)]
 struct BlockBuffers {
     stored: Vec<u8>,
     raw: Vec<u8>,
+    /// The table and the number of the block that they hold.
+    of: Option<(usize, usize)>,
+}
+
+impl BlockBuffers {
+    const EMPTY: Self = Self { stored: Vec::new(), raw: Vec::new(), of: None };
 }
 
 thread_local! {
-    /// The buffers of the thread's last lookup, since allocating and clearing them takes as long as a search.
-    static BUFFERS: Cell<BlockBuffers> = const { Cell::new(BlockBuffers { stored: Vec::new(), raw: Vec::new() }) };
+    /// The buffers of the thread's last lookups. Allocating and clearing them takes as long as a search, and a block that is still there need not be read.
+    static BUFFERS: [Cell<BlockBuffers>; KEPT_BLOCKS] = const { [const { Cell::new(BlockBuffers::EMPTY) }; KEPT_BLOCKS] };
+}
+
+/// Tells the tables of a process apart.
+fn next_serial() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    NEXT.fetch_add(1, atomic::Ordering::Relaxed)
 }
 
 /// An open table.
 #[derive(Debug)]
 pub(crate) struct Table {
+    /// No other table of the process has or had it.
+    serial: usize,
     footer: Footer,
     file: CachedFile,
     index: BlockIndex,
@@ -57,7 +74,8 @@ impl Table {
     pub(super) fn new(space: &TableSpace, footer: Footer, index: BlockIndex, filter: Filter) -> Self {
         let file = space.file(footer.id);
         file.remove_at_end(true);
-        Self { footer, file, index, filter, encoding: space.layout.encoding, key_prefix: space.key_prefix.clone() }
+        let key_prefix = space.key_prefix.clone();
+        Self { serial: next_serial(), footer, file, index, filter, encoding: space.layout.encoding, key_prefix }
     }
 
     /// Opens a table and checks its footer, index and filter. Blocks are checked when they are read.
@@ -83,7 +101,8 @@ impl Table {
         let index = index.ok_or_else(|| damaged("the index"))?;
         let filter = part(footer.index_at + footer.index_len, footer.filter_len, footer.filter_crc, "the filter")?;
         let filter = Filter::decode(&filter).ok_or_else(|| damaged("the filter"))?;
-        Ok(Self { footer, file, index, filter, encoding: space.layout.encoding, key_prefix: space.key_prefix.clone() })
+        let key_prefix = space.key_prefix.clone();
+        Ok(Self { serial: next_serial(), footer, file, index, filter, encoding: space.layout.encoding, key_prefix })
     }
 
     /// The number of the table within its set.
@@ -132,11 +151,12 @@ impl Table {
         if !self.filter.may_hold(hash) {
             return Ok(None);
         }
-        let mut buffers = BUFFERS.take();
+        let kept = self.serial % KEPT_BLOCKS;
+        let mut buffers = BUFFERS.with(|buffers| buffers[kept].take());
         let block = self.read_block(self.index.block_of(key), &mut buffers)?;
         let found = find(self.encoding, block, key)?.map(read);
         if buffers.stored.capacity().max(buffers.raw.capacity()) <= MAX_KEPT_BYTES {
-            BUFFERS.set(buffers);
+            BUFFERS.with(|kept_buffers| kept_buffers[kept].set(buffers));
         }
         Ok(found)
     }
@@ -144,9 +164,15 @@ impl Table {
     /// Reads the pairs of a block and checks them.
     fn read_block<'b>(&self, number: usize, buffers: &'b mut BlockBuffers) -> Result<&'b [u8], TableError> {
         let handle = self.index.handles().get(number).ok_or_else(|| self.damaged_block(number))?;
-        let stored = sized(&mut buffers.stored, handle.stored);
+        let BlockBuffers { stored, raw, of } = buffers;
+        let this = Some((self.serial, number));
+        let is_there = std::mem::replace(of, this) == this;
+        let stored = sized(stored, handle.stored);
+        if is_there {
+            return Ok(if handle.stored == handle.raw { stored } else { sized(raw, handle.raw) });
+        }
         self.file.read_exact_at(stored, handle.at).map_err(TableError::read("read a table"))?;
-        self.unpack(number, handle, stored, &mut buffers.raw)
+        self.unpack(number, handle, stored, raw)
     }
 
     /// Checks a block that was read, and returns its pairs. They are in `raw` if the block is compressed.

@@ -9,6 +9,7 @@ mod identity;
 mod linked;
 mod parts;
 mod subject;
+mod tied;
 mod top_identities;
 mod top_k;
 mod travelling;

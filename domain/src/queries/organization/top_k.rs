@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use super::aliases;
 use super::card::{Card, cards};
 use super::parts::{self, Description, Keys};
+use super::tied::first_tied;
 use crate::cache::table::KeyHashBuilder;
 use crate::fault::Fault;
 use crate::ids::RecordKey;
@@ -38,7 +39,7 @@ pub(super) struct TopQuery {
 type Part = (i64, i64);
 
 /// The rank of a group in its project's list: by activity, descending, then by name prefix.
-type Rank = (Reverse<i64>, NamePrefix);
+pub(super) type Rank = (Reverse<i64>, NamePrefix);
 
 /// The most active groups of one project.
 #[derive(Debug, Serialize, Deserialize)]
@@ -155,14 +156,13 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
     let (mut most, mut below) = (first_asked(limit, projects.limits().top_margin), None);
     loop {
         let parts = projects.scatter(TopQuery { kind: kind.into(), window, limit, most, below }).await?;
-        if let Some(leading) = alone(&parts, limit) {
-            match leading {
-                Some(leading) => return Ok(leading),
-                None => {
-                    most = most.saturating_mul(8);
-                    continue;
-                }
+        match alone(&parts, limit) {
+            Some(Alone { leading, tied: None }) => return Ok(leading),
+            Some(Alone { mut leading, tied: Some((rank, room)) }) => {
+                leading.keys.extend(first_tied(projects, kind, window, rank, room).await?);
+                return Ok(leading);
             }
+            None => {}
         }
         let reported: Keys = parts.iter().flat_map(|part| &part.reported).map(|(key, _)| *key).collect();
         // A company may have several keys; the projects know the maximum.
@@ -182,9 +182,16 @@ fn first_asked(limit: usize, margin: usize) -> usize {
     limit.max(1).saturating_mul(1 + margin / 8) + margin
 }
 
+/// What the report of the only project that knows the type says.
+struct Alone {
+    leading: Leading,
+    /// If it does not say which groups end the list: their rank, and how many of that rank there are in the list.
+    tied: Option<(Rank, usize)>,
+}
+
 /// As [`cut`], for a single project whose groups have one key each: its order is the order of the list. Returns `None` if
 /// there are several projects, or companies with several keys.
-fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
+fn alone(parts: &[TopPartial], limit: usize) -> Option<Alone> {
     let mut knowing = parts.iter().filter(|part| part.knows);
     let part = knowing.next().filter(|part| part.aliases == 0)?;
     if knowing.next().is_some() {
@@ -192,12 +199,13 @@ fn alone(parts: &[TopPartial], limit: usize) -> Option<Option<Leading>> {
     }
     let truncated = part.reported.len() > limit || part.others.is_some();
     let last = limit.checked_sub(1).and_then(|last| part.reported.get(last)).map(|(_, place)| *place);
-    let is_last = |others: Rank| last.is_some_and(|last| last < others);
-    if !part.others.is_none_or(is_last) {
-        return Some(None);
-    }
-    let leading = part.reported.iter().take_while(|(_, place)| last.is_none_or(|last| *place <= last));
-    Some(Some(Leading { keys: leading.map(|(key, _)| *key).collect(), aliases: false, truncated }))
+    // The others are in order, too: none of them comes before the last row.
+    let tied = last.filter(|last| part.others.is_some_and(|others| others <= *last));
+    let is_leading = |place: Rank| last.is_none_or(|last| place < last || (place == last && tied.is_none()));
+    let leading = part.reported.iter().take_while(|(_, place)| is_leading(*place));
+    let keys: Keys = leading.map(|(key, _)| *key).collect();
+    let tied = tied.map(|rank| (rank, limit.saturating_sub(keys.len())));
+    Some(Alone { leading: Leading { keys, aliases: false, truncated }, tied })
 }
 
 /// Returns the candidates for the list. `means` holds the company of each reported key, in the same order.
@@ -270,11 +278,13 @@ impl Query for EventsQuery {
 async fn most_active<P: Projects>(
     projects: &P,
     kind: &str,
-    keys: Vec<Keys>,
+    mut keys: Vec<Keys>,
     window: Window,
     limit: usize,
 ) -> Result<Vec<Keys>, P::Error> {
     let mut active: Vec<(Keys, i64)> = Vec::new();
+    // In the order of the store, so that few records cost a block each.
+    keys.sort_unstable();
     for some in keys.chunks(NAMED_TOGETHER) {
         let mut total = vec![0; some.len()];
         for part in projects.scatter(EventsQuery { kind: kind.into(), groups: some.to_vec(), window }).await? {

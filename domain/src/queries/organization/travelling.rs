@@ -5,6 +5,7 @@ use super::card::{CardQuery, CardsQuery};
 use super::company_users::{CompanyMembersQuery, LastSeenAtQuery, MembersQuery, UserNamesQuery};
 use super::identity::{CountsQuery, EmailOwnersQuery, LastSeenQuery, ProfileQuery};
 use super::parts::{DescribeQuery, FiguresQuery};
+use super::tied::{FirstByNameQuery, TiedQuery};
 use super::top_identities::IdentityFiguresQuery;
 use super::top_k::{EventsQuery, TopQuery};
 use crate::queries::partial::Travels;
@@ -55,4 +56,6 @@ travelling! {
     15 => CompanyMembersQuery,
     16 => UserNamesQuery,
     17 => LastSeenAtQuery,
+    18 => TiedQuery,
+    19 => FirstByNameQuery,
 }

@@ -295,6 +295,24 @@ fn every_flipped_byte_is_noticed() {
 }
 
 #[test]
+fn the_next_key_of_a_block_does_not_read_it_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let tables = Tables::open(dir.path(), Vec::new()).unwrap();
+    commit(&tables, (0..200).map(|number| (number, Some(value(number, 1)))));
+    let get = |number: u32| tables.get(PARTITION, &key(number));
+    assert_eq!(get(0).unwrap(), Some(value(0, 1)));
+    let path = files(dir.path()).into_keys().next().unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&vec![0xff; usize::try_from(file.metadata().unwrap().len()).unwrap()], 0).unwrap();
+    assert_eq!(get(1).unwrap(), Some(value(1, 1)));
+    assert!(get(199).is_err_and(|error| error.is_damage()), "another block");
+    // Another thread has not read it, and after a failure nobody has.
+    let other = std::thread::scope(|scope| scope.spawn(|| get(1)).join().unwrap());
+    assert!(other.is_err_and(|error| error.is_damage()));
+    assert!(get(1).is_err_and(|error| error.is_damage()));
+}
+
+#[test]
 fn tables_and_open_files_stay_bounded_where_nobody_merges_in_the_background() {
     let dir = tempfile::tempdir().unwrap();
     let open_files = OpenFiles::new(4);
