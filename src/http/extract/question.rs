@@ -21,6 +21,7 @@ use crate::http::extract::json::{self, JsonBody};
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters};
 use crate::http::extract::share_rules::SharedQuestion;
 use crate::http::respond::answer::Completed;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::etag::{self, DataVersion, EntityTag};
 use crate::http::respond::kept::{self, KeepableQuestion};
@@ -136,6 +137,22 @@ impl<Q> ProjectQuestion<'_, Q> {
         let window = self.window(start, end)?;
         let floor = self.state.engine.floor(self.subject.project).await?;
         Ok(window.above(floor, start.is_some())?)
+    }
+
+    /// Answers from the events between two dates. If the floor passes a default start meanwhile, the start moves up, and `answer` is asked again.
+    pub(crate) async fn in_event_window(
+        &self,
+        (start, end): (Option<&str>, Option<&str>),
+        answer: impl AsyncFn(Window) -> Result<HttpResponse, ApiError>,
+    ) -> Result<HttpResponse, ApiError> {
+        let window = self.event_window(start, end).await?;
+        let answered = answer(window).await;
+        let is_passed = |error: &ApiError| start.is_none() && error.code() == ErrorCode::BeforeRetention;
+        if !answered.as_ref().is_err_and(is_passed) {
+            return answered;
+        }
+        let moved = self.event_window(start, end).await?;
+        if moved == window { answered } else { answer(moved).await }
     }
 
     /// Returns a window whose start was chosen, for an answer that reads events.
@@ -314,5 +331,39 @@ impl<S: QuestionSubject, Q> Question<'_, S, Q> {
         let (today, variant) = (self.calendar.today(), self.calendar.variant());
         let data = DataVersion { incarnation, version, id: subject.id(), timezone, currency, today, variant };
         Ok(EntityTag::of_answer(&data, self.request, &self.body))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use actix_web::http::{Method, header};
+    use actix_web::test::TestRequest;
+
+    use super::*;
+    use crate::http::tests::server::TestServer;
+
+    #[actix_web::test]
+    async fn only_a_default_start_moves_up_with_the_floor_while_the_question_is_answered() {
+        let server = TestServer::start();
+        let (state, id) = (server.state(), server.keys.project_id);
+        let token = (header::AUTHORIZATION, format!("Bearer {}", server.keys.api_token.expose()));
+        let request = TestRequest::get().param("project_id", id.to_string()).insert_header(token).to_http_request();
+        let question = ProjectQuestion::<NoParameters>::read(state, &request, Scope::AnalyticsRead, MinRole::Member).unwrap();
+        let default = question.event_window(None, None).await.unwrap();
+        let starts = Cell::new(Vec::new());
+        let ask = async |window: Window, retention_days: u32| {
+            starts.set([starts.take(), vec![window.start]].concat());
+            let body = format!(r#"{{"retention_days": {retention_days}}}"#);
+            assert_eq!(server.owner(Method::PATCH, &format!("/projects/{id}"), &body).await.status, 200);
+            let fields = state.engine.metadata_fields(question.subject.project, window, 5);
+            question.reply(Depends::on_events(window), fields, |_| window.start.to_string()).await
+        };
+        let answer = question.in_event_window((None, None), async |window| ask(window, 10).await).await.unwrap();
+        assert_eq!((answer.status().as_u16(), starts.take()), (200, vec![default.start, default.end.plus(-9)]));
+        let chosen = default.end.plus(-9).to_string();
+        let refused = question.in_event_window((Some(&chosen), None), async |window| ask(window, 5).await).await.unwrap_err();
+        assert_eq!((refused.code(), starts.take().len()), (ErrorCode::BeforeRetention, 1));
     }
 }

@@ -71,11 +71,13 @@ impl From<MetadataField> for FieldRow {
 pub(crate) async fn fields(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let FieldsParameters { dates, limit } = &question.parameters;
-    let window = question.event_window(dates.start.as_deref(), dates.end.as_deref()).await?;
-    let fields = state.engine.metadata_fields(question.subject.project, window, limit.rows());
     let answer = |MetadataFields { rows, truncated }: MetadataFields| FieldsAnswer {
         fields: rows.into_iter().map(FieldRow::from).collect(),
         truncated,
     };
-    question.reply(Depends::on_events(window), fields, answer).await
+    let reply = async |window| {
+        let fields = state.engine.metadata_fields(question.subject.project, window, limit.rows());
+        question.reply(Depends::on_events(window), fields, answer).await
+    };
+    question.in_event_window((dates.start.as_deref(), dates.end.as_deref()), reply).await
 }

@@ -3,6 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
 use headcount_domain::figures::{ComparedWindows, OriginRow, SessionOrigins};
+use headcount_domain::time::Window;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -110,10 +111,8 @@ impl From<OriginRow> for SessionsRow {
 pub(crate) async fn traffic(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TrafficParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let TrafficParameters { dates, limit } = &question.parameters;
-    let window = question.event_window(dates.start.as_deref(), dates.end.as_deref()).await?;
-    let origins = state.engine.traffic(question.subject.project, window, limit.rows());
     let shown = |rows: Vec<OriginRow>| rows.into_iter().map(SessionsRow::from).collect();
-    let answer = |origins: SessionOrigins| TrafficAnswer {
+    let answer = |origins: SessionOrigins, window: Window| TrafficAnswer {
         sessions: origins.totals.sessions,
         bounces: origins.totals.bounces,
         bounce_rate: Decimal(origins.totals.bounce_rate()),
@@ -126,5 +125,10 @@ pub(crate) async fn traffic(state: web::Data<AppState>, request: HttpRequest) ->
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
-    question.reply(ComparedWindows { window, previous: None }.depends(), origins, answer).await
+    let reply = async |window| {
+        let origins = state.engine.traffic(question.subject.project, window, limit.rows());
+        let depends = ComparedWindows { window, previous: None }.depends();
+        question.reply(depends, origins, |origins| answer(origins, window)).await
+    };
+    question.in_event_window((dates.start.as_deref(), dates.end.as_deref()), reply).await
 }

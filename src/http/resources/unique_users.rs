@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
-use headcount_domain::time::Day;
+use headcount_domain::time::{Day, Window};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -81,24 +81,21 @@ pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyAr
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;
     let (start, end) = (start_date.as_deref(), end_date.as_deref());
-    let window = match predicate {
-        None => question.window(start, end)?,
-        Some(_) => question.event_window(start, end).await?,
-    };
     let day = |(day, unique_users): &(Day, u64)| UsersDay { day: day.to_string(), unique_users: *unique_users };
-    let answer = |users: UniqueUsers| UniqueUsersAnswer {
+    let answer = |users: UniqueUsers, window: Window| UniqueUsersAnswer {
         series: users.series.iter().map(day).collect(),
         total_unique_users: users.total,
         start_date: window.start.to_string(),
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
-    match predicate {
-        None => question.reply_to(UniqueUsersQuery { window }, answer).await,
-        Some(predicate) => {
-            let depends = predicate.depends(window);
-            let scan = state.engine.scan_unique_users(question.subject.project, window, predicate);
-            question.reply(depends, scan, answer).await
-        }
-    }
+    let Some(predicate) = predicate else {
+        let window = question.window(start, end)?;
+        return question.reply_to(UniqueUsersQuery { window }, |users| answer(users, window)).await;
+    };
+    let reply = async |window| {
+        let scan = state.engine.scan_unique_users(question.subject.project, window, predicate.clone());
+        question.reply(predicate.depends(window), scan, |users| answer(users, window)).await
+    };
+    question.in_event_window((start, end), reply).await
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
-use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, EventFigures, OrderBy, Search};
+use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
 use headcount_domain::names::NamedValues;
@@ -235,23 +235,21 @@ pub(crate) async fn breakdown((state, request, payload): BodyArguments) -> Resul
     let BreakdownBody { start_date, end_date, compare, dimension, event_name, search, order_by, limit, .. } =
         &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?.unwrap_or_default();
-    let window = question.event_window(start_date.as_deref(), end_date.as_deref()).await?;
-    let windows = compare.windows(&question, window).await?;
     question.calendar.set_variant(has_money.into());
-    let asked = BreakdownQuestion {
+    let asked = |windows: ComparedWindows| BreakdownQuestion {
         windows,
         dimension: dimension.clone(),
-        predicate,
+        predicate: predicate.clone(),
         search: Search::new(search.as_deref().unwrap_or_default()),
         order_by: *order_by,
         limit: *limit,
     };
     let previous = |window: Window| PreviousWindow { start_date: window.start.to_string(), end_date: window.end.to_string() };
-    let answer = |breakdown: Breakdown| BreakdownAnswer {
+    let answer = |breakdown: Breakdown, ComparedWindows { window, previous: compared }| BreakdownAnswer {
         rows: breakdown.rows.into_iter().map(|row| FiguresRow::new(row, has_money)).collect(),
         total_rows: breakdown.total_rows,
         truncated: breakdown.truncated,
-        previous: windows.previous.map(previous),
+        previous: compared.map(previous),
         unconverted: has_money.then(|| unconverted(&breakdown.unconverted)),
         currency: has_money.then(|| question.subject.config.policy.currency.to_string()),
         dimension: dimension.to_string(),
@@ -259,5 +257,10 @@ pub(crate) async fn breakdown((state, request, payload): BodyArguments) -> Resul
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
-    question.reply(windows.depends(), state.engine.breakdown(question.subject.project, asked), answer).await
+    let reply = async |window| {
+        let windows = compare.windows(&question, window).await?;
+        let breakdown = state.engine.breakdown(question.subject.project, asked(windows));
+        question.reply(windows.depends(), breakdown, |breakdown| answer(breakdown, windows)).await
+    };
+    question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await
 }

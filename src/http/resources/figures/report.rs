@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuestion, Series};
-use headcount_domain::filter::Filter;
+use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS, Window};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::compare::{Compare, CompareShape};
+use crate::http::app::AppState;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{BodyArguments, Fields, json_body};
@@ -255,19 +256,31 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
 pub(crate) async fn report((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
     let mut question = ProjectQuestion::<ReportBody>::read_shared_body(&state, &request, payload, scope, role).await?;
-    let has_money = question.subject.check_money().is_ok();
     let filters = std::mem::take(&mut question.parameters.filters);
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?.unwrap_or_default();
-    let window = question.event_window(start_date.as_deref(), end_date.as_deref()).await?;
-    let windows = compare.windows(&question, window).await?;
-    check_hours(*interval, windows)?;
-    let buckets = ListedBuckets::of(&question, window);
-    let previous = windows.previous.map(|window| (window, ListedBuckets::of(&question, window)));
+    let reply = async |window| {
+        let windows = compare.windows(&question, window).await?;
+        check_hours(*interval, windows)?;
+        report_in(&state, &question, windows, predicate.clone()).await
+    };
+    question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await
+}
+
+async fn report_in(
+    state: &AppState,
+    question: &ProjectQuestion<'_, ReportBody>,
+    windows: ComparedWindows,
+    predicate: Predicate,
+) -> Result<HttpResponse, ApiError> {
+    let (window, has_money) = (windows.window, question.subject.check_money().is_ok());
+    let interval = question.parameters.interval;
+    let buckets = ListedBuckets::of(question, window);
+    let previous = windows.previous.map(|window| (window, ListedBuckets::of(question, window)));
     // The numbers of complete buckets say which they are, since they are the first of the whole ones.
     let complete = buckets.complete() << 32 | previous.as_ref().map_or(0, |(_, buckets)| buckets.complete()) << 1;
     question.calendar.set_variant(complete | u64::from(has_money));
-    let asked = ReportQuestion { windows, interval: *interval, predicate };
+    let asked = ReportQuestion { windows, interval, predicate };
     let answer = |report: Report| ReportAnswer {
         totals: TotalFigures::new(&report.current.totals, has_money),
         series: buckets.shown(&report.current, has_money),
