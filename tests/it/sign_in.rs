@@ -9,7 +9,7 @@ use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
 use crate::live::{Stream, bye};
 use crate::server::TestServer;
-use crate::tenant::Tenant;
+use crate::tenant::{Tenant, away_from_midnight, now_ms, rfc3339};
 
 /// How long something may take that takes a fraction of a second on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -108,6 +108,31 @@ fn a_browser_signs_in_by_token_and_code_and_out_again() {
     // A token says who it is, too, and has no session to end.
     assert_eq!(tenant.get("/session").ok(200)["expires_at"], Value::Null);
     assert_refused("no cookie", &tenant.delete("/session"), 401, "invalid_credential", None);
+}
+
+/// The page asks for no days that are gone.
+#[test]
+fn a_session_says_since_when_its_projects_keep_events() {
+    away_from_midnight();
+    let tenant = Tenant::new();
+    let share = tenant.post(&tenant.path("shares"), &json!({"name": "board"})).ok(201);
+    let secret = share["url"].as_str().and_then(|url| url.split_once("#share=")).expect("a secret").1;
+    let kept = |secret: &str| {
+        let shown = tenant.send(Call::get("/session").bearer(secret)).ok(200);
+        ["retention_days", "retention_floor"].map(|name| shown["projects"][0][name].clone())
+    };
+    let set =
+        |days: Value| drop(tenant.patch(&format!("/projects/{}", tenant.project), &json!({"retention_days": days})).ok(200));
+    let first = json!(rfc3339(now_ms() - 29 * 86_400_000)[..10]);
+    for secret in [tenant.token.as_str(), secret] {
+        assert_eq!(kept(secret), [Value::Null, Value::Null]);
+    }
+    for (days, expected) in [(json!(30), first.clone()), (json!(400), first.clone()), (Value::Null, first)] {
+        set(days.clone());
+        for secret in [tenant.token.as_str(), secret] {
+            assert_eq!(kept(secret), [days.clone(), expected.clone()], "a floor never falls");
+        }
+    }
 }
 
 /// Any page can have a browser open an address with a code.

@@ -6,10 +6,9 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::Engine;
 use headcount_actors::registry::{
-    ApiToken, BrowserSession, Principal, Project, Registry, RegistryError, Role, Scope, Secret, ShareHolder, SignInError,
-    TokenHolder,
+    ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
 };
-use headcount_domain::time::Instant;
+use headcount_domain::time::{Day, Instant};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -76,12 +75,23 @@ pub(crate) struct SessionProject {
     name: String,
     /// Its currency.
     currency: String,
+    /// For how many days events are kept, today included; null: for ever.
+    #[schema(required)]
+    retention_days: Option<u32>,
+    /// The first day of which events are kept; null: all days. It never falls.
+    #[schema(required, value_type = Option<String>, format = Date)]
+    retention_floor: Option<String>,
 }
 
-impl From<&Project> for SessionProject {
-    fn from(project: &Project) -> Self {
-        let (project_id, currency) = (project.id.to_string(), project.currency.to_string());
-        Self { project_id, name: project.name.clone(), currency }
+impl SessionProject {
+    fn new(project: &Project, floor: Option<Day>) -> Self {
+        Self {
+            project_id: project.id.to_string(),
+            name: project.name.clone(),
+            currency: project.currency.to_string(),
+            retention_days: project.retention_days,
+            retention_floor: floor.map(|floor| floor.to_string()),
+        }
     }
 }
 
@@ -218,10 +228,13 @@ fn with_cookie(cookie: &str) -> HttpResponse {
     responses(
         (status = 200, description = "The rights, and the projects.", body = SessionAnswer, example = json!({
             "role": "owner", "scopes": ["analytics:read", "revenue:read"],
-            "projects": [{"project_id": "prj_0123456789A", "name": "Shop", "currency": "EUR"}],
+            "projects": [{
+                "project_id": "prj_0123456789A", "name": "Shop", "currency": "EUR",
+                "retention_days": 400, "retention_floor": "2023-01-26"
+            }],
             "share": false, "timezone": "Europe/Zurich", "expires_at": "2024-03-15T09:30:00.000Z"
         })),
-        NotModified, TokenErrors,
+        NotModified, TokenErrors, UnavailableErrors,
     ),
 )]
 pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
@@ -233,7 +246,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
     let answer = SessionAnswer {
         role: token.role,
         scopes: token.scopes.clone(),
-        projects: projects(registry, &token)?,
+        projects: projects(&state, &token).await?,
         share: share.is_some(),
         timezone: organization.timezone.name().to_owned(),
         expires_at: earlier(session, token.expires_at).map(Timestamp::from),
@@ -242,10 +255,12 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
 }
 
 /// The projects that a token can show, oldest first.
-fn projects(registry: &Registry, token: &ApiToken) -> Result<Vec<SessionProject>, RegistryError> {
-    let projects = registry.projects(token.organization)?;
-    let is_shown = |project: &Project| token.project.is_none_or(|own| own == project.id);
-    Ok(projects.iter().filter(|project| is_shown(project)).map(|project| SessionProject::from(&**project)).collect())
+async fn projects(state: &AppState, token: &ApiToken) -> Result<Vec<SessionProject>, ApiError> {
+    let mut projects = state.engine.registry().projects(token.organization)?;
+    projects.retain(|project| token.project.is_none_or(|own| own == project.id));
+    let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
+    let floors = state.engine.floors(token.organization, &ids).await?;
+    Ok(projects.iter().zip(floors).map(|(project, floor)| SessionProject::new(project, floor)).collect())
 }
 
 fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
