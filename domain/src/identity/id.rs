@@ -38,6 +38,12 @@ impl IdentityId {
         matches!(self, Self::User(_) | Self::Anonymous(_))
     }
 
+    /// Returns the `user_id` as sent, if the identity is a user.
+    #[must_use]
+    pub fn user_id(&self) -> Option<&str> {
+        if let Self::User(name) = self { Some(name) } else { None }
+    }
+
     /// Returns the id as sent; empty for visitors and for events without an identity.
     #[must_use]
     pub fn text(&self) -> String {

@@ -287,6 +287,10 @@ pub struct TopUser {
     pub resolved_identifier: String,
     /// `id_…`
     pub identity_id: String,
+    /// The `user_id`, as sent.
+    pub user_id: Option<String>,
+    /// The latest e-mail address.
+    pub email: Option<String>,
     /// The number of events at this company in the range.
     pub events: u64,
     /// The time of the last event ever at this company.

@@ -165,6 +165,8 @@ fn answer(folded: &mut Folded, question: &Question) -> Result<Json, Refused> {
                 Json::object([
                     ("resolved_identifier", text(&row.resolved_identifier)),
                     ("identity_id", text(&row.identity_id)),
+                    ("user_id", Json::from(row.user_id.clone())),
+                    ("email", Json::from(row.email.clone())),
                     ("events", number(row.events)),
                     ("last_seen", text(&row.last_seen)),
                 ])

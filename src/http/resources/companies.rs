@@ -124,6 +124,12 @@ answer! {
         resolved_identifier: String,
         /// The identity, `id_…`.
         identity_id: String,
+        /// The `user_id`; null if it has none.
+        #[schema(required)]
+        user_id: Option<String>,
+        /// The latest e-mail address; null if it has none.
+        #[schema(required)]
+        email: Option<String>,
         /// How many events at this company in the range.
         events: u64,
         /// The last event ever at this company.
@@ -296,11 +302,13 @@ mod tests {
         let user = TopUser {
             resolved_identifier: "ada@acme.com".to_owned(),
             identity_id: "id_1".to_owned(),
+            user_id: None,
+            email: Some("ada@acme.com".to_owned()),
             events: 4,
             last_seen: Instant(0),
         };
         let expected = concat!(
-            r#"{"resolved_identifier":"ada@acme.com","identity_id":"id_1","events":4,"#,
+            r#"{"resolved_identifier":"ada@acme.com","identity_id":"id_1","user_id":null,"email":"ada@acme.com","events":4,"#,
             r#""last_seen":"1970-01-01T00:00:00.000Z"}"#,
         );
         assert_eq!(serde_json::to_string(&UserRow::from(user)).unwrap(), expected);

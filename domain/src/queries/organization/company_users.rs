@@ -239,8 +239,8 @@ pub async fn company_top_users<P: Projects>(
     }
     let rows = rows(projects, &users, &keys, limit).await?;
     let row = |row: UserRow| {
-        let UserRow { name, public, events, last_seen, .. } = row;
-        Some(TopUser { resolved_identifier: name, identity_id: public, events, last_seen: last_seen? })
+        let UserRow { name, user_id, email, public, events, last_seen, .. } = row;
+        Some(TopUser { resolved_identifier: name, identity_id: public, user_id, email, events, last_seen: last_seen? })
     };
     Ok(Some(Listed { rows: rows.into_iter().filter_map(row).collect(), truncated }))
 }
@@ -273,6 +273,8 @@ async fn rows<P: Projects>(
 struct UserRow {
     who: MemberRef,
     name: String,
+    user_id: Option<String>,
+    email: Option<String>,
     events: u64,
     /// The public id.
     public: String,
@@ -291,7 +293,8 @@ async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)], at: 
         let last_seen = parts().filter_map(|(.., seen)| *seen).max();
         let project = if let MemberRef::Of(project, _) = who { Some(*project) } else { None };
         let public = Subject { id: id.clone(), project }.public(projects.organization());
-        Some(UserRow { who: *who, name: email.unwrap_or_else(|| id.text()), events: *events, public, last_seen })
+        let name = email.clone().unwrap_or_else(|| id.text());
+        Some(UserRow { who: *who, name, user_id: id.user_id().map(str::to_owned), email, events: *events, public, last_seen })
     };
     Ok(users.iter().enumerate().filter_map(row).collect())
 }

@@ -224,12 +224,11 @@ impl IdentityRanking {
 fn top_identity<P: Projects>(projects: &P, identity: MemberRef, parts: &[&IdentityFigures]) -> Option<TopIdentity> {
     let id = &parts.first()?.id;
     let email = parts.iter().filter_map(|part| part.email.as_ref()).max().map(|(_, email)| email.to_string());
-    let user_id = if let IdentityId::User(user) = id { Some(user.to_string()) } else { None };
     let project = if let MemberRef::Of(project, _) = identity { Some(project) } else { None };
     Some(TopIdentity {
         identity_id: Subject { id: id.clone(), project }.public(projects.organization()),
         resolved_identifier: email.clone().unwrap_or_else(|| id.text()),
-        user_id,
+        user_id: id.user_id().map(str::to_owned),
         email,
         events: parts.iter().map(|part| part.events).sum(),
         revenue: parts.iter().map(|part| part.revenue).sum(),

@@ -157,12 +157,13 @@ pub(super) fn rank_name(name: &Option<String>, key: &str) -> (String, String) {
     (name.clone().unwrap_or_else(|| key.to_owned()), key.to_owned())
 }
 
+fn user_id(identity: &Identity) -> Option<String> {
+    if let Identity::User(user) = identity { Some(user.clone()) } else { None }
+}
+
 /// The displayed identifier of an identified user: the e-mail address, or the `user_id`.
 fn resolved(asked: &Asked<'_>, identity: &Identity) -> Option<String> {
-    asked.facts.emails(identity).0.or_else(|| match identity {
-        Identity::User(user) => Some(user.clone()),
-        _ => None,
-    })
+    asked.facts.emails(identity).0.or_else(|| user_id(identity))
 }
 
 pub(super) fn top_users(asked: &Asked<'_>, id: &str, mut params: Params) -> Result<Json, Wrong> {
@@ -196,6 +197,8 @@ pub(super) fn top_users(asked: &Asked<'_>, id: &str, mut params: Params) -> Resu
         Json::object([
             ("resolved_identifier", Json::from(name.as_str())),
             ("identity_id", identities::id(user)),
+            ("user_id", Json::from(user_id(user))),
+            ("email", Json::from(asked.facts.emails(user).0)),
             ("events", Json::from(*events)),
             ("last_seen", shown(*last_ms)),
         ])
