@@ -282,8 +282,8 @@ test("companies lead to their people, and those to what they did", async () => {
   await page.getByRole("group", { name: "Its people" }).last().waitFor();
   assert.deepEqual((await cells(page.getByRole("group", { name: "Its people" }).last())).map((row) => row.slice(0, 2)), users.map(({ resolved_identifier, events }) => [resolved_identifier, whole.format(events)]));
   await page.getByRole("link", { name: users[0].resolved_identifier }).click();
-  await page.getByRole("heading", { name: users[0].resolved_identifier }).waitFor();
-  const query = new URLSearchParams({ email: users[0].resolved_identifier, ...last28() });
+  await page.getByRole("heading", { name: users[0].user_id }).waitFor();
+  const query = new URLSearchParams({ user_id: users[0].user_id, ...last28() });
   const person = await server.get(`/identities/profile?${query}`);
   for (const id of ["events", "pageviews", "sessions", "active_days"]) assert.equal(await figure(page, id), whole.format(person[id]));
   assert.equal(await figure(page, "revenue"), money(person.revenue));

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { Refusal, ask, change, signedOut, takeSecret, usesCookie } from "./api/client";
+import { Refusal, ask, change, outlived, signedOut, takeSecret, usesCookie } from "./api/client";
 import type { Session } from "./api/types";
 import { HOME, SHARE, address, go, usePlace } from "./lib/router";
 import { Failure, State } from "./parts/Card";
@@ -46,13 +46,18 @@ export function App() {
   const [start, setStart] = useState<Start>({ isKnown: false });
   const place = usePlace();
   const again = () => void load().then(setStart);
+  const renew = () => void load().then((next) => next.session && setStart(next));
   useEffect(() => {
     again();
   }, []);
   useEffect(() => {
     if (!start.session) return;
     signedOut.addEventListener("change", forgetAll);
-    return () => signedOut.removeEventListener("change", forgetAll);
+    outlived.addEventListener("change", renew);
+    return () => {
+      signedOut.removeEventListener("change", forgetAll);
+      outlived.removeEventListener("change", renew);
+    };
   }, [start.session]);
 
   const { session } = start;

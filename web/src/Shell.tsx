@@ -12,7 +12,7 @@ import { Icon, type IconName } from "./parts/Icon";
 import { Mark } from "./parts/Mark";
 import { Menu, menu } from "./parts/Menu";
 import { PeriodPicker, choosePeriod } from "./parts/PeriodPicker";
-import { PERIODS } from "./lib/period";
+import { PERIODS, floorOf } from "./lib/period";
 import { PAGES, type Page } from "./pages";
 import { buttons } from "./parts/Card";
 import css from "./Shell.module.css";
@@ -34,7 +34,8 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
   const [isOpen, setOpen] = useState(false);
   const pages = PAGES.filter((page) => sees(session, page));
   const page = pages.find(({ id }) => id === place.page) ?? pages[0]!;
-  const scene: Scene = { session, project, timezone, today, query: place.query, of: place.of };
+  const floor = floorOf(session.projects.find(({ project_id }) => project_id === project)!, today);
+  const scene: Scene = { session, project, timezone, today, floor, query: place.query, of: place.of };
   const link = (id: string) => {
     const kept = new URLSearchParams([...place.query].filter(([name]) => SHARED.includes(name)));
     return address(project, id, null, kept);

@@ -10,6 +10,8 @@ export interface Scene {
   timezone: string;
   /** The organization's day. */
   today: string;
+  /** The first day of which the project keeps events; null if it keeps all. */
+  floor: string | null;
   query: URLSearchParams;
   of: string | null;
 }

@@ -37,7 +37,46 @@ test("periods are whole days of the organization", () => {
     "period=other": ["2026-03-04", TODAY, 28],
   };
   for (const [query, expected] of Object.entries(table)) assert.deepEqual(window(query), expected, query);
-  assert.equal(window("period=all")[2], 3_660);
+  // What the name says.
+  assert.deepEqual([window("period=all"), lib.PERIODS.find(({ id }) => id === "all").name], [["2016-04-01", TODAY, 3_652], "Last 10 years"]);
+});
+
+test("a floor moves with the day and never falls, and cuts what begins below it", () => {
+  const floor = (retention_days, retention_floor) => lib.floorOf({ retention_days, retention_floor }, TODAY);
+  assert.deepEqual([floor(null, null), floor(30, null), floor(1, null)], [null, "2026-03-02", TODAY]);
+  // The server raises it within an hour. A retention that is longer now brings nothing back.
+  assert.deepEqual([floor(30, "2026-03-01"), floor(400, "2026-03-02"), floor(null, "2026-03-02")], ["2026-03-02", "2026-03-02", "2026-03-02"]);
+  const kept = (query, first) => {
+    const days = lib.kept(lib.windowOf(new URLSearchParams(query), TODAY), first);
+    return days && [days.start_date, days.end_date, days.days];
+  };
+  assert.deepEqual(kept("", null), ["2026-03-04", TODAY, 28]);
+  assert.deepEqual(kept("", "2026-03-04"), ["2026-03-04", TODAY, 28]);
+  assert.deepEqual(kept("", "2026-03-05"), ["2026-03-05", TODAY, 27]);
+  assert.deepEqual(kept("period=all", "2026-03-02"), ["2026-03-02", TODAY, 30]);
+  assert.deepEqual(kept("period=last_month", "2026-02-28"), ["2026-02-28", "2026-02-28", 1]);
+  assert.equal(kept("period=last_month", "2026-03-01"), null);
+  // Hours are made from events.
+  const intervals = (query, first) => lib.intervals(lib.windowOf(new URLSearchParams(query), TODAY), first);
+  assert.deepEqual([intervals("period=yesterday", "2026-03-30"), intervals("period=yesterday", TODAY)], [["hour"], ["day"]]);
+  assert.deepEqual([intervals("period=7d", "2026-03-25"), intervals("period=7d", "2026-03-26")], [["day", "hour"], ["day"]]);
+});
+
+test("a window is compared with as many days before it, or with the same days of the year before", () => {
+  const former = (query) => {
+    const asked = new URLSearchParams(query);
+    const days = lib.formerOf(asked, lib.windowOf(asked, TODAY));
+    return days && [days.start_date, days.end_date];
+  };
+  assert.deepEqual(former(""), ["2026-02-04", "2026-03-03"]);
+  assert.deepEqual(former("compare=previous_year"), ["2025-03-04", "2025-03-31"]);
+  assert.deepEqual(former("compare=previous_year&period=custom&from=2024-02-29&to=2024-03-01"), ["2023-02-28", "2023-03-01"]);
+  assert.deepEqual([former("compare=none"), former("period=all")], [null, null]);
+});
+
+test("instants are of the organization's day", () => {
+  const time = "2026-11-24T23:30:00Z";
+  assert.deepEqual(["UTC", "Europe/Berlin", "America/New_York"].map((zone) => lib.dayAt(time, zone)), ["Nov 24, 2026", "Nov 25, 2026", "Nov 24, 2026"]);
 });
 
 test("today is the organization's", () => {

@@ -56,6 +56,9 @@ export function takeSecret(share: string, text: string): void {
 /** Told when the server knows the browser no more. */
 export const signedOut = new EventTarget();
 
+/** Told when days were asked for that the project keeps no more. */
+export const outlived = new EventTarget();
+
 export function url(path: string, params: Params = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) if (value !== undefined && value !== null && value !== "") query.set(name, String(value));
@@ -90,6 +93,7 @@ export async function ask<T>(path: string, body?: object, signal?: AbortSignal):
   if (!answer.ok) {
     const error = await refusal(answer);
     if (error.status === 401) signedOut.dispatchEvent(new Event("change"));
+    if (error.code === "before_retention") outlived.dispatchEvent(new Event("change"));
     throw error;
   }
   const content = (await answer.json()) as T;

@@ -4,6 +4,8 @@ export interface Project {
   project_id: string;
   name: string;
   currency: string;
+  retention_days: number | null;
+  retention_floor: string | null;
 }
 
 export interface Session {
@@ -142,7 +144,12 @@ export interface CompanyRow {
   last_seen: string;
 }
 
-export interface CompanyFigures extends CompanyRow {
+/** An answer of the organization: some project may keep events of later days only. */
+export interface Completed {
+  complete_from: string | null;
+}
+
+export interface CompanyFigures extends CompanyRow, Completed {
   sessions: number;
   orders: number;
   currency: string;
@@ -152,23 +159,23 @@ export interface CompanyFigures extends CompanyRow {
 export interface UserRow {
   resolved_identifier: string;
   identity_id: string;
+  user_id: string | null;
+  email: string | null;
   events: number;
   last_seen: string;
 }
 
 export interface PersonRow extends UserRow {
-  user_id: string | null;
-  email: string | null;
   revenue: number;
 }
 
-export interface People {
+export interface People extends Completed {
   identities: PersonRow[];
   currency: string;
   truncated: boolean;
 }
 
-export interface PersonProfile {
+export interface PersonProfile extends Completed {
   identity_id: string;
   events: number;
   pageviews: number;
@@ -248,7 +255,6 @@ export interface ProjectSettings extends Project {
   bots: "drop" | "record";
   signals_policy: "record" | "anonymize" | "drop";
   server_only_revenue: boolean;
-  retention_days: number | null;
   created_at: string;
 }
 

@@ -1,6 +1,7 @@
 // Numbers, money, days and names, in the language of the browser and the days of the organization.
 
 import type { Interval, Scalar } from "../api/types";
+import { today } from "./days";
 
 const LOCALE = navigator.language || "en";
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
@@ -61,6 +62,9 @@ const instant = (day: string) => new Date(`${day.length === 7 ? `${day}-01` : da
 export const dayName = (day: string) => dayNames.format(instant(day));
 export const longDay = (day: string) => longDays.format(instant(day));
 export const month = (day: string) => shortMonths.format(instant(day));
+
+/** The day of an instant in a timezone. */
+export const dayAt = (time: string, timezone: string) => longDay(today(timezone, Date.parse(time)));
 
 export function dayRange(from: string, to: string): string {
   return from === to ? longDay(from) : longDays.formatRange(instant(from), instant(to));

@@ -19,7 +19,7 @@ export const PERIODS: Period[] = [
   { id: "last_month", name: "Last month", key: "P" },
   { id: "year", name: "Year to date", key: "Y" },
   { id: "12mo", name: "Last 12 months", key: "L" },
-  { id: "all", name: "All time", key: "A" },
+  { id: "all", name: "Last 10 years", key: "A" },
 ];
 
 export const DEFAULT_PERIOD = "28d";
@@ -27,10 +27,19 @@ export const DEFAULT_PERIOD = "28d";
 const MOST_DAYS = 3_660;
 const MOST_HOUR_DAYS = 14;
 
-export interface Window {
-  period: string;
+export interface Days {
   start_date: string;
   end_date: string;
+}
+
+/** How long a project keeps events. */
+export interface Keeping {
+  retention_days: number | null;
+  retention_floor: string | null;
+}
+
+export interface Window extends Days {
+  period: string;
   days: number;
 }
 
@@ -62,7 +71,7 @@ export function windowOf(query: URLSearchParams, today: string): Window {
     case "12mo":
       return window(period, addDays(addMonths(today, -12), 1), today);
     case "all":
-      return window(period, addDays(today, 1 - MOST_DAYS), today);
+      return window(period, addDays(addMonths(today, -120), 1), today);
     default:
       return window(period, addDays(today, -27), today);
   }
@@ -72,17 +81,35 @@ function window(period: string, start_date: string, end_date: string): Window {
   return { period, start_date, end_date, days: daysBetween(start_date, end_date) };
 }
 
-/** The intervals that suit a window, the first of which is the usual one. */
-export function intervals({ days }: Window): Interval[] {
-  if (days <= 2) return ["hour"];
-  if (days <= MOST_HOUR_DAYS) return ["day", "hour"];
+/** The first day of which a project keeps events; null if it keeps all. It moves with the day, and never falls. */
+export function floorOf({ retention_days, retention_floor }: Keeping, today: string): string | null {
+  const first = retention_days && addDays(today, 1 - retention_days);
+  return first && first > (retention_floor ?? "") ? first : retention_floor;
+}
+
+/** The floor, if some days begin below it. */
+export const floorIn = ({ start_date }: Pick<Days, "start_date">, floor: string | null) => (floor && floor > start_date ? floor : null);
+
+/** The days of a window of which events are kept; null if there are none. */
+export function kept(asked: Window, floor: string | null): Window | null {
+  const first = floorIn(asked, floor);
+  if (!first) return asked;
+  return first <= asked.end_date ? window(asked.period, first, asked.end_date) : null;
+}
+
+/** The intervals that suit a window, the first of which is the usual one. Hours need the events. */
+export function intervals(window: Window, floor: string | null = null): Interval[] {
+  const { days } = window;
+  const hasHours = !floorIn(window, floor);
+  if (days <= 2) return [hasHours ? "hour" : "day"];
+  if (days <= MOST_HOUR_DAYS) return hasHours ? ["day", "hour"] : ["day"];
   if (days <= 100) return days > 27 ? ["day", "week"] : ["day"];
   if (days <= 400) return ["week", "day", "month"];
   return ["month"];
 }
 
-export function intervalOf(query: URLSearchParams, window: Window): Interval {
-  const suited = intervals(window);
+export function intervalOf(query: URLSearchParams, window: Window, floor: string | null = null): Interval {
+  const suited = intervals(window, floor);
   const asked = query.get("interval") as Interval | null;
   return asked && suited.includes(asked) ? asked : suited[0]!;
 }
@@ -90,6 +117,14 @@ export function intervalOf(query: URLSearchParams, window: Window): Interval {
 export function compareOf(query: URLSearchParams): Compare {
   const asked = query.get("compare");
   return asked === "none" || asked === "previous_year" ? asked : "previous_period";
+}
+
+/** The days that a window is compared with. Hardly anything is before the longest one. */
+export function formerOf(query: URLSearchParams, { period, start_date, end_date, days }: Window): Days | null {
+  const compare = compareOf(query);
+  if (compare === "none" || period === "all") return null;
+  if (compare === "previous_year") return { start_date: addMonths(start_date, -12), end_date: addMonths(end_date, -12) };
+  return { start_date: addDays(start_date, -days), end_date: addDays(start_date, -1) };
 }
 
 /** Where ranges end today and are a number of days. */

@@ -39,6 +39,11 @@ export function address(project: string, page: string, of?: string | null, query
   return path.join("/") + (kept.size ? `?${kept}` : "");
 }
 
+/** The address of a person. Several may have one e-mail address, and an id may look like one: it says which of the two it has. */
+export function personAddress(project: string, { user_id, email }: { user_id: string | null; email: string | null }): string {
+  return user_id === null ? address(project, "people", email, { by: "email" }) : address(project, "people", user_id, { by: "user_id" });
+}
+
 export function go(to: string, replace = false): void {
   if (to === location.pathname + location.search) return;
   history[replace ? "replaceState" : "pushState"](null, "", to);

@@ -1,13 +1,14 @@
 import { useState } from "preact/hooks";
 import { Refusal, ask, url } from "../api/client";
-import type { CompanyFigures, CompanyRow, UserRow } from "../api/types";
+import type { CompanyFigures, CompanyRow, Completed, UserRow } from "../api/types";
 import { useAnswer, withCurrency } from "../api/use";
 import { isAdmin, useScene } from "../context";
-import { brief, briefMoney, count, longDay, money, moment, since } from "../lib/format";
+import { brief, briefMoney, count, dayAt, money, moment, since } from "../lib/format";
 import { rangeDaysOf } from "../lib/period";
-import { address, go } from "../lib/router";
+import { address, go, personAddress } from "../lib/router";
 import { Answered, Card, State } from "../parts/Card";
 import { FormError, Search } from "../parts/Form";
+import { Kept } from "../parts/Kept";
 import { Range } from "../parts/Range";
 import { CsvTool, Table, type Column } from "../parts/Table";
 import { Tiles } from "../parts/Tiles";
@@ -26,7 +27,7 @@ export function Companies() {
 function List() {
   const { project, query, session } = useScene();
   const range_days = rangeDaysOf(query);
-  const answer = useAnswer<{ companies: CompanyRow[]; truncated: boolean }>(url("/companies/top", { range_days, limit: 50 }));
+  const answer = useAnswer<{ companies: CompanyRow[]; truncated: boolean } & Completed>(url("/companies/top", { range_days, limit: 50 }));
   const organization = useAnswer<CompanyFigures>(answer.data?.companies[0] ? url(`/companies/${answer.data.companies[0].company_id}/metrics`, { range_days: 1 }) : null);
   const currency = organization.data?.currency;
   const columns: Column<CompanyRow>[] = [
@@ -55,6 +56,7 @@ function List() {
     <div class={layout.stack}>
       <Lookup />
       <Card title="Most active companies" lead={EVERYWHERE} tools={tools} isStale={answer.isStale}>
+        <Kept since={answer.data?.complete_from} />
         <Answered answer={withCurrency(answer, organization)} height={400}>
           {({ companies, truncated }) =>
             companies.length ? (
@@ -115,8 +117,9 @@ function Company({ id }: { id: string }) {
                 <h2>{company.name ?? company.domain ?? company.company_id}</h2>
                 {company.name && company.domain && <span class={layout.quiet}>{company.domain}</span>}
                 <span class={layout.quiet}>
-                  First seen {longDay(company.first_seen.slice(0, 10))}, last seen {moment(company.last_seen, timezone)}
+                  First seen {dayAt(company.first_seen, timezone)}, last seen {moment(company.last_seen, timezone)}
                 </span>
+                <Kept since={company.complete_from} />
                 <Range />
               </div>
               <Tiles
@@ -140,14 +143,14 @@ function Company({ id }: { id: string }) {
 
 function TopUsers({ path, range_days }: { path: string; range_days: number }) {
   const { project } = useScene();
-  const answer = useAnswer<{ users: UserRow[]; truncated: boolean }>(url(`${path}/top-users`, { range_days, limit: 50 }), undefined, path);
+  const answer = useAnswer<{ users: UserRow[]; truncated: boolean } & Completed>(url(`${path}/top-users`, { range_days, limit: 50 }), undefined, path);
   const columns: Column<UserRow>[] = [
     {
       name: "Person",
       value: ({ resolved_identifier }) => resolved_identifier,
-      show: ({ resolved_identifier }) => (
-        <a class={layout.strong} href={address(project, "people", resolved_identifier)}>
-          {resolved_identifier}
+      show: (row) => (
+        <a class={layout.strong} href={personAddress(project, row)}>
+          {row.resolved_identifier}
         </a>
       ),
     },

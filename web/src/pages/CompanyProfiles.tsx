@@ -6,7 +6,7 @@ import { Refusal, ask, change } from "../api/client";
 import type { CompanyFigures } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
-import { count, longDay, moment } from "../lib/format";
+import { count, dayAt, moment } from "../lib/format";
 import { address } from "../lib/router";
 import { Answered, Card, State, buttons } from "../parts/Card";
 import { FormError, Input } from "../parts/Form";
@@ -54,7 +54,7 @@ const POLL_MS = 1_000;
 export const isProfile = (id: string) => id.startsWith("cp_");
 
 export function CompanyProfiles() {
-  const { project } = useScene();
+  const { project, timezone } = useScene();
   return (
     <Resource<CompanyProfile>
       title="Company profiles"
@@ -75,7 +75,7 @@ export function CompanyProfiles() {
         },
         { name: "Website", value: ({ website }) => website ?? "" },
         { name: "Kind", value: ({ kind }) => kind, show: ({ kind }) => <span class={layout.badge}>{KINDS[kind]}</span> },
-        { name: "Changed", value: ({ updated_at }) => updated_at, show: ({ updated_at }) => longDay(updated_at.slice(0, 10)), isNumber: true },
+        { name: "Changed", value: ({ updated_at }) => updated_at, show: ({ updated_at }) => dayAt(updated_at, timezone), isNumber: true },
       ]}
       remove={{ verb: "Delete", warning: ({ label }) => `What is known of ${label} is removed. Its recorded figures stay.`, run: ({ id }) => change("DELETE", `/company-profiles/${id}`) }}
     >

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
+import { url } from "../api/client";
 import type { Breakdown } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
-import { windowOf } from "../lib/period";
+import { kept, windowOf } from "../lib/period";
 import { BreakdownDialog, Rows, columnsOf, listed, useBreakdown, type Dimension } from "../parts/BreakdownCard";
 import { Answered, Card, State, Tool } from "../parts/Card";
 import { Select } from "../parts/Form";
@@ -42,10 +43,11 @@ export function EventsCard() {
 }
 
 function Properties({ names }: { names?: Breakdown }) {
-  const { project, query, today, session } = useScene();
-  const { start_date, end_date } = windowOf(query, today);
+  const { project, query, today, session, floor } = useScene();
+  const days = kept(windowOf(query, today), floor);
   // A share shows no metadata, which may name people.
-  const fields = useAnswer<Fields>(session.share ? null : `/projects/${project}/analytics/fields?start_date=${start_date}&end_date=${end_date}&limit=100`, undefined, project);
+  const path = session.share || !days ? null : url(`/projects/${project}/analytics/fields`, { start_date: days.start_date, end_date: days.end_date, limit: 100 });
+  const fields = useAnswer<Fields>(path, undefined, project);
   const [field, setField] = useState("");
   const [event, setEvent] = useState("");
   const [isOpen, setOpen] = useState(false);

@@ -1,11 +1,13 @@
 import { url } from "../api/client";
-import type { Breakdown, GroupRow } from "../api/types";
+import type { Breakdown, Completed, GroupRow } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
 import { brief, count, moment, since } from "../lib/format";
-import { rangeDaysOf } from "../lib/period";
+import { addDays } from "../lib/days";
+import { floorIn, rangeDaysOf } from "../lib/period";
 import { address, setQuery } from "../lib/router";
 import { Answered, Card, State, Tabs } from "../parts/Card";
+import { Kept } from "../parts/Kept";
 import { Range } from "../parts/Range";
 import { CsvTool, Table, type Column } from "../parts/Table";
 import { Tiles } from "../parts/Tiles";
@@ -17,9 +19,9 @@ const TYPES_OF_DAYS = 365;
 
 /** The types of groups that the project's events name. Companies have a page of their own. */
 function useTypes(): { types?: string[]; answer: ReturnType<typeof useAnswer<Breakdown>> } {
-  const { project, today } = useScene();
-  const start_date = new Date(Date.parse(today) - (TYPES_OF_DAYS - 1) * 86_400_000).toISOString().slice(0, 10);
-  const body = { start_date, end_date: today, dimension: "group_type", order_by: "events", limit: 50 };
+  const { project, today, floor } = useScene();
+  const start_date = addDays(today, 1 - TYPES_OF_DAYS);
+  const body = { start_date: floorIn({ start_date }, floor) ?? start_date, end_date: today, dimension: "group_type", order_by: "events", limit: 50 };
   const answer = useAnswer<Breakdown>(`/projects/${project}/analytics/breakdown`, body, project);
   const types = answer.data?.rows.map(({ value }) => value).filter((type): type is string => typeof type === "string" && type !== "company" && TYPE.test(type));
   return { types, answer };
@@ -51,7 +53,7 @@ export function Groups() {
 
 function List({ types, type }: { types: string[]; type: string }) {
   const { project, query } = useScene();
-  const answer = useAnswer<{ groups: GroupRow[]; truncated: boolean }>(url("/groups/top", { group_type: type, range_days: rangeDaysOf(query), limit: 100 }), undefined, type);
+  const answer = useAnswer<{ groups: GroupRow[]; truncated: boolean } & Completed>(url("/groups/top", { group_type: type, range_days: rangeDaysOf(query), limit: 100 }), undefined, type);
   const columns: Column<GroupRow>[] = [
     {
       name: "Group",
@@ -76,6 +78,7 @@ function List({ types, type }: { types: string[]; type: string }) {
   );
   return (
     <Card title="Most active groups" tabs={tabs} tools={tools} isStale={answer.isStale}>
+      <Kept since={answer.data?.complete_from} />
       <Answered answer={answer} height={400}>
         {({ groups, truncated }) => (groups.length ? <Table caption="Groups" columns={columns} rows={groups} truncated={truncated} /> : <State title="No such group in these days" />)}
       </Answered>
@@ -85,7 +88,7 @@ function List({ types, type }: { types: string[]; type: string }) {
 
 function Group({ type, id }: { type: string; id: string }) {
   const { project, query, timezone } = useScene();
-  const answer = useAnswer<GroupRow>(url("/groups/metrics", { group_type: type, group_key: id, range_days: rangeDaysOf(query) }), undefined, type + id);
+  const answer = useAnswer<GroupRow & Completed>(url("/groups/metrics", { group_type: type, group_key: id, range_days: rangeDaysOf(query) }), undefined, type + id);
   return (
     <div class={layout.stack}>
       <a class={layout.back} href={address(project, "groups", null, { type })}>
@@ -100,6 +103,7 @@ function Group({ type, id }: { type: string; id: string }) {
                 <span class={layout.badge}>{group.group_type}</span>
                 {group.name && <span class={layout.quiet}>{group.group_key}</span>}
                 <span class={layout.quiet}>Last seen {moment(group.last_seen, timezone)}</span>
+                <Kept since={group.complete_from} />
                 <Range />
               </div>
               <Tiles

@@ -1,15 +1,16 @@
 import { useState } from "preact/hooks";
 import type { Bucket, Figures, Intake, Interval, Report } from "../api/types";
-import { useAnswer } from "../api/use";
+import { useAnswer, type Answer } from "../api/use";
 import { readsMoney, useScene } from "../context";
 import { filtersOf } from "../lib/filters";
 import { brief, briefMoney, bucketName, count, dayRange, duration, money, share, tick } from "../lib/format";
-import { compareOf, intervalOf, intervals, windowOf } from "../lib/period";
+import { compareOf, floorIn, formerOf, intervalOf, intervals, kept, windowOf, type Window } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { Chart, type Point } from "../chart/Chart";
 import { BreakdownCard, type Dimension } from "../parts/BreakdownCard";
 import { Answered, Card, Stale, State, Tabs, Tool } from "../parts/Card";
 import { FilterChips } from "../parts/Filters";
+import { Gone, Kept } from "../parts/Kept";
 import { Lazy } from "../parts/Lazy";
 import { CsvTool, Table, type Column } from "../parts/Table";
 import { Tiles, type Tile } from "../parts/Tiles";
@@ -55,25 +56,36 @@ const TILES: Figure[] = ["unique_users", "sessions", "pageviews", "bounce_rate",
 
 const INTERVALS: Record<Interval, string> = { hour: "Hours", day: "Days", week: "Weeks", month: "Months" };
 
-export function useReport(): ReturnType<typeof useAnswer<Report>> {
-  const { project, query, today } = useScene();
-  const window = windowOf(query, today);
-  const compare = compareOf(query);
-  const { start_date, end_date } = window;
-  const body = {
-    start_date,
-    end_date,
-    interval: intervalOf(query, window),
-    // There is nothing before all time.
-    compare: compare === "none" || window.period === "all" ? null : compare,
-    filters: filtersOf(query),
-  };
-  return useAnswer<Report>(`/projects/${project}/analytics/report`, body, project);
+interface Reported {
+  answer: Answer<Report>;
+  /** The days that are shown; null if none is kept. */
+  window: Window | null;
+  /** Earlier days were asked for, which are not kept. */
+  isCut: boolean;
+  /** The days to compare with are not kept. */
+  isFormerGone: boolean;
+}
+
+/** Asks for the figures of the window. Those with filters, or of hours, are made from events, so that only days count that are kept. */
+function useReport(): Reported {
+  const { project, query, today, floor } = useScene();
+  const filters = filtersOf(query);
+  const asked = windowOf(query, today);
+  const window = filters.length ? kept(asked, floor) : asked;
+  const interval = window && intervalOf(query, window, floor);
+  const former = window && formerOf(query, window);
+  const isFormerGone = !!former && (filters.length > 0 || interval === "hour") && floorIn(former, floor) !== null;
+  const compare = former && !isFormerGone ? compareOf(query) : null;
+  const body = { start_date: window?.start_date, end_date: window?.end_date, interval, compare, filters };
+  const answer = useAnswer<Report>(window && `/projects/${project}/analytics/report`, body, project);
+  return { answer, window, isCut: window !== asked, isFormerGone };
 }
 
 export function Overview() {
-  const { project, query, session } = useScene();
-  const answer = useReport();
+  const { project, query, session, today, floor } = useScene();
+  const reported = useReport();
+  const { answer, window, isCut } = reported;
+  const asked = windowOf(query, today);
   const isEmpty = answer.data?.totals.events === 0 && !filtersOf(query).length;
   const intake = useAnswer<Intake>(isEmpty && !session.share ? `/projects/${project}/intake` : null);
   if (isEmpty && intake.data && intake.data.last_event_at === null) return <FirstSteps onEvents={answer.again} />;
@@ -81,17 +93,37 @@ export function Overview() {
     <>
       <FilterChips />
       {answer.data?.unconverted && <Unconverted money={answer.data.unconverted} currency={answer.data.currency!} />}
-      <Main answer={answer} />
-      <div class={css.grid}>
-        {CARDS.map(([title, dimensions]) => (
-          <Lazy key={title} height={410} class={css.card}>
-            <BreakdownCard title={title} dimensions={dimensions} />
-          </Lazy>
-        ))}
-        <Lazy height={360} class={css.wide}>
-          <EventsCard />
+      {window && <Main {...reported} window={window} />}
+      <div class={css.grid}>{kept(asked, floor) ? <Lists since={isCut ? null : floorIn(asked, floor)} /> : <NoLists />}</div>
+    </>
+  );
+}
+
+function NoLists() {
+  return (
+    <Card title="Lists" isBare class={css.wide}>
+      <Gone />
+    </Card>
+  );
+}
+
+/** What is made from events alone. */
+function Lists({ since }: { since: string | null }) {
+  return (
+    <>
+      {since && (
+        <div class={css.wide}>
+          <Kept since={since} and=": what follows is of the days since" />
+        </div>
+      )}
+      {CARDS.map(([title, dimensions]) => (
+        <Lazy key={title} height={410} class={css.card}>
+          <BreakdownCard title={title} dimensions={dimensions} />
         </Lazy>
-      </div>
+      ))}
+      <Lazy height={360} class={css.wide}>
+        <EventsCard />
+      </Lazy>
     </>
   );
 }
@@ -110,14 +142,13 @@ function tilesOf({ totals, previous, currency = "" }: Report, hasMoney: boolean,
   }));
 }
 
-function Main({ answer }: { answer: ReturnType<typeof useReport> }) {
-  const { session, query, today } = useScene();
+function Main({ answer, window, isCut, isFormerGone }: Reported & { window: Window }) {
+  const { session, query, today, floor } = useScene();
   const [isTable, setTable] = useState(false);
   const hasMoney = readsMoney(session);
   const asked = query.get("figure") as Figure | null;
   const figure: Figure = asked && asked in FIGURES && (asked !== "revenue" || hasMoney) ? asked : "unique_users";
-  const window = windowOf(query, today);
-  const suited = intervals(window);
+  const suited = intervals(window, floor);
   const report = answer.data;
   const previous = report?.previous;
   const against = previous ? dayRange(previous.start_date, previous.end_date) : undefined;
@@ -128,10 +159,10 @@ function Main({ answer }: { answer: ReturnType<typeof useReport> }) {
       <Answered answer={answer} height={380}>
         {(report) => (
           <>
-            <Tiles tiles={tilesOf(report, hasMoney, session.share)} selected={figure} against={against} onSelect={(id) => setQuery({ figure: id === "unique_users" ? null : id }, true)} />
+            <Tiles tiles={tilesOf(report, hasMoney, session.share)} isRunning={window.start_date === today} selected={figure} against={against} onSelect={(id) => setQuery({ figure: id === "unique_users" ? null : id }, true)} />
             <div class={css.bar}>
               <span class={css.range}>
-                {window.period === "all" ? "All time" : dayRange(report.start_date, report.end_date)}
+                {dayRange(report.start_date, report.end_date)}
                 {against && `, compared with ${against}`}
               </span>
               {answer.isStale && <Stale />}
@@ -148,6 +179,7 @@ function Main({ answer }: { answer: ReturnType<typeof useReport> }) {
                 <CsvTool name="Figures" columns={columns} rows={buckets} />
               </div>
             </div>
+            <Kept since={isCut || isFormerGone ? floor : null} and={isFormerGone ? ": there is nothing to compare with" : ""} />
             {isTable ? (
               <Table caption="Figures" columns={columns} rows={buckets.toReversed()} />
             ) : buckets.some((bucket) => bucket.events) || previous ? (
@@ -164,7 +196,7 @@ function Main({ answer }: { answer: ReturnType<typeof useReport> }) {
   );
 }
 
-/** All time begins with the first event. */
+/** The longest period begins with the first event. */
 function withoutLeadingNothing({ series }: Report, period: string): Bucket[] {
   const first = series.findIndex(({ events }) => events > 0);
   return period === "all" && first > 0 ? series.slice(first) : series;

@@ -1,13 +1,14 @@
 import { useState } from "preact/hooks";
-import { url } from "../api/client";
+import { Refusal, ask, url } from "../api/client";
 import type { People as Answer, PersonProfile, PersonRow } from "../api/types";
 import { useAnswer, withCurrency } from "../api/use";
 import { useScene } from "../context";
-import { brief, count, dayRange, duration, longDay, money, moment, share, since } from "../lib/format";
+import { brief, count, dayAt, dayRange, duration, money, moment, share, since } from "../lib/format";
 import { rangeDaysOf, windowOf } from "../lib/period";
-import { address, go, setQuery } from "../lib/router";
+import { address, go, personAddress, setQuery } from "../lib/router";
 import { Answered, Card, State } from "../parts/Card";
-import { Search } from "../parts/Form";
+import { FormError, Search } from "../parts/Form";
+import { Kept } from "../parts/Kept";
 import { PeriodPicker } from "../parts/PeriodPicker";
 import { Range } from "../parts/Range";
 import { CsvTool, Table, type Column } from "../parts/Table";
@@ -21,6 +22,22 @@ export function People() {
   return of ? <Person who={of} /> : <List />;
 }
 
+type Named = { user_id: string | null; email: string | null };
+
+/** Whose user id, or else whose e-mail address, a text is. */
+async function lookUp(name: string): Promise<Named> {
+  const [byId, byEmail]: Named[] = [{ user_id: name, email: null }, { user_id: null, email: name }];
+  const exists = (who: Named) => ask<PersonProfile>(url("/identities/profile", { ...who }));
+  try {
+    await exists(byId!);
+    return byId!;
+  } catch (error) {
+    if ((error as Refusal).status !== 404) throw error;
+  }
+  await exists(byEmail!);
+  return byEmail!;
+}
+
 function List() {
   const { project, query } = useScene();
   const asked = query.get("sort") ?? "";
@@ -28,18 +45,26 @@ function List() {
   const [text, setText] = useState("");
   const answer = useAnswer<Answer>(url("/identities/top", { range_days: rangeDaysOf(query), limit: 50, sort }));
   const currency = answer.data?.currency ?? "USD";
-  const find = (event: Event) => {
+  const [error, setError] = useState<string>();
+  const find = async (event: Event) => {
     event.preventDefault();
-    if (text.trim()) go(address(project, "people", text.trim()));
+    const name = text.trim();
+    if (!name) return;
+    setError(undefined);
+    try {
+      go(personAddress(project, await lookUp(name)));
+    } catch (error) {
+      setError((error as Refusal).status === 404 ? `Nobody has the user id or the e-mail address ${name}.` : (error as Refusal).message);
+    }
   };
   const columns: Column<PersonRow>[] = [
     {
       name: "Person",
       value: ({ resolved_identifier }) => resolved_identifier,
-      show: ({ resolved_identifier, user_id }) => (
-        <a class={layout.strong} href={address(project, "people", resolved_identifier)}>
-          {resolved_identifier}
-          {user_id && user_id !== resolved_identifier && <span class={layout.sub}>{user_id}</span>}
+      show: (row) => (
+        <a class={layout.strong} href={personAddress(project, row)}>
+          {row.resolved_identifier}
+          {row.user_id && row.user_id !== row.resolved_identifier && <span class={layout.sub}>{row.user_id}</span>}
         </a>
       ),
     },
@@ -57,8 +82,10 @@ function List() {
     <div class={layout.stack}>
       <form class={layout.toolbar} onSubmit={find} role="search">
         <Search label="Find by e-mail or user id" value={text} onText={setText} />
+        <FormError>{error}</FormError>
       </form>
       <Card title="Identified people" lead="Over all projects of the organization." tools={tools} isStale={answer.isStale}>
+        <Kept since={answer.data?.complete_from} />
         <Answered answer={answer} height={400}>
           {({ identities, truncated }) =>
             identities.length ? (
@@ -78,10 +105,9 @@ function List() {
 function Person({ who }: { who: string }) {
   const { project, query, today, timezone } = useScene();
   const { start_date, end_date } = windowOf(query, today);
-  // Whoever has an e-mail address is shown by it.
-  const key = who.includes("@") ? "email" : "user_id";
-  const params = { [key]: who, start_date, end_date };
-  const answer = useAnswer<PersonProfile>(url("/identities/profile", params), undefined, who);
+  const by = query.get("by") === "email" ? "email" : "user_id";
+  const params = { [by]: who, start_date, end_date };
+  const answer = useAnswer<PersonProfile>(url("/identities/profile", params), undefined, by + who);
   const organization = useAnswer<Answer>(url("/identities/top", { range_days: 1, limit: 1 }));
   return (
     <div class={layout.stack}>
@@ -94,12 +120,14 @@ function Person({ who }: { who: string }) {
             <>
               <div class={layout.identity}>
                 <h2>{who}</h2>
+                <span class={layout.badge}>{by === "email" ? "e-mail" : "user id"}</span>
                 <span class={layout.quiet}>
-                  First seen {longDay(person.first_seen.slice(0, 10))}, last seen {moment(person.last_seen, timezone)}
+                  First seen {dayAt(person.first_seen, timezone)}, last seen {moment(person.last_seen, timezone)}
                 </span>
                 <PeriodPicker />
               </div>
               <p class={layout.quiet}>{dayRange(start_date, end_date)}</p>
+              <Kept since={person.complete_from} />
               <br />
               <Tiles
                 isPlain

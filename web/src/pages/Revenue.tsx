@@ -4,8 +4,7 @@ import type { Attribution, LtvCohorts, RevenueMetrics, RevenueSeries } from "../
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
 import { brief, briefMoney, count, dayName, dayRange, money, month, tick } from "../lib/format";
-import { addDays } from "../lib/days";
-import { compareOf, windowOf } from "../lib/period";
+import { formerOf, windowOf } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { Chart } from "../chart/Chart";
 import { Answered, Card, Stale, State, Tabs, Tool } from "../parts/Card";
@@ -47,11 +46,12 @@ export function Revenue() {
 function Figures() {
   const { project, query, today, session } = useScene();
   const window = windowOf(query, today);
-  const { start_date, end_date, days } = window;
+  const { start_date, end_date } = window;
   const [isTable, setTable] = useState(false);
-  const former = compareOf(query) === "none" || window.period === "all" ? null : { start_date: addDays(start_date, -days), end_date: addDays(start_date, -1) };
+  const isRunning = start_date === today;
+  const former = isRunning ? null : formerOf(query, window);
   const now = useAnswer<RevenueMetrics>(url(`/projects/${project}/revenue/metrics`, { start_date, end_date }), undefined, project);
-  const before = useAnswer<RevenueMetrics>(former && url(`/projects/${project}/revenue/metrics`, former), undefined, project);
+  const before = useAnswer<RevenueMetrics>(former && url(`/projects/${project}/revenue/metrics`, { ...former }), undefined, project);
   const series = useAnswer<RevenueSeries>(url(`/projects/${project}/revenue/timeseries`, { start_date, end_date }), undefined, project);
   const columns: Column<RevenueSeries["series"][number]>[] = [
     { name: "Day", value: ({ day }) => day, show: ({ day }) => dayName(day) },
@@ -66,10 +66,10 @@ function Figures() {
         <Answered answer={now} height={380}>
           {(metrics) => (
             <>
-              <Tiles tiles={tilesOf(metrics, before.data, session.share)} against={former ? dayRange(former.start_date, former.end_date) : undefined} />
+              <Tiles tiles={tilesOf(metrics, before.data, session.share)} isRunning={isRunning} against={former ? dayRange(former.start_date, former.end_date) : undefined} />
               <div class={overview.bar}>
                 <span class={overview.range}>
-                  {window.period === "all" ? "All time" : dayRange(start_date, end_date)}, in {metrics.currency}. Refunds are subtracted.
+                  {dayRange(start_date, end_date)}, in {metrics.currency}. Refunds are subtracted.
                 </span>
                 {now.isStale && <Stale />}
                 <div class={overview.right}>

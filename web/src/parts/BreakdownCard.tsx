@@ -6,7 +6,7 @@ import { useAnswer } from "../api/use";
 import { readsMoney, useScene } from "../context";
 import { filtersOf, toggle } from "../lib/filters";
 import { brief, briefMoney, count, money, roundShare, valueName } from "../lib/format";
-import { windowOf } from "../lib/period";
+import { kept, windowOf, type Days } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { useDelayed } from "../lib/delayed";
 import { Answered, Card, State, Tabs, Tool } from "./Card";
@@ -46,15 +46,15 @@ interface Asked {
   limit: number;
   search?: string;
   order_by?: string;
-  window?: { start_date: string; end_date: string };
+  window?: Days;
 }
 
 export function useBreakdown({ field, figure, event: event_name }: Dimension, { limit, search, order_by = figure, window }: Asked) {
-  const { project, query, today } = useScene();
-  const { start_date, end_date } = window ?? windowOf(query, today);
+  const { project, query, today, floor } = useScene();
+  const days = window ?? kept(windowOf(query, today), floor);
   const filters = filtersOf(query);
-  const body = { start_date, end_date, filters, dimension: field, order_by, limit, ...(event_name && { event_name }), ...(search && { search }) };
-  return useAnswer<Breakdown>(`/projects/${project}/analytics/breakdown`, body, `${field} ${event_name ?? ""}`);
+  const body = { start_date: days?.start_date, end_date: days?.end_date, filters, dimension: field, order_by, limit, ...(event_name && { event_name }), ...(search && { search }) };
+  return useAnswer<Breakdown>(days && `/projects/${project}/analytics/breakdown`, body, `${field} ${event_name ?? ""}`);
 }
 
 interface BreakdownCardProps {
@@ -92,7 +92,7 @@ export function BreakdownCard({ title, dimensions }: BreakdownCardProps) {
 }
 
 /** The first rows of other days than the page's. */
-export function BreakdownRows({ dimension, window }: { dimension: Dimension; window: { start_date: string; end_date: string } }) {
+export function BreakdownRows({ dimension, window }: { dimension: Dimension; window: Days }) {
   const answer = useBreakdown(dimension, { limit: SHORT, window });
   return (
     <Answered answer={answer} height={260}>

@@ -4,7 +4,7 @@ import { useAnswer } from "../api/use";
 import { useScene } from "../context";
 import { FIELDS, OPERATORS, fieldName, filtersOf, write, type Filter } from "../lib/filters";
 import { count, valueName } from "../lib/format";
-import { windowOf } from "../lib/period";
+import { kept, windowOf } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { useDelayed } from "../lib/delayed";
 import { buttons } from "./Card";
@@ -35,14 +35,14 @@ export function FilterChips() {
 }
 
 export function FilterDialog({ onClose }: { onClose: () => void }) {
-  const { project, query, today } = useScene();
+  const { project, query, today, floor } = useScene();
   const [field, setField] = useState("source");
   const [operator, setOperator] = useState("is");
   const [text, setText] = useState("");
   const search = useDelayed(text);
-  const { start_date, end_date } = windowOf(query, today);
-  const body = { start_date, end_date, dimension: field, search, order_by: "events", limit: 30 };
-  const found = useAnswer<Breakdown>(`/projects/${project}/analytics/breakdown`, body, field);
+  const days = kept(windowOf(query, today), floor);
+  const body = { start_date: days?.start_date, end_date: days?.end_date, dimension: field, search, order_by: "events", limit: 30 };
+  const found = useAnswer<Breakdown>(days && `/projects/${project}/analytics/breakdown`, body, field);
   const needsValue = !operator.endsWith("_set");
   const add = (value?: Scalar) => {
     const filter: Filter = value === null ? { field, operator: "is_not_set" } : { field, operator, ...(value === undefined ? {} : { value }) };

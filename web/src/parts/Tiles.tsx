@@ -24,11 +24,13 @@ interface TilesProps {
   onSelect?: (id: string) => void;
   /** What the changes are against. */
   against?: string;
+  /** The figures are of today, which is compared with no whole day. */
+  isRunning?: boolean;
   /** Nothing follows below. */
   isPlain?: boolean;
 }
 
-export function Tiles({ tiles, selected, onSelect, against, isPlain }: TilesProps) {
+export function Tiles({ tiles, selected, onSelect, against, isRunning, isPlain }: TilesProps) {
   const [why, setWhy] = useState<Why>();
   return (
     <div class={`${css.tiles} ${isPlain ? css.plain : ""}`}>
@@ -39,7 +41,7 @@ export function Tiles({ tiles, selected, onSelect, against, isPlain }: TilesProp
             <div class={css.value} data-figure={tile.id}>
               {tile.value}
             </div>
-            <div class={css.change}>{tile.hint ?? <Change {...tile} against={against} />}</div>
+            <div class={css.change}>{tile.hint ?? (isRunning ? "so far" : <Change {...tile} against={against} />)}</div>
           </>
         );
         return (

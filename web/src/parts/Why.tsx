@@ -6,9 +6,10 @@ import type { ExplainedEvent, Explanation } from "../api/types";
 import { useScene } from "../context";
 import { filtersOf } from "../lib/filters";
 import { count, dayRange, moment, money } from "../lib/format";
-import { windowOf } from "../lib/period";
+import { floorIn, kept, windowOf } from "../lib/period";
 import { buttons, Failure, State, Tabs, Waiting } from "./Card";
 import { Dialog } from "./Dialog";
+import { Gone, Kept } from "./Kept";
 import { CsvTool, Table, type Column } from "./Table";
 import css from "./Why.module.css";
 
@@ -60,13 +61,16 @@ interface Shown {
 
 /** Asks for the first page, and for one more at a time. */
 function usePages({ figure, touch, isUnfiltered }: Why) {
-  const { project, query, today } = useScene();
-  const { start_date, end_date } = windowOf(query, today);
+  const { project, query, today, floor } = useScene();
+  const asked = windowOf(query, today);
+  const days = kept(asked, floor);
   const [shown, setShown] = useState<Shown>();
   const [error, setError] = useState<Refusal>();
   const [isBusy, setBusy] = useState(false);
   const abort = useRef<AbortController | undefined>(undefined);
   const load = async (cursor: string | null) => {
+    if (!days) return;
+    const { start_date, end_date } = days;
     abort.current?.abort();
     const own = (abort.current = new AbortController());
     setBusy(true);
@@ -84,23 +88,25 @@ function usePages({ figure, touch, isUnfiltered }: Why) {
     void load(null);
     return () => abort.current?.abort();
   }, []);
-  return { shown, error, isBusy, load };
+  return { shown, error, isBusy, load, isGone: !days, since: floorIn(asked, floor) };
 }
 
 export function WhyDialog({ why, onClose }: { why: Why; onClose: () => void }) {
-  const { shown, error, isBusy, load } = usePages(why);
+  const { shown, error, isBusy, load, isGone, since } = usePages(why);
   const [list, setList] = useState<"rows" | "not_counted">("rows");
   const isMoney = why.figure === "revenue" || why.figure === "attribution";
   const columns = useColumns(isMoney, list === "rows", shown?.currency);
   const rows = shown?.[list] ?? [];
   return (
     <Dialog title={`Why: ${why.name}`} onClose={onClose}>
-      {!shown && (error ? <Failure error={error} again={() => load(null)} /> : <Waiting height={320} />)}
+      {isGone && <Gone />}
+      {!shown && !isGone && (error ? <Failure error={error} again={() => load(null)} /> : <Waiting height={320} />)}
       {shown && (
         <>
           <p class={css.lead}>
             <strong data-result>{isMoney ? money(shown.result, shown.currency ?? "USD") : count(shown.result)}</strong> from {dayRange(shown.start_date, shown.end_date)}. {why.lead ?? LEADS[why.figure]}
           </p>
+          <Kept since={since} />
           <div class={css.bar}>
             <Tabs
               label="Events"

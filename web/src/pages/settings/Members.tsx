@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import type { Member } from "../../api/types";
-import { longDay } from "../../lib/format";
+import { useScene } from "../../context";
+import { dayAt } from "../../lib/format";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
 import { Create, Resource, useAction } from "./Resource";
@@ -13,6 +14,7 @@ const ROLES: [string, string][] = [
 ];
 
 export function Members() {
+  const { timezone } = useScene();
   return (
     <Resource<Member>
       title="Members"
@@ -24,7 +26,7 @@ export function Members() {
         { name: "E-mail", value: ({ email }) => email, show: ({ email }) => <span class={layout.strong}>{email}</span> },
         { name: "Name", value: ({ name }) => name ?? "", show: ({ name }) => name ?? "–" },
         { name: "Role", value: ({ role }) => role },
-        { name: "Since", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
+        { name: "Since", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
       ]}
       remove={{
         verb: "Remove",

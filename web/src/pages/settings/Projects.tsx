@@ -1,12 +1,14 @@
 import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import type { ProjectSettings } from "../../api/types";
-import { longDay } from "../../lib/format";
+import { useScene } from "../../context";
+import { dayAt } from "../../lib/format";
 import { Copyable, Input } from "../../parts/Form";
 import layout from "../layout.module.css";
 import { Create, Resource, useAction } from "./Resource";
 
 export function Projects() {
+  const { timezone } = useScene();
   return (
     <Resource<ProjectSettings>
       title="Projects"
@@ -17,7 +19,7 @@ export function Projects() {
         { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
         { name: "Id", value: ({ project_id }) => project_id, show: ({ project_id }) => <code class={layout.mono}>{project_id}</code> },
         { name: "Currency", value: ({ currency }) => currency },
-        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
+        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
       ]}
       remove={{
         verb: "Delete",

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import { useScene } from "../../context";
-import { longDay } from "../../lib/format";
+import { dayAt } from "../../lib/format";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
 import { Create, Resource, useAction } from "./Resource";
@@ -16,7 +16,7 @@ interface Share {
 }
 
 export function Shares() {
-  const { project } = useScene();
+  const { project, timezone } = useScene();
   const path = `/projects/${project}/shares`;
   return (
     <Resource<Share>
@@ -28,8 +28,8 @@ export function Shares() {
       columns={[
         { name: "Name", value: ({ name }) => name, show: ({ name }) => <span class={layout.strong}>{name}</span> },
         { name: "Revenue", value: ({ revenue }) => revenue, show: ({ revenue }) => (revenue ? "shown" : "hidden") },
-        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
-        { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? longDay(expires_at.slice(0, 10)) : "never"), isNumber: true },
+        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
+        { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? dayAt(expires_at, timezone) : "never"), isNumber: true },
       ]}
       remove={{
         verb: "Revoke",

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import type { Token } from "../../api/types";
 import { useScene } from "../../context";
-import { longDay } from "../../lib/format";
+import { dayAt } from "../../lib/format";
 import { Input, Select } from "../../parts/Form";
 import layout from "../layout.module.css";
 import css from "../Settings.module.css";
@@ -24,6 +24,7 @@ const SCOPES = [
 ];
 
 export function Tokens() {
+  const { timezone } = useScene();
   return (
     <Resource<Token>
       title="API tokens"
@@ -36,8 +37,8 @@ export function Tokens() {
         { name: "Role", value: ({ role }) => role },
         { name: "Scopes", value: ({ scopes }) => scopes.join(", "), show: ({ scopes }) => <span class={layout.quiet}>{scopes.length === SCOPES.length ? "all" : scopes.join(", ")}</span> },
         { name: "Of", value: ({ project_id }) => project_id ?? "", show: ({ project_id }) => (project_id ? <code class={layout.mono}>{project_id}</code> : "the organization") },
-        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
-        { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? longDay(expires_at.slice(0, 10)) : "never"), isNumber: true },
+        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
+        { name: "Expires", value: ({ expires_at }) => expires_at ?? "", show: ({ expires_at }) => (expires_at ? dayAt(expires_at, timezone) : "never"), isNumber: true },
       ]}
       remove={{
         verb: "Revoke",

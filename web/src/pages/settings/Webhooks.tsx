@@ -2,13 +2,14 @@ import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import type { Webhook } from "../../api/types";
 import { useScene } from "../../context";
-import { longDay } from "../../lib/format";
+import { dayAt } from "../../lib/format";
 import { Input } from "../../parts/Form";
 import layout from "../layout.module.css";
 import { Create, Resource, useAction } from "./Resource";
 import { Secret } from "./Secret";
 
 export function Webhooks() {
+  const { timezone } = useScene();
   return (
     <Resource<Webhook>
       title="Webhooks"
@@ -21,7 +22,7 @@ export function Webhooks() {
         { name: "Project", value: ({ project_id }) => project_id, show: ({ project_id }) => <code class={layout.mono}>{project_id}</code> },
         { name: "Events", value: ({ events }) => events.join(", ") },
         { name: "Status", value: ({ status }) => status, show: ({ status }) => <span class={layout.badge}>{status}</span> },
-        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => longDay(created_at.slice(0, 10)), isNumber: true },
+        { name: "Made", value: ({ created_at }) => created_at, show: ({ created_at }) => dayAt(created_at, timezone), isNumber: true },
       ]}
       remove={{
         verb: "Delete",
