@@ -87,14 +87,14 @@ spaces! {
     StoredTypes: META 1, "stored_types" version 1;
 
     /// By the key of an identity. Value: its company, e-mail address and facts; or the user that an anonymous id is linked to.
-    Identities: RECORD 0, "identity" version 2;
+    Identities: RECORD 0, "identity" version 3;
     /// By the key of an account. Value: the facts of a company, or the domain that it is linked to.
     Accounts: RECORD 1, "account" version 1;
     /// Id 0: where a project stands. Project 0, id 1: the highest position that the partition reflects anything of; id 2: the mark
     /// of the log at the position of its last checkpoint, if the log has marks.
     Projects: RECORD 2, "project" version 1;
     /// Pages of the lists of [`Space::Identities`].
-    IdentityPages: RECORD 3, "identity" version 2;
+    IdentityPages: RECORD 3, "identity" version 3;
     /// Pages of the lists of [`Space::Accounts`].
     AccountPages: RECORD 4, "account" version 1;
     /// By the key of a company or group. Value: its sums by day, and its roster.
@@ -130,16 +130,18 @@ spaces! {
     CohortsByIdentity: ROLLUP 8, "cohorts_by_identity" version 1;
     /// By cohort and age. Value: accounts and their revenue.
     CohortsByAccount: ROLLUP 9, "cohorts_by_account" version 1;
-    /// By day and source. Value: sessions, users and time.
-    Traffic: ROLLUP 10, "traffic" version 1;
+    /// By day, channel and source. Value: sessions and bounces.
+    Traffic: ROLLUP 10, "traffic" version 2;
     /// By day and kind of figures. Value: the position of the last event that touched them.
-    DayVersions: ROLLUP 24, "day_versions" version 2;
+    DayVersions: ROLLUP 24, "day_versions" version 3;
     /// By quarter of an hour of receipt. Value: recorded events.
     Receipts: ROLLUP 25, "receipts" version 2;
     /// By the week of the first event and the weeks since. Value: identities that were active then.
     RetentionByWeek: ROLLUP 26, "retention_by_week" version 1;
     /// By the month of the first event and the months since. Value: identities that were active then.
     RetentionByMonth: ROLLUP 27, "retention_by_month" version 1;
+    /// By day and what is counted. Value: pageviews, other events, or durations of sessions.
+    Activity: ROLLUP 28, "activity" version 1;
 
     /// By type, day or block of days, and number of a group. Value: its events.
     GroupActivity: INDEX 11, "group_activity" version 1;

@@ -1,10 +1,13 @@
-//! `traffic`, `report` and `breakdown`: worked examples, money, bounds and tags. Random histories are in `scans.rs` and `histories.rs`.
+//! `traffic`, `report` and `breakdown`: worked examples, money, bounds, floors and tags. Random histories are in `scans.rs` and `histories.rs`.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::client::Call;
+use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
-use crate::tenant::Tenant;
+use crate::server::TestServer;
+use crate::tenant::{Tenant, away_from_midnight, now_ms, rfc3339};
 
 fn ask(tenant: &Tenant, operation: &str, body: &Value) -> Value {
     tenant.post(&tenant.path(&format!("analytics/{operation}")), body).ok(200)
@@ -241,4 +244,78 @@ fn a_tag_changes_with_what_concerns_its_windows() {
     let answer = tenant.send(call.header("if-none-match", &*before[0]));
     assert_eq!((answer.status, answer.header("cache-control")), (304, None));
     assert_eq!(tenant.post(&tenant.path("analytics/report"), &day).header("cache-control"), Some("private, no-cache"));
+}
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Twelve days of sessions, over midnights too, some without a source; of orders, and of somebody without consent.
+fn twelve_days(tenant: &Tenant, now: i64) {
+    for day in 0..12 {
+        let at = |minutes: i64| now - day * DAY_MS + minutes * 60_000;
+        let source = ["utm_medium=Email", "utm_campaign=Spring", "utm_source=News", "page=1"][day as usize % 4];
+        let events = [
+            json!({"user_id": format!("u{}", day % 3), "timestamp": at(-21), "url": format!("https://shop.example/?{source}")}),
+            json!({"user_id": format!("u{}", day % 3), "timestamp": at(-1), "url": "https://shop.example/a"}),
+            json!({"name": "order", "user_id": format!("u{}", day % 5), "timestamp": at(-90), "value": 5 + day}),
+            json!({"name": "order", "user_id": "u9", "timestamp": at(-91), "value": day, "currency": "CHF"}),
+            json!({"timestamp": at(-5), "pc": "", "url": "https://shop.example/b"}),
+        ];
+        for mut event in events {
+            let name = event.get("name").cloned().unwrap_or_else(|| json!("pageview"));
+            event["name"] = name;
+            tenant.recorded(&event);
+        }
+    }
+}
+
+#[test]
+fn days_that_are_no_longer_kept_have_their_figures() {
+    away_from_midnight();
+    let server = Arc::new(TestServer::start());
+    let tenant = Tenant::on(&server);
+    let now = now_ms();
+    twelve_days(&tenant, now);
+    let (start, end) = (rfc3339(now - 12 * DAY_MS), rfc3339(now));
+    let window = |more: Value| {
+        let mut body = json!({"start_date": start, "end_date": end});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let report = |body: &Value| tenant.post(&tenant.path("analytics/report"), body);
+    let traffic = |query: &str| tenant.get(&tenant.path(&format!("analytics/traffic{query}")));
+    let asked = || -> Vec<Answer> {
+        let own = json!({"start_date": rfc3339(now - 20 * DAY_MS), "end_date": rfc3339(now - 9 * DAY_MS)});
+        vec![
+            report(&window(json!({"compare": own}))),
+            report(&window(json!({"interval": "week", "compare": "previous_period"}))),
+            report(&window(json!({"interval": "month"}))),
+            report(&json!({})),
+            traffic(&format!("?start_date={start}&end_date={end}")),
+            traffic("?limit=2"),
+        ]
+    };
+    let shown = |answers: &[Answer]| -> Vec<(Value, String)> { answers.iter().map(|one| (one.ok(200), one.etag())).collect() };
+    let before = shown(&asked());
+    assert_eq!(before[0].0["totals"]["events"], 60);
+    let mediums = before[4].0["by_medium"].as_array().unwrap();
+    assert!(mediums.iter().any(|row| row["value"] == "email"), "a session without a source has a medium: {mediums:?}");
+
+    let raised = tenant.patch(&format!("/projects/{}", tenant.project), &json!({"retention_days": 4})).ok(200);
+    let floor = raised["retention_floor"].as_str().unwrap();
+    assert_eq!(shown(&asked()), before, "after the floor rose");
+    let late = json!({"name": "pageview", "user_id": "u1", "timestamp": now - 8 * DAY_MS});
+    assert_eq!(tenant.track(&late).json()["reason"], "retention");
+    server.restart();
+    assert_eq!(shown(&asked()), before, "after a restart");
+
+    // What reads events has those from the floor on.
+    let filters = json!([{"field": "source", "operator": "is", "value": "news"}]);
+    for some in [json!({"filters": filters}), json!({"event_name": "order"}), json!({"interval": "hour"})] {
+        assert_refused(&some.to_string(), &report(&window(some.clone())), 400, "before_retention", Some("start_date"));
+        let mut of_default = some.clone();
+        of_default["end_date"] = json!(rfc3339(now));
+        assert_eq!(report(&of_default).ok(200)["start_date"], floor, "{some}");
+    }
+    let compared = json!({"start_date": floor, "event_name": "order", "compare": "previous_period"});
+    assert_refused("what it is compared with", &report(&compared), 400, "before_retention", Some("compare"));
 }

@@ -91,8 +91,17 @@ BUGS = [
     ("sessions of other projects are left out", "self.durations_ms.extend(other.durations_ms);", "let _ = other.durations_ms;"),
     ("nobody has sessions", "let is_identity = identity.id != IdentityId::Nobody;", "let is_identity = true;"),
     ("a session that grew is still a bounce among the visits", "Some(last) if last.events == 1 => DirtyRange::of_session(last.at),", "Some(last) if last.events == 0 => DirtyRange::of_session(last.at),"),
+    # Activity of days.
+    ("a link leaves the events of its days where they were, too", "facts.days(change.days).for_each(|entry| cells.count_events(entry.day, &entry.sums, sign));", "let _ = facts.days(change.days);"),
+    ("a link leaves the durations of sessions where they were, too", "facts.sessions(change.sessions).for_each(|session| cells.count_duration(session, sign));", "let _ = facts.sessions(change.sessions);"),
+    ("sessions that were joined keep their durations", "met.iter().for_each(|session| self.project.rollups.activity.count_duration(session, Sign::Minus));", ""),
+    ("a session that grows is as short as before", "self.project.rollups.activity.lengthen(last.day, time.0.saturating_sub(last.last.0).max(0));", ""),
+    ("a late event within the last session shortens its duration", "time.0.saturating_sub(last.last.0).max(0)", "time.0.saturating_sub(last.last.0)"),
+    ("pageviews are counted twice among the events", "let others = sums.events.saturating_sub(sums.pageviews);", "let others = sums.events;"),
+    ("a version ignores the number of events", "self.project.touched.day(FigureKind::Activity, event.day);", ""),
     # Touches.
-    ("a direct session is a touch", "fn session … filter(|acquisition| !acquisition.is_direct())", "filter(|_| true)"),
+    ("a direct session is a touch", "self.touch.filter(|touch| touch.has_source())", "self.touch.filter(|_| true)"),
+    ("the medium of a session without a source is lost", "fn session … filter(|acquisition| !acquisition.is_unknown())", "filter(|acquisition| !acquisition.is_direct())"),
     ("the last touch may come after the order", "let until = items.partition_point(|item| item.sort_key() <= last);", "let until = items.len();"),
     ("a touch at the order's millisecond comes too late", "    let last = last_number(time);\n    let of = |items: &[T]| {\n        let until", "    let last = SortKey::from(time.0) << 64;\n    let of = |items: &[T]| {\n        let until"),
     ("the first touch outlives its session", "        for former in joined.iter().filter_map(Session::touch_at) {\n            self.lost_touch(former.at);\n        }\n", ""),

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use headcount_actors::domain::figures::{ComparedWindows, ReportQuery};
+use headcount_actors::domain::queries::TrafficQuery;
+use headcount_actors::domain::time::Interval;
 use headcount_archive::archive::Archive;
 use headcount_archive::base::BaseReader;
 use serde_json::json;
@@ -39,8 +42,12 @@ fn types(dir: &Path) -> Vec<String> {
 async fn figures(engine: &Engine, project: ProjectId) -> String {
     let users = engine.ask(project, UniqueUsersQuery { window: window() }).await.unwrap();
     let revenue = engine.ask(project, RevenueMetricsQuery { window: window() }).await.unwrap();
+    let windows = ComparedWindows { window: window(), previous: None };
+    let report = engine.ask(project, ReportQuery { windows, interval: Interval::Month }).await.unwrap();
+    let traffic = engine.ask(project, TrafficQuery { window: window(), limit: 100 }).await.unwrap();
     let floor = engine.floor(project).await.unwrap();
-    serde_json::to_string_pretty(&json!({ "floor": floor, "users": users, "revenue": revenue })).unwrap() + "\n"
+    let figures = json!({ "floor": floor, "users": users, "revenue": revenue, "report": report, "traffic": traffic });
+    serde_json::to_string_pretty(&figures).unwrap() + "\n"
 }
 
 /// Makes a data directory with a project whose early events are gone, and nothing that is derived. Returns its figures.

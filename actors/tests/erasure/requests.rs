@@ -42,7 +42,7 @@ impl Rig {
         LifetimeFigures {
             events: ask.ask(project, IntakeQuery { window, timezone: Timezone::UTC }).await.unwrap().recorded,
             unique_users: ask.ask(project, UniqueUsersQuery { window }).await.unwrap().total,
-            sessions: u64::try_from(ask.ask(project, TrafficQuery { window }).await.unwrap().sessions).unwrap(),
+            sessions: u64::try_from(ask.ask(project, TrafficQuery { window, limit: 1 }).await.unwrap().sessions).unwrap(),
             orders: money.orders,
             revenue: money.total_revenue,
         }

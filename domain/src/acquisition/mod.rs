@@ -51,6 +51,12 @@ impl Acquisition {
     pub fn is_direct(&self) -> bool {
         self.source == DIRECT
     }
+
+    /// Whether source, medium and campaign are unknown.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.is_direct() && self.medium == NONE && self.campaign == NONE
+    }
 }
 
 impl Default for Acquisition {

@@ -32,11 +32,6 @@ impl Journal {
         Self { dated, rows: Vec::new(), days: BTreeSet::new() }
     }
 
-    /// Whether keys begin with a day.
-    pub(super) fn is_dated(&self) -> bool {
-        self.dated
-    }
-
     /// Records that the row of `key` had the value `before`, and now has another one.
     pub(super) fn record(&mut self, key: KeyBytes, before: Option<Columns>, parts: &Parts) {
         if self.rows.is_empty() {

@@ -14,6 +14,8 @@ pub struct Cells<K, V> {
     parts: Parts,
     /// `None`: nobody asks which rows changed.
     journal: Option<Journal>,
+    /// Whether keys begin with a day.
+    dated: bool,
     /// Rows whose keys begin with less don't change any more.
     floor: [u8; i32::BYTES],
     kind: PhantomData<fn() -> (K, V)>,
@@ -27,7 +29,7 @@ impl<K, V> Default for Cells<K, V> {
 
 impl<K, V> Clone for Cells<K, V> {
     fn clone(&self) -> Self {
-        Self { parts: self.parts.clone(), journal: self.journal.clone(), floor: self.floor, kind: PhantomData }
+        Self { parts: self.parts.clone(), journal: self.journal.clone(), dated: self.dated, floor: self.floor, kind: PhantomData }
     }
 }
 
@@ -185,19 +187,25 @@ impl<K, V> Cells<K, V> {
     /// Creates empty rows.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { parts: Parts::new(limits.part_bytes), journal: None, floor: [0; i32::BYTES], kind: PhantomData }
+        Self::without_journal(limits, false)
     }
 
     /// Creates empty rows that know which of them changed. `dated`: their keys begin with a day.
     #[must_use]
     pub fn with_journal(limits: &Limits, dated: bool) -> Self {
-        Self { journal: Some(Journal::new(dated)), ..Self::new(limits) }
+        Self { journal: Some(Journal::new(dated)), ..Self::without_journal(limits, dated) }
+    }
+
+    /// Creates empty rows that don't know which of them changed. `dated`: their keys begin with a day.
+    #[must_use]
+    pub fn without_journal(limits: &Limits, dated: bool) -> Self {
+        Self { parts: Parts::new(limits.part_bytes), journal: None, dated, floor: [0; i32::BYTES], kind: PhantomData }
     }
 
     /// Freezes the rows of the days before `first`, if keys begin with a day.
     pub fn set_floor(&mut self, first: Option<Day>) {
         self.floor = [0; i32::BYTES];
-        if let Some(first) = first.filter(|_| self.journal.as_ref().is_some_and(Journal::is_dated)) {
+        if let Some(first) = first.filter(|_| self.dated) {
             first.0.pack(&mut self.floor);
         }
     }

@@ -22,7 +22,7 @@ pub struct Session {
     pub last: Instant,
     /// The number of events.
     pub events: u32,
-    /// The touch: the entry's source, medium and campaign.
+    /// The entry's source, medium and campaign. Without a source, it is no touch; `None`: nothing of it is known.
     pub touch: Option<Touch>,
     /// The entry's channel.
     pub channel: Channel,
@@ -34,7 +34,13 @@ impl Session {
     /// Returns the session's touch, if it has a source.
     #[must_use]
     pub fn touch_at(&self) -> Option<TouchAt> {
-        self.touch.map(|touch| TouchAt { at: self.at, touch })
+        self.touch.filter(|touch| touch.has_source()).map(|touch| TouchAt { at: self.at, touch })
+    }
+
+    /// Returns the time from its first event to its last, in milliseconds.
+    #[must_use]
+    pub fn duration_ms(&self) -> i64 {
+        self.last.0.saturating_sub(self.at.time.0)
     }
 
     /// Whether the gap between the two sessions is short enough to merge them.

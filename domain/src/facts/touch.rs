@@ -8,7 +8,7 @@ use crate::moment::Moment;
 /// The source, medium and campaign of a session with a known source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Touch {
-    /// The source; never `(direct)`.
+    /// The source; never `(direct)`. [`Touch::NO_SOURCE`] where only the medium or the campaign of a session is known.
     pub source: TermId,
     /// The medium.
     pub medium: TermId,
@@ -17,15 +17,31 @@ pub struct Touch {
 }
 
 impl Touch {
+    /// In the place of a source that is not known. No text has this number.
+    pub const NO_SOURCE: TermId = TermId(u32::MAX);
+
+    /// Whether the source is known.
+    #[must_use]
+    pub fn has_source(&self) -> bool {
+        self.source != Self::NO_SOURCE
+    }
+
+    /// Returns the source, if it is known.
+    #[must_use]
+    pub fn source(&self) -> Option<TermId> {
+        Some(self.source).filter(|_| self.has_source())
+    }
+
     /// Passes its terms to `visit`.
     pub fn terms(self, visit: &mut dyn FnMut(TermId)) {
-        [self.source, self.medium, self.campaign].into_iter().for_each(visit);
+        self.source().into_iter().chain([self.medium, self.campaign]).for_each(visit);
     }
 
     /// Replaces its terms.
     #[must_use]
     pub fn with_terms(self, replace: impl Fn(TermId) -> TermId) -> Self {
-        Self { source: replace(self.source), medium: replace(self.medium), campaign: replace(self.campaign) }
+        let source = self.source().map_or(Self::NO_SOURCE, &replace);
+        Self { source, medium: replace(self.medium), campaign: replace(self.campaign) }
     }
 }
 

@@ -1,10 +1,12 @@
 //! The figures of some events and of their sessions, and what orders by them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::money::{Amount, ratio, ratio_of_counts};
 use crate::named_values;
 
 /// The figures of some events and their sessions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventFigures {
     /// The distinct identities of the events.
     pub unique_users: u64,

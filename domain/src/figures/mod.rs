@@ -7,9 +7,9 @@ mod breakdown;
 mod event_figures;
 mod explain;
 mod money;
-mod origins;
 mod question;
 mod report;
+mod report_query;
 
 pub use breakdown::{Breakdown, BreakdownRow, RankedRows, Search};
 pub use event_figures::{EventFigures, OrderBy};
@@ -17,6 +17,6 @@ pub use explain::{
     AttributedTo, ExplainPlace, ExplainQuestion, ExplainedEvent, ExplainedFigure, Explanation, MoneyOutcome, Reason,
 };
 pub use money::CountedMoney;
-pub use origins::{OriginRow, SessionOrigins};
 pub use question::{BreakdownQuestion, ComparedWindows, ReportQuestion};
 pub use report::{Report, Series};
+pub use report_query::ReportQuery;

@@ -1,5 +1,7 @@
 //! Questions for figures of chosen events and their sessions.
 
+use serde::{Deserialize, Serialize};
+
 use super::breakdown::Search;
 use super::event_figures::OrderBy;
 use crate::filter::Predicate;
@@ -8,7 +10,7 @@ use crate::time::{Day, Interval, Window};
 use crate::versions::{Depends, FigureKind};
 
 /// A window, and the one that it is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComparedWindows {
     /// The window.
     pub window: Window,
@@ -16,7 +18,7 @@ pub struct ComparedWindows {
     pub previous: Option<Window>,
 }
 
-/// Asks for the figures of a window by time.
+/// Asks for the figures of a window by time, by hours too, of chosen events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportQuestion {
     /// The days.

@@ -1,10 +1,12 @@
 //! Figures by time.
 
+use serde::{Deserialize, Serialize};
+
 use super::event_figures::EventFigures;
 use crate::queries::Unconverted;
 
 /// The figures of a window, and of each of its buckets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// The figures of the window. Its unique users are a union, and not the sum of those of the buckets.
     pub totals: EventFigures,
@@ -12,8 +14,8 @@ pub struct Series {
     pub buckets: Vec<EventFigures>,
 }
 
-/// The answer to a [`ReportQuestion`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The answer to a [`ReportQuestion`](super::ReportQuestion) or a [`ReportQuery`](super::ReportQuery).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The figures of the window.
     pub current: Series,

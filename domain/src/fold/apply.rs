@@ -33,6 +33,7 @@ impl<S: Source> Fold<'_, S> {
         // Days without consent never move to another company, so their group is not kept.
         let kept = named.filter(|_| super::level(identity) != EntityKind::Nobody);
         identity.facts.add_day(day, kept, sums, Sign::Plus, &self.project.limits);
+        self.project.rollups.activity.count_events(day, sums, Sign::Plus);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_day(identity, day, named, sums, Sign::Plus)
     }
@@ -52,6 +53,8 @@ impl<S: Source> Fold<'_, S> {
         contribute_own(self.project, identity, &change, Sign::Minus);
         identity.facts.defer_attribution(identity.history_key, change, &self.project.limits);
         identity.facts.replace_sessions(&met, joined.clone(), &self.project.limits);
+        met.iter().for_each(|session| self.project.rollups.activity.count_duration(session, Sign::Minus));
+        self.project.rollups.activity.count_duration(&joined, Sign::Plus);
         contribute_own(self.project, identity, &change, Sign::Plus);
         self.share_replaced_sessions(identity, &met, &joined)
     }
@@ -102,6 +105,9 @@ impl<S: Source> Fold<'_, S> {
         };
         if let Some(last) = identity.facts.last_session().filter(|last| last.day != day).cloned() {
             self.touch_ends(&Session { last: time, events: last.events + 1, ..last });
+        }
+        if let Some(last) = identity.facts.last_session() {
+            self.project.rollups.activity.lengthen(last.day, time.0.saturating_sub(last.last.0).max(0));
         }
         contribute_own(self.project, identity, &change, Sign::Minus);
         identity.facts.extend_last_session(time, &self.project.limits);

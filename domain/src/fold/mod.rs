@@ -9,7 +9,7 @@ mod groups;
 mod link;
 mod look_ahead;
 
-use crate::acquisition::Channel;
+use crate::acquisition::{Acquisition, Channel};
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{CountKey, DailyCount, DirtyRange, FactsPage, GroupRef, Moment, Order, Session, Touch};
 use crate::fault::Fault;
@@ -94,6 +94,7 @@ impl<S: Source> Fold<'_, S> {
     /// Adds the event to its identity, including the company and the e-mail address that it may report.
     fn record(&mut self, event: &Event, identity_key: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
         self.project.touched.day(FigureKind::Events, event.day);
+        self.project.touched.day(FigureKind::Activity, event.day);
         let Some(mut identity) = self.take_identity(identity_key)? else { return Ok(()) };
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;
@@ -145,17 +146,25 @@ impl<S: Source> Fold<'_, S> {
     /// Creates a session from a single event.
     fn session(&mut self, event: &Event, at: Moment, named: Option<GroupRef>) -> Result<Session, Fault> {
         let acquisition = event.details.acquisition.as_ref();
-        let touch = match acquisition.filter(|acquisition| !acquisition.is_direct()) {
-            Some(acquisition) => Some(Touch {
-                source: self.intern(&acquisition.source, TermKind::Source)?,
-                medium: self.intern(&acquisition.medium, TermKind::Source)?,
-                campaign: self.intern(&acquisition.campaign, TermKind::Source)?,
-            }),
+        let touch = match acquisition.filter(|acquisition| !acquisition.is_unknown()) {
+            Some(acquisition) => Some(self.touch(acquisition)?),
             None => None,
         };
         let channel = acquisition.map_or(Channel::Direct, |acquisition| acquisition.channel);
         let company = named.and_then(GroupRef::company).map(Box::new);
         Ok(Session { at, day: event.day, last: event.time, events: 1, touch, channel, company })
+    }
+
+    fn touch(&mut self, acquisition: &Acquisition) -> Result<Touch, Fault> {
+        let source = match acquisition.is_direct() {
+            true => Touch::NO_SOURCE,
+            false => self.intern(&acquisition.source, TermKind::Source)?,
+        };
+        Ok(Touch {
+            source,
+            medium: self.intern(&acquisition.medium, TermKind::Source)?,
+            campaign: self.intern(&acquisition.campaign, TermKind::Source)?,
+        })
     }
 
     fn report_email(&mut self, identity: &mut Identity, identity_key: RecordKey, event: &Event, at: Moment) -> Result<(), Fault> {

@@ -160,8 +160,7 @@ pub struct TrafficRow {
     pub bounces: i64,
 }
 
-/// The sessions that began in a window, by source, medium, campaign and channel. Every list is complete, and sorted by
-/// sessions, descending.
+/// The sessions that began in a window, by source, medium, campaign and channel. Every list is sorted by sessions, descending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// The number of sessions.
@@ -171,13 +170,13 @@ pub struct Traffic {
     /// `bounces` / `sessions`, 0 to 1.
     pub bounce_rate: Amount,
     /// By source; sessions without one are `(direct)`.
-    pub by_source: Vec<TrafficRow>,
-    /// By medium; sessions without a source have `(none)`.
-    pub by_medium: Vec<TrafficRow>,
-    /// By campaign; sessions without a source have `(none)`.
-    pub by_campaign: Vec<TrafficRow>,
+    pub by_source: Listed<TrafficRow>,
+    /// By medium; sessions without one are `(none)`.
+    pub by_medium: Listed<TrafficRow>,
+    /// By campaign; sessions without one are `(none)`.
+    pub by_campaign: Listed<TrafficRow>,
     /// By channel.
-    pub by_channel: Vec<TrafficRow>,
+    pub by_channel: Listed<TrafficRow>,
 }
 
 /// The people who were first seen in one interval.

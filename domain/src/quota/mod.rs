@@ -188,10 +188,11 @@ impl Mentions {
         if reached.has(Quota::Sources) {
             let host = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref());
             self.things.extend(host.map(|host| Thing::Name(Quota::Sources, hasher.name(&host))));
-            if let Some(Acquisition { source, medium, campaign, .. }) =
-                details.acquisition.as_ref().filter(|acquisition| !acquisition.is_direct())
-            {
-                self.things.extend([source, medium, campaign].map(|text| Thing::Touch(hasher.name(text))));
+            let acquisition = details.acquisition.as_ref();
+            if let Some(acquisition) = acquisition.filter(|acquisition| !acquisition.is_unknown()) {
+                let Acquisition { source, medium, campaign, .. } = acquisition;
+                let source = Some(source).filter(|_| !acquisition.is_direct());
+                self.things.extend(source.into_iter().chain([medium, campaign]).map(|text| Thing::Touch(hasher.name(text))));
             }
         }
     }

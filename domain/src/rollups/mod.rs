@@ -1,6 +1,7 @@
 //! The rollups of a project, and the list that registers them.
 
 mod active_accounts;
+mod activity;
 mod at_level;
 mod attribution;
 mod cohorts;
@@ -15,6 +16,7 @@ mod traffic;
 mod unique_users;
 
 pub use active_accounts::ActiveAccounts;
+pub use activity::{Activity, Counted, DayAndCounted, DaysActivity};
 pub use attribution::{
     DayAndUnder, DeferredAttribution, DeferredByAccount, DeferredByIdentity, FirstTouchByAccount, FirstTouchByIdentity,
     LastTouchByAccount, LastTouchByIdentity, TouchSums, Under,
@@ -43,6 +45,10 @@ use crate::versions::Touched;
 /// Returns the line of a kind of rows: tag, name, version, and length of keys.
 pub(crate) fn stored_type<R: StoredCells>() -> String {
     format!("rows {} {} version {}, keys of {} bytes", R::TAG, R::NAME, R::VERSION, R::Key::BYTES)
+}
+
+fn empty<R: Rollup>(limits: &Limits) -> Cells<R::Key, R::Value> {
+    if R::TOUCHES_DAYS { Cells::with_journal(limits, R::DATED) } else { Cells::without_journal(limits, R::DATED) }
 }
 
 macro_rules! rollups {
@@ -108,7 +114,7 @@ macro_rules! rollups {
             #[must_use]
             pub fn new(limits: &Limits) -> Self {
                 Self {
-                    $($rollup_field: Cells::with_journal(limits, <$rollup>::DATED),)*
+                    $($rollup_field: empty::<$rollup>(limits),)*
                     $($kept_field: Cells::new(limits),)*
                 }
             }
@@ -175,6 +181,7 @@ rollups! {
         deferred_by_account: DeferredByAccount,
         retention_by_week: RetentionByWeek,
         retention_by_month: RetentionByMonth,
+        activity: Activity,
     }
     // Not sums over entities' facts: folding maintains these rows directly.
     kept: {

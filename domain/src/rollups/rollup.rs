@@ -11,6 +11,8 @@ pub trait Rollup: StoredCells {
     const FIGURE: FigureKind;
     /// Whether its keys begin with a day. A change of rows without a day can change the answer about any day.
     const DATED: bool = true;
+    /// Whether its rows touch their days when they change. Otherwise folding touches them itself.
+    const TOUCHES_DAYS: bool = true;
 
     /// Whether `change` can alter the contribution of an entity of the kind `level`. `true` is always sound; `false` is
     /// the fast path.

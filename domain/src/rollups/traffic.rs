@@ -36,7 +36,7 @@ impl Value for Visits {
     }
 }
 
-/// The day on which sessions began, their channel and their touch; `None` is `(direct)`.
+/// The day on which sessions began, their channel, and their source, medium and campaign; `None`: none of the three is known.
 pub type DayAndTouch = (i32, Channel, Option<Touch>);
 
 /// Encoded as the index in the list of channels.
@@ -87,6 +87,8 @@ pub struct TrafficByTouch;
 impl StoredCells for TrafficByTouch {
     const TAG: u8 = 10;
     const NAME: &'static str = "traffic";
+    /// Version 2 has the medium and the campaign of sessions without a source.
+    const VERSION: u8 = 2;
     type Key = DayAndTouch;
     type Value = Visits;
 }

@@ -1,5 +1,7 @@
 //! The buckets of a window: hours, days, weeks or months.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Day, Instant, Timezone, Window};
 use crate::named_values;
 
@@ -11,7 +13,7 @@ const WEEKDAY_OF_DAY_0: i32 = 3;
 
 named_values! {
     /// The length of the buckets of a window.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
     pub enum Interval by as_str {
         /// 60 minutes, counted from the first instant of each day. The last hour of a day ends with it.
         Hour = "hour",
@@ -82,6 +84,21 @@ impl Interval {
             // Every month has 28 days, and none has 32 or more.
             Self::Month => self.first_day(first.plus(31)).plus(-1),
         }
+    }
+}
+
+impl Window {
+    /// Returns the days of the window in each of its buckets, in order. Hours are in those of their day.
+    #[must_use]
+    pub fn divided(self, interval: Interval) -> Vec<Window> {
+        let mut parts: Vec<Window> = Vec::new();
+        for day in self.days() {
+            match parts.last_mut().filter(|_| interval.first_day(day) != day) {
+                Some(part) => part.end = day,
+                None => parts.push(Window { start: day, end: day }),
+            }
+        }
+        parts
     }
 }
 

@@ -21,11 +21,13 @@ pub enum FigureKind {
     Cohorts,
     /// People who came back, by cohort; without days, too.
     Retention,
+    /// Numbers of events and pageviews. Durations of sessions are of [`FigureKind::Traffic`].
+    Activity,
 }
 
 impl FigureKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Events,
         Self::Users,
         Self::Accounts,
@@ -34,6 +36,7 @@ impl FigureKind {
         Self::Traffic,
         Self::Cohorts,
         Self::Retention,
+        Self::Activity,
     ];
     /// The number of kinds.
     pub const COUNT: usize = Self::ALL.len();

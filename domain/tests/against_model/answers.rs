@@ -4,18 +4,19 @@ use std::future::Future;
 use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 
+use headcount_domain::figures::ComparedWindows;
 use headcount_domain::money::Currency;
 use headcount_domain::queries::{
     AttributionQuery, CohortsQuery, CompanyMetrics, CountOf, GroupMetrics, IdentityRanking, IdentitySelector, IntakeQuery,
-    RetentionQuery, Unconverted, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile,
-    top_companies, top_groups,
+    RetentionQuery, company_by_domain, company_by_id, company_top_users, counts, group_metrics, profile, top_companies,
+    top_groups,
 };
 use headcount_domain::time::{Day, Instant, Window};
 use headcount_histories::Step;
 use headcount_model::{Json, Question};
 
-use super::shown::{Refused, number, text};
-use super::{Folded, Held, NOW_MS, scanned};
+use super::shown::{Refused, number, text, unconverted};
+use super::{Folded, Held, NOW_MS, reports, scanned};
 
 /// Whether the domain answers this.
 pub(crate) fn is_answered(step: &Step) -> bool {
@@ -50,9 +51,8 @@ pub(crate) fn is_answered(step: &Step) -> bool {
         Some(Json::Object(fields)) => fields.keys().all(|name| known(name)),
         _ => true,
     };
-    let by_engine =
-        ["/events", "/explain", "/traffic", "/report", "/breakdown"].iter().any(|operation| question.path.ends_with(operation));
-    fields && question.query.iter().all(|(name, _)| known(name)) && !by_engine
+    let by_engine = ["/events", "/explain", "/breakdown"].iter().any(|operation| question.path.ends_with(operation));
+    fields && question.query.iter().all(|(name, _)| known(name)) && !by_engine && !reports::reads_events(question)
 }
 
 /// Runs what never waits.
@@ -328,6 +328,14 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
             Ok(Json::Object(body))
         }
         "analytics/retention" => retention(held, params, now),
+        "analytics/report" => {
+            let windows = ComparedWindows { window: params.window(held, now)?, previous: None };
+            Ok(reports::report(held, windows, params.word("interval")?, now))
+        }
+        "analytics/traffic" => {
+            let (window, limit) = (params.window(held, now)?, params.count("limit", 1_000, 100)?);
+            Ok(reports::traffic(held, window, limit))
+        }
         "intake" => {
             let (window, timezone) = (params.range(held, now)?, held.policy.timezone);
             let intake = held.ask(&IntakeQuery { window, timezone }).unwrap();
@@ -400,11 +408,4 @@ fn of_days(held: &Held, operation: &str, window: Window) -> Result<Json, Refused
 
 fn list(name: &'static str, rows: impl Iterator<Item = Json>, truncated: bool) -> Json {
     Json::object([(name, Json::list(rows)), ("truncated", Json::from(truncated))])
-}
-
-fn unconverted(money: &Unconverted) -> Json {
-    let one = |(currency, (revenue, orders)): (&Currency, &(_, i64))| {
-        (currency.to_string(), Json::object([("revenue", number(revenue)), ("orders", number(orders))]))
-    };
-    Json::Object(money.iter().map(one).collect())
 }

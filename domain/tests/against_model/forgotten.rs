@@ -74,6 +74,7 @@ fn frozen(held: &Held) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     rows.extend(rollups.unique_users.between(i32::MIN, last).map(|row| format!("users {row:?}")));
     rows.extend(rollups.active_accounts.between(i32::MIN, last).map(|row| format!("accounts {row:?}")));
+    rows.extend(rollups.activity.between(i32::MIN, last).map(|row| format!("activity {row:?}")));
     rows.extend(rollups.revenue.between(i32::MIN, last).map(|row| format!("revenue {row:?}")));
     let tables = [&rollups.first_touch_by_identity, &rollups.last_touch_by_identity];
     for cells in tables.into_iter().chain([&rollups.first_touch_by_account, &rollups.last_touch_by_account]) {

@@ -12,6 +12,7 @@ mod checkpoints;
 mod forgotten;
 mod past;
 mod regressions;
+mod reports;
 mod saved;
 mod scanned;
 mod shown;

@@ -1,6 +1,6 @@
-//! Sessions by source, medium, campaign and channel, which no endpoint shows, against the model.
+//! Sessions by source, medium, campaign and channel against the model.
 
-use headcount_domain::queries::{Traffic, TrafficQuery, TrafficRow};
+use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
 use headcount_domain::time::{Day, Window};
 use headcount_histories::{History, Size, Subject};
 use headcount_model::traffic::{self, traffic};
@@ -9,7 +9,7 @@ use super::past::model;
 use super::{Folded, NOW_MS, has_floors, trials};
 
 fn shown(traffic: Traffic) -> traffic::Traffic {
-    let rows = |rows: Vec<TrafficRow>| rows.into_iter().map(|row| (row.name, row.sessions, row.bounces)).collect();
+    let rows = |list: Listed<TrafficRow>| list.rows.into_iter().map(|row| (row.name, row.sessions, row.bounces)).collect();
     traffic::Traffic {
         sessions: traffic.sessions,
         bounces: traffic.bounces,
@@ -42,7 +42,7 @@ fn sessions_and_what_brought_them() {
             for project in &history.projects {
                 let held = folded.projects.get_mut(&project.name).unwrap().get_mut().unwrap();
                 let window = Window { start: Day::parse(&first).unwrap(), end: Day::parse(&last).unwrap() };
-                let got = held.ask(&TrafficQuery { window }).unwrap();
+                let got = held.ask(&TrafficQuery { window, limit: usize::MAX }).unwrap();
                 let mut visits = model.visits(&project.name);
                 visits.retain(|visit| (&first..=&last).contains(&&visit.day.to_string()));
                 let expected = traffic(&visits);

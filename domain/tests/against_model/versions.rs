@@ -1,12 +1,12 @@
 //! Versions of days: no answer changes without its version, and an event leaves the versions alone that it can't concern.
 
-use headcount_domain::figures::ComparedWindows;
+use headcount_domain::figures::{ComparedWindows, ReportQuery};
 use headcount_domain::intake::event::Event;
 use headcount_domain::queries::{
     AttributionQuery, CohortsQuery, Dimension, EntityLevel, Query, RetentionQuery, RevenueMetricsQuery, RevenueSeriesQuery,
     TouchModel, TrafficQuery, UniqueUsersQuery,
 };
-use headcount_domain::time::{CohortInterval, Day, Instant, Timezone, Window};
+use headcount_domain::time::{CohortInterval, Day, Instant, Interval, Timezone, Window};
 use headcount_domain::versions::{Depends, FigureKind};
 use headcount_histories::{History, Rng, Size, Step, Subject, model_of};
 use headcount_model::{Json, Model, Question, Sender};
@@ -66,7 +66,9 @@ fn of_rollups(windows: &[Window]) -> Vec<Probe> {
         probes.push(Probe::of(UniqueUsersQuery { window }));
         probes.push(Probe::of(RevenueMetricsQuery { window }));
         probes.push(Probe::of(RevenueSeriesQuery { window }));
-        probes.push(Probe::of(TrafficQuery { window }));
+        probes.push(Probe::of(TrafficQuery { window, limit: 100 }));
+        let windows = ComparedWindows { window, previous: None };
+        probes.push(Probe::of(ReportQuery { windows, interval: Interval::Day }));
         for (model, level) in [
             (TouchModel::FirstTouch, EntityLevel::Identity),
             (TouchModel::FirstTouch, EntityLevel::Account),

@@ -2,8 +2,9 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
-use headcount_domain::figures::{ComparedWindows, OriginRow, SessionOrigins};
-use headcount_domain::time::Window;
+use headcount_domain::cells::count_of;
+use headcount_domain::money::ratio_of_counts;
+use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -76,13 +77,14 @@ pub(crate) struct SessionsRow {
     bounce_rate: Decimal,
 }
 
-impl From<OriginRow> for SessionsRow {
-    fn from(OriginRow { value, figures }: OriginRow) -> Self {
-        Self { value, sessions: figures.sessions, bounces: figures.bounces, bounce_rate: Decimal(figures.bounce_rate()) }
+impl From<TrafficRow> for SessionsRow {
+    fn from(TrafficRow { name, sessions, bounces }: TrafficRow) -> Self {
+        let (sessions, bounces) = (count_of(sessions), count_of(bounces));
+        Self { value: name, sessions, bounces, bounce_rate: Decimal(ratio_of_counts(bounces, sessions)) }
     }
 }
 
-/// Sessions of a window by channel, source, medium and campaign.
+/// Sessions of a window by channel, source, medium and campaign, also of days before the project's `retention_floor`.
 #[utoipa::path(
     get, path = "/projects/{project_id}/analytics/traffic", tag = "analytics", operation_id = "traffic",
     params(ProjectPath, TrafficParameters),
@@ -111,24 +113,22 @@ impl From<OriginRow> for SessionsRow {
 pub(crate) async fn traffic(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TrafficParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let TrafficParameters { dates, limit } = &question.parameters;
-    let shown = |rows: Vec<OriginRow>| rows.into_iter().map(SessionsRow::from).collect();
-    let answer = |origins: SessionOrigins, window: Window| TrafficAnswer {
-        sessions: origins.totals.sessions,
-        bounces: origins.totals.bounces,
-        bounce_rate: Decimal(origins.totals.bounce_rate()),
-        by_channel: shown(origins.by_channel),
-        by_source: shown(origins.by_source),
-        by_medium: shown(origins.by_medium),
-        by_campaign: shown(origins.by_campaign),
-        truncated: origins.truncated,
+    let window = question.window(dates.start.as_deref(), dates.end.as_deref())?;
+    let shown = |list: Listed<TrafficRow>| list.rows.into_iter().map(SessionsRow::from).collect();
+    let answer = |traffic: Traffic| TrafficAnswer {
+        sessions: count_of(traffic.sessions),
+        bounces: count_of(traffic.bounces),
+        bounce_rate: Decimal(traffic.bounce_rate),
+        truncated: [&traffic.by_channel, &traffic.by_source, &traffic.by_medium, &traffic.by_campaign]
+            .iter()
+            .any(|list| list.truncated),
+        by_channel: shown(traffic.by_channel),
+        by_source: shown(traffic.by_source),
+        by_medium: shown(traffic.by_medium),
+        by_campaign: shown(traffic.by_campaign),
         start_date: window.start.to_string(),
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
-    let reply = async |window| {
-        let origins = state.engine.traffic(question.subject.project, window, limit.rows());
-        let depends = ComparedWindows { window, previous: None }.depends();
-        question.reply(depends, origins, |origins| answer(origins, window)).await
-    };
-    question.in_event_window((dates.start.as_deref(), dates.end.as_deref()), reply).await
+    question.reply_to(TrafficQuery { window, limit: limit.rows() }, answer).await
 }

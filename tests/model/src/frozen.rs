@@ -1,9 +1,9 @@
 //! Retention: what was frozen below the floor of each project.
 //!
-//! A floor freezes, on each day below it, who was active and since when not, the touches of the orders, and the sessions. From then on events of
-//! these days are dropped, and nothing else moves what is frozen; money can't move anyway.
+//! A floor freezes, on each day below it, who was active and since when not, the touches of the orders, the sessions, and how many events there were. From
+//! then on events of these days are dropped, and nothing else moves what is frozen; money can't move anyway.
 
-use crate::acquisition::{DIRECT, Origin, channel, origin};
+use crate::acquisition::{Origin, channel, origin};
 use crate::answers::{account_or_identity, touch};
 use crate::event::Event;
 use crate::facts::{Account, Facts, Session};
@@ -29,12 +29,21 @@ pub(crate) struct Active {
 pub struct Visit {
     /// The day of its entry.
     pub day: NaiveDate,
-    /// The touch of its entry; direct without a source.
-    pub touch: Origin,
+    /// Where its entry came from.
+    pub origin: Origin,
     /// The channel of its entry.
     pub channel: String,
     /// Whether it has one event.
     pub is_bounce: bool,
+    /// The time from its first event to its last.
+    pub duration_ms: i64,
+}
+
+/// How many events a day has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EventCounts {
+    pub(crate) events: usize,
+    pub(crate) pageviews: usize,
 }
 
 /// The frozen days of a project.
@@ -46,6 +55,7 @@ pub struct Frozen {
     /// By order, model and level.
     touches: BTreeMap<(usize, &'static str, &'static str), Origin>,
     visits: Vec<Visit>,
+    events: BTreeMap<NaiveDate, EventCounts>,
 }
 
 impl Frozen {
@@ -56,6 +66,7 @@ impl Frozen {
             active: BTreeMap::new(),
             touches: BTreeMap::new(),
             visits: Vec::new(),
+            events: BTreeMap::new(),
         });
         let is_new = |day: NaiveDate| frozen.floor <= day && day < floor;
         for level in LEVELS {
@@ -69,6 +80,7 @@ impl Frozen {
         }
         let new: Vec<Visit> = visits(facts, timezone, project).into_iter().filter(|visit| is_new(visit.day)).collect();
         frozen.visits.extend(new);
+        frozen.events.extend(events(facts, timezone, project).into_iter().filter(|(day, _)| is_new(*day)));
         Frozen { floor, ..frozen }
     }
 }
@@ -94,13 +106,24 @@ fn active(facts: &Facts<'_>, timezone: Tz, project: &str, level: &str) -> Vec<Ac
 pub fn visits(facts: &Facts<'_>, timezone: Tz, project: &str) -> Vec<Visit> {
     let visit = |session: &Session| {
         let entry: &Event = &facts.events[session.entry()];
-        let touch = origin(entry);
-        let touch = if touch.source == DIRECT { Origin::direct() } else { touch };
         let is_bounce = session.events.len() == 1;
-        Visit { day: day_of(entry.at_ms, timezone), touch, channel: channel(entry), is_bounce }
+        let duration_ms = facts.events[session.last()].at_ms - entry.at_ms;
+        Visit { day: day_of(entry.at_ms, timezone), origin: origin(entry), channel: channel(entry), is_bounce, duration_ms }
     };
     let is_its = |session: &&Session| facts.events[session.entry()].project == project;
     facts.sessions.iter().filter(is_its).map(visit).collect()
+}
+
+/// The numbers of events of a project, by day.
+fn events(facts: &Facts<'_>, timezone: Tz, project: &str) -> BTreeMap<NaiveDate, EventCounts> {
+    let mut days: BTreeMap<NaiveDate, EventCounts> = BTreeMap::new();
+    for index in facts.of_project(project) {
+        let event = &facts.events[index];
+        let day = days.entry(day_of(event.at_ms, timezone)).or_default();
+        day.events += 1;
+        day.pageviews += usize::from(event.is_pageview());
+    }
+    days
 }
 
 /// The days of a project: frozen below its floor, and as the facts have them from there on.
@@ -133,5 +156,11 @@ impl Days<'_> {
     pub(crate) fn visits(&self) -> Vec<Visit> {
         let live = visits(self.facts, self.timezone, self.project).into_iter().filter(|visit| self.is_live(visit.day));
         self.frozen.into_iter().flat_map(|frozen| frozen.visits.clone()).chain(live).collect()
+    }
+
+    /// Returns how many events each day has.
+    pub(crate) fn events(&self) -> BTreeMap<NaiveDate, EventCounts> {
+        let live = events(self.facts, self.timezone, self.project).into_iter().filter(|(day, _)| self.is_live(*day));
+        self.frozen.into_iter().flat_map(|frozen| frozen.events.clone()).chain(live).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions by source, medium, campaign and channel, which only the embedded engine reports.
+//! Sessions by source, medium, campaign and channel, as the embedded engine reports them.
 
 use crate::frozen::Visit;
 use std::collections::BTreeMap;
@@ -40,9 +40,9 @@ pub fn traffic(visits: &[Visit]) -> Traffic {
     Traffic {
         sessions: i64::try_from(visits.len()).expect("not that many"),
         bounces: by(&|_| String::new()).first().map_or(0, |(_, _, bounces)| *bounces),
-        by_source: by(&|visit| visit.touch.source.clone()),
-        by_medium: by(&|visit| visit.touch.medium.clone()),
-        by_campaign: by(&|visit| visit.touch.campaign.clone()),
+        by_source: by(&|visit| visit.origin.source.clone()),
+        by_medium: by(&|visit| visit.origin.medium.clone()),
+        by_campaign: by(&|visit| visit.origin.campaign.clone()),
         by_channel: by(&|visit| visit.channel.clone()),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headcount_domain::aggregate::{Aggregate, Grouping};
-use headcount_domain::figures::{Breakdown, BreakdownQuestion, Report, ReportQuestion, SessionOrigins};
+use headcount_domain::figures::{Breakdown, BreakdownQuestion, Report, ReportQuestion};
 use headcount_domain::filter::Predicate;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
@@ -19,7 +19,7 @@ use super::kept::{KeptAnswer, KeptQuestion, KeptVersion, ReadData, ViewState};
 use super::kept_figures::KeptFigures;
 use super::unique_users::unique_users;
 use super::views::ViewRoom;
-use super::visits::{breakdown, report, traffic};
+use super::visits::{breakdown, report};
 use crate::engine::handle::Engine;
 use crate::engine::shard_client::AskError;
 use crate::memory_budget::MemoryShares;
@@ -98,19 +98,6 @@ impl Engine {
     pub async fn breakdown(&self, project: ProjectId, question: BreakdownQuestion) -> Result<Breakdown, AskError> {
         match self.ask_kept(project, KeptQuestion::Breakdown(question)).await? {
             (KeptAnswer::Breakdown(breakdown), _) => Ok(breakdown),
-            _ => Err(AskError::NoAnswer),
-        }
-    }
-
-    /// Returns the sessions that began in `window` by channel, source, medium and campaign, at most `limit` rows of each.
-    ///
-    /// Costs a pass over the project's events, unless the answer is kept. Dropping the future ends it.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn traffic(&self, project: ProjectId, window: Window, limit: usize) -> Result<SessionOrigins, AskError> {
-        match self.ask_kept(project, KeptQuestion::Origins { window, limit }).await? {
-            (KeptAnswer::Origins(origins), _) => Ok(origins),
             _ => Err(AskError::NoAnswer),
         }
     }
@@ -275,7 +262,6 @@ impl KeptQuestion {
             }
             Self::Report(question) => report(scan, question, sort_bytes).map(KeptAnswer::Report),
             Self::Breakdown(question) => breakdown(scan, question, sort_bytes).map(KeptAnswer::Breakdown),
-            Self::Origins { window, limit } => traffic(scan, *window, *limit, sort_bytes).map(KeptAnswer::Origins),
         }
     }
 }

@@ -1,9 +1,7 @@
 //! What a view keeps of a question's answers.
 
 use headcount_domain::aggregate::{Aggregate, Grouping};
-use headcount_domain::figures::{
-    Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OriginRow, Report, ReportQuestion, SessionOrigins,
-};
+use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, EventFigures, Report, ReportQuestion};
 use headcount_domain::filter::Predicate;
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::fields::Scalar;
@@ -20,7 +18,6 @@ pub(super) enum KeptQuestion {
     UniqueUsers { window: Window, predicate: Predicate },
     Report(ReportQuestion),
     Breakdown(BreakdownQuestion),
-    Origins { window: Window, limit: usize },
 }
 
 impl KeptQuestion {
@@ -32,14 +29,13 @@ impl KeptQuestion {
             Self::Report(ReportQuestion { windows, .. }) | Self::Breakdown(BreakdownQuestion { windows, .. }) => {
                 windows.depends()
             }
-            Self::Origins { window, .. } => ComparedWindows { window: *window, previous: None }.depends(),
         }
     }
 
     /// The first day whose events it needs.
     pub(super) fn start(&self) -> Day {
         match self {
-            Self::Aggregate { window, .. } | Self::UniqueUsers { window, .. } | Self::Origins { window, .. } => window.start,
+            Self::Aggregate { window, .. } | Self::UniqueUsers { window, .. } => window.start,
             Self::Report(ReportQuestion { windows, .. }) | Self::Breakdown(BreakdownQuestion { windows, .. }) => windows.start(),
         }
     }
@@ -51,7 +47,6 @@ impl KeptQuestion {
             | Self::UniqueUsers { predicate, .. }
             | Self::Report(ReportQuestion { predicate, .. }) => predicate.weight(),
             Self::Breakdown(BreakdownQuestion { predicate, search, .. }) => predicate.weight() + search.weight(),
-            Self::Origins { .. } => 0,
         };
         size_of::<Self>() + operands
     }
@@ -64,7 +59,6 @@ pub(super) enum KeptAnswer {
     UniqueUsers(UniqueUsers),
     Report(Report),
     Breakdown(Breakdown),
-    Origins(SessionOrigins),
 }
 
 fn text_bytes(value: &Scalar<'_>) -> usize {
@@ -86,10 +80,6 @@ impl KeptAnswer {
             Self::Breakdown(Breakdown { rows, unconverted, .. }) => {
                 let texts: usize = rows.iter().map(|row| text_bytes(&row.value)).sum();
                 texts + rows.len() * size_of::<BreakdownRow>() + unconverted.len() * 128
-            }
-            Self::Origins(SessionOrigins { by_channel, by_source, by_medium, by_campaign, .. }) => {
-                let rows = [by_channel, by_source, by_medium, by_campaign].into_iter().flatten();
-                rows.map(|row| row.value.len() + size_of::<OriginRow>()).sum()
             }
         }
     }

@@ -258,7 +258,7 @@ pub(crate) async fn breakdown((state, request, payload): BodyArguments) -> Resul
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
     let reply = async |window| {
-        let windows = compare.windows(&question, window).await?;
+        let windows = compare.event_windows(&question, window).await?;
         let breakdown = state.engine.breakdown(question.subject.project, asked(windows));
         question.reply(windows.depends(), breakdown, |breakdown| answer(breakdown, windows)).await
     };

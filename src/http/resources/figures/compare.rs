@@ -68,12 +68,20 @@ impl Compare {
         Ok(fields.parsed(name, &expected, known)?.unwrap_or(Self::Nothing))
     }
 
-    /// Returns the windows of a question whose window is this one.
-    pub(crate) async fn windows<Q>(
+    /// Returns the windows of a question that reads events, and whose window is this one.
+    pub(crate) async fn event_windows<Q>(
         &self,
         question: &ProjectQuestion<'_, Q>,
         window: Window,
     ) -> Result<ComparedWindows, ApiError> {
+        let windows = self.windows(question, window)?;
+        let Some(previous) = windows.previous else { return Ok(windows) };
+        let previous = question.chosen_window(previous).await.map_err(|error| error.with_param("compare"))?;
+        Ok(ComparedWindows { window, previous: Some(previous) })
+    }
+
+    /// Returns the windows of a question whose window is this one.
+    pub(crate) fn windows<Q>(&self, question: &ProjectQuestion<'_, Q>, window: Window) -> Result<ComparedWindows, ApiError> {
         let previous = match self {
             Self::Nothing => return Ok(ComparedWindows { window, previous: None }),
             Self::PreviousPeriod => window.previous_period(),
@@ -83,7 +91,6 @@ impl Compare {
         if previous.start.ymd().0 < 0 {
             return Err(ApiError::parameter("compare", "`compare`: there are no days before the year 0"));
         }
-        let previous = question.chosen_window(previous).await.map_err(|error| error.with_param("compare"))?;
         Ok(ComparedWindows { window, previous: Some(previous) })
     }
 }

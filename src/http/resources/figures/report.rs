@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
-use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuestion, Series};
+use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::{Bucket, BucketStart, Buckets, Interval, MAX_HOURLY_DAYS, Window};
@@ -231,6 +231,8 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
 }
 
 /// Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
+///
+/// Without name and filters, and not by hour, the days before the project's `retention_floor` are answered about, too.
 #[utoipa::path(
     post, path = "/projects/{project_id}/analytics/report", tag = "analytics", operation_id = "report",
     params(ProjectPath),
@@ -258,20 +260,27 @@ pub(crate) async fn report((state, request, payload): BodyArguments) -> Result<H
     let mut question = ProjectQuestion::<ReportBody>::read_shared_body(&state, &request, payload, scope, role).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
-    let predicate = filters::predicate(event_name.as_deref(), filters)?.unwrap_or_default();
+    let predicate = filters::predicate(event_name.as_deref(), filters)?;
+    let (start, end) = (start_date.as_deref(), end_date.as_deref());
+    if predicate.is_none() && *interval != Interval::Hour {
+        let windows = compare.windows(&question, question.window(start, end)?)?;
+        return report_in(&state, &question, windows, None).await;
+    }
+    let predicate = predicate.unwrap_or_default();
     let reply = async |window| {
-        let windows = compare.windows(&question, window).await?;
+        let windows = compare.event_windows(&question, window).await?;
         check_hours(*interval, windows)?;
-        report_in(&state, &question, windows, predicate.clone()).await
+        report_in(&state, &question, windows, Some(predicate.clone())).await
     };
-    question.in_event_window((start_date.as_deref(), end_date.as_deref()), reply).await
+    question.in_event_window((start, end), reply).await
 }
 
+/// Answers from the events that a predicate selects; without one, from the rollups of whole days.
 async fn report_in(
     state: &AppState,
     question: &ProjectQuestion<'_, ReportBody>,
     windows: ComparedWindows,
-    predicate: Predicate,
+    predicate: Option<Predicate>,
 ) -> Result<HttpResponse, ApiError> {
     let (window, has_money) = (windows.window, question.subject.check_money().is_ok());
     let interval = question.parameters.interval;
@@ -280,7 +289,6 @@ async fn report_in(
     // The numbers of complete buckets say which they are, since they are the first of the whole ones.
     let complete = buckets.complete() << 32 | previous.as_ref().map_or(0, |(_, buckets)| buckets.complete()) << 1;
     question.calendar.set_variant(complete | u64::from(has_money));
-    let asked = ReportQuestion { windows, interval, predicate };
     let answer = |report: Report| ReportAnswer {
         totals: TotalFigures::new(&report.current.totals, has_money),
         series: buckets.shown(&report.current, has_money),
@@ -297,5 +305,9 @@ async fn report_in(
         end_date: window.end.to_string(),
         timezone: question.subject.config.policy.timezone.name().to_owned(),
     };
+    let Some(predicate) = predicate else {
+        return question.reply_to(ReportQuery { windows, interval }, answer).await;
+    };
+    let asked = ReportQuestion { windows, interval, predicate };
     question.reply(windows.depends(), state.engine.report(question.subject.project, asked), answer).await
 }

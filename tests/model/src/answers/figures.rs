@@ -4,6 +4,7 @@ use super::aggregate::name;
 use super::fields::{Chosen, lower, property};
 use super::params::Params;
 use super::revenue::{Till, currency, unconverted};
+use super::whole_days::WholeDays;
 use super::{Asked, Wrong, ranked};
 use crate::decimal::{MICROS, Micros, ratio};
 use crate::facts::{Identity, Session};
@@ -15,36 +16,22 @@ use std::collections::{BTreeMap, BTreeSet};
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 
-/// Some events, and the sessions that are counted with them.
+/// The figures of some events, and of the sessions that are counted with them.
 #[derive(Default)]
-struct Figures {
-    users: BTreeSet<Identity>,
-    sessions: usize,
-    bounces: usize,
-    duration_ms: i64,
-    pageviews: usize,
-    events: usize,
-    till: Till,
+pub(super) struct Figures {
+    pub(super) users: usize,
+    pub(super) sessions: usize,
+    pub(super) bounces: usize,
+    pub(super) duration_ms: i64,
+    pub(super) pageviews: usize,
+    pub(super) events: usize,
+    pub(super) till: Till,
 }
 
 impl Figures {
-    fn add_event(&mut self, asked: &Asked<'_>, index: usize) {
-        let event = &asked.facts.events[index];
-        self.users.extend(asked.facts.identities[index].clone());
-        self.pageviews += usize::from(event.is_pageview());
-        self.events += 1;
-        self.till.add_in_project(event);
-    }
-
-    fn add_session(&mut self, asked: &Asked<'_>, session: &Session) {
-        self.sessions += 1;
-        self.bounces += usize::from(session.events.len() == 1);
-        self.duration_ms += asked.facts.events[session.last()].at_ms - asked.facts.events[session.entry()].at_ms;
-    }
-
     fn fields(&self) -> Vec<(&'static str, Json)> {
         vec![
-            ("unique_users", Json::from(self.users.len())),
+            ("unique_users", Json::from(self.users)),
             ("sessions", Json::from(self.sessions)),
             ("pageviews", Json::from(self.pageviews)),
             ("events", Json::from(self.events)),
@@ -58,6 +45,30 @@ impl Figures {
         fields.push(("bounce_rate", Json::from(ratio(self.bounces as Micros * MICROS, self.sessions))));
         fields.push(("duration_avg_sec", Json::from(ratio(Micros::from(self.duration_ms) * 1_000, self.sessions))));
         fields
+    }
+}
+
+/// Some events and their sessions, one by one.
+#[derive(Default)]
+struct Collected {
+    users: BTreeSet<Identity>,
+    figures: Figures,
+}
+
+impl Collected {
+    fn add_event(&mut self, asked: &Asked<'_>, index: usize) {
+        let event = &asked.facts.events[index];
+        self.users.extend(asked.facts.identities[index].clone());
+        self.figures.users = self.users.len();
+        self.figures.pageviews += usize::from(event.is_pageview());
+        self.figures.events += 1;
+        self.figures.till.add_in_project(event);
+    }
+
+    fn add_session(&mut self, asked: &Asked<'_>, session: &Session) {
+        self.figures.sessions += 1;
+        self.figures.bounces += usize::from(session.events.len() == 1);
+        self.figures.duration_ms += asked.facts.events[session.last()].at_ms - asked.facts.events[session.entry()].at_ms;
     }
 }
 
@@ -82,7 +93,13 @@ fn sessions_of<'a>(asked: &'a Asked<'_>, project: &str, window: Window, events: 
 }
 
 /// Reads the window that the figures are compared with.
-fn compared(params: &mut Params, asked: &Asked<'_>, project: &str, window: Window) -> Result<Option<Window>, Wrong> {
+fn compared(
+    params: &mut Params,
+    asked: &Asked<'_>,
+    project: &str,
+    window: Window,
+    is_of_whole_days: bool,
+) -> Result<Option<Window>, Wrong> {
     let wrong = || Wrong::param("compare");
     let previous = match params.take("compare") {
         None => return Ok(None),
@@ -100,7 +117,7 @@ fn compared(params: &mut Params, asked: &Asked<'_>, project: &str, window: Windo
         }
         Some(_) => return Err(wrong()),
     };
-    let is_kept = asked.model.floor(project).is_none_or(|floor| previous.first >= floor);
+    let is_kept = is_of_whole_days || asked.model.floor(project).is_none_or(|floor| previous.first >= floor);
     let days = (previous.last - previous.first).num_days() + 1;
     if is_kept && (1..=3_660).contains(&days) { Ok(Some(previous)) } else { Err(wrong()) }
 }
@@ -188,11 +205,12 @@ fn by_time(
     window: Window,
     interval: &'static str,
     chosen: &Chosen,
+    is_of_whole_days: bool,
 ) -> Vec<(&'static str, Json)> {
     let divided = Divided::of(asked, interval, window);
     let events = chosen_of(asked, project, window, chosen);
-    let mut totals = Figures::default();
-    let mut buckets: BTreeMap<String, Figures> = BTreeMap::new();
+    let mut totals = Collected::default();
+    let mut buckets: BTreeMap<String, Collected> = BTreeMap::new();
     for &index in &events {
         totals.add_event(asked, index);
         buckets.entry(divided.bucket(index)).or_default().add_event(asked, index);
@@ -200,6 +218,11 @@ fn by_time(
     for session in sessions_of(asked, project, window, &events.into_iter().collect()) {
         totals.add_session(asked, session);
         buckets.entry(divided.bucket(session.entry())).or_default().add_session(asked, session);
+    }
+    let mut buckets: BTreeMap<String, Figures> = buckets.into_iter().map(|(name, bucket)| (name, bucket.figures)).collect();
+    let mut totals = totals.figures;
+    if is_of_whole_days {
+        (totals, buckets) = frozen_and_live(asked, project, &divided);
     }
     let series = divided.buckets().into_iter().map(|(name, is_complete)| {
         let mut fields = buckets.remove(&name).unwrap_or_default().fields_with_ratios();
@@ -212,23 +235,39 @@ fn by_time(
     vec![("totals", object(totals.fields_with_ratios())), ("series", series)]
 }
 
+/// Returns the figures of all events of a window and of its buckets, by what each day knows.
+fn frozen_and_live(asked: &Asked<'_>, project: &str, divided: &Divided<'_, '_>) -> (Figures, BTreeMap<String, Figures>) {
+    let mut buckets: BTreeMap<String, Vec<NaiveDate>> = BTreeMap::new();
+    for day in divided.window.days() {
+        buckets.entry(divided.first_day(day).to_string()).or_default().push(day);
+    }
+    let known = WholeDays::of(asked, project);
+    let of = |days: &[NaiveDate]| known.figures(Window { first: days[0], last: days[days.len() - 1] });
+    let all: Vec<NaiveDate> = divided.window.days().collect();
+    (of(&all), buckets.into_iter().map(|(name, days)| (name, of(&days))).collect())
+}
+
 pub(super) fn report(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
-    let window = params.event_window(asked, project)?;
+    let is_plain = !params.has("event_name") && !params.has("filters");
+    let is_of_whole_days = is_plain && !params.is_text("interval", "hour");
+    let window = if is_of_whole_days { params.window(asked)? } else { params.event_window(asked, project)? };
     let interval = match params.has("interval") {
         true => params.word("interval", &["hour", "day", "week", "month"])?,
         false => "day",
     };
-    let previous = compared(&mut params, asked, project, window)?;
+    let previous = compared(&mut params, asked, project, window, is_of_whole_days)?;
     let chosen = Chosen::of(&mut params)?;
     params.done()?;
+    // Only a floor makes a difference.
+    let is_of_whole_days = is_of_whole_days && asked.model.floor(project).is_some();
     let is_long = |window: &Window| (window.last - window.first).num_days() >= 14;
     if interval == "hour" && (is_long(&window) || previous.as_ref().is_some_and(is_long)) {
         return Err(Wrong::param("interval"));
     }
 
-    let mut answer = by_time(asked, project, window, interval, &chosen);
+    let mut answer = by_time(asked, project, window, interval, &chosen, is_of_whole_days);
     let previous = previous.map(|window| {
-        let mut shown = by_time(asked, project, window, interval, &chosen);
+        let mut shown = by_time(asked, project, window, interval, &chosen, is_of_whole_days);
         shown.push(("start_date", Json::from(window.first.to_string())));
         shown.push(("end_date", Json::from(window.last.to_string())));
         object(shown)
@@ -258,19 +297,19 @@ fn by_value(asked: &Asked<'_>, project: &str, window: Window, dimension: &str, c
         groups.entry(property(asked, index, dimension).expect("a field of the model")).or_default().push(index);
     }
     let figures = |events: Vec<usize>| {
-        let mut figures = Figures::default();
+        let mut figures = Collected::default();
         events.iter().for_each(|&index| figures.add_event(asked, index));
         for session in sessions_of(asked, project, window, &events.into_iter().collect()) {
             figures.add_session(asked, session);
         }
-        figures
+        figures.figures
     };
     groups.into_iter().map(|(value, events)| (value, figures(events))).collect()
 }
 
 pub(super) fn breakdown(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
     let window = params.event_window(asked, project)?;
-    let previous = compared(&mut params, asked, project, window)?;
+    let previous = compared(&mut params, asked, project, window, false)?;
     let chosen = Chosen::of(&mut params)?;
     let dimension = params.text("dimension")?.ok_or_else(|| Wrong::param("dimension"))?;
     let order = params.word("order_by", &["unique_users", "sessions", "pageviews", "events", "revenue", "orders"])?;
@@ -282,7 +321,7 @@ pub(super) fn breakdown(asked: &Asked<'_>, project: &str, mut params: Params) ->
     let rows = by_value(asked, project, window, &dimension, &chosen);
     let is_found = |value: &Json| search.is_empty() || (*value != Json::Null && lower(&name(value).1).contains(&search));
     let figure = |(_, figures): &(Json, Figures)| match order {
-        "unique_users" => figures.users.len() as Micros,
+        "unique_users" => figures.users as Micros,
         "sessions" => figures.sessions as Micros,
         "pageviews" => figures.pageviews as Micros,
         "events" => figures.events as Micros,

@@ -17,6 +17,7 @@ mod retention;
 mod revenue;
 mod traffic;
 mod unique_users;
+mod whole_days;
 
 use crate::facts::Facts;
 use crate::frozen::Days;

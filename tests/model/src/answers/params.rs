@@ -34,6 +34,11 @@ impl Params {
         self.0.get(name).is_some_and(|value| *value != Json::Null)
     }
 
+    /// Whether a parameter that was not read yet is this text.
+    pub(super) fn is_text(&self, name: &str, text: &str) -> bool {
+        self.0.get(name).and_then(Json::text) == Some(text)
+    }
+
     /// Reads non-empty text.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Wrong> {
         match self.take(name) {

@@ -2,44 +2,35 @@
 
 use super::params::Params;
 use super::{Asked, Wrong, ranked};
-use crate::acquisition::{channel, origin};
 use crate::decimal::{MICROS, Micros, ratio};
-use crate::facts::Session;
+use crate::frozen::Visit;
 use crate::json::Json;
-use crate::time::Window;
 use std::collections::BTreeMap;
 
-/// A session: the channel, source, medium and campaign of its entry, and whether it is a bounce.
-struct Entered {
-    names: [String; 4],
-    is_bounce: bool,
-}
-
-fn visits(asked: &Asked<'_>, project: &str, window: Window) -> Vec<Entered> {
-    let visit = |session: &Session| {
-        let entry = &asked.facts.events[session.entry()];
-        let origin = origin(entry);
-        let names = [channel(entry), origin.source, origin.medium, origin.campaign];
-        Entered { names, is_bounce: session.events.len() == 1 }
-    };
-    let is_asked =
-        |session: &&Session| asked.facts.events[session.entry()].project == project && window.holds(asked.day(session.entry()));
-    asked.facts.sessions.iter().filter(is_asked).map(visit).collect()
+/// The channel, source, medium or campaign of a session.
+fn name(visit: &Visit, list: &str) -> String {
+    match list {
+        "by_channel" => visit.channel.clone(),
+        "by_source" => visit.origin.source.clone(),
+        "by_medium" => visit.origin.medium.clone(),
+        _ => visit.origin.campaign.clone(),
+    }
 }
 
 pub(super) fn traffic(asked: &Asked<'_>, project: &str, mut params: Params) -> Result<Json, Wrong> {
-    let window = params.event_window(asked, project)?;
+    let window = params.window(asked)?;
     let limit = params.count("limit", 1..=1_000, 100)?;
     params.done()?;
 
-    let visits = visits(asked, project, window);
+    let mut visits = asked.days(project).visits();
+    visits.retain(|visit| window.holds(visit.day));
     let all = Visits::of(visits.iter());
     let mut truncated = false;
-    let mut list = |at: usize| {
-        let mut rows: BTreeMap<&str, Vec<&Entered>> = BTreeMap::new();
-        visits.iter().for_each(|visit| rows.entry(visit.names[at].as_str()).or_default().push(visit));
+    let mut list = |list: &str| {
+        let mut rows: BTreeMap<String, Vec<&Visit>> = BTreeMap::new();
+        visits.iter().for_each(|visit| rows.entry(name(visit, list)).or_default().push(visit));
         let rows: Vec<_> = rows.into_iter().map(|(value, visits)| (value, Visits::of(visits.into_iter()))).collect();
-        let rows = ranked(rows, |(_, visits)| visits.sessions, |(value, _)| *value);
+        let rows = ranked(rows, |(_, visits)| visits.sessions, |(value, _)| value.clone());
         truncated |= rows.len() > limit;
         Json::list(rows.into_iter().take(limit).map(|(value, visits)| {
             let mut row = visits.fields();
@@ -48,8 +39,8 @@ pub(super) fn traffic(asked: &Asked<'_>, project: &str, mut params: Params) -> R
         }))
     };
     let mut answer = all.fields();
-    for (at, name) in ["by_channel", "by_source", "by_medium", "by_campaign"].into_iter().enumerate() {
-        answer.push((name, list(at)));
+    for name in ["by_channel", "by_source", "by_medium", "by_campaign"] {
+        answer.push((name, list(name)));
     }
     answer.push(("truncated", Json::from(truncated)));
     answer.push(("start_date", Json::from(window.first.to_string())));
@@ -65,7 +56,7 @@ struct Visits {
 }
 
 impl Visits {
-    fn of<'v>(visits: impl Iterator<Item = &'v Entered> + Clone) -> Visits {
+    fn of<'v>(visits: impl Iterator<Item = &'v Visit> + Clone) -> Visits {
         Visits { sessions: visits.clone().count(), bounces: visits.filter(|visit| visit.is_bounce).count() }
     }
 

@@ -1,6 +1,6 @@
-//! Figures of chosen events and of the sessions that hold them: by time, by the values of a property, and of sessions alone.
+//! Figures of chosen events and of the sessions that hold them: by time, and by the values of a property.
 //!
-//! All are one pass. Each event carries through the sorts of [`Sessions`](super::sessions::Sessions) what it adds, and what it says of
+//! Both are one pass. Each event carries through the sorts of [`Sessions`](super::sessions::Sessions) what it adds, and what it says of
 //! its session if it is the first or the last of it. A session is known at its end: only then its chosen events are counted.
 
 mod breakdown;
@@ -11,7 +11,6 @@ mod fold;
 mod report;
 mod rows;
 mod session_buffer;
-mod traffic;
 
 pub(super) use breakdown::breakdown;
 pub(super) use carried::Carried;
@@ -19,4 +18,3 @@ pub(super) use detail::{Detail, WantedDetails};
 pub(super) use events::VisitQuestion;
 pub(super) use fold::{CountedSession, VisitCounts, visit};
 pub(super) use report::report;
-pub(super) use traffic::traffic;
