@@ -8,7 +8,7 @@ import { rangeDaysOf } from "../lib/period";
 import { address, go, personAddress } from "../lib/router";
 import { Answered, Card, State } from "../parts/Card";
 import { FormError, Search } from "../parts/Form";
-import { Kept } from "../parts/Kept";
+import { KeptByAll } from "../parts/Kept";
 import { Range } from "../parts/Range";
 import { CsvTool, Table, type Column } from "../parts/Table";
 import { Tiles } from "../parts/Tiles";
@@ -56,7 +56,7 @@ function List() {
     <div class={layout.stack}>
       <Lookup />
       <Card title="Most active companies" lead={EVERYWHERE} tools={tools} isStale={answer.isStale}>
-        <Kept since={answer.data?.complete_from} />
+        <KeptByAll since={answer.data?.complete_from} />
         <Answered answer={withCurrency(answer, organization)} height={400}>
           {({ companies, truncated }) =>
             companies.length ? (
@@ -119,7 +119,7 @@ function Company({ id }: { id: string }) {
                 <span class={layout.quiet}>
                   First seen {dayAt(company.first_seen, timezone)}, last seen {moment(company.last_seen, timezone)}
                 </span>
-                <Kept since={company.complete_from} />
+                <KeptByAll since={company.complete_from} />
                 <Range />
               </div>
               <Tiles

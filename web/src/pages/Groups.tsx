@@ -7,7 +7,7 @@ import { addDays } from "../lib/days";
 import { floorIn, rangeDaysOf } from "../lib/period";
 import { address, setQuery } from "../lib/router";
 import { Answered, Card, State, Tabs } from "../parts/Card";
-import { Kept } from "../parts/Kept";
+import { KeptByAll } from "../parts/Kept";
 import { Range } from "../parts/Range";
 import { CsvTool, Table, type Column } from "../parts/Table";
 import { Tiles } from "../parts/Tiles";
@@ -78,7 +78,7 @@ function List({ types, type }: { types: string[]; type: string }) {
   );
   return (
     <Card title="Most active groups" tabs={tabs} tools={tools} isStale={answer.isStale}>
-      <Kept since={answer.data?.complete_from} />
+      <KeptByAll since={answer.data?.complete_from} />
       <Answered answer={answer} height={400}>
         {({ groups, truncated }) => (groups.length ? <Table caption="Groups" columns={columns} rows={groups} truncated={truncated} /> : <State title="No such group in these days" />)}
       </Answered>
@@ -103,7 +103,7 @@ function Group({ type, id }: { type: string; id: string }) {
                 <span class={layout.badge}>{group.group_type}</span>
                 {group.name && <span class={layout.quiet}>{group.group_key}</span>}
                 <span class={layout.quiet}>Last seen {moment(group.last_seen, timezone)}</span>
-                <Kept since={group.complete_from} />
+                <KeptByAll since={group.complete_from} />
                 <Range />
               </div>
               <Tiles

@@ -8,7 +8,7 @@ import { rangeDaysOf, windowOf } from "../lib/period";
 import { address, go, personAddress, setQuery } from "../lib/router";
 import { Answered, Card, State } from "../parts/Card";
 import { FormError, Search } from "../parts/Form";
-import { Kept } from "../parts/Kept";
+import { KeptByAll } from "../parts/Kept";
 import { PeriodPicker } from "../parts/PeriodPicker";
 import { Range } from "../parts/Range";
 import { CsvTool, Table, type Column } from "../parts/Table";
@@ -85,7 +85,7 @@ function List() {
         <FormError>{error}</FormError>
       </form>
       <Card title="Identified people" lead="Over all projects of the organization." tools={tools} isStale={answer.isStale}>
-        <Kept since={answer.data?.complete_from} />
+        <KeptByAll since={answer.data?.complete_from} />
         <Answered answer={answer} height={400}>
           {({ identities, truncated }) =>
             identities.length ? (
@@ -127,7 +127,7 @@ function Person({ who }: { who: string }) {
                 <PeriodPicker />
               </div>
               <p class={layout.quiet}>{dayRange(start_date, end_date)}</p>
-              <Kept since={person.complete_from} />
+              <KeptByAll since={person.complete_from} />
               <br />
               <Tiles
                 isPlain
