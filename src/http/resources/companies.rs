@@ -308,7 +308,8 @@ mod tests {
             last_seen: Instant(0),
         };
         let expected = concat!(
-            r#"{"resolved_identifier":"ada@acme.com","identity_id":"id_1","user_id":null,"email":"ada@acme.com","events":4,"#,
+            r#"{"resolved_identifier":"ada@acme.com","identity_id":"id_1","user_id":null,"#,
+            r#""email":"ada@acme.com","events":4,"#,
             r#""last_seen":"1970-01-01T00:00:00.000Z"}"#,
         );
         assert_eq!(serde_json::to_string(&UserRow::from(user)).unwrap(), expected);
