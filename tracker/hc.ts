@@ -1,6 +1,6 @@
 // The tracker: sends pageviews and events of a page to headcount. docs/TRACKER.md describes its attributes and calls.
 //
-// It must stay below 2,048 bytes with gzip, so that it favours few words over structure, and runs in any browser of the last years.
+// It must stay below 2,200 bytes with gzip, so that it favours few words over structure, and runs in any browser of the last years.
 
 type Fields = Record<string, unknown>;
 type Call = ArrayLike<any>;
@@ -8,8 +8,9 @@ type Headcount = { (...call: any[]): void; q?: Call[]; on?: 1 };
 type Navigated = { headcount?: Headcount; navigation?: EventTarget } & Record<string, unknown>;
 
 /** Parameters that say where a visitor came from: the server reads no others. */
-const ATTRIBUTION = /^(utm_(source|medium|campaign|term|content)|source|ref|msclkid|li_fat_id|(g|fb|tt|tw)clid)=/i;
-const LOCAL = /^$|^(localhost|0\.0\.0\.0|127(\.\d+){3}|\[::1\])$|\.localhost$/;
+const ATTRIBUTION =
+  /^.(utm_(source|medium|campaign|term|content)|source|ref|[gw]braid|([gy]|fb|t[tw])clid|msclkid|li_fat_id|epik|rdt_cid|sccid|igsh(id)?)=/i;
+const LOCAL = /^($|(0|127)\.[\d.]+$|\[::1)|(^|\.)localhost$/;
 const FILES = "pdf|docx?|xlsx?|pptx?|csv|txt|rtf|zip|rar|7z|t?gz|dmg|pkg|exe|msi|deb|rpm|apk|iso|mp[34]|mov|avi|wav|epub";
 const MAX_WAITING = 20;
 const RETRIES = 3;
@@ -19,18 +20,30 @@ const doc = document;
 const loc = location;
 const nav = navigator;
 
-function track(script: HTMLScriptElement): void {
-  const option = (name: string) => script.getAttribute("data-" + name);
+function track(early: Call[]): void {
+  const script = (doc.currentScript || doc.querySelector('script[data-key],[src*="key=pk_"]') || doc.body) as HTMLScriptElement;
+  const address = new URL(script.src || "i", loc as any);
+  const inAddress = address.searchParams;
+  // Google Tag Manager drops attributes: an address that has the key may have them all.
+  const option = (name: string) => {
+    const own = script.getAttribute("data-" + name);
+    return own == null && inAddress.get("key") ? inAddress.get(name) : own;
+  };
   const has = (name: string) => option(name) != null;
-  const endpoint = new URL(option("api") || "i", script.src || loc.href) + "?pk=" + option("key");
+  const key = option("key");
+  const endpoint = new URL(option("api") || "i", address) + "?pk=" + key;
 
-  /** Bodies that were not acknowledged. */
-  const waiting = new Set<string>();
+  /** Sends an event that was not acknowledged again. */
+  const waiting = new Set<() => void>();
   /** The fields of every event. */
   let known: Fields;
-  /** The path of the last pageview; empty before the first. */
-  let page = "";
+  /** Those of them that the page has set, whoever uses it. */
+  const settings: Fields = {};
+  /** The path of the last pageview, without a last slash. */
+  let page: string | undefined;
   let isLeaving: boolean;
+  /** The control of a label that was clicked. */
+  let passedOn: unknown;
 
   // Browsers that block storage throw.
   const storage = (kind: unknown): any => {
@@ -40,47 +53,21 @@ function track(script: HTMLScriptElement): void {
       return {};
     }
   };
-  const ids = option("ids");
-  const isStored = ids == "session" || ids == "device";
-  const store = () => storage(ids == "device" ? "local" : "session");
+  const ids = { session: "session", device: "local" }[option("ids")!];
+  const store = () => storage(ids);
   // `randomUUID` needs https.
   const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
   const meet = () => {
-    known = {};
-    if (isStored) {
-      const kept = store();
-      known.anonymous_id = kept.headcount_id || random();
-      try {
-        kept.headcount_id = known.anonymous_id;
-      } catch {}
-    }
+    const kept = store();
+    known = { user_id: kept.headcount_user };
+    if (ids) kept.headcount_id = known.anonymous_id = kept.headcount_id || random();
   };
 
   const isUnsent = () =>
     storage("local").headcount_ignore ||
     (!has("local") && LOCAL.test(loc.hostname)) ||
     (!has("automated") && (nav.webdriver || win._phantom || win.callPhantom || win.Cypress));
-
-  // A text as the body is `text/plain`, which needs no preflight. The server records an `external_id` once, so that whatever was not
-  // acknowledged may be sent again.
-  const post = (body: string, retries: number): void => {
-    if (isLeaving && nav.sendBeacon && nav.sendBeacon(endpoint, body)) {
-      waiting.delete(body);
-      return;
-    }
-    fetch(endpoint, { method: "POST", body, keepalive: true, credentials: "omit" })
-      .then((answer) => answer.status > 428)
-      .catch(() => true)
-      .then((isFailed) => {
-        if (isFailed && retries) {
-          // Visitors don't all come back at the moment at which a server does.
-          setTimeout(post, (1e3 + Math.random() * 1e3) * 2 ** (RETRIES - retries), body, retries - 1);
-        } else {
-          waiting.delete(body);
-        }
-      });
-  };
 
   const record = (name: string, metadata?: unknown, fields?: Fields): void => {
     if (isUnsent()) return;
@@ -91,13 +78,42 @@ function track(script: HTMLScriptElement): void {
       screen: screen.width + "x" + screen.height,
       ps: (nav as any).globalPrivacyControl ? "gpc" : undefined,
       metadata,
+      ...settings,
       ...known,
       external_id: random(),
       ...fields,
     });
-    const isHeld = waiting.size < MAX_WAITING;
-    if (isHeld) waiting.add(body);
-    post(body, isHeld ? RETRIES : 0);
+    let retries = waiting.size < MAX_WAITING ? RETRIES : 0;
+    let time: number;
+    let isReported: unknown;
+    // A text as the body is `text/plain`, which needs no preflight. The server records an `external_id` once, so that whatever was not
+    // acknowledged may be sent again.
+    const send = async () => {
+      const now = Date.now();
+      // The server takes the time between these two: clocks of visitors are often wrong.
+      const text = time ? JSON.stringify({ timestamp: time, _sent_at: now, ...JSON.parse(body) }) : body;
+      time = time || now;
+      let status: any;
+      if (!isLeaving || !nav.sendBeacon || !nav.sendBeacon(endpoint, text)) {
+        status = 500;
+        try {
+          const answer = await fetch(endpoint, { method: "POST", body: text, keepalive: true, credentials: "omit" });
+          status = answer.status;
+          if (/^4/.test(status) && !isReported) {
+            isReported = 1;
+            console.warn("headcount:", status, await answer.text());
+          }
+        } catch {}
+      }
+      if (/429|^5/.test(status) && retries) {
+        // After 1 to 2, 2 to 4, 4 to 8 seconds: visitors don't all come back at the moment at which a server does.
+        setTimeout(send, (1 + Math.random()) * 2 ** (10 + RETRIES - retries--));
+      } else {
+        waiting.delete(send);
+      }
+    };
+    if (retries) waiting.add(send);
+    send();
   };
 
   // The server counts pages without fragment: those of `data-hash` become a part of the path.
@@ -107,62 +123,60 @@ function track(script: HTMLScriptElement): void {
   };
 
   const query = () => {
-    const all = loc.search;
-    if (option("query") == "all") return all;
-    const kept = all.slice(1).split("&").filter((pair) => ATTRIBUTION.test(pair)).join("&");
-    return kept && "?" + kept;
+    const kept = loc.search.replace(/[?&][^&]*/g, (pair) => (option("query") == "all" || ATTRIBUTION.test(pair) ? pair : ""));
+    return kept.replace(/^&/, "?");
   };
 
   // Only the first pageview has the referrer and the status: they are those of the document. A document that is loaded again, or gone back
   // to, has not come from there again.
   const view = (metadata?: object, fields?: Fields): void => {
     const status = option("status");
-    const entry = performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming | undefined;
-    const isFirst = !page;
-    const referrer = doc.referrer;
-    const isArrival = isFirst && referrer && referrer.split("/")[2] != loc.host && (!entry || /^n|^p/.test(entry.type));
-    page = path();
+    const isFirst = page == null;
+    // Shorter than its successor, and all browsers have it: 1 is a reload, 2 a return.
+    const { type }: any = performance.navigation || {};
+    const isArrival = isFirst && doc.referrer.split("/")[2] != loc.host && !type;
+    page = spelling();
     record("pageview", isFirst && status ? { status: +status, ...metadata } : metadata, {
-      referrer: isArrival ? referrer : undefined,
+      referrer: (isArrival && doc.referrer) || undefined,
       ...fields,
     });
   };
 
+  // Applications correct their address: `/docs` and `/docs/` are one page.
+  const spelling = () => path().replace(/\/$/, "");
+
   const moved = () => {
-    if (page != path()) view();
+    if (page != spelling()) view();
   };
 
   // What can't be written as JSON must not break the page.
-  const run = (call: Call): void => {
+  const run = (call: any): void => {
+    const [name, a, b, c, d] = call;
     try {
-      dispatch(call);
-    } catch (error) {
-      console.error(error);
-    }
-  };
-
-  const dispatch = ([name, a, b, c, d]: any): void => {
-    if (name == "set") {
-      Object.assign(known, a);
-    } else if (name == "pageview") {
-      view(a, b);
-    } else if (name == "revenue") {
-      record(name, c, { value: a, currency: b, ...d });
-    } else if (name == "group") {
-      known.group_id = "" + a;
-      known.group_type = c;
-      record(name, b);
-    } else if (name == "identify") {
-      if (a) {
+      if (name == "set") {
+        Object.assign(settings, a);
+      } else if (name == "pageview") {
+        view(a, b);
+      } else if (name == "revenue") {
+        record(name, c, { value: a, currency: b, ...d });
+      } else if (name == "group") {
+        known.group_id = "" + a;
+        known.group_type = c;
+        record(name, b);
+      } else if (name != "identify") {
+        record(name, a, b);
+      } else if (a) {
         known.user_id = "" + a;
         record(name, b);
-      } else {
-        // Somebody signed out: who comes next is somebody else.
-        if (isStored) delete store().headcount_id;
+        store().headcount_user = known.user_id;
+      } else if (known.user_id || call.length < 2) {
+        // Somebody signed out: who comes next is somebody else. A page that knows nobody may say so as often as it likes.
+        delete store().headcount_user;
+        delete store().headcount_id;
         meet();
       }
-    } else {
-      record(name, a, b);
+    } catch (error) {
+      console.error(error);
     }
   };
 
@@ -170,18 +184,24 @@ function track(script: HTMLScriptElement): void {
   const recordMarked = (element: Element): void => {
     const metadata: Fields = {};
     for (const { name, value } of element.attributes as unknown as Attr[]) {
-      if (/^data-headcount-/.test(name)) metadata[name.slice(15)] = value;
+      const key = name.split("data-headcount-")[1];
+      if (key) metadata[key] = value;
     }
-    const { event } = metadata;
-    delete metadata.event;
-    record(event as string, metadata);
+    const { event, ...rest } = metadata;
+    record(event as string, rest);
   };
 
-  const clicked = (event: MouseEvent): void => {
-    const target = event.target as Element;
-    if (event.button > 1 || !target.closest) return;
+  const acted = ({ type, target, button }: any): void => {
+    if (button > 1 || !target.closest) return;
     const marked = target.closest("[data-headcount-event]");
-    if (marked && marked.tagName != "FORM") recordMarked(marked);
+    // Forms are sent, everything else is clicked.
+    if (marked && (marked.tagName == "FORM") == (type == "submit") && target != passedOn) {
+      const label = target.closest("label");
+      // A browser passes a click on a label on to its control at once: it is the same click.
+      passedOn = label && label.control;
+      setTimeout(() => (passedOn = 0));
+      recordMarked(marked);
+    }
     const link = target.closest("a[href]") as HTMLAnchorElement | null;
     if (!link || !/^http/.test(link.protocol)) return;
     const metadata = { url: link.href.replace(/[?#].*/, "") };
@@ -195,31 +215,31 @@ function track(script: HTMLScriptElement): void {
 
   const start = (): void => {
     const choice = loc.hash;
+    // A browser's storage may be full.
     try {
       if (choice == "#headcount-ignore") storage("local").headcount_ignore = 1;
       if (choice == "#headcount-count") delete storage("local").headcount_ignore;
+      meet();
     } catch {}
-    meet();
-    const isManual = has("manual");
-    if (!isManual) {
-      view();
+    take = run;
+    // Before the first pageview, so that it has the user.
+    early.forEach(run);
+    if (!has("manual")) {
+      moved();
       watchPages();
     }
+    held.forEach(run);
     addEventListener("pageshow", ({ persisted }) => {
       isLeaving = false;
-      if (persisted && !isManual) view();
+      if (persisted && !has("manual")) view();
     });
     addEventListener("pagehide", () => {
       isLeaving = true;
-      waiting.forEach((body) => post(body, 0));
+      waiting.forEach((send) => send());
     });
-    for (const kind of ["click", "auxclick"]) doc.addEventListener(kind, clicked as EventListener, true);
-    doc.addEventListener("submit", ({ target }) => {
-      if ((target as Element).matches("[data-headcount-event]")) recordMarked(target as Element);
-    }, true);
-    win.headcount = (...call) => run(call);
-    win.headcount.on = 1;
-    early.forEach(run);
+    doc.addEventListener("click", acted, true);
+    doc.addEventListener("auxclick", acted, true);
+    doc.addEventListener("submit", acted, true);
   };
 
   const watchPages = (): void => {
@@ -228,8 +248,8 @@ function track(script: HTMLScriptElement): void {
     } else {
       for (const method of ["pushState", "replaceState"] as const) {
         const original = history[method];
-        history[method] = function (...call) {
-          original.apply(this, call);
+        history[method] = (...call) => {
+          original.apply(history, call);
           moved();
         };
       }
@@ -237,14 +257,19 @@ function track(script: HTMLScriptElement): void {
     }
   };
 
-  const early = (win.headcount && win.headcount.q) || [];
-  win.headcount = (...call) => early.push(call);
+  if (!key) {
+    console.warn("headcount: no data-key");
+    return;
+  }
+  // Calls while the page is rendered in advance.
+  const held: Call[] = [];
+  let take: (call: Call) => void = (call) => held.push(call);
+  win.headcount = (...call) => take(call);
   // A second copy of the script does nothing.
   win.headcount.on = 1;
-  if ((doc as any).prerendering) doc.addEventListener("prerenderingchange", start, { once: true });
+  if ((doc as any).prerendering) doc.addEventListener("prerenderingchange", start);
   else start();
 }
 
-if (!win.headcount || !win.headcount.on) {
-  track((doc.currentScript || doc.querySelector("script[data-key]")) as HTMLScriptElement);
-}
+const stub = win.headcount || ({} as Headcount);
+if (!stub.on) track(stub.q || []);

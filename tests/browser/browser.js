@@ -30,8 +30,14 @@ export async function visitor(browser, script) {
 export class Site {
   /** The attributes of the script's tag. */
   attributes = "";
+  /** What stands instead of the tag. */
+  insert;
   /** What stands before it. */
   head = "";
+  /** Pages that are different, by path. */
+  pages = {};
+  /** The paths that were asked for. */
+  asked = [];
   body = "";
 
   static async start(statsOrigin, key) {
@@ -40,8 +46,9 @@ export class Site {
     site.key = key;
     site.script = "/hc.js";
     site.server = createServer((asked, answer) => {
+      site.asked.push(asked.url);
       if (asked.url.startsWith("/files/")) return answer.writeHead(200, { "content-disposition": "attachment" }).end("file");
-      const body = asked.headers.host.startsWith("other.") ? site.foreign : site.page();
+      const body = asked.headers.host.startsWith("other.") ? site.foreign : (site.pages[asked.url] ?? site.page());
       answer.writeHead(asked.url.startsWith("/gone") ? 404 : 200, { "content-type": "text/html" }).end(body ?? "<title>other</title>");
     }).listen(0, "127.0.0.1");
     await once(site.server, "listening");
@@ -56,11 +63,11 @@ export class Site {
   }
 
   page() {
-    return `<!doctype html><title>page</title>${this.head}${this.tag}<body>${this.body}</body>`;
+    return `<!doctype html><title>page</title>${this.head}${this.insert ?? this.tag}<body>${this.body}</body>`;
   }
 
   clear() {
-    Object.assign(this, { attributes: "data-automated", head: "", body: "", foreign: undefined, script: "/hc.js" });
+    Object.assign(this, { attributes: "data-automated", insert: undefined, head: "", body: "", pages: {}, foreign: undefined, script: "/hc.js" });
   }
 
   stop() {

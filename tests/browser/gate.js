@@ -44,7 +44,7 @@ export class Gate {
     }
     const body = Buffer.concat(chunks);
     if (asked.method === "OPTIONS") this.preflights += 1;
-    const attempt = asked.method === "POST" ? { event: JSON.parse(body), headers: asked.headers, url: asked.url } : {};
+    const attempt = asked.method === "POST" ? { event: JSON.parse(body), headers: asked.headers, url: asked.url, at: Date.now() } : {};
     if (attempt.event) this.attempts.push(attempt);
     const fault = attempt.event && this.fault(attempt.event);
     if (fault === "refuse") return answer.destroy();

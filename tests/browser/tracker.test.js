@@ -1,77 +1,13 @@
 // The tracker in a browser: pages on one origin, the server on another.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { Site, launch, pause, visitor } from "./browser.js";
-import { Gate } from "./gate.js";
-import { Headcount } from "./headcount.js";
+import { test } from "node:test";
+import { pause } from "./browser.js";
+import { BY_HAND, FAST, QUIET_MS, STUB, context, gate, names, open, paths, sent, server, setUp, site, stored, until, warnings } from "./rig.js";
 
-const PATIENCE_MS = 8_000;
-/** After this, nothing more is expected. */
-const QUIET_MS = 150;
-/** Retries twenty times as soon. */
-const FAST = "{ const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest); }";
 const NO_NAVIGATION = "Object.defineProperty(window, 'navigation', { value: undefined });";
 
-let browser, context, gate, server, site;
-/** The `external_id` of each event, in the order in which pages sent them. They arrive over several connections, in any order. */
-let asked = [];
-
-before(async () => {
-  server = await Headcount.start("--script-path=/app.js", "--collect-path=/app");
-  gate = await Gate.start(server.port);
-  site = await Site.start(gate.origin, server.key);
-  browser = await launch();
-});
-
-beforeEach(() => {
-  asked = [];
-  gate.clear();
-  site.clear();
-});
-
-afterEach(() => context?.close());
-
-after(async () => {
-  await browser?.close();
-  site?.stop();
-  gate?.stop();
-  await server?.stop();
-});
-
-/** Opens a page as a new visitor. */
-async function open(path, script) {
-  context = await visitor(browser, script);
-  context.on("request", (request) => {
-    const body = request.method() === "POST" && request.postData();
-    if (body) asked.push(JSON.parse(body).external_id);
-  });
-  const page = await context.newPage();
-  await page.goto(path.startsWith("/") ? site.origin + path : path);
-  return page;
-}
-
-async function until(holds, what) {
-  for (const end = Date.now() + PATIENCE_MS; !holds(); await pause(10)) {
-    assert.ok(Date.now() < end, `${what}: ${JSON.stringify(gate.attempts)}`);
-  }
-}
-
-/**
- * The events that were recorded, which are as many as expected, in the order in which they were sent, if that is known. What was under way when a page was left may have arrived
- * twice.
- */
-async function sent(count) {
-  await until(() => gate.recorded.length >= count, `fewer than ${count} events`);
-  await pause(QUIET_MS);
-  assert.equal(gate.recorded.length, count, JSON.stringify(gate.recorded));
-  assert.ok(gate.attempts.every(({ answer }) => !answer?.includes("dropped")));
-  const place = ({ external_id }) => asked.indexOf(external_id);
-  const events = gate.recorded;
-  return events.every((event) => place(event) >= 0) ? events.sort((one, other) => place(one) - place(other)) : events;
-}
-
-const paths = (events) => events.map(({ url }) => url.replace(site.origin, ""));
+setUp("--script-path=/app.js", "--collect-path=/app");
 
 test("a page is sent once, with all that is documented", async () => {
   site.foreign = `<a href="${site.origin}/pricing?utm_source=news">go</a>`;
@@ -113,6 +49,24 @@ for (const [kind, script] of [["the Navigation API", undefined], ["a wrapped his
     assert.deepEqual(paths(await sent(4)), ["/", "/a", "/b", "/"]);
     assert.deepEqual(await page.evaluate(() => history.pushState({ kept: 1 }, "", "/c") ?? history.state), { kept: 1 });
     await sent(5);
+  });
+}
+
+for (const [kind, script] of [["the Navigation API", undefined], ["a wrapped history", NO_NAVIGATION]]) {
+  test(`an address that is corrected is no second page by ${kind}`, async () => {
+    site.body = `<script>addEventListener("load", () => /[^/]$/.test(location.pathname) && history.replaceState({}, "", location.pathname + "/" + location.search))</script>`;
+    const page = await open("/docs?ref=a", script);
+    await page.waitForURL("**/docs/?ref=a");
+    assert.deepEqual(paths(await sent(1)), ["/docs?ref=a"]);
+    await page.evaluate(() => {
+      history.pushState({}, "", "/docs");
+      history.pushState({}, "", "/docs/more/");
+      history.replaceState({}, "", "/docs/more");
+      history.pushState({}, "", "/");
+      history.replaceState({}, "", "/?tab=1");
+      history.pushState({}, "", "/Docs");
+    });
+    assert.deepEqual(paths(await sent(4)), ["/docs?ref=a", "/docs/more/", "/", "/Docs"]);
   });
 }
 
@@ -166,8 +120,9 @@ test("only the first pageview has the referrer, and only one of another site", a
 });
 
 test("of the query, only attribution is sent", async () => {
-  const kept = "utm_source=a&UTM_Medium=b&utm_campaign=c%26d&utm_term=e&utm_content=f&ref=g&source=h&gclid=1&msclkid=2&fbclid=3&ttclid=4&twclid=5&li_fat_id=6";
-  await open(`/?email=ada%40example.com&${kept}&token=1&preference=2&utm_user=3`);
+  const kept = "utm_source=a&UTM_Medium=b&utm_campaign=c%26d&utm_term=e&utm_content=f&ref=g&source=h&gclid=1&msclkid=2&fbclid=3&ttclid=4&twclid=5&li_fat_id=6" +
+    "&wbraid=a%20b&GBRAID=8&yclid=9&epik=10&rdt_cid=11&ScCid=12&igshid=13&igsh=14==";
+  await open(`/?email=ada%40example.com&${kept}&token=1&preference=2&utm_user=3&clid=4&xgclid=5&epik_=6&ep%69k`);
   assert.deepEqual(paths(await sent(1)), ["/?" + kept]);
 });
 
@@ -244,15 +199,53 @@ test("elements and forms send the events of their attributes", async () => {
   assert.deepEqual([form.metadata, form.url], [{ where: "top" }, site.origin + "/"]);
 });
 
+for (const [what, body] of [
+  ["around its input", '<label data-headcount-event="agreed"><b>Agree</b> <input type=checkbox></label>'],
+  ["of a marked input", '<label><b>Agree</b> <input type=checkbox data-headcount-event="agreed"></label>'],
+  ["before its input", '<label for=a data-headcount-event="agreed"><b>Agree</b></label><input id=a type=checkbox data-headcount-event="agreed">'],
+  ["in something marked", '<div data-headcount-event="agreed"><label for=a><b>Agree</b></label><input id=a type=checkbox></div>'],
+]) {
+  test(`a click on a label ${what} is one`, async () => {
+    site.body = body;
+    const page = await open("/");
+    const agreed = (count) => sent(1 + count).then((events) => assert.deepEqual(names(events).slice(1), Array(count).fill("agreed")));
+    await page.click("b");
+    assert.ok(await page.isChecked("input"));
+    await agreed(1);
+    await page.click("b");
+    await agreed(2);
+    await page.click("input");
+    await agreed(3);
+    await page.focus("input");
+    await page.keyboard.press("Space");
+    await agreed(4);
+    await page.click("input", { clickCount: 2, delay: 1 });
+    await agreed(6);
+  });
+}
+
+test("a label that passes nothing on counts, and its input after it", async () => {
+  site.body = '<label data-headcount-event="agreed"><b>Agree</b> <a href="#terms">terms</a> <input type=checkbox></label>';
+  const page = await open("/");
+  await page.click("a");
+  await page.click("input");
+  await page.evaluate(() => document.querySelector("b").addEventListener("click", (event) => event.preventDefault()));
+  await page.click("b");
+  await page.click("input");
+  await page.evaluate(() => (document.querySelector("input").disabled = true));
+  await page.click("b", { force: true });
+  assert.equal((await sent(6)).filter(({ name }) => name === "agreed").length, 5);
+});
+
 test("programs that drive a browser are not counted, unless data-automated", async () => {
   site.attributes = "";
-  for (const script of ["", ...["_phantom", "callPhantom", "Cypress"].map((name) => `Object.defineProperty(navigator, 'webdriver', { value: false }); window.${name} = {};`)]) {
+  for (const script of ["", ...["_phantom", "callPhantom", "Cypress"].map((name) => `${BY_HAND} window.${name} = {};`)]) {
     await open("/", script);
     await pause(QUIET_MS);
     await context.close();
   }
   assert.equal(gate.attempts.length, 0);
-  await open("/", "Object.defineProperty(navigator, 'webdriver', { value: false });");
+  await open("/", BY_HAND);
   await sent(1);
 });
 
@@ -318,6 +311,19 @@ test("group and set are on the next events", async () => {
   assert.deepEqual([event.channel, event.pc, event.notify], ["other", "analytics", false]);
 });
 
+test("whoever signs out takes the company along, and nothing that the page has set", async () => {
+  const page = await open("/");
+  await page.evaluate(() => {
+    headcount("set", { pc: "" });
+    headcount("identify", "ada");
+    headcount("group", "acme.com");
+    headcount("identify");
+    headcount("after");
+  });
+  const [, , , after] = await sent(4);
+  assert.deepEqual([after.pc, after.user_id, after.group_id], ["", undefined, undefined]);
+});
+
 test("revenue is counted once an order", async () => {
   const page = await open("/");
   const revenue = async () => (await server.ask("/revenue/metrics")).json();
@@ -334,13 +340,25 @@ test("revenue is counted once an order", async () => {
   assert.deepEqual([later.total_revenue - earlier.total_revenue, later.orders - earlier.orders], [50.1, 2]);
 });
 
-test("calls before the script is loaded are kept", async () => {
-  site.head = `<script>window.headcount=window.headcount||function(){(headcount.q=headcount.q||[]).push(arguments)};
-    headcount("identify","ada");headcount("early",{a:1})</script>`;
+test("calls before the script is loaded run before the first pageview", async () => {
+  site.head = STUB + '<script>headcount("identify","ada");headcount("set",{channel:"web"});headcount("early",{a:1})</script>';
   await open("/");
   const events = await sent(3);
-  assert.deepEqual(events.map(({ name }) => name), ["pageview", "identify", "early"]);
-  assert.deepEqual(events[2].metadata, { a: 1 });
+  assert.deepEqual(names(events), ["identify", "early", "pageview"]);
+  assert.deepEqual(events.map(({ user_id }) => user_id), ["ada", "ada", "ada"]);
+  assert.deepEqual([events[0].channel, events[1].channel, events[1].metadata, events[2].channel], [undefined, "web", { a: 1 }, "web"]);
+  const ids = events.map(({ external_id }) => external_id);
+  const recorded = (await server.events()).filter(({ external_id }) => ids.includes(external_id));
+  assert.deepEqual(recorded.map(({ user_id }) => user_id), ["ada", "ada", "ada"]);
+});
+
+test("a pageview that waited for the script is the first", async () => {
+  site.foreign = `<a href="${site.origin}/a">go</a>`;
+  site.head = STUB + '<script>headcount("pageview",{variant:"b"})</script>';
+  const page = await open(site.other + "/");
+  await page.click("a");
+  const [event] = await sent(1);
+  assert.deepEqual([event.metadata, event.referrer], [{ variant: "b" }, site.other + "/"]);
 });
 
 for (const [what, fault] of [["503", 503], ["a network error", "refuse"]]) {
@@ -360,6 +378,98 @@ test("an event whose answer is lost is counted once", async () => {
   assert.equal(JSON.parse(gate.attempts.at(-1).answer).status, "duplicate");
   const id = gate.attempts[0].event.external_id;
   assert.equal((await server.events()).filter(({ external_id }) => external_id === id).length, 1);
+});
+
+test("what the server refuses is a warning, with its words", async () => {
+  const page = await open("/");
+  await page.evaluate(() => {
+    headcount("x".repeat(200));
+    headcount("fine");
+  });
+  await until(() => gate.attempts.length === 3 && gate.attempts.every(({ answer }) => answer), "three answers");
+  await until(() => warnings.length > 0, "a warning");
+  await pause(QUIET_MS);
+  const [{ answer }] = gate.attempts.filter(({ status }) => status === 400);
+  assert.equal(gate.attempts.length, 3);
+  assert.equal(warnings.length, 1, warnings.join());
+  assert.ok(warnings[0].includes("headcount: 400") && warnings[0].includes(JSON.parse(answer).error.message), warnings[0]);
+});
+
+test("a key that is not known is a warning", async () => {
+  site.insert = `<script defer src="${site.stats}/hc.js" data-automated data-key="pk_unknown"></script>`;
+  await open("/");
+  await until(() => warnings.length > 0, "a warning");
+  await pause(QUIET_MS);
+  assert.equal(warnings.length, 1, warnings.join());
+  assert.match(warnings[0], /headcount: 401 .*the public key is not known/);
+});
+
+test("an event that is refused again and again is one warning", async () => {
+  gate.fault = () => 429;
+  await open("/", FAST);
+  await until(() => gate.attempts.length === 4, "three retries");
+  await pause(1_000);
+  assert.equal(warnings.length, 1, warnings.join());
+  assert.match(warnings[0], /headcount: 429/);
+});
+
+test("a script without a key says so, sends nothing and breaks nothing", async () => {
+  site.head = STUB;
+  site.insert = `<script defer src="${site.stats}/hc.js" data-automated></script>`;
+  site.body = '<script type="module">headcount("early"); document.title = "fine";</script>';
+  const page = await open("/");
+  await page.evaluate(() => headcount("later"));
+  await pause(QUIET_MS);
+  assert.deepEqual([gate.attempts.length, await page.title()], [0, "fine"]);
+  assert.match(warnings.join(), /^headcount: .*data-key[^,]*$/);
+  // A second script that has it sends what waits.
+  await page.evaluate(([src, key]) => {
+    const script = document.createElement("script");
+    Object.assign(script, { src }).dataset.key = key;
+    script.dataset.automated = "";
+    document.head.append(script);
+  }, [site.stats + "/hc.js", site.key]);
+  assert.deepEqual(names(await sent(3)), ["early", "later", "pageview"]);
+});
+
+for (const [clock, off_ms] of [["a right clock", 0], ["a clock that is a day behind", -86_400_000], ["a clock that is three hours ahead", 10_800_000], ["a clock of 1970", -1e12 * 1.7]]) {
+  test(`an event that is sent again keeps its time, with ${clock}`, async () => {
+    gate.fault = () => (gate.attempts.length <= 1 ? 503 : undefined);
+    await open("/", `{ const right = Date.now; Date.now = () => right() + ${off_ms}; }`);
+    const [{ external_id }] = await sent(1);
+    const [first, again] = gate.attempts;
+    assert.ok(again.at - first.at > 900, `${again.at - first.at} ms`);
+    assert.equal(first.event.timestamp, undefined);
+    const recorded = (await server.events()).find((recorded) => recorded.external_id === external_id);
+    const late_ms = Date.parse(recorded.timestamp) - first.at;
+    assert.ok(Math.abs(late_ms) < 400, `${late_ms} ms`);
+  });
+}
+
+test("a time that the page gives stays", async () => {
+  const page = await open("/", FAST);
+  await sent(1);
+  gate.clear();
+  gate.fault = () => (gate.attempts.length <= 1 ? 503 : undefined);
+  const timestamp = Date.now() - 3_600_000;
+  await page.evaluate((timestamp) => headcount("then", { a: 1 }, { timestamp }), timestamp);
+  const [{ external_id }] = await sent(1);
+  const recorded = (await server.events()).find((recorded) => recorded.external_id === external_id);
+  assert.ok(Math.abs(Date.parse(recorded.timestamp) - timestamp) < 100, recorded.timestamp);
+});
+
+test("what a page changes after a call is not sent by a retry", async () => {
+  gate.fault = () => (gate.attempts.length <= 1 ? 503 : undefined);
+  const page = await open("/", FAST);
+  await sent(1);
+  gate.clear();
+  gate.fault = () => (gate.attempts.length <= 1 ? 503 : undefined);
+  await page.evaluate(() => {
+    const metadata = { step: 1 };
+    headcount("step", metadata);
+    metadata.step = 2;
+  });
+  assert.deepEqual((await sent(1))[0].metadata, { step: 1 });
 });
 
 test("what is refused is not sent again, and nothing for ever", async () => {
@@ -432,8 +542,6 @@ test("ids are unique where there is no randomUUID", async () => {
   assert.equal(new Set(events.map(({ external_id }) => external_id)).size, 201);
 });
 
-const stored = (page) => page.evaluate(() => [document.cookie, Object.keys(localStorage), Object.keys(sessionStorage)]);
-
 test("nothing is stored", async () => {
   const page = await open("/");
   await page.evaluate(() => headcount("identify", "ada"));
@@ -464,7 +572,62 @@ for (const [kind, place] of [["session", 2], ["device", 1]]) {
     const [, , , identify, next] = await sent(5);
     assert.deepEqual([identify.anonymous_id, next.anonymous_id === first.anonymous_id], [first.anonymous_id, false]);
   });
+
+  test(`data-ids=${kind} remembers who signed in as long as the id`, async () => {
+    site.attributes += ` data-ids="${kind}"`;
+    const page = await open("/");
+    await page.evaluate(() => headcount("identify", 42, { email: "ada@example.com" }));
+    await page.goto(site.origin + "/second");
+    const tab = await context.newPage();
+    await tab.goto(site.origin + "/tab");
+    const [first, , second, other] = await sent(4);
+    assert.deepEqual([first.user_id, second.user_id, second.anonymous_id], [undefined, "42", first.anonymous_id]);
+    const isDevice = kind === "device";
+    assert.deepEqual([other.user_id, other.anonymous_id === first.anonymous_id], [isDevice ? "42" : undefined, isDevice]);
+    const expected = ["", [], []];
+    expected[place] = ["headcount_id", "headcount_user"];
+    assert.deepEqual(await stored(page), expected);
+    await page.evaluate(() => headcount("identify"));
+    await page.goto(site.origin + "/third");
+    const third = (await sent(5))[4];
+    assert.deepEqual([third.user_id, third.anonymous_id === first.anonymous_id], [undefined, false]);
+    expected[place] = ["headcount_id"];
+    assert.deepEqual(await stored(page), expected);
+  });
 }
+
+test("a page that knows nobody may say so, and keeps the id", async () => {
+  site.attributes += ' data-ids="device"';
+  site.head = STUB + '<script>headcount("identify", undefined)</script>';
+  const page = await open("/");
+  await page.reload();
+  await page.evaluate(() => {
+    headcount("identify");
+    headcount("forgotten");
+  });
+  const [first, second, forgotten] = await sent(3);
+  assert.equal(first.anonymous_id, second.anonymous_id);
+  assert.notEqual(forgotten.anonymous_id, first.anonymous_id);
+});
+
+test("without data-ids, the next page knows nobody", async () => {
+  const page = await open("/");
+  await page.evaluate(() => headcount("identify", "ada"));
+  await page.goto(site.origin + "/second");
+  assert.deepEqual((await sent(3)).map(({ user_id }) => user_id), [undefined, "ada", undefined]);
+});
+
+test("a browser whose storage is full is counted", async () => {
+  site.attributes += ' data-ids="device"';
+  const page = await open("/", "for (let size = 1e6; size >= 1; size /= 2) try { for (;;) localStorage[Math.random()] = 'x'.repeat(size); } catch {}");
+  await page.evaluate(() => {
+    headcount("identify", "ada");
+    headcount("after");
+  });
+  const events = await sent(3);
+  assert.deepEqual([names(events), events[2].user_id], [["pageview", "identify", "after"], "ada"]);
+  assert.ok(events.every(({ anonymous_id }) => anonymous_id === events[0].anonymous_id));
+});
 
 test("a browser that blocks storage is counted", async () => {
   site.attributes += ' data-ids="device"';

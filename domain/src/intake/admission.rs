@@ -98,7 +98,7 @@ impl DropReason {
 pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, received: Instant) -> Result<Verdict, Invalid> {
     let name = name(submission)?;
     check_texts(submission)?;
-    let (time, clamped) = time(submission.timestamp, received)?;
+    let (time, clamped) = time(submission, received)?;
     let money = money(submission, policy, client.sender)?;
     let group = group(submission)?;
     let metadata = metadata(submission)?;
@@ -189,25 +189,29 @@ fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
 }
 
 /// Returns the time of the event, and whether the time of receipt replaced its timestamp.
-fn time(timestamp: Option<Raw<'_>>, received: Instant) -> Result<(Instant, bool), Invalid> {
+fn time(submission: &Submission<'_>, received: Instant) -> Result<(Instant, bool), Invalid> {
     let wrong =
         || Invalid::parameter("timestamp", "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970");
-    let Some(raw) = timestamp.map(|raw| raw.0).filter(|raw| *raw != "null" && *raw != "\"\"") else {
+    let Some(raw) = submission.timestamp.map(|raw| raw.0).filter(|raw| *raw != "null" && *raw != "\"\"") else {
         return Ok((received, false));
     };
-    let sent = if raw.starts_with('"') {
-        let text: String = serde_json::from_str(raw).map_err(|_| wrong())?;
-        Instant::parse_rfc3339(&text)
-    } else {
-        Instant::parse_epoch_ms(raw)
-    };
-    let sent = sent.ok_or_else(wrong)?;
+    let told = instant(raw).ok_or_else(wrong)?;
+    let sent_at = submission.sent_at.and_then(|raw| instant(raw.0));
+    let sent = sent_at.map_or(told, |sent_at| told.corrected(sent_at, received));
     let clamped = clamp_timestamp(Some(sent), received).map_err(|error| {
-        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&sent.0);
+        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&told.0);
         let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
         Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
     })?;
     Ok((clamped.at, clamped.clamped))
+}
+
+fn instant(raw: &str) -> Option<Instant> {
+    if raw.starts_with('"') {
+        Instant::parse_rfc3339(&serde_json::from_str::<String>(raw).ok()?)
+    } else {
+        Instant::parse_epoch_ms(raw)
+    }
 }
 
 fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender) -> Result<Option<Money>, Invalid> {

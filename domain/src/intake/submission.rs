@@ -102,6 +102,9 @@ macro_rules! text_fields {
             pub(crate) overrides: Option<Raw<'a>>,
             #[serde(borrow)]
             pub(crate) timestamp: Option<Raw<'a>>,
+            /// When it was sent, by the clock of `timestamp`.
+            #[serde(borrow, rename = "_sent_at")]
+            pub(crate) sent_at: Option<Raw<'a>>,
             /// Not a field: a common misspelling of `user_id`, which causes a warning.
             #[serde(default, rename = "userId")]
             pub(crate) camel_user_id: Option<IgnoredAny>,
@@ -131,6 +134,7 @@ macro_rules! text_fields {
                     "value" => set_once(&mut self.value, raw(json)),
                     "_acOverrides" => set_once(&mut self.overrides, raw(json)),
                     "timestamp" => set_once(&mut self.timestamp, raw(json)),
+                    "_sent_at" => set_once(&mut self.sent_at, raw(json)),
                     "userId" => set_once(&mut self.camel_user_id, raw(json).map(|_| IgnoredAny)),
                     "anonymousId" => set_once(&mut self.camel_anonymous_id, raw(json).map(|_| IgnoredAny)),
                     _ => json.raw().map(drop),
@@ -328,7 +332,7 @@ mod tests {
         for json in [
             r#"{}"#,
             r#" { "name" : "a" , "user_id":"é", "x": [ ] , "metadata" : { "a" : [ 1, -0.50, true, null, {} ] } } "#,
-            r#"{"name":"a","value":12.50,"timestamp":1,"notify":true,"_acOverrides":{"source":"b"},"userId":5,"pc":""}"#,
+            r#"{"name":"a","value":12.50,"timestamp":1,"_sent_at":2,"notify":true,"_acOverrides":{"source":"b"},"userId":5,"pc":""}"#,
         ] {
             let read = Submission::read_plain(json).map(|submission| format!("{submission:?}"));
             assert_eq!((read.is_some(), read), (true, parsed(json)), "{json}");
@@ -344,7 +348,7 @@ mod tests {
         fn plain_events_are_those_of_serde(
             members in prop::collection::vec(
                 (
-                    "name|user_id|value|metadata|notify|timestamp|userId|_acOverrides|url|pc|x| ?",
+                    "name|user_id|value|metadata|notify|timestamp|_sent_at|userId|_acOverrides|url|pc|x| ?",
                     "\"[a-zé ]{0,5}\"|-?[0-9]{1,3}(\\.[0-9]{0,2})?([eE]1)?|true|false|null|[{][}]|[{]\"a\":\\[1, 2\\] ?[}]|\\[[{},0]{0,3}\\]",
                 ),
                 0..6,

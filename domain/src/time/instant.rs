@@ -61,6 +61,13 @@ impl Instant {
     pub const fn plus_ms(self, ms: i64) -> Instant {
         Instant(self.0.saturating_add(ms))
     }
+
+    /// Returns the time by the clock of the receiver, if this one and `sent_at` are of the sender's: a clock may be wrong, what lies
+    /// between two of its times is not.
+    #[must_use]
+    pub const fn corrected(self, sent_at: Instant, received: Instant) -> Instant {
+        received.plus_ms(self.0.saturating_sub(sent_at.0))
+    }
 }
 
 impl fmt::Display for Instant {
@@ -105,6 +112,16 @@ pub fn clamp_timestamp(timestamp: Option<Instant>, received: Instant) -> Result<
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_wrong_clock_is_corrected() {
+        let received = Instant(1_700_000_000_000);
+        for (told, sent_at, corrected) in
+            [(5, 7, received.0 - 2), (7, 7, received.0), (8, 7, received.0 + 1), (i64::MIN, 0, i64::MIN + received.0)]
+        {
+            assert_eq!(Instant(told).corrected(Instant(sent_at), received), Instant(corrected));
+        }
+    }
 
     #[test]
     fn rfc3339_is_read_and_printed_in_utc() {

@@ -23,6 +23,7 @@ impl PartialSchema for EventShape {
             .property("name", name.description(Some("What happened: `pageview`, `signup`, `order` …")))
             .required("name")
             .property("timestamp", timestamp())
+            .property("_sent_at", sent_at())
             .property("notify", nullable(Type::Boolean, "Whether to send a notification about it."))
             .property(
                 "metadata",
@@ -86,4 +87,11 @@ fn timestamp() -> ObjectBuilder {
         .description(Some(
             "When it happened: RFC 3339, or milliseconds since 1970. Default: now. More than 5 minutes ahead: now. Before 1990: refused.",
         ))
+}
+
+fn sent_at() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Number, Type::Null])).description(Some(
+        "When it was sent, by the clock of `timestamp`, which may be wrong: the event then happened as long before its receipt as lies \
+         between the two. Ignored without a `timestamp`, or if it is no time.",
+    ))
 }

@@ -220,5 +220,5 @@ fn time(message: &Message<'_>, envelope: &Envelope<'_>, received: Instant) -> Re
     let wrong = "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970";
     let time = instant(field).ok_or_else(|| Invalid::parameter("timestamp", wrong))?;
     let sent_at = instant(message.sent_at).or(envelope.sent_at);
-    Ok(Some(sent_at.map_or(time, |sent_at| received.plus_ms(time.epoch_ms().saturating_sub(sent_at.epoch_ms())))))
+    Ok(Some(sent_at.map_or(time, |sent_at| time.corrected(sent_at, received))))
 }
