@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::client::{Answer, Call};
 use crate::errors::assert_refused;
 use crate::geo::first;
-use crate::segment::basic;
 use crate::server::TestServer;
 use crate::tenant::{BROWSER, Tenant, away_from_midnight, now_ms};
 
@@ -232,8 +231,6 @@ fn all_spellings_of_an_address_are_one_visitor() {
     for (ip, visitors) in table {
         let event = json!({"name": "pageview", "ip": ip, "user_agent": BROWSER});
         tenant.send(Call::post(tenant.path("track")).bearer(&token).json(&event)).ok(202);
-        let message = json!({"anonymousId": null, "event": "e", "context": {"ip": ip, "userAgent": BROWSER}});
-        tenant.send(Call::post("/v1/track").header("authorization", basic(&tenant.key)).json(&message)).ok(200);
         assert_eq!(tenant.users(&tenant.project), visitors, "{ip}");
     }
 }
