@@ -41,7 +41,7 @@ pub(crate) type Epoch = Arc<()>;
 
 /// What events are checked against.
 #[derive(Debug, Default)]
-struct Checked {
+struct Suppression {
     suppressed: Suppressed,
     epoch: Epoch,
     /// Earlier epochs of events that were waited for too long.
@@ -63,7 +63,7 @@ fn wait_for(former: &Epoch, began: Stopwatch) -> bool {
 #[derive(Debug)]
 pub(crate) struct Erasures {
     hasher: KeyHasher,
-    checked: RwLock<Checked>,
+    suppression: RwLock<Suppression>,
     /// The number of suppressed keys: mostly 0, so that events hash and look up no id.
     suppressed_count: AtomicUsize,
     unfinished: RwLock<Unfinished>,
@@ -91,10 +91,10 @@ impl Erasures {
         unfinished.pending.clear();
         let suppressed_count = AtomicUsize::new(suppressed.count());
         let unfinished_count = AtomicUsize::new(unfinished.erasures.len());
-        let checked = RwLock::new(Checked { suppressed, ..Checked::default() });
+        let suppression = RwLock::new(Suppression { suppressed, ..Suppression::default() });
         let unfinished = RwLock::new(unfinished);
         let (turns, given_up, followed, waiting) = Default::default();
-        Self { hasher, checked, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
+        Self { hasher, suppression, suppressed_count, unfinished, unfinished_count, turns, given_up, followed, waiting }
     }
 
     /// Creates the list of one of several machines, which may have erased identities of some projects on its disk.
@@ -146,7 +146,7 @@ impl Erasures {
 
     /// Returns what an event that was checked keeps until it is in the state.
     pub(crate) fn epoch(&self) -> Epoch {
-        Arc::clone(&self.checked.read().epoch)
+        Arc::clone(&self.suppression.read().epoch)
     }
 
     /// Whether an event must not be recorded, since its identity was erased. Removes an erased id from the event of another one. The event keeps
@@ -155,17 +155,17 @@ impl Erasures {
         if self.suppressed_count.load(Ordering::Acquire) == 0 {
             return false;
         }
-        self.checked.read().suppressed.has(organization(), event, &self.hasher)
+        self.suppression.read().suppressed.has(organization(), event, &self.hasher)
     }
 
     /// Has no more events of an erasure's ids recorded. Waits until those that were admitted before are in the state. Returns `false` if that takes too
     /// long.
     pub(crate) fn suppress(&self, erasure: &Erasure) -> bool {
         let former = {
-            let mut checked = self.checked.write();
-            checked.suppressed.add(erasure);
-            self.suppressed_count.store(checked.suppressed.count(), Ordering::Release);
-            std::mem::take(&mut checked.epoch)
+            let mut suppression = self.suppression.write();
+            suppression.suppressed.add(erasure);
+            self.suppressed_count.store(suppression.suppressed.count(), Ordering::Release);
+            std::mem::take(&mut suppression.epoch)
         };
         wait_for(&former, Stopwatch::now())
     }
@@ -174,9 +174,9 @@ impl Erasures {
     pub(crate) fn wait_for_admitted(&self) -> bool {
         let Some(_one_after_the_other) = self.waiting.try_lock_for(CHECKED_TIMEOUT) else { return false };
         let mut epochs = {
-            let mut checked = self.checked.write();
-            let former = std::mem::take(&mut checked.epoch);
-            let mut epochs = std::mem::take(&mut checked.overdue);
+            let mut suppression = self.suppression.write();
+            let former = std::mem::take(&mut suppression.epoch);
+            let mut epochs = std::mem::take(&mut suppression.overdue);
             epochs.push(former);
             epochs
         };
@@ -184,16 +184,16 @@ impl Erasures {
         epochs.retain(|epoch| !wait_for(epoch, began));
         let are_over = epochs.is_empty();
         // The next one waits for these, too.
-        self.checked.write().overdue.append(&mut epochs);
+        self.suppression.write().overdue.append(&mut epochs);
         are_over
     }
 
     /// Suppresses exactly what these erasures say, after one was given up or lifted.
     pub(crate) fn suppress_only(&self, erasures: &[Erasure]) {
         let suppressed = Suppressed::of(erasures);
-        let mut checked = self.checked.write();
+        let mut suppression = self.suppression.write();
         self.suppressed_count.store(suppressed.count(), Ordering::Release);
-        checked.suppressed = suppressed;
+        suppression.suppressed = suppressed;
     }
 
     /// Adds an erasure that is durable.

@@ -195,11 +195,11 @@ fn time(submission: &Submission<'_>, received: Instant) -> Result<(Instant, bool
     let Some(raw) = submission.timestamp.map(|raw| raw.0).filter(|raw| *raw != "null" && *raw != "\"\"") else {
         return Ok((received, false));
     };
-    let told = instant(raw).ok_or_else(wrong)?;
+    let stated = instant(raw).ok_or_else(wrong)?;
     let sent_at = submission.sent_at.and_then(|raw| instant(raw.0));
-    let sent = sent_at.map_or(told, |sent_at| told.corrected(sent_at, received));
+    let sent = sent_at.map_or(stated, |sent_at| stated.corrected(sent_at, received));
     let clamped = clamp_timestamp(Some(sent), received).map_err(|error| {
-        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&told.0);
+        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&stated.0);
         let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
         Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
     })?;

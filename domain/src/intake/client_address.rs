@@ -1,15 +1,15 @@
 //! The address of a visitor: one for all spellings of an IP address.
 
+use core::net::IpAddr;
 use std::fmt;
-use std::net::IpAddr;
 
 /// The address of a visitor. Equal for all spellings of one IP address; any other text that a server sent in its place
 /// stands for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientAddress<'a>(Kind<'a>);
+pub struct ClientAddress<'a>(IpOrText<'a>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind<'a> {
+enum IpOrText<'a> {
     /// In canonical form: an IPv4 address is never mapped into IPv6.
     Ip(IpAddr),
     Other(&'a str),
@@ -21,7 +21,7 @@ impl<'a> ClientAddress<'a> {
     pub fn parse(text: &'a str) -> Self {
         match text.trim().parse::<IpAddr>() {
             Ok(address) => address.into(),
-            Err(_) => Self(Kind::Other(text)),
+            Err(_) => Self(IpOrText::Other(text)),
         }
     }
 
@@ -29,15 +29,15 @@ impl<'a> ClientAddress<'a> {
     #[must_use]
     pub fn ip(self) -> Option<IpAddr> {
         match self.0 {
-            Kind::Ip(address) => Some(address),
-            Kind::Other(_) => None,
+            IpOrText::Ip(address) => Some(address),
+            IpOrText::Other(_) => None,
         }
     }
 }
 
 impl From<IpAddr> for ClientAddress<'_> {
     fn from(address: IpAddr) -> Self {
-        Self(Kind::Ip(address.to_canonical()))
+        Self(IpOrText::Ip(address.to_canonical()))
     }
 }
 
@@ -45,8 +45,8 @@ impl fmt::Display for ClientAddress<'_> {
     /// Writes the canonical form (RFC 5952), or the text as it was sent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Kind::Ip(address) => address.fmt(f),
-            Kind::Other(text) => f.write_str(text),
+            IpOrText::Ip(address) => address.fmt(f),
+            IpOrText::Other(text) => f.write_str(text),
         }
     }
 }

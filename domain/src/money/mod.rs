@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use currency::{Currency, CurrencyError};
 pub use decimal::AmountError;
-pub use rate::{Rate, RateError, convert};
+pub use rate::{MAX_CONVERTED_UNITS, Rate, RateError, convert};
 
 /// The number of decimal places of an [`Amount`].
 pub const AMOUNT_DECIMALS: u32 = 6;
@@ -24,9 +24,6 @@ pub const AMOUNT_DECIMALS: u32 = 6;
 pub const MICROS_PER_UNIT: i128 = 1_000_000;
 /// The largest absolute value of an event's amount, in whole units: 1e12.
 pub const MAX_UNITS: i128 = 1_000_000_000_000;
-/// The most units of a converted amount: the greatest amount, between the currencies that are furthest apart (1e6 and 1e-9
-/// dollars a unit). Imports take back all that was recorded, so the bounds of rates decide, and nothing else.
-pub const MAX_CONVERTED_UNITS: i128 = MAX_UNITS * rate::MAX_QUOTIENT;
 
 /// An exact amount in millionths of its unit: a currency, or the unit of a metadata field.
 ///
@@ -72,13 +69,6 @@ impl Amount {
     /// # Errors As [`Amount::parse`], but for the number of decimals.
     pub fn parse_rounded(json_number_text: &str) -> Result<Amount, AmountError> {
         decimal::parse_rounded(json_number_text, AMOUNT_DECIMALS, MAX_UNITS).map(Amount)
-    }
-
-    /// Parses a JSON number as an amount that may be the result of a conversion.
-    ///
-    /// # Errors As [`Amount::parse`], with the range of conversions.
-    pub fn parse_converted(json_number_text: &str) -> Result<Amount, AmountError> {
-        decimal::parse_scaled(json_number_text, AMOUNT_DECIMALS, MAX_CONVERTED_UNITS).map(Amount)
     }
 
     /// Whether the amount is zero, which is neither an order nor a refund.

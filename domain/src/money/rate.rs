@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::decimal::{self, AmountError};
-use super::{Amount, MICROS_PER_UNIT};
+use super::{AMOUNT_DECIMALS, Amount, MAX_UNITS, MICROS_PER_UNIT};
 
 /// The number of decimal places of a [`Rate`].
 const RATE_DECIMALS: u32 = 12;
@@ -15,7 +15,10 @@ const MAX_RATE_UNITS: i128 = 1_000_000;
 const MIN_RATE_PICOS: u64 = 1_000;
 const PICOS_PER_UNIT: u64 = 1_000_000_000_000;
 /// The most units of one currency that a unit of another is worth: 1e15.
-pub(super) const MAX_QUOTIENT: i128 = MAX_RATE_UNITS * PICOS_PER_UNIT as i128 / MIN_RATE_PICOS as i128;
+const MAX_QUOTIENT: i128 = MAX_RATE_UNITS * PICOS_PER_UNIT as i128 / MIN_RATE_PICOS as i128;
+/// The most units of a converted amount: the greatest amount, between the currencies that are furthest apart (1e6 and 1e-9
+/// dollars a unit). Imports take back all that was recorded, so the bounds of rates decide, and nothing else.
+pub const MAX_CONVERTED_UNITS: i128 = MAX_UNITS * MAX_QUOTIENT;
 
 /// The value of one unit of a currency in US dollars: an exact decimal with at most 12 places, from 1e-9 to 1e6.
 ///
@@ -23,6 +26,15 @@ pub(super) const MAX_QUOTIENT: i128 = MAX_RATE_UNITS * PICOS_PER_UNIT as i128 / 
 /// `i128`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rate(u64);
+
+impl Amount {
+    /// Parses a JSON number as an amount that may be the result of a conversion.
+    ///
+    /// # Errors As [`Amount::parse`], with the range of conversions.
+    pub fn parse_converted(json_number_text: &str) -> Result<Amount, AmountError> {
+        decimal::parse_scaled(json_number_text, AMOUNT_DECIMALS, MAX_CONVERTED_UNITS).map(Amount)
+    }
+}
 
 /// Why a text is not a valid rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +91,7 @@ pub fn convert(amount: Amount, from: Rate, to: Rate) -> Amount {
 }
 
 // `parse_scaled` needs three digits to spare.
-const _: () = assert!(super::MAX_CONVERTED_UNITS * MICROS_PER_UNIT < i128::MAX / 1_000);
+const _: () = assert!(MAX_CONVERTED_UNITS * MICROS_PER_UNIT < i128::MAX / 1_000);
 
 #[cfg(test)]
 mod tests {

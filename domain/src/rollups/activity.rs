@@ -1,7 +1,7 @@
-//! Events, pageviews and durations of sessions per day: with sessions, users and money, all that a report of whole days tells.
+//! Events, pageviews and durations of sessions per day, which a report of whole days tells beside users, sessions and money.
 //!
-//! Nearly every event changes these rows, so folding adds what it changes. Only where all of an identity is added or taken out are they a contribution of
-//! its facts.
+//! Nearly every event changes these rows, so folding adds what it changes. They are a contribution of facts only where all of
+//! an identity is added or taken out.
 
 use crate::cells::{Cells, Key, StoredCells, count_of};
 use crate::contribution::{EntityKind, Sign};

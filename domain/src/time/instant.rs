@@ -116,10 +116,10 @@ mod tests {
     #[test]
     fn a_wrong_clock_is_corrected() {
         let received = Instant(1_700_000_000_000);
-        for (told, sent_at, corrected) in
+        for (stated, sent_at, corrected) in
             [(5, 7, received.0 - 2), (7, 7, received.0), (8, 7, received.0 + 1), (i64::MIN, 0, i64::MIN + received.0)]
         {
-            assert_eq!(Instant(told).corrected(Instant(sent_at), received), Instant(corrected));
+            assert_eq!(Instant(stated).corrected(Instant(sent_at), received), Instant(corrected));
         }
     }
 

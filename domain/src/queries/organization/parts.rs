@@ -5,14 +5,18 @@ use crate::contribution::Sign;
 use crate::facts::Moment;
 use crate::fault::Fault;
 use crate::ids::{ProjectId, RecordKey};
-use crate::indexes::MemberAlias;
+use crate::indexes::{MemberAlias, NamePrefix};
 use crate::queries::partial::{Projects, Query, Reader};
 use crate::records::{Source, page_key};
 use crate::time::{Instant, Window};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 
 /// The reported keys of one company or group, its canonical key first.
 pub(super) type Keys = Vec<RecordKey>;
+
+/// The rank of a group in its project's list: by activity, descending, then by name prefix.
+pub(super) type Rank = (Reverse<i64>, NamePrefix);
 
 impl<S: Source> Reader<'_, S> {
     /// Returns the record of a company or group of this project, and the loader of its pages.

@@ -2,8 +2,7 @@
 //!
 //! Their keys come in one list, in the order of the store, and their names are read a part at a time: what is read is not kept.
 
-use super::parts::Keys;
-use super::top_k::Rank;
+use super::parts::{Keys, Rank};
 use crate::company::group::Group;
 use crate::fault::Fault;
 use crate::ids::RecordKey;

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::aliases;
 use super::card::{Card, cards};
-use super::parts::{self, Description, Keys};
+use super::parts::{self, Description, Keys, Rank};
 use super::tied::first_tied;
 use crate::cache::table::KeyHashBuilder;
 use crate::fault::Fault;
@@ -37,9 +37,6 @@ pub(super) struct TopQuery {
 
 /// A part of a number: the first of these divided by the second.
 type Part = (i64, i64);
-
-/// The rank of a group in its project's list: by activity, descending, then by name prefix.
-pub(super) type Rank = (Reverse<i64>, NamePrefix);
 
 /// The most active groups of one project.
 #[derive(Debug, Serialize, Deserialize)]
