@@ -122,6 +122,8 @@ impl Partition {
         checkpoint.commit().map_err(fault::of_store)?;
         // The saved mark is that of another position now.
         self.is_unmarked |= ahead > self.ahead;
+        // What is saved stands before the base. It may be awaited where the base reaches, although no event comes.
+        self.unsaved_from.get_or_insert(Position::MAX);
         (self.external_ids, self.serial, self.durable, self.ahead) = (external_ids, serial, serial, ahead);
         Ok(())
     }
