@@ -17,7 +17,7 @@ BUGS = [
     # Accounts.
     ("an explanation prefers the company of the identity", "Ok(match named.or(own) {", "Ok(match own.or(named) {"),
     ("an explanation's company is the last recorded one", "pin[KEY..KEY + 8].copy_from_slice(&position.to_be_bytes());", "pin[KEY..KEY + 8].copy_from_slice(&(!position).to_be_bytes());"),
-    ("an explanation's company is that of the id", "Pin { key: links.resolve(pin.key)?, ..pin }", "Pin { key: { links.resolve(pin.key)?; pin.key }, ..pin }"),
+    ("an explanation's company is that of the id", "Pin { key: identities.resolve(pin.key)?, ..pin }", "Pin { key: { identities.resolve(pin.key)?; pin.key }, ..pin }"),
     ("an explanation knows no domains of companies", "entity.key = links.of(entity.key)?.unwrap_or(entity.key);", "links.of(entity.key)?;"),
     # Pages.
     ("an explanation repeats the last event of a page", "if self.before.is_some_and(|before| at >= before) {", "if self.before.is_some_and(|before| at > before) {"),
