@@ -192,7 +192,7 @@ fn a_deleted_project_leaves_no_trace() {
         model.delete_project(&gone);
         let of_gone = |step: &&Step| match step {
             Step::Track { project, .. } | Step::Batch { project, .. } | Step::Floor { project, .. } => *project == gone,
-            Step::Rates(_) | Step::Restart | Step::Ask(_) => false,
+            Step::Rates(_) | Step::Restart | Step::Clock { .. } | Step::Ask(_) => false,
         };
         after.iter().filter(|step| !of_gone(step)).for_each(|step| send(&mut served, &mut model, step));
         let mut ids = Ids::default();
@@ -244,6 +244,7 @@ pub(crate) fn send(served: &mut impl Subject, model: &mut Model, step: &Step) {
             served.raise_floor(project, *day);
             model.raise_floor(project, *day);
         }
+        Step::Clock { ahead_ms } => served.set_clock(*ahead_ms),
         Step::Ask(_) => {}
     }
 }

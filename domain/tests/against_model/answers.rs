@@ -16,7 +16,7 @@ use headcount_histories::Step;
 use headcount_model::{Json, Question};
 
 use super::shown::{Refused, number, text, unconverted};
-use super::{Folded, Held, NOW_MS, reports, scanned};
+use super::{Folded, Held, reports, scanned};
 
 /// Whether the domain answers this.
 pub(crate) fn is_answered(step: &Step) -> bool {
@@ -339,8 +339,7 @@ fn of_project(held: &mut Held, operation: &str, params: &Params<'_>, now: Instan
         "intake" => {
             let (window, timezone) = (params.range(held, now)?, held.policy.timezone);
             let intake = held.ask(&IntakeQuery { window, timezone }).unwrap();
-            let folded: usize = held.log.len();
-            assert_eq!(intake.last, (folded > 0).then_some(Instant(NOW_MS)));
+            assert_eq!(intake.last, held.log.iter().map(|(event, _)| event.received).max());
             Ok(Json::object([("recorded", number(intake.recorded)), ("without_consent", number(intake.without_consent))]))
         }
         _ => of_days(held, operation, params.window(held, now)?),

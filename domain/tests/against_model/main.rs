@@ -37,7 +37,7 @@ use headcount_domain::limits::Limits;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
 use headcount_domain::queries::{Projects, Query as Asked, Reader, Travels};
-use headcount_domain::time::{Day, Instant, Timezone};
+use headcount_domain::time::{Day, Instant, MS_PER_DAY, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
 use saved::{Saved, let_go};
@@ -241,6 +241,7 @@ impl Folded {
                 Step::Batch { project, bodies } => drop(folded.batch(project, bodies)),
                 Step::Rates(table) => folded.rates(table),
                 Step::Floor { project, day } => folded.raise_floor(project, *day),
+                Step::Clock { ahead_ms } => folded.set_clock(*ahead_ms),
                 Step::Restart | Step::Ask(_) => {}
             }
         }
@@ -258,9 +259,9 @@ impl Folded {
             agent: &agent,
             gpc: false,
             dnt: false,
-            salt: Some([7; 16]),
+            salt: Some(u128::try_from(self.now.0 / MS_PER_DAY).unwrap().to_be_bytes()),
         };
-        let admitted = Submission::parse(body.as_bytes()).and_then(|event| admit(&event, &held.policy, &client, Instant(NOW_MS)));
+        let admitted = Submission::parse(body.as_bytes()).and_then(|event| admit(&event, &held.policy, &client, self.now));
         let (event, clamped) = match admitted {
             Ok(Verdict::Record { event, clamped, .. }) => (event, clamped),
             Ok(Verdict::Dropped(reason)) => {
@@ -290,7 +291,11 @@ impl Folded {
 
 impl Subject for Folded {
     fn now_ms(&mut self) -> i64 {
-        NOW_MS
+        self.now.0
+    }
+
+    fn set_clock(&mut self, ahead_ms: i64) {
+        self.now = Instant(NOW_MS + ahead_ms);
     }
 
     fn setup(&mut self, history: &History) {
@@ -376,7 +381,7 @@ fn alone(mut history: History) -> History {
     history.steps.retain(|step| match step {
         Step::Track { project, .. } | Step::Batch { project, .. } | Step::Floor { project, .. } => *project == name,
         Step::Ask(question) => !question.path.starts_with("/projects/") || question.path.starts_with(&path),
-        Step::Rates(_) | Step::Restart => true,
+        Step::Rates(_) | Step::Restart | Step::Clock { .. } => true,
     });
     history
 }
@@ -384,6 +389,7 @@ fn alone(mut history: History) -> History {
 fn trial(seed: u64) -> Result<Coverage, String> {
     let history = History::from_seed(seed, NOW_MS, Size { events: 120, questions: 60 });
     let history = if has_floors(seed) { history.with_floors() } else { history };
+    let history = if has_jumps(seed) { history.with_jumps(NOW_MS) } else { history };
     let steps = history.steps.iter().filter(|step| answers::is_answered(step)).cloned().collect();
     let history = history.with_steps(steps);
     // Questions take other ways where nobody but one project has a say.
@@ -406,6 +412,11 @@ fn trial(seed: u64) -> Result<Coverage, String> {
 /// Whether floors rise in the history of a seed.
 fn has_floors(seed: u64) -> bool {
     seed % 5 >= 3
+}
+
+/// Whether the clock jumps in the history of a seed, also where floors rise.
+fn has_jumps(seed: u64) -> bool {
+    seed % 7 >= 5
 }
 
 /// How many histories [`every_answer_equals_the_model`] runs, unless `HEADCOUNT_TRIALS` says otherwise.

@@ -18,7 +18,7 @@ pub(super) fn model(history: &History) -> Model {
             }
             Step::Rates(rates) => model.set_rates(rates.clone()),
             Step::Floor { project, day } => model.raise_floor(project, *day),
-            Step::Restart | Step::Ask(_) => {}
+            Step::Restart | Step::Clock { .. } | Step::Ask(_) => {}
         }
     }
     model

@@ -1,6 +1,6 @@
 //! A history: an organization and a sequence of steps.
 
-use crate::generate::{add_floors, generate};
+use crate::generate::{add_floors, add_jumps, generate};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use headcount_model::{Json, OrganizationSetup, Question, Rates};
@@ -42,6 +42,11 @@ pub enum Step {
         project: String,
         /// The first day that is not frozen.
         day: NaiveDate,
+    },
+    /// Sets the subject's clock.
+    Clock {
+        /// How far it is ahead of the one that the history begins with, in milliseconds.
+        ahead_ms: i64,
     },
     /// Asks a question.
     Ask(Question),
@@ -91,6 +96,14 @@ impl History {
     pub fn with_floors(&self) -> History {
         let mut history = self.clone();
         add_floors(&mut history);
+        history
+    }
+
+    /// Returns a copy in which the clock jumps, ahead and back, by hours, days and years. `now_ms`: when it begins.
+    #[must_use]
+    pub fn with_jumps(&self, now_ms: i64) -> History {
+        let mut history = self.clone();
+        add_jumps(&mut history, now_ms);
         history
     }
 
@@ -145,6 +158,7 @@ impl fmt::Display for Step {
             }
             Step::Restart => f.write_str("restart"),
             Step::Floor { project, day } => write!(f, "floor {project} {day}"),
+            Step::Clock { ahead_ms } => write!(f, "clock {ahead_ms}"),
             Step::Ask(question) => {
                 write!(f, "ask {} {:?}", question.path, question.query)?;
                 question.body.iter().try_for_each(|body| write!(f, " {body}"))

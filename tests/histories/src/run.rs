@@ -63,6 +63,10 @@ pub trait Subject {
     fn restart(&mut self);
     /// Raises the floor of a project.
     fn raise_floor(&mut self, project: &str, day: NaiveDate);
+    /// Sets the clock, by how far it is ahead of the one that the history began with. Few subjects have such a clock.
+    fn set_clock(&mut self, ahead_ms: i64) {
+        panic!("this subject's clock can't be {ahead_ms} ms ahead");
+    }
     /// Asks a question, and returns the status and the body. In the path, `{shop}` stands for the id of the project
     /// `shop`; ids of companies are those that the subject has shown.
     fn ask(&mut self, question: &Question) -> (u16, Json);
@@ -106,10 +110,13 @@ pub fn model_of(history: &History) -> Model {
 /// # Errors The first difference.
 pub fn run(history: &History, subject: &mut dyn Subject, model: Model) -> Result<Coverage, Failure> {
     subject.setup(history);
-    let begun_ms = subject.now_ms();
-    let mut run = Run { subject, model, ids: Ids::default(), events: BTreeMap::new(), coverage: Coverage::default() };
+    let mut begun_ms = subject.now_ms();
+    let mut run = Run::new(subject, model);
     for (number, step) in history.steps.iter().enumerate() {
         let outcome = run.step(step);
+        if matches!(step, Step::Clock { .. }) {
+            begun_ms = run.subject.now_ms();
+        }
         if is_another_day(history, begun_ms, run.subject.now_ms()) {
             run.coverage.count("runs cut short by midnight");
             break;
@@ -128,17 +135,28 @@ fn is_another_day(history: &History, begun_ms: i64, now_ms: i64) -> bool {
 /// A place, the model's value and the subject's value.
 pub type Differs = (String, String, String);
 
-struct Run<'a> {
-    subject: &'a mut dyn Subject,
-    model: Model,
+/// A subject and a model that take the same steps.
+pub struct Run<'a, S: Subject + ?Sized> {
+    /// The subject.
+    pub subject: &'a mut S,
+    /// The model.
+    pub model: Model,
     ids: Ids,
     /// The subject's ids of events, by the model's indices.
     events: BTreeMap<usize, String>,
     coverage: Coverage,
 }
 
-impl Run<'_> {
-    fn step(&mut self, step: &Step) -> Result<(), Differs> {
+impl<'a, S: Subject + ?Sized> Run<'a, S> {
+    /// Begins with a subject that is set up, and a model of the same.
+    pub fn new(subject: &'a mut S, model: Model) -> Self {
+        Run { subject, model, ids: Ids::default(), events: BTreeMap::new(), coverage: Coverage::default() }
+    }
+
+    /// Has both take a step.
+    ///
+    /// # Errors The first difference.
+    pub fn step(&mut self, step: &Step) -> Result<(), Differs> {
         match step {
             Step::Track { project, body } => self.track(project, body),
             Step::Batch { project, bodies } => self.batch(project, bodies),
@@ -153,6 +171,11 @@ impl Run<'_> {
                 self.coverage.count("floors");
                 self.subject.raise_floor(project, *day);
                 self.model.raise_floor(project, *day);
+                Ok(())
+            }
+            Step::Clock { ahead_ms } => {
+                self.coverage.count("clocks set");
+                self.subject.set_clock(*ahead_ms);
                 Ok(())
             }
             Step::Restart => {

@@ -10,6 +10,7 @@ use crate::times::Times;
 use body::Bodies;
 use crowd::Crowd;
 use headcount_model::decimal::Decimal;
+use headcount_model::time::shown;
 use headcount_model::{Json, OrganizationSetup, Rates};
 
 const TIMEZONES: [&str; 6] =
@@ -19,6 +20,8 @@ const PROJECTS: [&str; 8] = ["shop", "blog", "app", "docs", "help", "jobs", "new
 
 /// Tells the random numbers of floors from those of the rest.
 const FLOORS: u64 = 0xf100;
+/// The same of clocks that jump.
+const JUMPS: u64 = 0xc10c;
 /// The same of shared devices, so that the other histories stay what they were.
 const SHARED_DEVICES: u64 = 0xde71;
 
@@ -84,6 +87,49 @@ pub(crate) fn add_floors(history: &mut History) {
         let place = rng.below(history.steps.len() + 1);
         history.steps.insert(place, Step::Floor { project, day });
     }
+}
+
+/// Adds steps that set the clock. Some events after them happen when it shows.
+pub(crate) fn add_jumps(history: &mut History, now_ms: i64) {
+    let mut rng = Rng::new(history.seed ^ JUMPS);
+    let (mut steps, mut ahead_ms) = (Vec::new(), 0);
+    for mut step in std::mem::take(&mut history.steps) {
+        if rng.chance(6) {
+            ahead_ms = jumped(&mut rng, ahead_ms);
+            steps.push(Step::Clock { ahead_ms });
+        }
+        let bodies = match &mut step {
+            Step::Track { body, .. } => std::slice::from_mut(body),
+            Step::Batch { bodies, .. } => bodies,
+            _ => &mut [],
+        };
+        for body in bodies {
+            if rng.chance(30) {
+                *body = dated(&mut rng, body, now_ms + ahead_ms);
+            }
+        }
+        steps.push(step);
+    }
+    history.steps = steps;
+}
+
+/// Where a clock jumps to: hours, days or years from where it is, or to what is right.
+#[must_use]
+pub fn jumped(rng: &mut Rng, ahead_ms: i64) -> i64 {
+    const HOUR_MS: i64 = 3_600_000;
+    let days = [2, 6, 20, 45, 3_650, -3, -40, -3_650].map(|days| days * 24 * HOUR_MS);
+    let by = *rng.pick(&[&[HOUR_MS, 5 * HOUR_MS, -HOUR_MS][..], &days].concat());
+    let most = 8_000 * 24 * HOUR_MS;
+    if rng.chance(30) { 0 } else { (ahead_ms + by).clamp(-most, most) }
+}
+
+/// An event that happens at most half an hour before `shown_ms`.
+#[must_use]
+pub fn dated(rng: &mut Rng, body: &str, shown_ms: i64) -> String {
+    let Ok(Json::Object(mut fields)) = Json::parse(body) else { return body.to_owned() };
+    let ago = i64::try_from(rng.below(180)).expect("a small number") * 10_007;
+    fields.insert("timestamp".to_owned(), shown(shown_ms - ago));
+    Json::Object(fields).to_string()
 }
 
 /// Reorders arrival: as generated, slightly out of order, or in any order.
