@@ -33,6 +33,7 @@ pub mod event;
 pub mod facts;
 pub mod frozen;
 pub mod json;
+pub mod known_time;
 pub mod served;
 pub mod subject;
 pub mod text;

@@ -7,6 +7,9 @@ use chrono_tz::Tz;
 /// The number of milliseconds by which an event may be ahead of its time of receipt before it is clamped to it.
 pub const AHEAD_MS: i64 = 5 * 60 * 1000;
 
+/// The timezone of confirmations, salts and instants.
+pub const UTC: Tz = Tz::UTC;
+
 /// 1990-01-01, the earliest accepted time.
 pub const OLDEST_MS: i64 = 631_152_000_000;
 
