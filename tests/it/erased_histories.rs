@@ -25,6 +25,9 @@ const TRIALS: u64 = 8;
 /// How many histories one server has: what it has is replayed each time that it is rebuilt.
 const OF_ONE_SERVER: usize = 20;
 
+/// How long an erasure may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What the server logs at the end of an erasure.
 const FINISHED: &str = "nothing of an erased identity is left";
 
@@ -87,6 +90,32 @@ impl Erased {
     }
 }
 
+/// Whom a privacy request about an identity names. A visitor has no id of its own.
+pub(crate) fn named(tenant: &Tenant, identity: &Identity) -> Option<Value> {
+    match identity {
+        Identity::User(user) => Some(json!({ "user_id": user })),
+        Identity::Anonymous(project, id) => Some(json!({"anonymous_id": id, "project_id": id_of(tenant, project)})),
+        Identity::Visitor(_) => None,
+    }
+}
+
+/// Waits until nothing of an erased identity is left.
+fn await_erasure(tenant: &Tenant, made: &Value) {
+    let (path, until) = (format!("/privacy-requests/{}", made["id"].as_str().unwrap()), Instant::now() + PATIENCE);
+    while tenant.get(&path).ok(200)["status"] != "completed" {
+        assert!(Instant::now() < until, "{made} does not end\n{}", tenant.server.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Erases an identity, and waits until nothing of it is left.
+pub(crate) fn erase_and_wait(tenant: &Tenant, identity: &Identity) {
+    if let Some(mut body) = named(tenant, identity) {
+        body["type"] = json!("erasure");
+        await_erasure(tenant, &tenant.post("/privacy-requests", &body).ok(201));
+    }
+}
+
 /// Erases somebody from both, and waits until nothing of them is left. `is_last`: no events follow, so that the server may be restored. A backup has no visitor salts.
 fn erase(tenant: &Tenant, model: &mut Model, (erased, is_last): (&Erased, bool), rng: &mut Rng, tally: &mut Tally) {
     let body = erased.body(|project| id_of(tenant, project));
@@ -96,24 +125,19 @@ fn erase(tenant: &Tenant, model: &mut Model, (erased, is_last): (&Erased, bool),
     if is_restored {
         tenant.server.run("backup", &[backup.to_str().unwrap()]);
     }
-    let made = tenant.post("/privacy-requests", &body).ok(201);
+    let Some(made) = begin_erasure(tenant, identity) else { return };
     if rng.chance(15) {
         std::thread::sleep(Duration::from_millis(rng.below(60) as u64));
         tenant.server.kill();
         tally.kills += 1;
     }
-    let (path, until) = (format!("/privacy-requests/{}", made["id"].as_str().unwrap()), Instant::now() + Duration::from_secs(60));
-    let is_done = |shown: &Value| shown["status"] == "completed";
-    while !is_done(&tenant.get(&path).ok(200)) {
-        assert!(Instant::now() < until, "{made} does not end\n{}", tenant.server.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_erasure(tenant, &made);
     erased.erase_from(model);
     tally.erased += 1;
     tally.by_email += usize::from(matches!(erased, Erased::Email(_)));
     if is_restored {
         let count = || tenant.server.log().matches(FINISHED).count();
-        let before = count();
+        let (before, until) = (count(), Instant::now() + PATIENCE);
         let printed = tenant.server.stopped(|data| restore_without_erased(data, &backup));
         assert_eq!(printed["taken"]["erasures"], 1, "{printed}");
         // The request is known to be completed. Lists of events read files, from which the first start removes the person again.

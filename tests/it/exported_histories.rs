@@ -1,4 +1,5 @@
-//! Random histories over HTTP in which identities are exported, compared with the naive model's list of their events.
+//! Random histories over HTTP in which identities are exported, compared with the naive model's list of their events. Floors rise in some of them, others are
+//! erased before, and the server is killed while it makes an export.
 //!
 //! `HEADCOUNT_TRIALS` says how many histories, `HEADCOUNT_FIRST_SEED` from which seed on.
 
@@ -13,7 +14,7 @@ use headcount_model::{Ids, Json, same};
 use serde_json::{Value, json};
 
 use crate::archive::KeepSealing;
-use crate::erased_histories::identities;
+use crate::erased_histories::{erase_and_wait, identities, named};
 use crate::histories::{history, id_of, number, send};
 use crate::server::TestServer;
 use crate::tenant::{Tenant, away_from_midnight, now_ms};
@@ -23,10 +24,14 @@ const TRIALS: u64 = 5;
 /// The lists of an artifact whose rows are compared project by project.
 const OF_PROJECTS: [&str; 3] = ["events", "sessions", "orders"];
 
-/// The artifact of a new export.
-fn exported(tenant: &Tenant, mut body: Value) -> Value {
+/// The artifact of a new export. `delay`: when the server is killed while it makes it.
+fn exported(tenant: &Tenant, mut body: Value, delay: Option<Duration>) -> Value {
     body["type"] = json!("export");
     let made = tenant.post("/privacy-requests", &body).ok(201);
+    if let Some(delay) = delay {
+        std::thread::sleep(delay);
+        tenant.server.kill();
+    }
     let (path, until) = (format!("/privacy-requests/{}", made["id"].as_str().unwrap()), Instant::now() + Duration::from_secs(60));
     while tenant.get(&path).ok(200)["status"] != "completed" {
         assert!(Instant::now() < until, "{made} does not end");
@@ -80,12 +85,7 @@ fn subject(tenant: &Tenant, model: &headcount_model::Model, identity: &Identity,
         let all: BTreeSet<Identity> = facts.identities.iter().flatten().filter(has).cloned().collect();
         return (json!({ "email": email }), all);
     }
-    let alone = BTreeSet::from([identity.clone()]);
-    match identity {
-        Identity::User(user) => (json!({ "user_id": user }), alone),
-        Identity::Anonymous(project, id) => (json!({"anonymous_id": id, "project_id": id_of(tenant, project)}), alone),
-        Identity::Visitor(_) => unreachable!("visitors have no id of their own"),
-    }
+    (named(tenant, identity).expect("visitors are not asked about"), BTreeSet::from([identity.clone()]))
 }
 
 #[test]
@@ -95,9 +95,8 @@ fn artifacts_equal_the_model() {
     let sealing = KeepSealing::on(&server);
     let first = number("HEADCOUNT_FIRST_SEED", 8_000);
     let trials = usize::try_from(number("HEADCOUNT_TRIALS", TRIALS)).unwrap();
-    // What lies below a floor is in no artifact, and in the model's list.
-    let is_fit = |seed: &u64| seed % 5 < 3 && !history(*seed).live;
-    let (mut compared, mut events) = (0, 0);
+    let is_fit = |seed: &u64| !history(*seed).live;
+    let (mut compared, mut events, mut floors, mut erased, mut kills) = (0, 0, 0, 0, 0);
     for seed in (first..).filter(is_fit).take(trials) {
         let history = history(seed);
         let mut rng = Rng::new(seed);
@@ -106,12 +105,22 @@ fn artifacts_equal_the_model() {
         let (mut model, mut ids) = (model_of(&history), Ids::default());
         for part in history.steps.chunks(history.steps.len() / 2 + 1) {
             part.iter().for_each(|step| send(&mut served, &mut model, step));
-            let known = busiest(&model);
+            floors += history.projects.iter().filter(|project| model.floor(&project.name).is_some()).count();
+            let mut known = busiest(&model);
+            if known.len() > 2 && rng.chance(30) {
+                let identity = known.remove(2);
+                erase_and_wait(&served.server, &identity);
+                model.erase(&BTreeSet::from([identity]));
+                known = busiest(&model);
+                erased += 1;
+            }
             for identity in known.iter().take(2).chain((!known.is_empty()).then(|| rng.pick(&known).clone()).as_ref()) {
                 let (body, of) = subject(&served.server, &model, identity, &mut rng);
                 let expected = artifact(&model, now_ms(), &of);
                 let projects: Vec<String> = model.projects.keys().cloned().collect();
-                let got = exported(&served.server, body.clone());
+                let delay = rng.chance(15).then(|| Duration::from_millis(rng.below(40) as u64));
+                kills += usize::from(delay.is_some());
+                let got = exported(&served.server, body.clone(), delay);
                 let mut got_json = regrouped(&served.server, &got, &projects);
                 sort_identities(&mut got_json, &expected);
                 let is_same = same(&expected, &got_json, &mut Ids::default()).and_then(|()| same(&expected, &got_json, &mut ids));
@@ -121,8 +130,10 @@ fn artifacts_equal_the_model() {
         }
     }
     sealing.stop();
-    println!("{compared} artifacts of {events} events compared");
-    assert!(compared >= trials && events >= 5 * trials, "{compared} artifacts of {events} events compared");
+    let tally = format!("{compared} artifacts of {events} events compared, {floors} floors, {erased} erased, {kills} kills");
+    println!("{tally}");
+    assert!(compared >= trials && events >= 5 * trials, "{tally}");
+    assert!(trials < 10 || floors.min(erased).min(kills) > 0, "{tally}");
 }
 
 /// Sorts the identities of an artifact as the model's are, by what both have.

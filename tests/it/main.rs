@@ -12,7 +12,7 @@
 //! | [`views`] | kept answers: asked again after everything that can change them |
 //! | [`slow_clients`], [`overload`] | what clients cost that send or read slowly; everything at once |
 //! | [`backup`] | `backup` and `restore` of a server under load |
-//! | [`raw_events`], [`export`] | lists of events, and exports |
+//! | [`raw_events`], [`export`], [`imported_histories`] | lists of events, exports, and what imports make of them |
 //! | [`explain`], [`explained_histories`] | why a figure is what it is, page by page |
 //! | [`intake`] | what arrived, and why some of it was not recorded |
 //! | [`retention`], [`top_identities`], [`fields`] | who came back, who is most active, and what metadata has |
@@ -74,6 +74,7 @@ mod figures;
 mod foreign_imports;
 mod geo;
 mod histories;
+mod imported_histories;
 mod ingestion;
 mod intake;
 mod killed_imports;

@@ -204,6 +204,19 @@ impl Model {
         }
     }
 
+    /// Returns the model of an organization without floors and erasures that recorded what is kept here from `day` on, and nothing else.
+    #[must_use]
+    pub fn kept(&self, day: Option<NaiveDate>) -> Model {
+        let mut model = Model::new(self.organization.clone());
+        model.projects.clone_from(&self.projects);
+        let is_kept = |event: &&Event| {
+            let floor = self.floor(&event.project).max(day);
+            !event.erased && floor.is_none_or(|floor| day_of(event.at_ms, self.organization.timezone) >= floor)
+        };
+        model.events = self.events.iter().filter(is_kept).cloned().collect();
+        model
+    }
+
     /// Deletes a project, as if nothing had ever been recorded of it.
     pub fn delete_project(&mut self, name: &str) {
         self.projects.remove(name);

@@ -1,11 +1,12 @@
-//! What an export of identities has, recomputed from the events.
+//! What an export of identities has, recomputed from the events. Events below the floor of their project are in none, and so their sessions and orders; when
+//! somebody was first and last seen, and the address that is shown of them, is of all time.
 
 use super::companies::{company_name, id_name, latest_name, rank_name};
 use super::identities::{self, events_of, id};
 use super::{Asked, ranked};
 use crate::acquisition::{channel, origin};
 use crate::decimal::{Decimal, Micros};
-use crate::facts::{Identity, domain_of};
+use crate::facts::{Identity, Session, domain_of, reported_email};
 use crate::json::Json;
 use crate::model::Model;
 use crate::time::{day_of, shown};
@@ -20,6 +21,7 @@ pub fn artifact(model: &Model, now_ms: i64, of: &BTreeSet<Identity>) -> Json {
         asked.facts.all().filter(|&index| asked.facts.identities[index].as_ref().is_some_and(|it| of.contains(it))).collect();
     events.sort_by_key(|&index| asked.facts.moment(index));
     let last = events.last().and_then(|&index| asked.facts.identities[index].clone());
+    events.retain(|&index| is_kept(&asked, index));
     let mut identities: Vec<&Identity> = of.iter().filter(|it| !events_of(&asked, it).is_empty()).collect();
     identities.sort();
     let projects = model.projects.keys().map(|name| (name.clone(), project(&asked, name, &events)));
@@ -32,9 +34,25 @@ pub fn artifact(model: &Model, now_ms: i64, of: &BTreeSet<Identity>) -> Json {
     ])
 }
 
+/// Whether an event is of a day that its project keeps.
+fn is_kept(asked: &Asked<'_>, index: usize) -> bool {
+    let floor = asked.model.floor(&asked.facts.events[index].project);
+    floor.is_none_or(|floor| asked.day(index) >= floor)
+}
+
+/// The addresses of an identity: those of its kept events, and the latest of each project.
+fn emails(asked: &Asked<'_>, events: &[usize]) -> BTreeSet<String> {
+    let reported =
+        |&index: &usize| Some((asked.facts.events[index].project.clone(), reported_email(&asked.facts.events[index])?));
+    let latest: BTreeMap<String, String> = events.iter().filter_map(reported).collect();
+    let kept = events.iter().filter(|&&index| is_kept(asked, index)).filter_map(reported);
+    latest.clone().into_iter().chain(kept).map(|(_, email)| email).collect()
+}
+
 fn identity(asked: &Asked<'_>, it: &Identity) -> Json {
     let events = events_of(asked, it);
-    let (latest, emails) = asked.facts.emails(it);
+    let (latest, _) = asked.facts.emails(it);
+    let emails = emails(asked, &events);
     let (user, own) = match it {
         Identity::User(user) => (Some(user.clone()), Some(user.clone())),
         Identity::Anonymous(_, id) => (None, Some(id.clone())),
@@ -42,7 +60,7 @@ fn identity(asked: &Asked<'_>, it: &Identity) -> Json {
     };
     let mut anonymous = BTreeSet::new();
     let mut traits = BTreeMap::new();
-    for &index in &events {
+    for &index in events.iter().filter(|&&index| is_kept(asked, index)) {
         let event = &asked.facts.events[index];
         if let Some(id) = event.anonymous_id.as_ref().filter(|id| asked.facts.owner(&event.project, id) == *it) {
             anonymous.insert(id.clone());
@@ -69,12 +87,13 @@ fn identity(asked: &Asked<'_>, it: &Identity) -> Json {
 
 fn project(asked: &Asked<'_>, name: &str, events: &[usize]) -> Json {
     let events: Vec<usize> = events.iter().copied().filter(|&index| asked.facts.events[index].project == name).collect();
-    let mut sessions: Vec<_> = asked.facts.sessions.iter().filter(|session| events.contains(&session.entry())).collect();
-    sessions.sort_by_key(|session| asked.facts.moment(session.entry()));
+    let kept = |session: &Session| session.events.iter().copied().filter(|index| events.contains(index)).collect::<Vec<_>>();
+    let mut sessions: Vec<Vec<usize>> = asked.facts.sessions.iter().map(kept).filter(|kept| !kept.is_empty()).collect();
+    sessions.sort_by_key(|kept| asked.facts.moment(kept[0]));
     let is_money = |&&index: &&usize| asked.facts.events[index].money.as_ref().is_some_and(|money| money.value != 0);
     Json::object([
         ("events", Json::list(events.iter().map(|&index| event(asked, index)))),
-        ("sessions", Json::list(sessions.into_iter().map(|session| visit(asked, &session.events)))),
+        ("sessions", Json::list(sessions.iter().map(|kept| visit(asked, kept)))),
         ("orders", Json::list(events.iter().filter(is_money).map(|&index| order(asked, index)))),
     ])
 }
