@@ -56,9 +56,9 @@ histories trials="5000" explained="1000":
     HEADCOUNT_TRIALS={{trials}} cargo test --release -p headcount-domain --test against_model -- --nocapture
     HEADCOUNT_TRIALS={{explained}} cargo test --release -p headcount-actors --test explain histories -- --nocapture
 
-# Compare the server over HTTP with the naive model on random histories, with floors, shared devices, erasures, restarts and kills; also exports and imports.
+# Compare the server over HTTP with the naive model on random histories, with floors, shared devices, erasures, restarts, kills, and clocks that jump; also exports and imports.
 histories-http trials="300":
-    HEADCOUNT_TRIALS={{trials}} HEADCOUNT_EXPLAIN_TRIALS={{trials}} HEADCOUNT_SCAN_TRIALS={{trials}} HEADCOUNT_IMPORT_TRIALS={{trials}} cargo test --release --test it -- histories scans --nocapture
+    HEADCOUNT_TRIALS={{trials}} HEADCOUNT_EXPLAIN_TRIALS={{trials}} HEADCOUNT_SCAN_TRIALS={{trials}} HEADCOUNT_CLOCK_TRIALS={{trials}} HEADCOUNT_IMPORT_TRIALS={{trials}} cargo test --release --test it -- histories scans --nocapture
 
 # Random histories with erasures, and every operation of an erasure failing once.
 erasures histories="200":

@@ -3,7 +3,7 @@
 //! | module | asks |
 //! |---|---|
 //! | [`cases`] | the worked cases of `tests/cases` |
-//! | [`histories`], [`erased_histories`] | random histories, compared with the naive model |
+//! | [`histories`], [`erased_histories`], [`clock_histories`] | random histories, compared with the naive model |
 //! | [`errors`], [`access`], [`questions`] | every refusal of the contract: status, type, code, parameter |
 //! | [`bounds`], [`bodies`], [`parameters`] | every bound at both ends and one past |
 //! | [`ingestion`], [`privacy`], [`geo`] | what becomes of events |
@@ -51,6 +51,7 @@ mod caching;
 mod canaries;
 mod cases;
 mod client;
+mod clock_histories;
 mod cluster;
 mod cluster_backup;
 mod cluster_demo;
@@ -117,3 +118,4 @@ mod two_versions;
 mod verify;
 mod views;
 mod webhooks;
+mod wrong_clock;

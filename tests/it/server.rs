@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::{Answer, Broken, Call, Connection};
+use crate::wrong_clock::WrongClock;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_headcount");
 /// How long a server may take to start or to stop.
@@ -28,6 +29,8 @@ pub(crate) struct TestServer {
     idle: Mutex<Vec<Connection>>,
     /// What it wrote to standard error, over all its starts.
     log: Arc<Mutex<String>>,
+    /// Its clock, if it may be wrong.
+    clock: Option<WrongClock>,
     dir: TempDir,
 }
 
@@ -49,12 +52,17 @@ impl TestServer {
 
     /// The same, with more settings.
     pub(crate) fn start_with(settings: &[&str]) -> TestServer {
+        TestServer::start_by(settings, None)
+    }
+
+    /// The same, with a clock that may be set.
+    pub(crate) fn start_by(settings: &[&str], clock: Option<WrongClock>) -> TestServer {
         let dir = tempfile::tempdir().expect("a directory");
         let initial = init(dir.path());
         let settings: Vec<String> = SETTINGS.iter().chain(settings).map(ToString::to_string).collect();
         let log = Arc::new(Mutex::new(String::new()));
-        let process = Mutex::new(Process::start(dir.path(), &settings, &log));
-        TestServer { initial, settings, process, idle: Mutex::default(), log, dir }
+        let process = Mutex::new(Process::start(dir.path(), &settings, &log, clock.as_ref()));
+        TestServer { initial, settings, process, idle: Mutex::default(), log, clock, dir }
     }
 
     /// A server that tests share, each with an organization of its own. It runs as long as one of them does.
@@ -66,6 +74,11 @@ impl TestServer {
             *shared = Arc::downgrade(&server);
             server
         })
+    }
+
+    /// Its clock, if it may be wrong.
+    pub(crate) fn clock(&self) -> Option<&WrongClock> {
+        self.clock.as_ref()
     }
 
     /// Where its data is.
@@ -134,8 +147,14 @@ impl TestServer {
 
     /// Kills it without warning, and starts it again on the same data.
     pub(crate) fn kill(&self) {
+        self.killed(|| ());
+    }
+
+    /// Kills it without warning, does something, and starts it again on the same data.
+    pub(crate) fn killed(&self, work: impl FnOnce()) {
         let mut process = lock(&self.process);
         process.kill();
+        work();
         self.start_again(&mut process);
     }
 
@@ -166,7 +185,9 @@ impl TestServer {
     /// What the program, run once on the server's data, wrote to standard output.
     #[track_caller]
     pub(crate) fn run(&self, name: &str, arguments: &[&str]) -> String {
-        let output = command(name, self.dir.path()).args(arguments).output().expect("the program runs");
+        let mut command = command(name, self.dir.path());
+        self.clock.iter().for_each(|clock| clock.tell(&mut command));
+        let output = command.args(arguments).output().expect("the program runs");
         assert!(output.status.success(), "{name} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
@@ -191,7 +212,7 @@ impl TestServer {
 
     fn start_again(&self, process: &mut Process) {
         lock(&self.idle).clear();
-        *process = Process::start(self.dir.path(), &self.settings, &self.log);
+        *process = Process::start(self.dir.path(), &self.settings, &self.log, self.clock.as_ref());
     }
 }
 
@@ -228,8 +249,9 @@ pub(crate) fn command(name: &str, dir: &Path) -> Command {
 }
 
 impl Process {
-    fn start(dir: &Path, settings: &[String], log: &Arc<Mutex<String>>) -> Process {
+    fn start(dir: &Path, settings: &[String], log: &Arc<Mutex<String>>, clock: Option<&WrongClock>) -> Process {
         let mut command = command("serve", dir);
+        clock.into_iter().for_each(|clock| clock.tell(&mut command));
         command.args(["--listen", "127.0.0.1:0"]).args(settings);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");

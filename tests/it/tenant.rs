@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
 use crate::server::TestServer;
+use crate::wrong_clock::WrongClock;
 
 /// What a usual browser says that it is.
 pub(crate) const BROWSER: &str =
@@ -184,7 +185,7 @@ pub(crate) fn rfc3339(at_ms: i64) -> String {
 
 impl Subject for Tenant {
     fn now_ms(&mut self) -> i64 {
-        now_ms()
+        now_ms() + self.server.clock().map_or(0, WrongClock::ahead_ms)
     }
 
     fn request(&mut self, request: &Request) -> (u16, Json) {
