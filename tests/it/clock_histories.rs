@@ -182,10 +182,10 @@ impl Trial<'_> {
 
     /// Asks, but for what is not known of somebody who was erased from days that are frozen, and for ids that only an answer tells.
     fn ask(&mut self, question: &Question) -> Result<(), Differs> {
-        let told = ["/ltv-cohorts", "/top-users"].iter().any(|end| question.path.ends_with(end));
+        let is_shown_only = ["/ltv-cohorts", "/top-users"].iter().any(|end| question.path.ends_with(end));
         let asked = match self.has_erased {
             false => Some(question.clone()),
-            true if told || question.path.contains("{company:") => None,
+            true if is_shown_only || question.path.contains("{company:") => None,
             true => above(question.clone(), |project| self.run.model.floor(project)),
         };
         let Some(asked) = asked else { return Ok(()) };

@@ -201,8 +201,8 @@ fn what_is_kept_of_projects_with_floors_is_all_that_is_moved() {
         let mut ids = Ids::default();
         // Receipts are those of the import, and ids of companies those that an answer shows.
         let comparable = |question: &&headcount_model::Question| {
-            let told = ["/intake", "/top-users"].iter().any(|end| question.path.ends_with(end));
-            can_be_asked(question) && !told && !question.path.contains("{company:")
+            let differs = ["/intake", "/top-users"].iter().any(|end| question.path.ends_with(end));
+            can_be_asked(question) && !differs && !question.path.contains("{company:")
         };
         let asked = questions(&history, &mut rng, 120);
         for question in asked.iter().filter(comparable) {

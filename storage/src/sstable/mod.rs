@@ -24,9 +24,6 @@ mod space;
 mod verify;
 mod writer;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use block::Encoding;
 pub(crate) use copied::open_copies;
 pub use copied::{TableFile, TableFileReader};
