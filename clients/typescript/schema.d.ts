@@ -521,7 +521,7 @@ export interface paths {
         put?: never;
         /**
          * Makes a privacy request. An export has every event that was acknowledged before; its artifact can be downloaded once the request is `completed`. From the
-         *     answer to an erasure on, no event of the person is recorded; the person is gone from all answers and files once the request is `completed`. A second erasure of
+         *     answer to an erasure on, no event of the person is recorded, and after one by e-mail none that reports the address; the person is gone from all answers and files once the request is `completed`. A second erasure of
          *     the same person completes.
          */
         post: operations["create_privacy_request"];
@@ -683,7 +683,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Figures of chosen events and of the sessions that hold them, by hour, day, week or month. */
+        /**
+         * Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
+         * @description Without name and filters, and not by hour, the days before the project's `retention_floor` are answered about, too.
+         */
         post: operations["report"];
         delete?: never;
         options?: never;
@@ -715,7 +718,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sessions of a window by channel, source, medium and campaign. */
+        /** Sessions of a window by channel, source, medium and campaign, also of days before the project's `retention_floor`. */
         get: operations["traffic"];
         put?: never;
         post?: never;
@@ -2225,6 +2228,8 @@ export interface components {
         EventShape: {
             /** @description Where the visitor came from, instead of what url and referrer say. */
             _acOverrides?: null | components["schemas"]["OverridesShape"];
+            /** @description When it was sent, by the clock of `timestamp`, which may be wrong: the event then happened as long before its receipt as lies between the two. Ignored without a `timestamp`, or if it is no time. */
+            _sent_at?: string | number | null;
             /** @description Who, before the user is known. With both ids the event links them. */
             anonymous_id?: string | null;
             /** @description Where to send the notification. */
@@ -3682,6 +3687,16 @@ export interface components {
             name: string;
             /** @description Its id. */
             project_id: string;
+            /**
+             * Format: int32
+             * @description For how many days events are kept, today included; null: for ever.
+             */
+            retention_days: number | null;
+            /**
+             * Format: date
+             * @description The first day of which events are kept; null: all days. It never falls.
+             */
+            retention_floor: string | null;
         };
         /** @description The sessions of one channel, source, medium or campaign. */
         SessionsRow: {
@@ -3997,6 +4012,8 @@ export interface components {
         };
         /** @description One of a company's most active users. */
         UserRow: {
+            /** @description The latest e-mail address; null if it has none. */
+            email: string | null;
             /**
              * Format: int64
              * @description How many events at this company in the range.
@@ -4008,6 +4025,8 @@ export interface components {
             last_seen: components["schemas"]["Timestamp"];
             /** @description The user's latest e-mail address, else the `user_id`. */
             resolved_identifier: string;
+            /** @description The `user_id`; null if it has none. */
+            user_id: string | null;
         };
         /** @description One day's unique users. */
         UsersDay: {
@@ -6901,8 +6920,8 @@ export interface operations {
                 /** @description The conditions on events, all of which must hold: a JSON list of at most 20 objects of `field`, `operator` and `value`, as in the body of `count-unique-users-per-day`, percent-encoded. */
                 filters?: string;
                 /**
-                 * @description NDJSON has no nulls, and `"_v":1` in each line. CSV has a header, `_v`, an empty field for null and `""` for empty text. Parquet has the
-                 *     column types of the archive.
+                 * @description NDJSON has no nulls, and `"_v":1` in each line. CSV has a header, `_v`, an empty field for null and `""` for empty text; where a text, or what follows a
+                 *     `;`, tab or line break in it, would begin a formula in a spreadsheet, an apostrophe stands before it. Parquet has the column types of the archive.
                  */
                 format?: "ndjson" | "csv" | "parquet";
             };
@@ -7535,7 +7554,9 @@ export interface operations {
                      *         {
                      *           "currency": "EUR",
                      *           "name": "Shop",
-                     *           "project_id": "prj_0123456789A"
+                     *           "project_id": "prj_0123456789A",
+                     *           "retention_days": 400,
+                     *           "retention_floor": "2023-01-26"
                      *         }
                      *       ],
                      *       "role": "owner",
@@ -7562,6 +7583,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TokenTooMany"];
             500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
         };
     };
     sign_in: {

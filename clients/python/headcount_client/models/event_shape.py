@@ -25,6 +25,9 @@ class EventShape:
             name (str): What happened: `pageview`, `signup`, `order` …
             field_ac_overrides (None | OverridesShape | Unset): Where the visitor came from, instead of what url and
                 referrer say.
+            field_sent_at (float | None | str | Unset): When it was sent, by the clock of `timestamp`, which may be wrong:
+                the event then happened as long before its receipt as lies between the two. Ignored without a `timestamp`, or if
+                it is no time.
             anonymous_id (None | str | Unset): Who, before the user is known. With both ids the event links them.
             channel (None | str | Unset): Where to send the notification.
             consent_source (None | str | Unset): What asked for consent.
@@ -58,6 +61,7 @@ class EventShape:
 
     name: str
     field_ac_overrides: None | OverridesShape | Unset = UNSET
+    field_sent_at: float | None | str | Unset = UNSET
     anonymous_id: None | str | Unset = UNSET
     channel: None | str | Unset = UNSET
     consent_source: None | str | Unset = UNSET
@@ -96,6 +100,12 @@ class EventShape:
             field_ac_overrides = self.field_ac_overrides.to_dict()
         else:
             field_ac_overrides = self.field_ac_overrides
+
+        field_sent_at: float | None | str | Unset
+        if isinstance(self.field_sent_at, Unset):
+            field_sent_at = UNSET
+        else:
+            field_sent_at = self.field_sent_at
 
         anonymous_id: None | str | Unset
         if isinstance(self.anonymous_id, Unset):
@@ -248,6 +258,8 @@ class EventShape:
         )
         if field_ac_overrides is not UNSET:
             field_dict["_acOverrides"] = field_ac_overrides
+        if field_sent_at is not UNSET:
+            field_dict["_sent_at"] = field_sent_at
         if anonymous_id is not UNSET:
             field_dict["anonymous_id"] = anonymous_id
         if channel is not UNSET:
@@ -322,6 +334,15 @@ class EventShape:
             return cast(None | OverridesShape | Unset, data)
 
         field_ac_overrides = _parse_field_ac_overrides(d.pop("_acOverrides", UNSET))
+
+        def _parse_field_sent_at(data: object) -> float | None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | str | Unset, data)
+
+        field_sent_at = _parse_field_sent_at(d.pop("_sent_at", UNSET))
 
         def _parse_anonymous_id(data: object) -> None | str | Unset:
             if data is None:
@@ -545,6 +566,7 @@ class EventShape:
         event_shape = cls(
             name=name,
             field_ac_overrides=field_ac_overrides,
+            field_sent_at=field_sent_at,
             anonymous_id=anonymous_id,
             channel=channel,
             consent_source=consent_source,

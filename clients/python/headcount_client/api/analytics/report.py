@@ -116,6 +116,9 @@ def sync_detailed(
 ) -> Response[Any | ErrorBody | ReportAnswer]:
     """Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
 
+     Without name and filters, and not by hour, the days before the project's `retention_floor` are
+    answered about, too.
+
     Args:
         project_id (str):
         body (ReportBody): Which figures are asked for. Events are chosen by the window, the name
@@ -151,6 +154,9 @@ def sync(
 ) -> Any | ErrorBody | ReportAnswer | None:
     """Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
 
+     Without name and filters, and not by hour, the days before the project's `retention_floor` are
+    answered about, too.
+
     Args:
         project_id (str):
         body (ReportBody): Which figures are asked for. Events are chosen by the window, the name
@@ -180,6 +186,9 @@ async def asyncio_detailed(
     body: ReportBody,
 ) -> Response[Any | ErrorBody | ReportAnswer]:
     """Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
+
+     Without name and filters, and not by hour, the days before the project's `retention_floor` are
+    answered about, too.
 
     Args:
         project_id (str):
@@ -213,6 +222,9 @@ async def asyncio(
     body: ReportBody,
 ) -> Any | ErrorBody | ReportAnswer | None:
     """Figures of chosen events and of the sessions that hold them, by hour, day, week or month.
+
+     Without name and filters, and not by hour, the days before the project's `retention_floor` are
+    answered about, too.
 
     Args:
         project_id (str):

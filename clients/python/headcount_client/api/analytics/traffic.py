@@ -112,7 +112,8 @@ def sync_detailed(
     end_date: str | Unset = UNSET,
     limit: int | Unset = 100,
 ) -> Response[Any | ErrorBody | TrafficAnswer]:
-    """Sessions of a window by channel, source, medium and campaign.
+    """Sessions of a window by channel, source, medium and campaign, also of days before the project's
+    `retention_floor`.
 
     Args:
         project_id (str):
@@ -150,7 +151,8 @@ def sync(
     end_date: str | Unset = UNSET,
     limit: int | Unset = 100,
 ) -> Any | ErrorBody | TrafficAnswer | None:
-    """Sessions of a window by channel, source, medium and campaign.
+    """Sessions of a window by channel, source, medium and campaign, also of days before the project's
+    `retention_floor`.
 
     Args:
         project_id (str):
@@ -183,7 +185,8 @@ async def asyncio_detailed(
     end_date: str | Unset = UNSET,
     limit: int | Unset = 100,
 ) -> Response[Any | ErrorBody | TrafficAnswer]:
-    """Sessions of a window by channel, source, medium and campaign.
+    """Sessions of a window by channel, source, medium and campaign, also of days before the project's
+    `retention_floor`.
 
     Args:
         project_id (str):
@@ -219,7 +222,8 @@ async def asyncio(
     end_date: str | Unset = UNSET,
     limit: int | Unset = 100,
 ) -> Any | ErrorBody | TrafficAnswer | None:
-    """Sessions of a window by channel, source, medium and campaign.
+    """Sessions of a window by channel, source, medium and campaign, also of days before the project's
+    `retention_floor`.
 
     Args:
         project_id (str):

@@ -112,8 +112,9 @@ def sync_detailed(
 ) -> Response[ErrorBody | PrivacyRequestAnswer]:
     """Makes a privacy request. An export has every event that was acknowledged before; its artifact can be
     downloaded once the request is `completed`. From the
-    answer to an erasure on, no event of the person is recorded; the person is gone from all answers and
-    files once the request is `completed`. A second erasure of
+    answer to an erasure on, no event of the person is recorded, and after one by e-mail none that
+    reports the address; the person is gone from all answers and files once the request is `completed`.
+    A second erasure of
     the same person completes.
 
     Args:
@@ -146,8 +147,9 @@ def sync(
 ) -> ErrorBody | PrivacyRequestAnswer | None:
     """Makes a privacy request. An export has every event that was acknowledged before; its artifact can be
     downloaded once the request is `completed`. From the
-    answer to an erasure on, no event of the person is recorded; the person is gone from all answers and
-    files once the request is `completed`. A second erasure of
+    answer to an erasure on, no event of the person is recorded, and after one by e-mail none that
+    reports the address; the person is gone from all answers and files once the request is `completed`.
+    A second erasure of
     the same person completes.
 
     Args:
@@ -175,8 +177,9 @@ async def asyncio_detailed(
 ) -> Response[ErrorBody | PrivacyRequestAnswer]:
     """Makes a privacy request. An export has every event that was acknowledged before; its artifact can be
     downloaded once the request is `completed`. From the
-    answer to an erasure on, no event of the person is recorded; the person is gone from all answers and
-    files once the request is `completed`. A second erasure of
+    answer to an erasure on, no event of the person is recorded, and after one by e-mail none that
+    reports the address; the person is gone from all answers and files once the request is `completed`.
+    A second erasure of
     the same person completes.
 
     Args:
@@ -207,8 +210,9 @@ async def asyncio(
 ) -> ErrorBody | PrivacyRequestAnswer | None:
     """Makes a privacy request. An export has every event that was acknowledged before; its artifact can be
     downloaded once the request is `completed`. From the
-    answer to an erasure on, no event of the person is recorded; the person is gone from all answers and
-    files once the request is `completed`. A second erasure of
+    answer to an erasure on, no event of the person is recorded, and after one by e-mail none that
+    reports the address; the person is gone from all answers and files once the request is `completed`.
+    A second erasure of
     the same person completes.
 
     Args:
