@@ -198,7 +198,7 @@ function track(early: Call[]): void {
     if (marked && (marked.tagName == "FORM") == (type == "submit") && target != passedOn) {
       const label = target.closest("label");
       // A browser passes a click on a label on to its control at once: it is the same click.
-      passedOn = label && label.control;
+      passedOn = label && label.control != target && label.control;
       setTimeout(() => (passedOn = 0));
       recordMarked(marked);
     }
