@@ -72,7 +72,8 @@ async fn a_reindex_that_fails_anywhere_is_finished_by_the_next() {
     assert_ne!(old, new);
     let (mut failed, mut interrupted) = (0, 0);
     // Most operations on the whole directory are those of opening and sealing.
-    for (area, step) in [("archive", 13), ("", 230)] {
+    for (area, step) in [("archive", 13), ("", 229)] {
+        // A failed write of a log ends the process, so the steps miss those.
         for at in (1..).step_by(step) {
             let data = dir.path().join("data");
             let _ = fs::remove_dir_all(&data);
