@@ -2,7 +2,7 @@
 
 /// The version of what events are folded into. It rises whenever another list of stored types does ([`state_version`](crate::state_version)), so that machines know which of two is the
 /// later one. A partition does not move to a lower one.
-const FOLD_VERSION: u32 = 2;
+const FOLD_VERSION: u32 = 1;
 
 /// Returns the version of what events are folded into.
 #[must_use]
@@ -37,9 +37,9 @@ mod tests {
     use super::*;
     use crate::state_version;
 
-    /// If this fails, raise `FOLD_VERSION`, and write both here.
+    /// If this fails, raise `FOLD_VERSION` if a release has the former list, and write both here.
     #[test]
     fn another_list_of_stored_types_is_another_fold() {
-        assert_eq!((fold_version(), state_version().as_str()), (2, "aad0d5d4ad36b4649ff39e2d9aa9f141"));
+        assert_eq!((fold_version(), state_version().as_str()), (1, "aad0d5d4ad36b4649ff39e2d9aa9f141"));
     }
 }
