@@ -245,7 +245,7 @@ BUGS = [
     ("a group that is named beside another is not kept", "if several || differs {", "if several {"),
     ("a day of several groups belongs to the last", "(entry.several, entry.named) = (true, None);", "entry.named = named.map(Box::new);"),
     ("of equals a reported name is not looked at", "            rollups.group_names.set_name(self.hasher.group_type(&group.kind), group.number, &name);\n", "            let _ = rollups;\n"),
-    ("one project's list is cut before equals that begin alike", "last.is_some_and(|last| last < others)", "last.is_some_and(|last| last <= others)"),
+    ("one project's list is cut before equals that begin alike", "part.others.is_some_and(|others| others <= *last)", "part.others.is_some_and(|others| others < *last)"),
     ("equal users come by their ids", "(row.name.clone(), Reverse(row.last_seen), row.public.clone())", "(row.name.clone(), row.public.clone())"),
     ("orders are cut into pages by calendar days", "|order| order.at.sort_key(),", "|order| day_sort_key(order.day),"),
     ("sessions are cut into pages by calendar days", "|session| session.at.sort_key(),", "|session| day_sort_key(session.day),"),
