@@ -156,17 +156,25 @@ impl KnownTimes {
     }
 
     /// An operator confirms the clock by a day. Returns whether it shows that day, or the one before or after it.
+    ///
+    /// What is confirmed is written. Where nothing is to be confirmed, nothing is.
     pub fn confirm(&mut self, (shown_ms, steady_ms): (i64, i64), day: NaiveDate) -> bool {
         if (day_of(shown_ms, Tz::UTC) - day).num_days().abs() > 1 {
             return false;
         }
+        let mut is_written = true;
         for known in &mut self.possible {
             let believed = known.look(shown_ms, steady_ms);
             if believed.is_doubted || known.jump.is_some() {
                 *known = KnownTime { reached_ms: shown_ms, steady_ms, jump: None };
+            } else {
+                is_written = false;
             }
         }
-        self.written.clone_from(&self.possible);
+        if is_written {
+            self.written.clear();
+        }
+        self.written.extend(&self.possible);
         true
     }
 }
@@ -203,6 +211,18 @@ mod tests {
         assert!(!known.confirm((days(6), 0), day_of(days(8), Tz::UTC)));
         assert!(known.confirm((days(6), 0), day_of(days(7), Tz::UTC)));
         known.saw((days(6), 0), &said(days(6), false, None), Some(1)).unwrap();
+    }
+
+    #[test]
+    fn a_confirmation_of_nothing_writes_nothing() {
+        let mut known = KnownTimes::begin(START_MS, 0);
+        let later = START_MS + 3_600_000;
+        assert!(known.confirm((later, 0), day_of(later, Tz::UTC)));
+        known.start(0);
+        let expected = [START_MS, later].map(|at_ms| said(at_ms, true, None));
+        for believed in expected {
+            known.clone().saw((days(400), 0), &believed, None).unwrap();
+        }
     }
 
     #[test]
