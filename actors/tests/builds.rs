@@ -398,7 +398,8 @@ async fn slow_websites_of_one_organization_delay_no_other() {
         f.account(Some(host));
     }
     let runs: Vec<_> = slow.iter().map(|host| f.start(host, None).unwrap()).collect();
-    assert_eq!(f.sites.wait_for_reading(2), slow[..2]);
+    // All were asked for at the same moment, so any two may be first.
+    let first = f.sites.wait_for_reading(2);
     let other = f.engine.registry().create_organization("Other", NOW).unwrap().organization_id;
     f.sites.tell("quick.example", "Quick");
     let request = BuildRequest { website: "quick.example".into(), profile: None };
@@ -406,7 +407,7 @@ async fn slow_websites_of_one_organization_delay_no_other() {
     let of_other = Fixture { organization: other, engine: f.engine.clone(), sites: Arc::clone(&f.sites) };
     assert!(of_other.wait(&quick.id).await.profile.is_some());
     assert!(matches!(f.engine.company_profile_build(f.organization, &quick.id), Err(RegistryError::NotFound { .. })));
-    assert_eq!(f.sites.wait_for_reading(2), slow[..2]);
+    assert_eq!(f.sites.wait_for_reading(2), first);
     f.sites.release();
     for run in &runs {
         assert!(f.wait(run).await.profile.is_some());
