@@ -46,7 +46,7 @@ impl KeyCounts {
     }
 }
 
-/// Rows by their counts, descending; those of equal counts by name.
+/// Rows by their counts, descending; those of equal counts by name, and those of one name by key, as in top lists.
 pub(super) struct Ranking {
     rows: RecordSorter,
 }
@@ -56,11 +56,13 @@ impl Ranking {
         Self { rows }
     }
 
-    /// Adds a row.
-    pub(super) fn push(&mut self, count: u64, name: &str, row: &impl Serialize) -> io::Result<()> {
+    /// Adds a row. Nobody named it without a `name`.
+    pub(super) fn push(&mut self, count: u64, name: Option<&str>, keys: &[&str], row: &impl Serialize) -> io::Result<()> {
         let json = serde_json::to_vec(row)?;
         let length = u32::try_from(json.len()).map_err(|_| cut())?;
-        self.rows.push(&[&(u64::MAX - count).to_be_bytes(), name.as_bytes(), &[0], &json, &length.to_be_bytes()])
+        let name = name.or(keys.first().copied()).unwrap_or_default();
+        let names = [&[name], keys].concat().join("\0");
+        self.rows.push(&[&(u64::MAX - count).to_be_bytes(), names.as_bytes(), &[0], &json, &length.to_be_bytes()])
     }
 
     /// Writes the rows.
@@ -94,12 +96,17 @@ mod tests {
             .finish(|key, about, count| {
                 assert!(u32::from_be_bytes(about.try_into().unwrap()) >= 296, "the last");
                 let key = std::str::from_utf8(key).unwrap();
-                ranking.push(count, key, &(key, count))
+                ranking.push(count, None, &[key], &(key, count))
             })
             .unwrap();
-        ranking.push(75, "ab", &"ab").unwrap();
+        ranking.push(75, Some("ab"), &["z"], &"of z").unwrap();
+        ranking.push(75, Some("ab"), &["y", "b"], &"of y, b").unwrap();
+        ranking.push(75, Some("ab"), &["y", "a"], &"of y, a").unwrap();
         let mut out = Vec::new();
         ranking.finish(&mut List::new(&mut out)).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "\n[\"bob\",150],\n\"ab\",\n[\"ann\",75],\n[\"cy\",75]");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "\n[\"bob\",150],\n\"of y, a\",\n\"of y, b\",\n\"of z\",\n[\"ann\",75],\n[\"cy\",75]"
+        );
     }
 }

@@ -231,8 +231,8 @@ impl Making<'_> {
         companies.finish(|company_id, names, events| {
             let (key, name, domain): (String, Option<String>, Option<String>) = serde_json::from_slice(names)?;
             let company_id = String::from_utf8(company_id.to_vec()).map_err(|_| cut())?;
-            let rank = name.clone().unwrap_or(key);
-            ranking.push(events, &rank, &CompanyRow { company_id, name, domain, events })
+            let row = CompanyRow { company_id, name, domain, events };
+            ranking.push(events, row.name.as_deref(), &[&key], &row)
         })?;
         Ok(ranking)
     }
@@ -246,8 +246,8 @@ impl Making<'_> {
             let projects = self.engine.organization(self.organization);
             let names = Handle::current().block_on(group_names(&projects, &groups))?;
             for (((group_type, group_key), events), name) in together.drain(..).zip(names) {
-                let by = name.clone().unwrap_or_else(|| group_key.clone());
-                ranking.push(events, &by, &GroupRow { group_type, group_key, name, events })?;
+                let row = GroupRow { group_type, group_key, name, events };
+                ranking.push(events, row.name.as_deref(), &[&row.group_key, &row.group_type], &row)?;
             }
             Ok(())
         };
