@@ -198,6 +198,8 @@ impl Trial<'_> {
         let outcome = match step {
             Step::Floor { project, day } => {
                 let days = (day_of(self.shown_ms(), self.history.timezone()) - *day).num_days() + 1;
+                // Jumps that are believed hold short retentions alone.
+                let days = if self.rng.chance(40) { 1 + i64::try_from(self.rng.below(30)).unwrap() } else { days };
                 if let Ok(days @ 1..=3_660) = u32::try_from(days) {
                     // A jump may have been forgotten that would hold this one.
                     self.believed();
@@ -292,5 +294,6 @@ fn every_answer_equals_the_model_whatever_the_clock_shows() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     let seen = [tally.jumps, tally.starts + tally.kills, tally.confirmed, tally.floors, tally.answers];
     assert!(seen.iter().all(|count| *count >= trials), "{tally:?}");
-    assert!(trials < 20 || tally.doubts.min(tally.erased).min(tally.refused) > 0, "{tally:?}");
+    let rare = [tally.doubts, tally.held, tally.erased, tally.refused];
+    assert!(trials < 20 || rare.iter().all(|count| *count > 0), "{tally:?}");
 }

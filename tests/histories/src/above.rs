@@ -5,7 +5,8 @@ use headcount_model::{Json, Question};
 
 const START: &str = "start_date";
 
-/// Returns the question with a window that begins at the floor of its project, if it begins before. `None`: its answer depends on what is frozen whatever the window.
+/// Returns the question with a window that begins at the floor of its project, if it begins before, and without a former period, which would reach below.
+/// `None`: its answer depends on what is frozen whatever the window.
 #[must_use]
 pub fn above(mut question: Question, floor_of: impl Fn(&str) -> Option<NaiveDate>) -> Option<Question> {
     let project =
@@ -22,6 +23,7 @@ pub fn above(mut question: Question, floor_of: impl Fn(&str) -> Option<NaiveDate
     let is_before = |start: &str| start.get(..floor.len()).is_none_or(|day| *day <= *floor);
     match &mut question.body {
         Some(Json::Object(fields)) => {
+            fields.remove("compare");
             if fields.get(START).and_then(Json::text).is_none_or(is_before) {
                 fields.insert(START.to_owned(), Json::from(floor));
             }
