@@ -9,6 +9,10 @@ check:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo test --workspace
 
+# Count the production lines of each crate.
+lines:
+    cargo test --quiet -p headcount-tidy --test habits production_lines_stay -- --nocapture
+
 # Run the server with sample events.
 demo:
     cargo run --release -- demo

@@ -5,6 +5,7 @@
 
 pub mod functions;
 pub mod imports;
+pub mod lines;
 pub mod names;
 pub mod source;
 pub mod words;

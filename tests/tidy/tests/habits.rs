@@ -6,12 +6,15 @@
 
 use headcount_tidy::functions::functions;
 use headcount_tidy::imports::{CRATES, Modules, circles};
+use headcount_tidy::lines::{by_crate, production_lines};
 use headcount_tidy::names;
 use headcount_tidy::source::{Source, files, tree};
 use headcount_tidy::words::{self, Replaced};
 
 const MAX_FILE_LINES: usize = 500;
 const MAX_FUNCTION_LINES: usize = 70;
+/// The budget of `just lines`. It only shrinks.
+const MAX_PRODUCTION_LINES: usize = 99_400;
 
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];
@@ -34,6 +37,22 @@ fn files_and_functions_fit() {
         }
     }
     assert!(long.is_empty(), "too long:\n{}", long.join("\n"));
+}
+
+#[test]
+fn production_lines_stay_within_the_budget() {
+    let crates = by_crate(&tree());
+    crates.iter().for_each(|(folder, lines)| println!("{lines:>7}  {folder}"));
+    let all: usize = crates.values().sum();
+    println!("{all:>7}  in all, of {MAX_PRODUCTION_LINES}");
+    assert!(all <= MAX_PRODUCTION_LINES, "{all} production lines: take some away before you add others");
+}
+
+#[test]
+fn production_lines_are_neither_blank_nor_comments_nor_tests() {
+    let text = "//! Head.\n\nuse a::b;\n\n/// Doc.\nfn f() {\n    // Why.\n    g();\n}\n\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod other;\n\n\
+                impl A {\n    #[cfg(test)]\n    fn h() {\n        if x {\n        }\n    }\n}\n\n#[cfg(test)]\nmod tests {\n    fn t() {}\n}\n";
+    assert_eq!(production_lines(text), 6);
 }
 
 #[test]
