@@ -79,7 +79,7 @@ fn remove_from_file(
     rewrite_file(sources, project, archive, entry, keys)
 }
 
-/// Whether a file has an erased id. Each distinct id is hashed once.
+/// Whether a file has an erased id, or the visitor of an erased address. Each distinct one is hashed once.
 fn has_erased(file: &ArchiveFile, keys: &ErasedKeys, hasher: &KeyHasher) -> Result<bool, ArchiveError> {
     for group in file.groups() {
         for (name, is_user) in [("user_id", true), ("anonymous_id", false)] {
@@ -89,6 +89,10 @@ fn has_erased(file: &ArchiveFile, keys: &ErasedKeys, hasher: &KeyHasher) -> Resu
             if values.any(|id| keys.contains(if is_user { hasher.user(id) } else { hasher.anonymous(id) })) {
                 return Ok(true);
             }
+        }
+        let visitors: BTreeSet<u128> = group.bytes16("visitor_id")?.into_iter().flatten().collect();
+        if visitors.into_iter().any(|visitor| keys.contains(hasher.visitor(visitor))) {
+            return Ok(true);
         }
     }
     Ok(false)

@@ -53,6 +53,31 @@ async fn a_search_finds_an_address_under_another_id() {
     assert!(of_store.contains(&"the keyed hash of a suppressed id or address".to_owned()), "{found:?}");
 }
 
+/// Files name nobody in a row of a visitor without an id: what the state knows of it must be enough to find the row.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_visitor_with_the_address_stays_gone_when_others_are_erased() {
+    let home = tempfile::tempdir().unwrap();
+    let rig = Rig::new(home.path());
+    let visitor = NewEvent::new("identify").metadata(&serde_json::json!({ "email": ADDRESS })).unwrap();
+    let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    let visitor = visitor.with(Field::Ip, "203.0.113.7").with(Field::UserAgent, agent);
+    assert_eq!(sent(&rig, &visitor).await, Status::Recorded);
+    for other in ["eve", "kim"] {
+        assert_eq!(sent(&rig, &of_user(other, 3)).await, Status::Recorded);
+    }
+    drop(rig.engine.seal_archive().await.unwrap());
+    for subject in [ErasureSubject::Email(ADDRESS.into()), ErasureSubject::User("eve".into())] {
+        let erasure = rig.erase(subject).await.unwrap();
+        rig.finish(erasure, "one after the other").await;
+    }
+    let companies = top_companies(&rig.engine.organization(rig.organization), window(), 10).await.unwrap();
+    assert!(companies.rows.is_empty(), "{companies:?}");
+    rig.engine.close().await;
+    let found = search(home.path());
+    assert!(found.is_clean(), "{found:?}");
+    assert_gone(home.path(), "zanzibar", "the visitor");
+}
+
 /// Engines that nobody asks by requests know erased addresses, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_further_erasure_knows_the_address() {
