@@ -31,8 +31,8 @@ pub(super) struct Collected {
     pub(super) emails: SortedRecords,
     /// Number of the identity, name, moment, value.
     pub(super) traits: SortedRecords,
-    /// The first and the last moment of each identity.
-    pub(super) seen: HashMap<u32, (Instant, Instant)>,
+    /// When each identity was first and last seen in each project.
+    pub(super) seen: HashMap<(u32, ProjectId), (Instant, Instant)>,
     pub(super) count: u64,
     pub(super) projects: BTreeSet<ProjectId>,
     pub(super) others: BTreeSet<(ProjectId, RecordKey)>,
@@ -49,7 +49,7 @@ pub(super) struct SubjectCollector {
     anonymous_ids: RecordSorter,
     emails: RecordSorter,
     traits: RecordSorter,
-    seen: HashMap<u32, (Instant, Instant)>,
+    seen: HashMap<(u32, ProjectId), (Instant, Instant)>,
     count: u64,
     projects: BTreeSet<ProjectId>,
     others: BTreeSet<(ProjectId, RecordKey)>,
@@ -156,7 +156,7 @@ impl SubjectSink for SubjectCollector {
         let Some((owner, number)) = owner.and_then(|owner| Some((owner, *self.numbers.get(&owner)?))) else { return Ok(()) };
         self.add_anonymous_id(number, owner, &event)?;
         self.add_traits(number, position, &event)?;
-        let seen = self.seen.entry(number).or_insert((event.time, event.time));
+        let seen = self.seen.entry((number, event.project)).or_insert((event.time, event.time));
         *seen = (seen.0.min(event.time), seen.1.max(event.time));
         self.count += 1;
         self.projects.insert(event.project);

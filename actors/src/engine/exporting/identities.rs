@@ -28,7 +28,8 @@ const MOMENT: usize = 16;
 pub(super) struct KnownOwner {
     pub(super) id: Option<IdentityId>,
     pub(super) project: Option<ProjectId>,
-    pub(super) seen: Option<(Instant, Instant)>,
+    /// When it was first and last seen in each project.
+    seen: BTreeMap<ProjectId, (Instant, Instant)>,
     pub(super) emails: Vec<(Box<str>, Moment)>,
     /// Its company in each project, under the key that was reported first.
     pub(super) companies: BTreeMap<ProjectId, RecordKey>,
@@ -38,8 +39,7 @@ impl KnownOwner {
     fn add(&mut self, project: ProjectId, known: KnownIdentity) {
         let KnownIdentity { id, seen, email, company, .. } = known;
         self.id = Some(id);
-        let both = self.seen.zip(seen).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
-        self.seen = both.or(self.seen).or(seen);
+        self.seen.extend(seen.map(|seen| (project, seen)));
         self.emails.extend(email);
         if let Some(company) = company {
             self.companies.insert(project, company);
@@ -51,11 +51,18 @@ impl KnownOwner {
         self.id.as_ref().map(|id| id.public(organization, self.project.unwrap_or(ProjectId(0)))).unwrap_or_default()
     }
 
-    /// Takes in what its events say of when it was seen. Early events may be gone; late ones may have come after the last wanted one.
-    pub(super) fn saw(&mut self, seen: Option<(Instant, Instant)>) {
-        if let Some((first, last)) = seen {
-            self.seen = Some((self.seen.map_or(first, |(known, _)| known.min(first)), last));
-        }
+    /// Takes in what its events in a project say of when it was seen. Early events may be gone; late ones may have come after the last wanted one.
+    pub(super) fn saw(&mut self, project: ProjectId, (first, last): (Instant, Instant)) {
+        let known = self.seen.entry(project).or_insert((first, last));
+        *known = (known.0.min(first), last);
+    }
+
+    fn first_seen(&self) -> Option<Instant> {
+        self.seen.values().map(|(first, _)| *first).min()
+    }
+
+    fn last_seen(&self) -> Option<Instant> {
+        self.seen.values().map(|(_, last)| *last).max()
     }
 }
 
@@ -129,11 +136,11 @@ pub(super) fn write_identities(
         write_anonymous_ids(&mut list, &mut parts.anonymous_ids, number)?;
         write_traits(&mut list, &mut parts.traits, number, email.as_deref())?;
         write!(list, ",\"first_seen\":")?;
-        serde_json::to_writer(&mut list, &owner.seen.map(|(first, _)| Shown(first)))?;
+        serde_json::to_writer(&mut list, &owner.first_seen().map(Shown))?;
         write!(list, ",\"last_seen\":")?;
-        serde_json::to_writer(&mut list, &owner.seen.map(|(_, last)| Shown(last)))?;
+        serde_json::to_writer(&mut list, &owner.last_seen().map(Shown))?;
         list.write_all(b"}")?;
-        let seen = owner.seen.map(|(_, last)| last);
+        let seen = owner.last_seen();
         if count == 0 || seen > last_seen {
             (last, last_seen) = (Some((begin, list.len())), seen);
         }

@@ -83,8 +83,10 @@ impl Making<'_> {
         mut out: ArtifactWriter,
     ) -> Result<(Artifact, u64), AttemptError> {
         let Collected { events, anonymous_ids, emails, traits, seen, count, projects, others, has_more_others, .. } = collected;
-        for (number, owner) in (0..).zip(&mut owners) {
-            owner.saw(seen.get(&number).copied());
+        for ((number, project), seen) in seen {
+            if let Some(owner) = owners.get_mut(number as usize) {
+                owner.saw(project, seen);
+            }
         }
         let public_ids: Vec<String> = owners.iter().map(|owner| owner.public(self.organization)).collect();
         let parts = [anonymous_ids, emails, traits].map(Numbered::new);
