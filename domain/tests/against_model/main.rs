@@ -261,7 +261,7 @@ impl Folded {
             dnt: false,
             salt: Some(u128::try_from(self.now.0 / MS_PER_DAY).unwrap().to_be_bytes()),
         };
-        let admitted = Submission::parse(body.as_bytes()).and_then(|event| admit(&event, &held.policy, &client, self.now));
+        let admitted = Submission::read(body.as_bytes(), |event| admit(event, &held.policy, &client, self.now)).flatten();
         let (event, clamped) = match admitted {
             Ok(Verdict::Record { event, clamped, .. }) => (event, clamped),
             Ok(Verdict::Dropped(reason)) => {
