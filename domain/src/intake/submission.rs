@@ -44,6 +44,12 @@ impl Invalid {
         Self { code: "invalid_parameter", param: Some(param.into()), message: message.into() }
     }
 
+    /// Creates the error for a body that isn't JSON or has the wrong shape.
+    #[must_use]
+    pub fn json(error: &serde_json::Error) -> Self {
+        Self { code: "invalid_json", param: None, message: format!("the body is not the JSON that is expected: {error}") }
+    }
+
     /// Creates the error for a missing required field.
     #[must_use]
     pub fn missing(param: &str) -> Self {
