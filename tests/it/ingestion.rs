@@ -145,7 +145,7 @@ fn bots_are_dropped_unless_the_project_records_them() {
     assert_eq!(tenant.metrics(&tenant.project)["orders"], 0);
     assert_eq!(send(&tenant.key, BROWSER)["status"], "recorded", "a dropped event takes no external_id");
     assert_eq!(send(&recording.key, CRAWLER)["status"], "recorded");
-    let batch = json!({"events": [{"name": "a"}, {"name": 5}, {"name": "b"}]});
+    let batch = json!({"events": [{"name": "a"}, {"name": [5]}, {"name": "b"}]});
     let answer = tenant.send(Call::post("/i/batch").key(&tenant.key).agent(CRAWLER).json(&batch)).ok(202);
     assert_eq!((&answer["dropped"], &answer["recorded"], &answer["errors"][0]["index"]), (&json!(2), &json!(0), &json!(1)));
     for agent in ["curl/8.5.0", "python-requests/2.31.0", "Go-http-client/1.1"] {
