@@ -134,13 +134,10 @@ macro_rules! text_fields {
                 match name {
                     "name" => self.name = self.text_field("name", json),
                     $(stringify!($field) => self.$field = self.text_field(stringify!($field), json),)*
-                    "notify" => match json {
-                        "true" | "false" => self.notify = Some(json == "true"),
-                        _ => {
-                            self.notify = None;
-                            self.note_type("notify", json);
-                        }
-                    },
+                    "notify" => {
+                        self.notify = json.parse().ok();
+                        self.note_type("notify", self.notify.is_some() || json == "null");
+                    }
                     _ => self.set_raw_field(name, json),
                 }
             }
@@ -268,14 +265,14 @@ impl<'a> Submission<'a> {
 
     fn text_field(&mut self, name: &'static str, json: &'a str) -> Option<Text<'a>> {
         let text = text_of(json).map(Text);
-        if text.is_none() {
-            self.note_type(name, json);
-        }
+        self.note_type(name, text.is_some() || json == "null");
         text
     }
 
-    fn note_type(&mut self, name: &'static str, json: &str) {
-        if json != "null" && !self.of_other_type.contains(&name) {
+    /// Notes whether the last field of a name has a type that it can have.
+    fn note_type(&mut self, name: &'static str, is_right: bool) {
+        self.of_other_type.retain(|other| *other != name);
+        if !is_right {
             self.of_other_type.push(name);
         }
     }
@@ -320,7 +317,7 @@ mod tests {
     #[test]
     fn fields_of_other_types_are_absent() {
         let body =
-            r#"{"name": 5, "user_id": 4711, "url": {}, "pc": [true], "notify": "yes", "ip": null, "screen": 1, "screen": "x"}"#;
+            r#"{"name": 5, "user_id": 4711, "url": {}, "pc": [true], "notify": "yes", "ip": null, "screen": [], "screen": "x"}"#;
         let read = |s: &Submission<'_>| {
             let texts = [&s.name, &s.user_id, &s.url, &s.screen].map(|field| text(field.as_ref()).map(str::to_owned));
             (texts, s.notify, s.of_other_type.clone())
