@@ -60,6 +60,10 @@ histories trials="5000" explained="1000":
     HEADCOUNT_TRIALS={{trials}} cargo test --release -p headcount-domain --test against_model -- --nocapture
     HEADCOUNT_TRIALS={{explained}} cargo test --release -p headcount-actors --test explain histories -- --nocapture
 
+# Have the intake take bodies that are wrong in every way: none panics, is refused but for four reasons, or is another event than its repaired self.
+fuzz bodies="1000000" seed="0":
+    HEADCOUNT_BODIES={{bodies}} HEADCOUNT_SEED={{seed}} cargo test --release -p headcount-domain --test leniency -- --nocapture
+
 # Compare the server over HTTP with the naive model on random histories, with floors, shared devices, erasures, restarts, kills, and clocks that jump; also exports and imports.
 histories-http trials="300":
     HEADCOUNT_TRIALS={{trials}} HEADCOUNT_EXPLAIN_TRIALS={{trials}} HEADCOUNT_SCAN_TRIALS={{trials}} HEADCOUNT_CLOCK_TRIALS={{trials}} HEADCOUNT_IMPORT_TRIALS={{trials}} cargo test --release --test it -- histories scans --nocapture

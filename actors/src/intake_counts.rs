@@ -1,4 +1,4 @@
-//! What arrived and was not recorded: duplicates, drops by reason, and invalid events, by project and day.
+//! What arrived and was not recorded, or not as it was sent: duplicates, drops by reason, invalid events and repairs, by project and day.
 //!
 //! No log has them. They are counted in memory, and added to one file for each day, [`FLUSH_EVERY`] and at the end. After a crash the last counts
 //! before it may be lacking: a mark in the directory tells the next start.
@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::checked_json;
 
+pub use crate::repair_counts::RepairCounts;
+
 /// The directory of the counts in a data directory.
 pub(crate) const INTAKE_DIR: &str = "control/intake";
 /// How often counts are written.
@@ -33,7 +35,7 @@ const MARK: &str = "running.json";
 /// The list of gaps.
 const GAPS: &str = "gaps.json";
 
-/// What arrived and was not recorded.
+/// What arrived and was not recorded, or not as it was sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DropCounts {
@@ -49,6 +51,9 @@ pub struct DropCounts {
     pub retention: u64,
     /// Refused: the event is invalid.
     pub invalid: u64,
+    /// What was repaired of events that were taken.
+    #[serde(skip_serializing_if = "RepairCounts::is_empty")]
+    pub repaired: RepairCounts,
 }
 
 impl DropCounts {
@@ -75,6 +80,7 @@ impl DropCounts {
         self.opted_out += more.opted_out;
         self.retention += more.retention;
         self.invalid += more.invalid;
+        self.repaired.add(&more.repaired);
     }
 }
 

@@ -1,13 +1,13 @@
 //! The installation's secret keys: in files of their own (mode 0600), outside the store and outside copies of the data.
 //!
 //! `hash.key` keys the records and fingerprints in the store. Losing it costs a rebuild from the log, nothing else. `salts`
-//! holds the visitor salts of today and yesterday (UTC); older ones are overwritten within a minute, which makes older visitors
+//! holds the visitor salts of the days that are today or yesterday in UTC or some timezone; older ones are overwritten within a minute, which makes older visitors
 //! unlinkable to anybody, including the operator.
 
 use std::path::{Path, PathBuf};
 
 use headcount_domain::ids::KeyHasher;
-use headcount_domain::time::Instant;
+use headcount_domain::time::{Day, Instant};
 use headcount_storage::files::{self, PRIVATE_FILE, write_atomically};
 use hmac::{Hmac, Mac as _};
 use parking_lot::RwLock;
@@ -53,7 +53,7 @@ pub enum SecretsError {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Salt {
-    /// Days since 1970-01-01, UTC.
+    /// Days since 1970-01-01, of the calendar of any timezone.
     day: i64,
     salt: [u8; 16],
 }
@@ -115,12 +115,12 @@ impl Secrets {
         &self.node_token
     }
 
-    /// Returns the visitor salt of the UTC day of `now`. On a new day, creates it.
+    /// Returns the visitor salt of a day, which is today's in some timezone. On a new day, creates it.
     ///
     /// # Errors
     /// The new salt can't be made durable, or several machines have not agreed on it yet.
-    pub(crate) fn salt(&self, now: Instant) -> Result<[u8; 16], SecretsError> {
-        let day = now.utc_day();
+    pub(crate) fn salt(&self, day: Day) -> Result<[u8; 16], SecretsError> {
+        let day = i64::from(day.0);
         if let Some(salt) = find(&self.salts.read(), day) {
             return Ok(salt);
         }
@@ -136,12 +136,12 @@ impl Secrets {
         Ok(salt)
     }
 
-    /// Returns the visitor salt of a UTC day, if it is known.
+    /// Returns the visitor salt of a day, if it is known.
     pub(crate) fn known_salt(&self, day: i64) -> Option<[u8; 16]> {
         find(&self.salts.read(), day)
     }
 
-    /// Uses a salt on which several machines agreed for a UTC day.
+    /// Uses a salt on which several machines agreed for a day.
     ///
     /// # Errors
     /// It can't be made durable.
@@ -233,7 +233,7 @@ pub fn hash_key_digest(data_dir: &Path) -> Result<Option<String>, SecretsError> 
     Ok(Some(mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
-/// Returns the visitor salts that `data_dir` has, each with its UTC day (in days since 1970-01-01).
+/// Returns the visitor salts that `data_dir` has, each with its day (in days since 1970-01-01).
 ///
 /// # Errors
 /// The file can't be read or understood.
@@ -303,16 +303,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let day = |n: i64| Instant(n * MS_PER_DAY + 5);
         let secrets = Secrets::open_shared(dir.path()).unwrap();
-        assert!(matches!(secrets.salt(day(100)), Err(SecretsError::NoSalt)));
+        assert!(matches!(secrets.salt(Day(100)), Err(SecretsError::NoSalt)));
         secrets.set_salt(100, [1; 16]).unwrap();
         secrets.set_salt(101, [2; 16]).unwrap();
-        assert_eq!(secrets.salt(day(100)).unwrap(), [1; 16]);
+        assert_eq!(secrets.salt(Day(100)).unwrap(), [1; 16]);
         drop(secrets);
         let secrets = Secrets::open_shared(dir.path()).unwrap();
         assert_eq!((secrets.known_salt(100), secrets.known_salt(101)), (Some([1; 16]), Some([2; 16])));
         // That of the others counts.
         secrets.set_salt(101, [3; 16]).unwrap();
-        assert_eq!(secrets.salt(day(101)).unwrap(), [3; 16]);
+        assert_eq!(secrets.salt(Day(101)).unwrap(), [3; 16]);
         secrets.set_salt(102, [4; 16]).unwrap();
         secrets.forget_salts(day(102), day(102)).unwrap();
         assert_eq!(secrets.known_salt(100), None, "it has expired");
@@ -323,14 +323,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let day = |n: i64| Instant(n * MS_PER_DAY + 5);
         let secrets = Secrets::open(dir.path()).unwrap();
-        let first = secrets.salt(day(100)).unwrap();
+        let first = secrets.salt(Day(100)).unwrap();
         let key = secrets.hasher().user("a");
         drop(secrets);
         let secrets = Secrets::open(dir.path()).unwrap();
         assert_eq!(secrets.hasher().user("a"), key);
-        assert_eq!(secrets.salt(day(100)).unwrap(), first);
-        assert_ne!(secrets.salt(day(101)).unwrap(), first);
-        assert_eq!(secrets.salt(day(100)).unwrap(), first, "two days are kept");
+        assert_eq!(secrets.salt(Day(100)).unwrap(), first);
+        assert_ne!(secrets.salt(Day(101)).unwrap(), first);
+        assert_eq!(secrets.salt(Day(100)).unwrap(), first, "two days are kept");
         let file = || String::from_utf8(std::fs::read(dir.path().join("salts")).unwrap()).unwrap();
         let needle = serde_json::to_string(&first).unwrap();
         secrets.forget_salts(day(101), day(101)).unwrap();
@@ -345,12 +345,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let day = |n: i64| Instant(n * MS_PER_DAY + 5);
         let secrets = Secrets::open(dir.path()).unwrap();
-        let first = secrets.salt(day(100)).unwrap();
+        let first = secrets.salt(Day(100)).unwrap();
         // It shows another year, then 1970, and is set.
-        secrets.salt(day(4_000)).unwrap();
+        secrets.salt(Day(4_000)).unwrap();
         secrets.forget_salts(day(100), day(4_000)).unwrap();
         secrets.forget_salts(day(100), day(0)).unwrap();
-        assert_eq!(secrets.salt(day(100)).unwrap(), first);
+        assert_eq!(secrets.salt(Day(100)).unwrap(), first);
         secrets.forget_salts(day(100), day(100)).unwrap();
         assert_eq!((secrets.known_salt(100), secrets.known_salt(4_000)), (Some(first), None), "it is not kept until then");
     }

@@ -71,7 +71,7 @@ fn row(line: &str, position: u64, ids: &str) -> Result<Row, Box<dyn Error>> {
         salt: Some([7; 16]),
     };
     let far = Instant(4_000_000_000_000);
-    let verdict = admit(&Submission::parse(line.as_bytes())?, &policy(), &client, far)?;
+    let verdict = Submission::read(line.as_bytes(), |submission| admit(submission, &policy(), &client, far))??;
     let Verdict::Record { mut event, .. } = verdict else { return Err("dropped".into()) };
     event.received = event.time;
     let uuid = || format!("{:032x}", (u128::from(position) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));

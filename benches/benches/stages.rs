@@ -29,14 +29,14 @@ fn stages(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("event");
     group.throughput(Throughput::Elements(1));
     group.bench_function("parse", |bencher| {
-        bencher.iter(|| black_box(Submission::parse(bodies[next_index()].as_bytes()).unwrap()));
+        bencher.iter(|| Submission::read(bodies[next_index()].as_bytes(), |submission| _ = black_box(submission)).unwrap());
     });
     let agent = agent::parse("curl/8");
     let client = client(&agent);
     group.bench_function("parse and admit", |bencher| {
         bencher.iter(|| {
-            let submission = Submission::parse(bodies[next_index()].as_bytes()).unwrap();
-            black_box(admit(&submission, &policy, &client, RECEIVED).unwrap())
+            let body = bodies[next_index()].as_bytes();
+            black_box(Submission::read(body, |submission| admit(submission, &policy, &client, RECEIVED)).flatten().unwrap())
         });
     });
     let mut bytes = Vec::new();

@@ -52,8 +52,7 @@ pub fn client(agent: &Agent) -> Client<'_> {
 /// If the event is refused or dropped.
 #[must_use]
 pub fn event(body: &str, policy: &Policy, agent: &Agent, now: Instant) -> Box<Event> {
-    let submission = Submission::parse(body.as_bytes()).unwrap();
-    match admit(&submission, policy, &client(agent), now).unwrap() {
+    match Submission::read(body.as_bytes(), |submission| admit(submission, policy, &client(agent), now)).flatten().unwrap() {
         Verdict::Record { event, .. } => event,
         Verdict::Dropped(reason) => panic!("dropped: {reason:?}"),
     }

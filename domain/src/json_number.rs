@@ -31,6 +31,23 @@ impl<'a> JsonNumber<'a> {
         let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
         (is_digits(whole) && !has_leading_zero).then_some(Self { negative, whole, fraction, exponent })
     }
+
+    /// Splits a number as people write it: with space around it, a plus sign, zeros before it, or nothing on one side of its point.
+    pub(crate) fn parse_written(text: &'a str) -> Option<Self> {
+        let text = text.trim();
+        let (negative, rest) = match text.as_bytes().first()? {
+            b'-' => (true, &text[1..]),
+            b'+' => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let is_any = [whole, fraction].concat().bytes().all(|byte| byte.is_ascii_digit()) && whole.len() + fraction.len() > 0;
+        is_any.then_some(Self { negative, whole, fraction, exponent })
+    }
 }
 
 fn read_exponent(text: &str) -> Option<i64> {

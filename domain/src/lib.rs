@@ -1,7 +1,7 @@
 //! The domain of headcount: the definition of its figures. Pure: no I/O, no clock, no actors and no store, as
 //! `Cargo.toml` proves.
 //!
-//! Entry points: [`intake::submission::Submission::parse`] and [`intake::admission::admit`] turn a request into an
+//! Entry points: [`intake::submission::Submission::read`] and [`intake::admission::admit`] turn a request into an
 //! [`intake::event::Event`]; [`project::Project::apply`] folds it; the methods of [`project::Project`] in [`queries`]
 //! answer from the rollups.
 //!
@@ -37,6 +37,7 @@ pub mod queries;
 pub mod quota;
 pub mod records;
 pub mod rollups;
+pub mod spelling;
 pub mod text;
 pub mod time;
 pub mod versions;

@@ -75,6 +75,12 @@ pub fn path_of(url: &str) -> Option<&str> {
     }
 }
 
+/// Returns the path as it stands in a URL; empty without one.
+pub(crate) fn written_path(url: &str) -> &str {
+    let page = before_query(url);
+    split_authority(page).map_or(page, |(_, path)| path)
+}
+
 /// Returns the host of an absolute URL (`https://…` or `//…`), lower-cased, without userinfo, port and trailing dot.
 /// `None` if the URL is relative or has no valid host.
 #[must_use]

@@ -65,7 +65,7 @@ keys! {
     memory "SIZE" "--memory" "HEADCOUNT_MEMORY" "1GiB" "Memory budget; data beyond it is read from disk on demand";
     admission_bytes "SIZE" "--admission-bytes" "HEADCOUNT_ADMISSION_BYTES" "auto" "Limit on the bytes of events in flight, or auto for a sixteenth of the memory";
     min_free_bytes "SIZE" "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Refuse events while less disk space is free; at least 64MiB, or 0 for no limit";
-    trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For is trusted, as a comma-separated list of networks";
+    trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For and Forwarded are trusted, as a comma-separated list of networks";
     geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
     geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
     outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Hosts, addresses and networks that webhooks and builds of company profiles may reach although they are not public, as a comma-separated list";

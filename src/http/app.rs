@@ -12,6 +12,7 @@ use ipnet::IpNet;
 
 use crate::http::extra_paths::ExtraPaths;
 use crate::http::first_node::FirstNode;
+use crate::http::proxied;
 use crate::http::request_metrics::RequestMetrics;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::kept::KeptAnswers;
@@ -19,16 +20,12 @@ use crate::http::share_streams::ShareStreams;
 use crate::http::sign_in_limit::SignInLimit;
 use crate::http::turns::WaitingQuestions;
 
-/// Made once: a name that is given as text is checked again for each request.
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-
 /// The state that every handler has.
 #[derive(Debug)]
 pub(crate) struct AppState {
     /// The engine.
     pub(crate) engine: Engine,
-    /// The proxies whose `X-Forwarded-For` is trusted.
+    /// The proxies whose `X-Forwarded-For` and `Forwarded` are trusted.
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// The header in which they report the visitor's country.
     pub(crate) geo_header: Option<HeaderName>,
@@ -70,8 +67,8 @@ impl AppState {
         }
     }
 
-    /// Returns the address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For` that is
-    /// not a trusted proxy.
+    /// Returns the address of the client: the peer's, or, behind a trusted proxy, the last one in `X-Forwarded-For`, or else in
+    /// `Forwarded`, that is not a trusted proxy.
     pub(crate) fn client_address(&self, request: &HttpRequest) -> Option<IpAddr> {
         if let Some(first) = self.first_node(request) {
             return first.address;
@@ -81,10 +78,8 @@ impl AppState {
             warn_of_untrusted(request);
             return Some(peer);
         }
-        let headers = request.headers().get_all(&X_FORWARDED_FOR).filter_map(|value| value.to_str().ok());
-        let hops: Vec<&str> = headers.flat_map(|list| list.split(',')).map(str::trim).collect();
-        let addresses = hops.iter().rev().map_while(|hop| hop.parse::<IpAddr>().ok());
-        let hop = addresses.map(|address| address.to_canonical()).find(|hop| !self.is_trusted(hop));
+        let hops = proxied::hops(request.headers());
+        let hop = hops.into_iter().rev().map_while(|hop| hop).find(|hop| !self.is_trusted(hop));
         Some(hop.unwrap_or(peer))
     }
 
@@ -97,7 +92,7 @@ impl AppState {
         let is_trusted = peer(request).is_some_and(|peer| self.is_trusted(&peer));
         let is_secure = match self.first_node(request) {
             Some(first) => first.is_https,
-            None => is_trusted && text(&X_FORWARDED_PROTO).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")),
+            None => is_trusted && proxied::is_https(request.headers()),
         };
         let host = text(&header::HOST).unwrap_or(request.app_config().host());
         format!("{}://{host}", if is_secure { "https" } else { "http" })
@@ -133,10 +128,7 @@ impl AppState {
         if let Some(first) = self.first_node(request) {
             return first.is_https;
         }
-        // Of several, the last is the nearest proxy's.
-        let Some(value) = request.headers().get_all(&X_FORWARDED_PROTO).last() else { return false };
-        let scheme = value.to_str().unwrap_or_default().rsplit(',').next().unwrap_or_default().trim();
-        scheme.eq_ignore_ascii_case("https") && peer(request).is_some_and(|peer| self.is_trusted(&peer))
+        proxied::is_https(request.headers()) && peer(request).is_some_and(|peer| self.is_trusted(&peer))
     }
 
     /// Returns the server's address for browsers, without a slash at its end: the setting `public_url`, else where the request was sent to.
@@ -159,7 +151,7 @@ impl AppState {
 fn warn_of_untrusted(request: &HttpRequest) {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
     if !IS_SAID.load(Ordering::Relaxed)
-        && request.headers().contains_key(&X_FORWARDED_FOR)
+        && request.headers().contains_key(&proxied::X_FORWARDED_FOR)
         && !IS_SAID.swap(true, Ordering::Relaxed)
     {
         tracing::warn!("X-Forwarded-For is ignored: it came from an address that trusted_proxies doesn't name; said once");

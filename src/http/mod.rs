@@ -11,6 +11,7 @@ pub(crate) mod middleware;
 pub(crate) mod min_position;
 pub(crate) mod node_client;
 pub(crate) mod openapi;
+pub(crate) mod proxied;
 pub(crate) mod request_metrics;
 pub(crate) mod resources;
 pub(crate) mod respond;

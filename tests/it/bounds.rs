@@ -6,42 +6,61 @@ use crate::client::Call;
 use crate::errors::assert_refused;
 use crate::tenant::{Tenant, now_ms};
 
-/// Sends events that differ in one field, and checks which are taken: `None`, or the parameter that is named.
+/// Sends events that differ in one field, and checks which are taken: `None`; `text_cut url`, taken with this warning; or the parameter that
+/// is named in a refusal.
 fn check(rows: &[(String, Option<&str>)]) {
     let tenant = Tenant::new();
     let mut taken = 0;
-    for (event, param) in rows {
+    for (event, expected) in rows {
         let shown: String = event.chars().take(120).collect();
         let answer = tenant.send(Call::post("/track").key(&tenant.key).text("application/json", event.as_str()));
-        match param {
-            None => {
-                assert_eq!(
-                    (answer.status, answer.json()["status"].as_str()),
-                    (202, Some("recorded")),
-                    "{shown}: {}",
-                    answer.text()
-                );
-                taken += 1;
-            }
-            Some(param) => {
+        match expected {
+            Some(param) if !param.contains(' ') => {
                 let code = answer.json()["error"]["code"].as_str().unwrap_or_default().to_owned();
                 assert!(["invalid_parameter", "missing_parameter"].contains(&&*code), "{shown}: {}", answer.text());
                 assert_refused(&shown, &answer, 400, &code, Some(param));
             }
+            warning => {
+                let recorded = answer.json();
+                assert_eq!((answer.status, recorded["status"].as_str()), (202, Some("recorded")), "{shown}: {recorded}");
+                assert_eq!(
+                    shown_warnings(&recorded, false),
+                    warning.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                    "{shown}"
+                );
+                taken += 1;
+            }
         }
     }
-    // What was refused in single events is refused in a batch, and keeps nothing else back.
+    // What was refused in single events is refused in a batch, and keeps nothing else back; what was repaired is repaired.
     let events: Vec<&str> = rows.iter().map(|(event, _)| event.as_str()).collect();
     let body = format!("{{\"events\": [{}]}}", events.join(","));
     let answer = tenant.send(Call::post("/i/batch").key(&tenant.key).text("application/json", body)).ok(202);
-    let refused = rows.iter().enumerate().filter_map(|(index, (_, param))| Some((index, param.as_ref()?)));
-    let expected: Vec<Value> = refused.map(|(index, param)| json!({"index": index, "param": param})).collect();
-    let errors = answer["errors"].as_array().expect("errors");
-    let got: Vec<Value> = errors.iter().map(|error| json!({"index": error["index"], "param": error["param"]})).collect();
-    assert_eq!(got, expected);
+    let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+    for (index, (_, expected)) in rows.iter().enumerate() {
+        match expected {
+            Some(warning) if warning.contains(' ') => warnings.push(format!("{index} {warning}")),
+            Some(param) => errors.push(json!({"index": index, "param": param})),
+            None => {}
+        }
+    }
+    let got = answer["errors"].as_array().expect("errors");
+    let got: Vec<Value> = got.iter().map(|error| json!({"index": error["index"], "param": error["param"]})).collect();
+    assert_eq!((got, shown_warnings(&answer, true)), (errors, warnings));
     // An external_id is known by then.
     let known = ["recorded", "duplicates"].map(|name| answer[name].as_u64().expect("a count"));
     assert_eq!(known.iter().sum::<u64>(), taken, "{answer}");
+}
+
+/// The warnings of an answer.
+fn shown_warnings(answer: &Value, has_index: bool) -> Vec<String> {
+    let shown = |warning: &Value| {
+        let text = |name: &str| warning[name].as_str().expect("a text").to_owned();
+        assert!(text("message").contains(&format!("`{}`", text("param"))), "{warning}");
+        let index = if has_index { format!("{} ", warning["index"]) } else { String::new() };
+        format!("{index}{} {}", text("code"), text("param"))
+    };
+    answer["warnings"].as_array().into_iter().flatten().map(shown).collect()
 }
 
 fn event(field: &str, value: Value) -> String {
@@ -66,7 +85,8 @@ fn names_have_1_to_100_characters() {
         (event("name", json!("😀".repeat(101))), Some("name")),
         (event("name", json!("")), Some("name")),
         (event("name", json!(null)), Some("name")),
-        (event("name", json!(5)), Some("name")),
+        (event("name", json!(5)), None),
+        (event("name", json!([])), Some("name")),
         ("{}".to_owned(), Some("name")),
     ]);
 }
@@ -92,22 +112,34 @@ fn texts_have_at_most_4096_bytes() {
         "consent_source",
     ];
     for field in fields {
+        let (cut, ignored) = (format!("text_cut {field}"), format!("field_ignored {field}"));
+        let too_long = match field {
+            "external_id" => field,
+            "group_id" => "group_ignored group_id",
+            "user_id" | "anonymous_id" => &ignored,
+            _ => &cut,
+        };
         check(&[
             (event(field, json!(null)), None),
             (event(field, json!("")), None),
-            (event(field, json!("ü".repeat(2048))), None),
-            (event(field, json!("ü".repeat(2048) + "x")), Some(field)),
-            (event(field, json!("x".repeat(4097))), Some(field)),
-            (event(field, json!(5)), Some(field)),
-            (event(field, json!(["a"])), Some(field)),
+            (event(field, json!("ü".repeat(2048))), Some(too_long).filter(|_| field == "group_id")),
+            (event(field, json!("ü".repeat(2048) + "x")), Some(too_long)),
+            (event(field, json!("x".repeat(4097))), Some(too_long)),
+            (event(field, json!(5)), None),
+            (event(field, json!(["a"])), Some(&ignored)),
         ]);
     }
+    check(&[
+        (event("group_id", json!("ü".repeat(512))), None),
+        (event("group_id", json!("x".repeat(513))), Some("group_ignored group_id")),
+    ]);
     let long = "x".repeat(4097);
-    let tenant = Tenant::new();
     for field in ["source", "medium", "campaign", "channel"] {
-        tenant.recorded(&json!({"name": "a", "_acOverrides": {field: &long[..4096]}}));
-        let answer = tenant.track(&json!({"name": "a", "_acOverrides": {field: long}}));
-        assert_refused(field, &answer, 400, "invalid_parameter", Some(&format!("_acOverrides.{field}")));
+        let warning = format!("text_cut _acOverrides.{field}");
+        check(&[
+            (event("_acOverrides", json!({field: &long[..4096]})), None),
+            (event("_acOverrides", json!({field: long})), Some(&warning)),
+        ]);
     }
 }
 
@@ -116,14 +148,15 @@ fn other_fields_have_their_types() {
     check(&[
         (event("notify", json!(true)), None),
         (event("notify", json!(null)), None),
-        (event("notify", json!("yes")), Some("notify")),
-        (event("notify", json!(1)), Some("notify")),
+        (event("notify", json!("yes")), Some("field_ignored notify")),
+        (event("notify", json!(1)), Some("field_ignored notify")),
         (event("_acOverrides", json!(null)), None),
         (event("_acOverrides", json!({})), None),
         (event("_acOverrides", json!({"source": "a", "channel": null, "more": 5})), None),
-        (event("_acOverrides", json!("google")), Some("_acOverrides")),
-        (event("_acOverrides", json!([])), Some("_acOverrides")),
-        (event("_acOverrides", json!({"source": 5})), Some("_acOverrides")),
+        (event("_acOverrides", json!("google")), Some("field_ignored _acOverrides")),
+        (event("_acOverrides", json!([])), Some("field_ignored _acOverrides")),
+        (event("_acOverrides", json!({"source": 5})), None),
+        (event("_acOverrides", json!({"source": {}})), Some("field_ignored _acOverrides.source")),
     ]);
 }
 
@@ -141,23 +174,16 @@ fn values_are_at_most_1e12_with_6_decimals() {
         "-0.123456",
         "1.5e-5",
         "null",
-    ];
-    let refused = [
-        "1000000000000.000001",
-        "1000000000001",
-        "-1000000000000.000001",
-        "1e13",
-        "1e400",
         "0.0000001",
         "1.1234567",
         "1e-7",
         "\"5\"",
-        "true",
-        "[5]",
-        "{}",
+        "\"\"",
     ];
+    let ignored =
+        ["1000000000000.000001", "1000000000001", "-1000000000000.000001", "1e13", "1e400", "\"5 €\"", "true", "[5]", "{}"];
     let rows = taken.iter().map(|value| (raw("value", value), None));
-    check(&rows.chain(refused.iter().map(|value| (raw("value", value), Some("value")))).collect::<Vec<_>>());
+    check(&rows.chain(ignored.iter().map(|value| (raw("value", value), Some("value_ignored value")))).collect::<Vec<_>>());
 }
 
 #[test]
@@ -168,11 +194,11 @@ fn currencies_are_of_iso_4217() {
         (event("currency", json!("jpy")), None),
         (event("currency", json!("")), None),
         (event("currency", json!(null)), None),
-        (event("currency", json!("US")), Some("currency")),
-        (event("currency", json!("USDX")), Some("currency")),
-        (event("currency", json!("ZZZ")), Some("currency")),
-        (event("currency", json!("€")), Some("currency")),
-        (event("currency", json!(840)), Some("currency")),
+        (event("currency", json!("US")), Some("currency_unknown currency")),
+        (event("currency", json!("USDX")), Some("currency_unknown currency")),
+        (event("currency", json!("ZZZ")), Some("currency_unknown currency")),
+        (event("currency", json!("€")), Some("currency_unknown currency")),
+        (event("currency", json!(840)), Some("currency_unknown currency")),
     ]);
 }
 
@@ -186,13 +212,13 @@ fn group_types_have_their_pattern() {
         (event("group_type", json!(long)), None),
         (event("group_type", json!("")), None),
         (event("group_type", json!(null)), None),
-        (event("group_type", json!(format!("{long}a"))), Some("group_type")),
-        (event("group_type", json!("Team")), Some("group_type")),
-        (event("group_type", json!("2team")), Some("group_type")),
-        (event("group_type", json!("_team")), Some("group_type")),
-        (event("group_type", json!("te-am")), Some("group_type")),
-        (event("group_type", json!("team\n")), Some("group_type")),
-        (event("group_type", json!(5)), Some("group_type")),
+        (event("group_type", json!(format!("{long}a"))), Some("group_ignored group_type")),
+        (event("group_type", json!("Team")), Some("group_ignored group_type")),
+        (event("group_type", json!("2team")), Some("group_ignored group_type")),
+        (event("group_type", json!("_team")), Some("group_ignored group_type")),
+        (event("group_type", json!("te-am")), Some("group_ignored group_type")),
+        (event("group_type", json!("team\n")), Some("group_ignored group_type")),
+        (event("group_type", json!(5)), Some("group_ignored group_type")),
     ]);
 }
 
@@ -226,7 +252,7 @@ fn metadata_has_its_bounds() {
         text("x".repeat(8192)),
         text("ü".repeat(4096)),
     ];
-    let refused = [
+    let trimmed = [
         nested(9, "[", "]"),
         nested(9, "{\"a\":", "}"),
         nested(1000, "[", "]"),
@@ -239,7 +265,9 @@ fn metadata_has_its_bounds() {
         format!("\"{}\"", "x".repeat(8193)),
     ];
     let rows = taken.iter().map(|value| (raw("metadata", value), None));
-    check(&rows.chain(refused.iter().map(|value| (raw("metadata", value), Some("metadata")))).collect::<Vec<_>>());
+    check(
+        &rows.chain(trimmed.iter().map(|value| (raw("metadata", value), Some("metadata_trimmed metadata")))).collect::<Vec<_>>(),
+    );
 }
 
 #[test]
@@ -262,7 +290,8 @@ fn timestamps_begin_in_1990() {
         (event("timestamp", json!("2024-01-01T00:00:00")), Some("timestamp")),
         (event("timestamp", json!("2023-02-29T00:00:00Z")), Some("timestamp")),
         (event("timestamp", json!("2024-01-01T24:00:00Z")), Some("timestamp")),
-        (event("timestamp", json!("1704067200000")), Some("timestamp")),
+        (event("timestamp", json!("1704067200000")), None),
+        (event("timestamp", json!(1_704_067_200)), Some("timestamp_in_seconds timestamp")),
         (event("timestamp", json!(true)), Some("timestamp")),
         (event("timestamp", json!({"ms": 1})), Some("timestamp")),
     ]);

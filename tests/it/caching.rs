@@ -133,7 +133,7 @@ fn a_recorded_event_changes_the_tags_of_its_day() {
     let status = |answer: Answer| answer.json()["status"].as_str().unwrap_or_default().to_owned();
     assert_eq!(status(changed("an event", THEN, &|| tenant.track(&order))), "recorded");
     assert_eq!(status(changed("a duplicate", NONE, &|| tenant.track(&order))), "duplicate");
-    assert_eq!(changed("a refused event", NONE, &|| tenant.track(&json!({"name": 5}))).status, 400);
+    assert_eq!(changed("a refused event", NONE, &|| tenant.track(&json!({"name": [5]}))).status, 400);
     let crawler = || {
         let call = Call::post("/track").key(&tenant.key).agent("Googlebot/2.1 (+http://www.google.com/bot.html)");
         tenant.send(call.json(&json!({"name": "pageview"})))
@@ -397,7 +397,7 @@ fn an_event_of_any_project_changes_the_tags_of_the_organization() {
     changed("a sibling's event", true, &|| elsewhere(&sibling.key));
     changed("a sibling's duplicate", false, &|| elsewhere(&sibling.key));
     changed("another organization's event", false, &|| elsewhere(&stranger.key));
-    changed("a refused event", false, &|| tenant.track(&json!({"name": 5})));
+    changed("a refused event", false, &|| tenant.track(&json!({"name": [5]})));
     changed("a rate", false, &|| tenant.patch("/organization", &json!({"fx_rates": {"EUR": 1.08}})));
 }
 

@@ -173,14 +173,15 @@ fn exit_codes_of_an_import() {
         assert_eq!(output.status.code(), Some(expected), "{content:?}: {output:?}");
     }
     let server = TestServer::start();
-    for (content, expected) in [("nonsense\n", 1), ("{\"name\":5}\n", 1), ("{\"name\":5}\nnonsense\n", 1), (&*mixed, 0), ("", 0)]
+    for (content, expected) in
+        [("nonsense\n", 1), ("{\"name\":[5]}\n", 1), ("{\"name\":[5]}\nnonsense\n", 1), (&*mixed, 0), ("", 0)]
     {
         fs::write(&file, content).unwrap();
         let output = run("import", server.data_dir(), &[file.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(expected), "through a server, {content:?}: {output:?}");
     }
     // Of lines that were all refused, the next run says so, too.
-    fs::write(&file, "{\"name\":5}\n".repeat(3)).unwrap();
+    fs::write(&file, "{\"name\":[5]}\n".repeat(3)).unwrap();
     for _ in 0..2 {
         assert_eq!(run("import", server.data_dir(), &[file.to_str().unwrap()]).status.code(), Some(1));
         assert_eq!(run("import", &data, &[file.to_str().unwrap(), "--min-free-bytes", "0"]).status.code(), Some(1));

@@ -38,14 +38,16 @@ fn send_all_kinds(tenant: &Tenant) -> String {
     send(Call::post("/i").text("text/html", "{}"), 415);
     send(Call::post("/i/batch").text("application/json", " ".repeat(5 << 20)), 413);
     let batch =
-        json!({"events": [{"name": "a"}, {"name": "b", "external_id": "x"}, {}, {"name": "a", "ps": "dnt"}, {"name": 5}]});
+        json!({"events": [{"name": "a"}, {"name": "b", "external_id": "x"}, {}, {"name": "a", "ps": "dnt"}, {"name": [5]}]});
     send(Call::post("/i/batch").json(&batch), 202);
+    send(one(&json!({"name": "a", "external_id": "x", "value": "much", "user_id": "null"})), 202);
     project.id
 }
 
 fn expected(approximate: bool) -> Value {
     json!({
-        "recorded": 3, "without_consent": 1, "duplicates": 2, "invalid": 6, "approximate": approximate,
+        "recorded": 3, "without_consent": 1, "duplicates": 3, "invalid": 6, "approximate": approximate,
+        "repaired": {"placeholder_id": 1, "value_ignored": 1},
         "dropped": {"bot": 1, "consent": 2, "opted_out": 0, "retention": 0},
     })
 }

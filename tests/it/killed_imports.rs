@@ -41,7 +41,7 @@ fn lines(seed: u64, rng: &mut Rng) -> Lines {
             }
             2 => {
                 made.refused += 1;
-                made.text.push_str("{\"name\":5}\n");
+                made.text.push_str("{\"name\":[5]}\n");
                 continue;
             }
             3..5 => (format!("gone-{seed}"), 1),

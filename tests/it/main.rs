@@ -79,6 +79,7 @@ mod imported_histories;
 mod ingestion;
 mod intake;
 mod killed_imports;
+mod leniency;
 mod limits;
 mod live;
 mod load;

@@ -204,7 +204,7 @@ fn any_page_may_send_unless_the_project_names_some() {
 #[test]
 fn pages_can_read_why_an_event_was_refused() {
     let tenant = Tenant::new();
-    for (path, body) in [("/i", json!({})), ("/track", json!({"name": 5})), ("/i/batch", json!({"events": 5}))] {
+    for (path, body) in [("/i", json!({})), ("/track", json!({"name": [5]})), ("/i/batch", json!({"events": 5}))] {
         let answer = from_page(&tenant, &tenant.key, path, &body);
         assert_eq!(answer.status, 400);
         assert!(allows(&answer), "{path}: {:?}", answer.headers);

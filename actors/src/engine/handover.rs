@@ -216,13 +216,13 @@ impl Engine {
         Ok(applied)
     }
 
-    /// Returns the visitor salt of a UTC day (in days since 1970-01-01), if this engine knows it. Members agree on salts, and make none.
+    /// Returns the visitor salt of a day (in days since 1970-01-01), if this engine knows it. Members agree on salts, and make none.
     #[must_use]
     pub fn visitor_salt(&self, day: i64) -> Option<[u8; 16]> {
         self.secrets().known_salt(day)
     }
 
-    /// Uses a visitor salt that members agreed on for a UTC day. Until it has the salt of the day, a member refuses events of visitors without ids.
+    /// Uses a visitor salt that members agreed on for a day. Until it has the salt of the day, a member refuses events of visitors without ids.
     ///
     /// # Errors
     /// [`SecretsError`]: it can't be made durable.

@@ -9,7 +9,7 @@ use headcount_domain::queries::{Intake, IntakeQuery};
 use super::handle::Engine;
 use super::shard_client::AskError;
 use crate::ingest::{BatchReceipt, Receipt, Status};
-use crate::intake_counts::{DropCounts, FLUSH_EVERY};
+use crate::intake_counts::{DropCounts, FLUSH_EVERY, RepairCounts};
 
 /// What arrived at a project on the days of a window.
 #[derive(Debug, Clone, Copy)]
@@ -46,17 +46,15 @@ impl Engine {
         self.count_drops(project, &DropCounts { invalid: 1, ..DropCounts::default() });
     }
 
-    /// Counts what became of an event, unless it was recorded.
-    pub(super) fn count_receipt(&self, project: ProjectId, receipt: &Receipt) {
+    /// Counts what became of an event, unless it was recorded, and what was repaired of it.
+    pub(super) fn count_receipt(&self, project: ProjectId, receipt: &Receipt, repaired: RepairCounts) {
+        let mut counts = DropCounts { repaired, ..DropCounts::default() };
         match receipt.status {
             Status::Recorded => {}
-            Status::Duplicate => self.count_drops(project, &DropCounts { duplicates: 1, ..DropCounts::default() }),
-            Status::Dropped(reason) => {
-                let mut counts = DropCounts::default();
-                counts.count(reason);
-                self.count_drops(project, &counts);
-            }
+            Status::Duplicate => counts.duplicates = 1,
+            Status::Dropped(reason) => counts.count(reason),
         }
+        self.count_drops(project, &counts);
     }
 
     /// Counts what became of the events of a batch, of which `dropped` has those that were dropped.

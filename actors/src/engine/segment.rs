@@ -23,17 +23,17 @@ impl Engine {
     /// says what it is.
     ///
     /// # Errors
-    /// As [`Engine::prepare`]. The error names the message's own fields.
+    /// As [`Engine::prepare`]. Errors and warnings name the message's own fields.
     pub fn prepare_segment(
         &self,
         policy: &Policy,
-        json: &[u8],
+        json: &str,
         call: Option<Call>,
         request: &SegmentRequest<'_>,
     ) -> Result<Prepared, Refusal> {
         let message = Message::parse(json)?;
         let call = call.map_or_else(|| message.call(), Ok)?;
-        let mapped = Mapped::new(&message, call, &request.envelope, self.clock().now())?;
+        let mapped = Mapped::new(&message, call, &request.envelope);
         let sender = request.origin.sender;
         let mut origin = request.origin;
         if !request.is_of_page && !mapped.is_of_device() {
@@ -44,9 +44,13 @@ impl Engine {
             origin.address = Some(address);
         }
         origin.user_agent = mapped.user_agent().or(origin.user_agent);
-        self.prepare_submission(policy, &mapped.submission(), &origin).map_err(|refusal| match refusal {
-            Refusal::Invalid(invalid) => Refusal::Invalid(mapped.renamed(invalid)),
-            other => other,
-        })
+        match self.prepare_submission(policy, &mapped.submission(), &origin) {
+            Ok(mut prepared) => {
+                prepared.rename_warnings(|warning| mapped.renamed_warning(warning));
+                Ok(prepared)
+            }
+            Err(Refusal::Invalid(invalid)) => Err(Refusal::Invalid(mapped.renamed(invalid))),
+            Err(other) => Err(other),
+        }
     }
 }

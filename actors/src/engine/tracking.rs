@@ -10,6 +10,7 @@ use headcount_domain::intake::admission::{Client, DropReason, Sender, Verdict, a
 use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::event::Event;
 use headcount_domain::intake::imported::ImportedVisitor;
+use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::pinned::admit_pinned;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::{Invalid, Submission};
@@ -65,7 +66,7 @@ impl Engine {
     /// # Errors
     /// The event is invalid, or today's salt could not be made durable.
     pub fn prepare(&self, policy: &Policy, body: &[u8], origin: &Origin<'_>) -> Result<Prepared, Refusal> {
-        self.prepare_submission(policy, &Submission::parse(body)?, origin)
+        Submission::read(body, |submission| self.prepare_submission(policy, submission, origin))?
     }
 
     /// As [`Engine::prepare`], of an event that was read already.
@@ -87,7 +88,7 @@ impl Engine {
         imported: &ImportedVisitor,
     ) -> Result<Prepared, Refusal> {
         let now = self.clock().now();
-        let salt = match self.secrets().salt(now) {
+        let salt = match self.secrets().salt(policy.timezone.day_of(now)) {
             Ok(salt) => Some(salt),
             Err(error) if needs_salt(submission, policy) => {
                 tracing::error!(%error, "no salt for today's visitors");
@@ -127,8 +128,12 @@ impl Engine {
         let Some(row) = parse_row(json, policy.project)? else {
             return match json.len() {
                 0..=MAX_EVENT_BYTES => {
-                    let submission = Submission::parse(json)?;
-                    self.prepare_visit(policy, &submission, &Origin::SERVER, &ImportedVisitor::read(json)?)
+                    let (json, mut warnings) = (readable(json), Vec::new());
+                    let visitor = ImportedVisitor::read(&json, &mut warnings);
+                    let prepare = |submission: &Submission<'_>| self.prepare_visit(policy, submission, &Origin::SERVER, &visitor);
+                    let mut prepared = Submission::read(json.as_bytes(), prepare)??;
+                    prepared.warn(warnings);
+                    Ok(prepared)
                 }
                 long => {
                     let message = format!("the event has {long} bytes; at most {MAX_EVENT_BYTES} are allowed");
@@ -152,8 +157,9 @@ impl Engine {
         prepared: Prepared,
         permit: Permit,
     ) -> Result<Receipt, TrackError> {
+        let repairs = prepared.repairs();
         let receipt = self.record_one(tracker, prepared, permit).await?;
-        self.count_receipt(project, &receipt);
+        self.count_receipt(project, &receipt, repairs);
         Ok(receipt)
     }
 
@@ -237,7 +243,8 @@ impl Engine {
         let (mut kept, mut receipt) = (KeptEvents::default(), BatchReceipt::default());
         for (index, prepared) in prepared.into_iter().enumerate() {
             match prepared {
-                Ok(Prepared { verdict: Verdict::Record { mut event, clamped, .. } }) => {
+                Ok(Prepared { verdict: Verdict::Record { mut event, clamped, warnings } }) => {
+                    receipt.warn(index, warnings, drops);
                     if self.is_suppressed(&mut event) {
                         receipt.drop_one(DropReason::OptedOut, drops);
                     } else if self.is_below_floor(&event) {

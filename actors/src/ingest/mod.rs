@@ -18,7 +18,7 @@ pub(crate) use known_agents::with_agent;
 pub use new_event::{Field, NewEvent};
 pub use prepared::{Origin, Prepared};
 pub(crate) use receipt::BatchPlace;
-pub use receipt::{BatchReceipt, ImportReceipt, Receipt, Status};
+pub use receipt::{BatchReceipt, ImportReceipt, MAX_BATCH_WARNINGS, Receipt, Status};
 pub use refusal::{QuotaExceeded, Refusal, TrackError};
 pub use tracker::Tracker;
 

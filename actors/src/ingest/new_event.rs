@@ -2,6 +2,7 @@
 
 use headcount_domain::intake::country::Country;
 use headcount_domain::intake::submission::{Invalid, Submission};
+use headcount_domain::time::Instant;
 use serde_json::value::RawValue;
 
 use super::prepared::Origin;
@@ -85,7 +86,10 @@ impl NewEvent {
     /// Sets when it happened, in milliseconds since 1970.
     #[must_use]
     pub fn at_ms(mut self, epoch_ms: i64) -> Self {
-        self.timestamp = RawValue::from_string(epoch_ms.to_string()).ok();
+        // A small number would be one of seconds.
+        let is_small = (0..100_000_000_000).contains(&epoch_ms);
+        let json = if is_small { format!("\"{}\"", Instant(epoch_ms)) } else { epoch_ms.to_string() };
+        self.timestamp = RawValue::from_string(json).ok();
         self
     }
 

@@ -3,6 +3,9 @@
 use headcount_domain::intake::admission::{Sender, Verdict};
 use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::country::Country;
+use headcount_domain::intake::warning::Warning;
+
+use crate::intake_counts::RepairCounts;
 
 /// The request that brought an event.
 #[derive(Debug, Clone, Copy)]
@@ -34,13 +37,30 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Takes the warnings for the sender about what it probably did not intend.
+    /// What was repaired, and what the sender probably did not intend. Nothing of an event that is dropped.
     #[must_use]
-    pub fn take_warnings(&mut self) -> Vec<String> {
-        match &mut self.verdict {
-            Verdict::Record { warnings, .. } => std::mem::take(warnings),
-            Verdict::Dropped(_) => Vec::new(),
+    pub fn warnings(&self) -> &[Warning] {
+        match &self.verdict {
+            Verdict::Record { warnings, .. } => warnings,
+            Verdict::Dropped(_) => &[],
         }
+    }
+
+    pub(crate) fn warn(&mut self, more: Vec<Warning>) {
+        if let Verdict::Record { warnings, .. } = &mut self.verdict {
+            warnings.extend(more);
+        }
+    }
+
+    /// Names the fields of warnings otherwise.
+    pub(crate) fn rename_warnings(&mut self, rename: impl FnMut(Warning) -> Warning) {
+        if let Verdict::Record { warnings, .. } = &mut self.verdict {
+            *warnings = std::mem::take(warnings).into_iter().map(rename).collect();
+        }
+    }
+
+    pub(crate) fn repairs(&self) -> RepairCounts {
+        RepairCounts::of(self.warnings())
     }
 
     /// Whether it is to be recorded; otherwise it is dropped.

@@ -4,9 +4,13 @@ use headcount_domain::ids::{ProjectId, event_id};
 use headcount_domain::intake::admission::DropReason;
 use headcount_domain::intake::event::Position;
 use headcount_domain::intake::submission::Invalid;
+use headcount_domain::intake::warning::Warning;
 
-use crate::intake_counts::DropCounts;
+use crate::intake_counts::{DropCounts, RepairCounts};
 use crate::shard::Outcome;
+
+/// How many warnings the receipt of a batch has.
+pub const MAX_BATCH_WARNINGS: usize = 100;
 
 /// The result of tracking one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct BatchReceipt {
     pub dropped: usize,
     /// The places in the batch of those that were recorded with the time of receipt, as their own lay too far ahead.
     pub clamped: Vec<usize>,
+    /// What was repaired, by the place in the batch: the first [`MAX_BATCH_WARNINGS`].
+    pub warnings: Vec<(usize, Warning)>,
     /// The invalid ones and those that exceed a quota, by their place in the batch. All others need no resending.
     pub errors: Vec<(usize, Invalid)>,
 }
@@ -77,6 +83,13 @@ impl BatchReceipt {
                 }
             }
         }
+    }
+
+    /// Counts what was repaired of an event, and notes it while there is room.
+    pub(crate) fn warn(&mut self, index: usize, warnings: Vec<Warning>, drops: &mut DropCounts) {
+        drops.repaired.add(&RepairCounts::of(&warnings));
+        let room = MAX_BATCH_WARNINGS - self.warnings.len();
+        self.warnings.extend(warnings.into_iter().take(room).map(|warning| (index, warning)));
     }
 
     /// Counts an event that is not recorded.

@@ -1,6 +1,6 @@
-//! The visitor salts of a cluster: one for each UTC day, which all nodes use.
+//! The visitor salts of a cluster: one for each day of the calendar, which all nodes use.
 //!
-//! They are a bucket in the memory of the brokers, whose keys go after two days; each node keeps those of today and yesterday in its file `keys/salts`. So no salt is on the disk of a
+//! They are a bucket in the memory of the brokers, whose keys go after two days; each node keeps those of the days around today in its file `keys/salts`. So no salt is on the disk of a
 //! broker, and none is left when the last node has forgotten it. If all brokers were started anew, nodes put back what they have.
 
 use std::time::Duration;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use async_nats::jetstream::kv::{Config, CreateErrorKind, Store};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
 use headcount_actors::Engine;
-use headcount_actors::domain::time::Instant;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -22,8 +21,11 @@ const INTERVAL: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(2);
 /// How long a node that knows no salt of the day leaves it to the others to say theirs.
 const OTHERS_FIRST: Duration = Duration::from_secs(15);
-/// How long before a day begins its salt is made: clocks differ by less.
-const AHEAD_MS: i64 = 60 * 60 * 1000;
+const HOUR_MS: i64 = 60 * 60 * 1000;
+/// How much longer than in UTC a day lasts where it ends last.
+const LATEST_MS: i64 = 12 * HOUR_MS;
+/// How much earlier than in UTC a day begins where it begins first, and an hour more: its salt is made before, and clocks differ by less.
+const EARLIEST_MS: i64 = (14 + 1) * HOUR_MS;
 
 const NOT_AGREED: &str = "the visitor salt of the day can't be agreed on yet";
 
@@ -74,7 +76,7 @@ impl Salts {
             None => self.store.insert(open_bucket(&self.connection, self.replicas).await?).clone(),
         };
         let now = self.engine.clock().now();
-        let (today, soon) = (now.utc_day(), Instant(now.0 + AHEAD_MS).utc_day());
+        let (today, days) = (now.utc_day(), now.plus_ms(-LATEST_MS).utc_day()..=now.plus_ms(EARLIEST_MS).utc_day());
         let until = tokio::time::Instant::now() + OTHERS_FIRST;
         while has_others
             && self.engine.visitor_salt(today).is_none()
@@ -83,8 +85,10 @@ impl Salts {
         {
             sleep(Duration::from_millis(500)).await;
         }
-        self.agree_on(&store, today).await?;
-        if soon > today { self.agree_on(&store, soon).await } else { Ok(()) }
+        for day in days {
+            self.agree_on(&store, day).await?;
+        }
+        Ok(())
     }
 
     async fn agree_on(&self, store: &Store, day: i64) -> Result<(), NodeError> {

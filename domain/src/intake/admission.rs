@@ -1,5 +1,7 @@
 //! Admission: turns a submission into the event to log, or into the reason for not recording it.
 
+use std::borrow::Cow;
+
 use compact_str::CompactString;
 
 use crate::acquisition::{self, Overrides, Touchpoint};
@@ -8,17 +10,15 @@ use crate::company::{self, CompanyKey};
 use crate::ids::KeyHasher;
 use crate::intake::client_address::ClientAddress;
 use crate::intake::country::Country;
-use crate::intake::event::{Details, Event, Money, SentIds};
+use crate::intake::event::{Details, Event, SentIds};
 use crate::intake::fields::metadata_text;
-use crate::intake::metadata_bounds::check_metadata;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
-use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, Raw, RawOverrides, Submission, Text, text};
-use crate::money::{Amount, AmountError, Currency};
+use crate::intake::repairs::{self, Repaired};
+use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, Submission, Text, id, text};
+use crate::intake::warning::Warning;
+use crate::spelling::spelled;
 use crate::text as page;
-use crate::time::{Instant, clamp_timestamp};
-
-/// Numbers that are probably seconds instead of milliseconds: the years 1990 to 2100.
-const EPOCH_SECONDS: std::ops::Range<i64> = 631_152_000..4_102_444_800;
+use crate::time::{Day, Instant};
 
 /// The kind of sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +59,8 @@ pub enum Verdict {
         event: Box<Event>,
         /// Whether its time was too far ahead and was replaced by the time of receipt.
         clamped: bool,
-        /// Warnings for the sender about probable mistakes.
-        warnings: Vec<String>,
+        /// What was repaired, and probable mistakes.
+        warnings: Vec<Warning>,
     },
     /// Drop the event, as the project's policy requires.
     Dropped(DropReason),
@@ -94,15 +94,12 @@ impl DropReason {
 
 /// Admits `submission`, received at `received`, under `policy`.
 ///
-/// # Errors [`Invalid`] if a field is missing, malformed or out of bounds.
+/// # Errors [`Invalid`] if it has no usable name or timestamp, or its external id is too long. Whatever else is wrong is repaired.
 pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, received: Instant) -> Result<Verdict, Invalid> {
     let name = name(submission)?;
-    check_texts(submission)?;
-    let (time, clamped) = time(submission, received)?;
-    let money = money(submission, policy, client.sender)?;
-    let group = group(submission)?;
-    let metadata = metadata(submission)?;
-    let overrides = overrides(submission.overrides)?;
+    let external_id = external_id(submission)?;
+    let Repaired { time, clamped, money, group, metadata, overrides, warnings } =
+        repairs::repair(submission, policy, client.sender, received)?;
     let signals = signals(submission, client);
     if client.agent.device == Device::Bot && policy.bots == BotPolicy::Drop {
         return Ok(Verdict::Dropped(DropReason::Bot));
@@ -112,10 +109,10 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         return Ok(Verdict::Dropped(DropReason::Consent));
     }
     let consent = granted(submission) && !(signalled && policy.signals == SignalsPolicy::Anonymize);
-    let warnings = warnings(submission, money.as_ref(), policy);
     // Metadata may describe a person.
-    let metadata = metadata.filter(|_| consent);
-    let who = if consent { who(submission, policy, client, time) } else { SentIds::default() };
+    let metadata = metadata.as_deref().filter(|_| consent);
+    let day = policy.timezone.day_of(time);
+    let who = if consent { who(submission, policy, client, day) } else { SentIds::default() };
     let email = if consent { email(name, &who, metadata) } else { Emails::default() };
     let mut details = details(submission, metadata, &signals);
     if !consent {
@@ -137,10 +134,10 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         project: policy.project,
         time,
         received,
-        day: policy.timezone.day_of(time),
+        day,
         name: name.into(),
         who,
-        external_id: text(submission.external_id.as_ref()).map(Into::into),
+        external_id: external_id.map(Into::into),
         money,
         company,
         company_domain,
@@ -150,108 +147,29 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     Ok(Verdict::Record { event: Box::new(event), clamped, warnings })
 }
 
-/// Collects warnings for the sender about probable mistakes.
-fn warnings(submission: &Submission<'_>, money: Option<&Money>, policy: &Policy) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some(Money { currency, in_project: None, .. }) = money {
-        let into = policy.currency;
-        warnings.push(format!("{currency} has no rate: the money is kept, and no total in {into} counts it"));
-    }
-    let absent = |field: &Option<Text<'_>>| text(field.as_ref()).is_none();
-    for (is_there, other, name) in [
-        (submission.camel_user_id.is_some() && absent(&submission.user_id), "userId", "user_id"),
-        (submission.camel_anonymous_id.is_some() && absent(&submission.anonymous_id), "anonymousId", "anonymous_id"),
-    ] {
-        if is_there {
-            warnings.push(format!("`{other}` is not known and was ignored: the field is `{name}`"));
-        }
-    }
-    warnings
-}
-
 fn name<'s>(submission: &'s Submission<'_>) -> Result<&'s str, Invalid> {
-    let name = text(submission.name.as_ref()).ok_or_else(|| Invalid::missing("name"))?;
+    let wrong = |problem: String| Err(Invalid::parameter("name", format!("`name` {problem}")));
+    if submission.of_other_type.contains(&"name") {
+        return wrong("must be a string".into());
+    }
+    let name = submission.name.as_ref().map(|name| &*name.0).filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| Invalid::missing("name"))?;
     match name.chars().count() {
         0..=MAX_NAME_CHARS => Ok(name),
-        long => Err(Invalid::parameter("name", format!("`name` has {long} characters; at most {MAX_NAME_CHARS} are allowed"))),
+        long => wrong(format!("has {long} characters; at most {MAX_NAME_CHARS} are allowed")),
     }
 }
 
-fn check_texts(submission: &Submission<'_>) -> Result<(), Invalid> {
-    submission.texts().into_iter().try_for_each(|(name, field)| check_text(name, field))
-}
-
-fn check_text(name: &str, field: Option<&Text<'_>>) -> Result<(), Invalid> {
-    match field.map_or(0, |text| text.0.len()) {
-        0..=MAX_TEXT_BYTES => Ok(()),
-        long => Err(Invalid::parameter(name, format!("`{name}` has {long} bytes; at most {MAX_TEXT_BYTES} are allowed"))),
+/// Returns the external id. Cut, it would be another's, and without it the event could count twice.
+fn external_id<'s>(submission: &'s Submission<'_>) -> Result<Option<&'s str>, Invalid> {
+    let id = submission.external_id.as_ref();
+    match id.map_or(0, |id| id.0.len()) {
+        0..=MAX_TEXT_BYTES => Ok(text(id)),
+        long => {
+            let message = format!("`external_id` has {long} bytes; at most {MAX_TEXT_BYTES} are allowed");
+            Err(Invalid::parameter("external_id", message))
+        }
     }
-}
-
-/// Returns the time of the event, and whether the time of receipt replaced its timestamp.
-fn time(submission: &Submission<'_>, received: Instant) -> Result<(Instant, bool), Invalid> {
-    let wrong =
-        || Invalid::parameter("timestamp", "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970");
-    let Some(raw) = submission.timestamp.map(|raw| raw.0).filter(|raw| *raw != "null" && *raw != "\"\"") else {
-        return Ok((received, false));
-    };
-    let stated = instant(raw).ok_or_else(wrong)?;
-    let sent_at = submission.sent_at.and_then(|raw| instant(raw.0));
-    let sent = sent_at.map_or(stated, |sent_at| stated.corrected(sent_at, received));
-    let clamped = clamp_timestamp(Some(sent), received).map_err(|error| {
-        let is_seconds = !raw.starts_with('"') && EPOCH_SECONDS.contains(&stated.0);
-        let hint = if is_seconds { "; it reads as seconds since 1970, and must be milliseconds" } else { "" };
-        Invalid::parameter("timestamp", format!("`timestamp`: {error}{hint}"))
-    })?;
-    Ok((clamped.at, clamped.clamped))
-}
-
-fn instant(raw: &str) -> Option<Instant> {
-    if raw.starts_with('"') {
-        Instant::parse_rfc3339(&serde_json::from_str::<String>(raw).ok()?)
-    } else {
-        Instant::parse_epoch_ms(raw)
-    }
-}
-
-fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender) -> Result<Option<Money>, Invalid> {
-    let currency = match text(submission.currency.as_ref()) {
-        Some(code) => Some(
-            Currency::parse(code)
-                .map_err(|_| Invalid::parameter("currency", "`currency` must be an ISO 4217 code such as USD"))?,
-        ),
-        None => None,
-    };
-    let Some(raw) = submission.value.map(|raw| raw.0).filter(|raw| *raw != "null") else { return Ok(None) };
-    let amount = Amount::parse(raw).map_err(|error| {
-        Invalid::parameter(
-            "value",
-            match error {
-                AmountError::NotANumber => "`value` must be a number or null".to_owned(),
-                error => format!("`value`: {error}"),
-            },
-        )
-    })?;
-    let currency = currency.unwrap_or(policy.currency);
-    Ok(Some(Money {
-        amount,
-        currency,
-        in_project: policy.convert(amount, currency, policy.currency),
-        in_organization: policy.convert(amount, currency, policy.organization_currency),
-        counted: sender == Sender::Server || !policy.server_only_revenue,
-    }))
-}
-
-/// Returns the type and id of the group that the event names; the type defaults to company.
-fn group<'s>(submission: &'s Submission<'_>) -> Result<Option<(&'s str, &'s str)>, Invalid> {
-    let group_type = text(submission.group_type.as_ref());
-    if let Some(kind) = group_type
-        && !is_group_type(kind)
-    {
-        return Err(Invalid::parameter("group_type", "`group_type` must match ^[a-z][a-z0-9_]{0,63}$"));
-    }
-    let id = text(submission.group_id.as_ref());
-    Ok(id.map(|id| (group_type.unwrap_or("company"), id)))
 }
 
 /// Whether `kind` matches `^[a-z][a-z0-9_]{0,63}$`.
@@ -261,31 +179,6 @@ pub fn is_group_type(kind: &str) -> bool {
     bytes.next().is_some_and(|first| first.is_ascii_lowercase())
         && kind.len() <= 64
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-}
-
-fn metadata<'s>(submission: &'s Submission<'_>) -> Result<Option<&'s str>, Invalid> {
-    let Some(raw) = submission.metadata.map(|raw| raw.0).filter(|raw| *raw != "null") else { return Ok(None) };
-    check_metadata(raw)?;
-    Ok(Some(raw))
-}
-
-fn overrides(raw: Option<Raw<'_>>) -> Result<RawOverrides<'_>, Invalid> {
-    let Some(raw) = raw.map(|raw| raw.0).filter(|raw| *raw != "null") else { return Ok(RawOverrides::default()) };
-    let wrong =
-        || Invalid::parameter("_acOverrides", "`_acOverrides` must be an object of strings: source, medium, campaign, channel");
-    if !raw.starts_with('{') {
-        return Err(wrong());
-    }
-    let overrides: RawOverrides<'_> = serde_json::from_str(raw).map_err(|_| wrong())?;
-    for (name, field) in [
-        ("_acOverrides.source", &overrides.source),
-        ("_acOverrides.medium", &overrides.medium),
-        ("_acOverrides.campaign", &overrides.campaign),
-        ("_acOverrides.channel", &overrides.channel),
-    ] {
-        check_text(name, field.as_ref())?;
-    }
-    Ok(overrides)
 }
 
 /// Collects the signals of the event and of its request, without duplicates.
@@ -307,29 +200,34 @@ fn split(list: &str) -> Vec<String> {
 
 /// Whether analytics is consented to. It is unless categories are given without it; an empty list grants nothing.
 fn granted(submission: &Submission<'_>) -> bool {
-    match submission.privacy_categories.as_ref().or(submission.pc.as_ref()) {
-        Some(categories) => categories.0.split(',').any(|category| category.trim().eq_ignore_ascii_case("analytics")),
-        None => true,
-    }
+    categories(submission)
+        .is_none_or(|granted| granted.split(',').any(|category| category.trim().eq_ignore_ascii_case("analytics")))
+}
+
+/// Returns the granted categories. Unlike other texts, an empty one is not as absent.
+fn categories<'s>(submission: &'s Submission<'_>) -> Option<&'s str> {
+    let categories = submission.privacy_categories.as_ref().or(submission.pc.as_ref())?;
+    Some(page::cut_bytes(&categories.0, MAX_TEXT_BYTES))
 }
 
 /// Whether an event may be counted for a visitor whose id is made with the salt of the day: it has no ids, and the project counts such visitors.
 #[must_use]
 pub fn needs_salt(submission: &Submission<'_>, policy: &Policy) -> bool {
-    policy.cookieless && text(submission.user_id.as_ref()).is_none() && text(submission.anonymous_id.as_ref()).is_none()
+    policy.cookieless && id(submission.user_id.as_ref()).is_none() && id(submission.anonymous_id.as_ref()).is_none()
 }
 
-fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, time: Instant) -> SentIds {
-    let user_id = text(submission.user_id.as_ref()).map(Into::into);
-    let anonymous_id = text(submission.anonymous_id.as_ref()).map(Into::into);
-    let visitor = if needs_salt(submission, policy) { visitor(policy, client, time) } else { None };
+fn who(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, day: Day) -> SentIds {
+    let user_id = id(submission.user_id.as_ref()).map(Into::into);
+    let anonymous_id = id(submission.anonymous_id.as_ref()).map(Into::into);
+    let is_nobody = policy.cookieless && user_id.is_none() && anonymous_id.is_none();
+    let visitor = if is_nobody { visitor(policy, client, day) } else { None };
     SentIds { user_id, anonymous_id, visitor }
 }
 
-/// Computes the cookieless visitor of the event's UTC day. The id changes every day, and nothing links two days.
-fn visitor(policy: &Policy, client: &Client<'_>, time: Instant) -> Option<u128> {
+/// Computes the cookieless visitor of the event's day. The id changes every day, and nothing links two days.
+fn visitor(policy: &Policy, client: &Client<'_>, day: Day) -> Option<u128> {
     let address = client.address?.to_string();
-    let date = time.utc_day();
+    let date = day.0;
     let agent = client.user_agent.unwrap_or_default();
     let name = format!("{date}\n{}\n{address}\n{agent}", address.len());
     Some(KeyHasher::new(client.salt?).cookieless(policy.project, &name))
@@ -360,9 +258,8 @@ fn reported_domain(metadata: Option<&str>) -> Option<CompanyKey> {
 
 fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> Details {
     let keep = |field: &Option<Text<'_>>| text(field.as_ref()).map(CompactString::from);
-    let categories = s.privacy_categories.as_ref().or(s.pc.as_ref());
     Details {
-        url: keep(&s.url),
+        url: text(s.url.as_ref()).map(|url| spelled(url).into()),
         hostname: keep(&s.hostname),
         referrer: keep(&s.referrer),
         screen: keep(&s.screen),
@@ -370,7 +267,7 @@ fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> De
         channel: keep(&s.channel),
         message: keep(&s.message),
         notify: s.notify,
-        privacy_categories: categories.map(|text| text.0.as_ref().into()),
+        privacy_categories: categories(s).map(CompactString::from),
         privacy_signals: (!signals.is_empty()).then(|| signals.join(",").into()),
         consent_source: keep(&s.consent_source),
         metadata: metadata.map(Into::into),
@@ -385,14 +282,10 @@ fn without_person(details: &mut Details) {
     details.message = None;
 }
 
-fn touchpoint(s: &Submission<'_>, overrides: &RawOverrides<'_>) -> acquisition::Acquisition {
+fn touchpoint(s: &Submission<'_>, overrides: &[Option<Cow<'_, str>>; 4]) -> acquisition::Acquisition {
     let url = text(s.url.as_ref());
     let host = page::referrer_host(text(s.referrer.as_ref()), text(s.hostname.as_ref()), url);
-    let overrides = Overrides {
-        source: text(overrides.source.as_ref()),
-        medium: text(overrides.medium.as_ref()),
-        campaign: text(overrides.campaign.as_ref()),
-        channel: text(overrides.channel.as_ref()),
-    };
+    let [source, medium, campaign, channel] = overrides.each_ref().map(Option::as_deref);
+    let overrides = Overrides { source, medium, campaign, channel };
     acquisition::resolve(&Touchpoint { url, referrer_host: host.as_deref(), overrides: Some(overrides) })
 }

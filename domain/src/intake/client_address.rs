@@ -19,10 +19,9 @@ impl<'a> ClientAddress<'a> {
     /// Reads the text that stands for an address. Some servers send the name of a host, or a number of their own.
     #[must_use]
     pub fn parse(text: &'a str) -> Self {
-        match text.trim().parse::<IpAddr>() {
-            Ok(address) => address.into(),
-            Err(_) => Self(IpOrText::Other(text)),
-        }
+        // Of a list, as proxies write it, the first is the visitor's.
+        let first = text.split_once(',').map_or(text, |(first, _)| first);
+        ip_of(first).map_or(Self(IpOrText::Other(text)), Self::from)
     }
 
     /// Returns the IP address, if it is one.
@@ -51,6 +50,29 @@ impl fmt::Display for ClientAddress<'_> {
     }
 }
 
+/// Reads an IP address as proxies write it: with a port, in brackets, in quotes, with a zone.
+#[must_use]
+pub fn ip_of(text: &str) -> Option<IpAddr> {
+    let text = text.trim().trim_matches('"').trim();
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(address.to_canonical());
+    }
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => match text.split_once(':') {
+            // More colons than one are an IPv6 address, and no port.
+            Some((host, port)) if !port.contains(':') => (host, &text[host.len()..]),
+            _ => (text, ""),
+        },
+    };
+    // RFC 7239 allows an obfuscated port.
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'));
+    let has_port = port.trim().is_empty() || port.trim().strip_prefix(':').is_some_and(|port| is_port(port.trim()));
+    let host = host.split_once('%').map_or(host, |(host, _zone)| host);
+    let address = host.trim().parse::<IpAddr>().ok().filter(|_| has_port)?;
+    Some(address.to_canonical())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +88,18 @@ mod tests {
             ("2001:db8::1", "2001:db8::1"),
             ("2001:0DB8:0:0:0000::1", "2001:db8::1"),
             ("::", "::"),
+            ("1.2.3.4:80", "1.2.3.4"),
+            ("1.2.3.4:", "1.2.3.4"),
+            (" \"1.2.3.4:52341\"", "1.2.3.4"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("[2001:db8::1]:443", "2001:db8::1"),
+            ("\"[2001:DB8::1]:443\"", "2001:db8::1"),
+            ("[::ffff:1.2.3.4]:443", "1.2.3.4"),
+            ("[2001:db8::1]:_obf", "2001:db8::1"),
+            ("fe80::1%eth0", "fe80::1"),
+            ("[fe80::1%25eth0]:80", "fe80::1"),
+            ("1.2.3.4, 10.0.0.1", "1.2.3.4"),
+            ("1.2.3.4:80,10.0.0.1:80", "1.2.3.4"),
         ];
         for (text, canonical) in table {
             let address = ClientAddress::parse(text);
@@ -78,7 +112,21 @@ mod tests {
 
     #[test]
     fn other_texts_stand_for_themselves() {
-        for text in ["a.host", "1.2.3", "1.2.3.4:80", "01.2.3.4", "fe80::1%eth0", "visitor 7", " x "] {
+        for text in [
+            "a.host",
+            "1.2.3",
+            "a.host:80",
+            "01.2.3.4",
+            "[1.2.3.4",
+            "[::1]80",
+            "1.2.3.4:8 0",
+            "visitor 7",
+            " x ",
+            "",
+            ",",
+            "[]:",
+            "unknown",
+        ] {
             let address = ClientAddress::parse(text);
             assert_eq!((address.to_string().as_str(), address.ip()), (text, None));
         }

@@ -3,13 +3,12 @@
 //! Other products store what they found in a user agent and for an address, and neither of the two. So an import states the results. Events
 //! that are sent, by browsers or by servers, can't.
 
-use compact_str::CompactString;
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::country::Country;
-use super::submission::{Invalid, MAX_TEXT_BYTES, Text};
+use super::json_fields::{JsonFields, text_of};
+use super::submission::MAX_TEXT_BYTES;
+use super::warning::{Warning, WarningCode};
 use crate::agent::{Agent, Device};
+use crate::text::cut_bytes;
 
 /// The name of the field.
 const FIELD: &str = "_import";
@@ -23,84 +22,53 @@ pub struct ImportedVisitor {
     pub country: Option<Country>,
 }
 
-#[derive(Deserialize)]
-struct ImportedLine<'a> {
-    #[serde(borrow, rename = "_import")]
-    import: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields<'a> {
-    #[serde(borrow)]
-    browser: Option<Text<'a>>,
-    #[serde(borrow)]
-    browser_version: Option<Text<'a>>,
-    #[serde(borrow)]
-    os: Option<Text<'a>>,
-    #[serde(borrow)]
-    device: Option<Text<'a>>,
-    #[serde(borrow)]
-    location_country: Option<Text<'a>>,
-}
-
 impl ImportedVisitor {
-    /// Reads the field of an event's JSON. An event without it, or that is not an object, has the default.
-    ///
-    /// # Errors
-    /// The field is not an object, has an unknown field, or a value that is not allowed.
-    pub fn read(event: &[u8]) -> Result<Self, Invalid> {
+    /// Reads the field of an event's JSON. An event without it has the default, and what is not allowed in it is as absent.
+    #[must_use]
+    pub fn read(event: &str, warnings: &mut Vec<Warning>) -> Self {
         // Nearly no event has the field, and a search is much quicker than a parser.
-        if memchr::memmem::find(event, FIELD.as_bytes()).is_none() {
-            return Ok(Self::default());
+        if memchr::memmem::find(event.as_bytes(), FIELD.as_bytes()).is_none() {
+            return Self::default();
         }
-        let Ok(ImportedLine { import: Some(import) }) = serde_json::from_slice(event) else { return Ok(Self::default()) };
-        let fields: Fields<'_> = serde_json::from_str(import.get())
-            .map_err(|error| Invalid::parameter(FIELD, format!("`{FIELD}` is not an object of known fields: {error}")))?;
-        let device = device(given(fields.device.as_ref()))?;
-        let agent = Agent {
-            browser: name("browser", fields.browser.as_ref())?,
-            browser_version: name("browser_version", fields.browser_version.as_ref())?,
-            os: name("os", fields.os.as_ref())?,
-            device: device.unwrap_or_default(),
+        let Some(import) = JsonFields::read(event).ok().and_then(|fields| fields.get(FIELD)) else { return Self::default() };
+        let Ok(fields) = JsonFields::read(import) else {
+            warnings.push(Warning::other_type(FIELD));
+            return Self::default();
         };
-        let states_agent = device.is_some() || agent != Agent::default();
-        Ok(Self { agent: states_agent.then_some(agent), country: country(given(fields.location_country.as_ref()))? })
-    }
-}
-
-/// An empty text is as absent.
-fn given<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
-    field.map(|text| text.0.as_ref()).filter(|text| !text.is_empty())
-}
-
-fn wrong(field: &str, why: String) -> Invalid {
-    let param = format!("{FIELD}.{field}");
-    let message = format!("`{param}` {why}");
-    Invalid::parameter(param, message)
-}
-
-fn name(field: &str, text: Option<&Text<'_>>) -> Result<Option<CompactString>, Invalid> {
-    match given(text) {
-        Some(text) if text.len() > MAX_TEXT_BYTES => {
-            Err(wrong(field, format!("has {} bytes; at most {MAX_TEXT_BYTES} are allowed", text.len())))
+        let mut text = |name| text(&fields, name, warnings);
+        let [browser, browser_version, os] = ["browser", "browser_version", "os"].map(|name| text(name).map(Into::into));
+        let [device, country] = ["device", "location_country"].map(text);
+        let found = device.as_ref().and_then(|text| Device::ALL.iter().copied().find(|device| device.name() == text));
+        if device.is_some() && found.is_none() {
+            let names: Vec<_> = Device::ALL.iter().map(|device| device.name()).collect();
+            warnings.push(wrong("device", &format!("is none of {}", names.join(", "))));
         }
-        text => Ok(text.map(Into::into)),
+        let is_code = |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if country.as_ref().is_some_and(|country| !is_code(country)) {
+            warnings.push(wrong("location_country", "is not two letters"));
+        }
+        let agent = Agent { browser, browser_version, os, device: found.unwrap_or_default() };
+        let states_agent = found.is_some() || agent != Agent::default();
+        // `XX` and `ZZ` stand for an unknown country.
+        Self { agent: states_agent.then_some(agent), country: country.and_then(|country| Country::parse(&country)) }
     }
 }
 
-fn device(text: Option<&str>) -> Result<Option<Device>, Invalid> {
-    let Some(text) = text else { return Ok(None) };
-    let found = Device::ALL.iter().copied().find(|device| device.name() == text);
-    let names = || Device::ALL.iter().map(|device| device.name()).collect::<Vec<_>>().join(", ");
-    found.map(Some).ok_or_else(|| wrong("device", format!("must be one of {}, not {text:?}", names())))
+/// Returns the text of a field, cut where it is too long. An empty one is as absent.
+fn text(fields: &JsonFields<'_>, name: &str, warnings: &mut Vec<Warning>) -> Option<String> {
+    let Some(text) = text_of(fields.get(name)?) else {
+        warnings.push(Warning::other_type(format!("{FIELD}.{name}")));
+        return None;
+    };
+    if text.len() > MAX_TEXT_BYTES {
+        let problem = format!("was cut at {MAX_TEXT_BYTES} bytes");
+        warnings.push(Warning::new(WarningCode::TextCut, format!("{FIELD}.{name}"), problem));
+    }
+    Some(cut_bytes(&text, MAX_TEXT_BYTES).to_owned()).filter(|text| !text.is_empty())
 }
 
-/// `XX` and `ZZ` stand for an unknown country.
-fn country(text: Option<&str>) -> Result<Option<Country>, Invalid> {
-    let Some(text) = text else { return Ok(None) };
-    let is_code = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
-    if is_code { Ok(Country::parse(text)) } else { Err(wrong("location_country", format!("must be two letters, not {text:?}"))) }
+fn wrong(field: &str, problem: &str) -> Warning {
+    Warning::new(WarningCode::FieldIgnored, format!("{FIELD}.{field}"), format!("{problem}, and was ignored"))
 }
 
 #[cfg(test)]
@@ -128,24 +96,33 @@ mod tests {
             (r#"{"_import":"#, None, None),
         ];
         for (event, agent, country) in table {
-            assert_eq!(ImportedVisitor::read(event.as_bytes()), Ok(ImportedVisitor { agent, country }), "{event}");
+            let mut warnings = Vec::new();
+            assert_eq!(ImportedVisitor::read(event, &mut warnings), ImportedVisitor { agent, country }, "{event}");
+            assert_eq!(warnings, [], "{event}");
         }
     }
 
     #[test]
-    fn what_is_not_allowed_is_named() {
+    fn what_is_not_allowed_costs_a_detail() {
         let long = format!(r#"{{"_import":{{"os":"{}"}}}}"#, "x".repeat(MAX_TEXT_BYTES + 1));
-        for (event, param, message) in [
-            (r#"{"_import":5}"#, "_import", "is not an object"),
-            (r#"{"_import":{"city":"Basel"}}"#, "_import", "unknown field `city`"),
-            (r#"{"_import":{"browser":5}}"#, "_import", "invalid type"),
-            (r#"{"_import":{"device":"phone"}}"#, "_import.device", "desktop, mobile, tablet, bot, other"),
-            (r#"{"_import":{"location_country":"CHE"}}"#, "_import.location_country", "two letters, not \"CHE\""),
-            (&long, "_import.os", "at most 4096"),
+        for (event, code, param, message) in [
+            (r#"{"_import":5}"#, WarningCode::FieldIgnored, "_import", "another type"),
+            (r#"{"_import":{"browser":[]}}"#, WarningCode::FieldIgnored, "_import.browser", "another type"),
+            (
+                r#"{"_import":{"device":"phone"}}"#,
+                WarningCode::FieldIgnored,
+                "_import.device",
+                "desktop, mobile, tablet, bot, other",
+            ),
+            (r#"{"_import":{"location_country":"CHE"}}"#, WarningCode::FieldIgnored, "_import.location_country", "two letters"),
+            (&long, WarningCode::TextCut, "_import.os", "4096"),
         ] {
-            let invalid = ImportedVisitor::read(event.as_bytes()).unwrap_err();
-            assert_eq!(invalid.param.as_deref(), Some(param), "{event}");
-            assert!(invalid.message.contains(message), "{}", invalid.message);
+            let mut warnings = Vec::new();
+            let visitor = ImportedVisitor::read(event, &mut warnings);
+            let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+            assert_eq!((warning.code, &*warning.param), (code, param), "{event}");
+            assert!(warning.message.contains(message), "{}", warning.message);
+            assert_eq!(visitor.agent.is_some(), code == WarningCode::TextCut, "{event}");
         }
     }
 }

@@ -1,31 +1,35 @@
 //! The bounds of an event's metadata.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
-use super::submission::{Invalid, MAX_METADATA_DEPTH, MAX_METADATA_KEY_BYTES, MAX_METADATA_KEYS, MAX_METADATA_TEXT_BYTES, Text};
+use super::json_fields::{JsonFields, text_of};
+use super::submission::{Invalid, MAX_METADATA_DEPTH, MAX_METADATA_KEY_BYTES, MAX_METADATA_KEYS, MAX_METADATA_TEXT_BYTES};
+use crate::text::cut_bytes;
 
-/// Checks the bounds of `metadata`: depth, number and length of keys, length of strings. `json` comes from a parser.
-pub(crate) fn check_metadata(json: &str) -> Result<(), Invalid> {
-    if is_small(json.as_bytes()) { Ok(()) } else { check_metadata_text(json) }
+/// Returns what `metadata` keeps within its bounds: as it is, if that is all. `json` comes from a parser.
+pub(crate) fn within_bounds(json: &str) -> Option<Cow<'_, str>> {
+    if is_small(json.as_bytes()) {
+        return Some(Cow::Borrowed(json));
+    }
+    let mut kept = Kept { json: String::with_capacity(json.len()), keys: 0, is_trimmed: false };
+    let is_any = kept.value(json, 0);
+    match kept {
+        Kept { is_trimmed: false, .. } => Some(Cow::Borrowed(json)),
+        Kept { json, .. } => is_any.then_some(Cow::Owned(json)),
+    }
 }
 
-/// As [`check_metadata`], of text that may not be JSON.
+/// Checks that a text is JSON within the bounds of `metadata`.
 pub(crate) fn check_metadata_text(json: &str) -> Result<(), Invalid> {
-    let mut keys = 0;
-    let mut problem = None;
-    let mut reader = serde_json::Deserializer::from_str(json);
-    let bounds = Bounds { depth: 0, keys: &mut keys, problem: &mut problem };
-    match bounds.deserialize(&mut reader) {
-        Ok(()) if json.len() > MAX_METADATA_TEXT_BYTES && longest_number(json) > MAX_METADATA_TEXT_BYTES => {
-            let message = format!("a number in `metadata` has more than {MAX_METADATA_TEXT_BYTES} characters");
-            Err(Invalid::parameter("metadata", message))
-        }
-        Ok(()) => Ok(()),
-        Err(error) => {
-            Err(Invalid::parameter("metadata", problem.unwrap_or_else(|| format!("`metadata` is not valid JSON: {error}"))))
-        }
+    let wrong = |problem: String| Invalid::parameter("metadata", format!("`metadata` {problem}"));
+    serde_json::from_str::<&RawValue>(json).map_err(|error| wrong(format!("is not valid JSON: {error}")))?;
+    match within_bounds(json.trim()) {
+        Some(Cow::Borrowed(_)) => Ok(()),
+        _ => Err(wrong(format!(
+            "is more than an event keeps: {MAX_METADATA_DEPTH} levels, {MAX_METADATA_KEYS} keys of {MAX_METADATA_KEY_BYTES} bytes, texts of {MAX_METADATA_TEXT_BYTES}"
+        ))),
     }
 }
 
@@ -60,123 +64,99 @@ fn is_small(json: &[u8]) -> bool {
     true
 }
 
-/// The length of the longest number in valid JSON. Deserializing does not tell it.
-fn longest_number(json: &str) -> usize {
-    let (mut longest, mut length, mut is_text, mut is_escaped) = (0, 0, false, false);
-    for byte in json.bytes() {
-        length = match byte {
-            b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E' if !is_text => length + 1,
-            _ => 0,
+/// The part of metadata that is kept, while it is read.
+struct Kept {
+    json: String,
+    /// The keys so far, in all objects.
+    keys: usize,
+    is_trimmed: bool,
+}
+
+impl Kept {
+    /// Adds a value at a depth. Whether it is kept.
+    fn value(&mut self, json: &str, depth: usize) -> bool {
+        let is_kept = match json.as_bytes().first() {
+            Some(b'{') if depth < MAX_METADATA_DEPTH => self.object(json, depth),
+            Some(b'[') if depth < MAX_METADATA_DEPTH => self.array(json, depth),
+            Some(b'{' | b'[') => false,
+            Some(b'"') => self.text(json),
+            // Who reads metadata later can't read a number that no float holds.
+            Some(b'-' | b'0'..=b'9') if json.len() > MAX_METADATA_TEXT_BYTES || !is_float(json) => false,
+            _ => {
+                self.json.push_str(json);
+                true
+            }
         };
-        longest = longest.max(length);
-        is_text ^= byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-    }
-    longest
-}
-
-struct Bounds<'b> {
-    depth: usize,
-    keys: &'b mut usize,
-    problem: &'b mut Option<String>,
-}
-
-impl Bounds<'_> {
-    fn inner(&mut self) -> Bounds<'_> {
-        Bounds { depth: self.depth + 1, keys: self.keys, problem: self.problem }
+        self.is_trimmed |= !is_kept;
+        is_kept
     }
 
-    fn fail<E: serde::de::Error>(&mut self, message: String) -> E {
-        let error = E::custom(&message);
-        *self.problem = Some(message);
-        error
-    }
-
-    fn check_text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
-        match text.len() {
-            0..=MAX_METADATA_TEXT_BYTES => Ok(()),
-            long => {
-                Err(self.fail(format!("a string in `metadata` has {long} bytes; at most {MAX_METADATA_TEXT_BYTES} are allowed")))
+    fn object(&mut self, json: &str, depth: usize) -> bool {
+        let Ok(JsonFields(fields)) = JsonFields::read(json) else { return false };
+        self.json.push('{');
+        let start = self.json.len();
+        for (key, value) in fields {
+            if key.len() > MAX_METADATA_KEY_BYTES || self.keys == MAX_METADATA_KEYS {
+                self.is_trimmed = true;
+                continue;
+            }
+            self.keys += 1;
+            let before = self.json.len();
+            if before > start {
+                self.json.push(',');
+            }
+            self.json.push_str(&quoted(&key));
+            self.json.push(':');
+            if !self.value(value, depth + 1) {
+                self.json.truncate(before);
             }
         }
+        self.json.push('}');
+        true
     }
 
-    fn check_depth<E: serde::de::Error>(&mut self) -> Result<(), E> {
-        if self.depth >= MAX_METADATA_DEPTH {
-            return Err(self.fail(format!("`metadata` nests deeper than {MAX_METADATA_DEPTH} levels")));
+    fn array(&mut self, json: &str, depth: usize) -> bool {
+        let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(json) else { return false };
+        self.json.push('[');
+        let start = self.json.len();
+        for item in items {
+            let before = self.json.len();
+            if before > start {
+                self.json.push(',');
+            }
+            if !self.value(item.get(), depth + 1) {
+                self.json.truncate(before);
+            }
         }
-        Ok(())
+        self.json.push(']');
+        true
+    }
+
+    fn text(&mut self, json: &str) -> bool {
+        // No escape is shorter than what it stands for.
+        if json.len() <= MAX_METADATA_TEXT_BYTES {
+            self.json.push_str(json);
+            return true;
+        }
+        let Some(text) = text_of(json) else { return false };
+        let cut = cut_bytes(&text, MAX_METADATA_TEXT_BYTES);
+        self.is_trimmed |= cut.len() < text.len();
+        self.json.push_str(&quoted(cut));
+        true
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Bounds<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
+fn is_float(json: &str) -> bool {
+    json.parse().is_ok_and(f64::is_finite)
 }
 
-impl<'de> Visitor<'de> for Bounds<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E: serde::de::Error>(mut self, text: &str) -> Result<(), E> {
-        self.check_text(text)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        self.check_depth()?;
-        while items.next_element_seed(self.inner())?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
-        self.check_depth()?;
-        while let Some(key) = entries.next_key::<Text<'de>>()? {
-            *self.keys += 1;
-            if *self.keys > MAX_METADATA_KEYS {
-                return Err(self.fail(format!("`metadata` has more than {MAX_METADATA_KEYS} keys")));
-            }
-            if key.0.len() > MAX_METADATA_KEY_BYTES {
-                return Err(self.fail(format!(
-                    "a key of `metadata` has {} bytes; at most {MAX_METADATA_KEY_BYTES} are allowed",
-                    key.0.len()
-                )));
-            }
-            entries.next_value_seed(self.inner())?;
-        }
-        Ok(())
-    }
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::value::RawValue;
 
     use super::*;
 
@@ -190,34 +170,43 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_taken_up_to_its_bounds_and_not_past_them() {
+    fn metadata_is_kept_up_to_its_bounds() {
         let text = |n: usize| format!("\"{}\"", "x".repeat(n));
         let key = |n: usize| format!("{{\"{}\":1}}", "k".repeat(n));
-        let table: &[(String, bool)] = &[
-            (nested(8), true),
-            (nested(9), false),
-            (nested(100_000), false),
-            (format!("{{\"a\\\"\":[0.{}]}}", "1".repeat(8 * 1024 - 2)), true),
-            (format!("{{\"a\\\"\":[0.{}]}}", "1".repeat(8 * 1024 - 1)), false),
-            (format!("[\"\\\\\", 0.{}e-5]", "1".repeat(8 * 1024)), false),
-            (format!("[{}]", vec!["12"; 8 * 1024].join(",")), true),
-            (format!("[\"{}\",\"{}\"]", "1".repeat(8 * 1024), "1".repeat(8 * 1024)), true),
-            (object(128), true),
-            (object(129), false),
-            (format!("[{},{}]", object(64), object(65)), false),
-            (text(8192), true),
-            (text(8193), false),
-            (key(128), true),
-            (key(129), false),
-            ("[1e999]".into(), false),
-            ("{\"a\":1E999}".into(), false),
-            (format!("[{}]", "1".repeat(400)), false),
-            ("[\"\\ud800\"]".into(), false),
-            ("5".into(), true),
-            ("null".into(), true),
+        let number = |n: usize| format!("{{\"a\\\"\":[0.{}]}}", "1".repeat(n));
+        // What is longer than its bounds, and what is kept of it; an empty text for nothing.
+        let table: &[(String, String)] = &[
+            (nested(8), nested(8)),
+            (nested(9), format!("{}{}", "[".repeat(8), "]".repeat(8))),
+            (nested(30_000), format!("{}{}", "[".repeat(8), "]".repeat(8))),
+            ("{\"a\":1,\"b\":[[[[[[[[5]]]]]]],2],\"c\":3}".into(), "{\"a\":1,\"b\":[[[[[[[]]]]]],2],\"c\":3}".into()),
+            (number(8 * 1024 - 2), number(8 * 1024 - 2)),
+            (number(8 * 1024 - 1), "{\"a\\\"\":[]}".into()),
+            (format!("[{}]", vec!["12"; 8 * 1024].join(",")), format!("[{}]", vec!["12"; 8 * 1024].join(","))),
+            (object(128), object(128)),
+            (object(129), object(128)),
+            (object(200), object(128)),
+            (format!("[{},{}]", object(64), object(65)), format!("[{},{}]", object(64), object(64))),
+            (format!("[{},{},7]", object(128), object(1)), format!("[{},{{}},7]", object(128))),
+            (text(8192), text(8192)),
+            (text(8193), text(8192)),
+            (format!("\"x{}\"", "é".repeat(4096)), format!("\"x{}\"", "é".repeat(4095))),
+            (format!("\"{}\"", "\\u0041".repeat(8192)), format!("\"{}\"", "\\u0041".repeat(8192))),
+            (key(128), key(128)),
+            (key(129), "{}".into()),
+            ("[1e999, 5]".into(), "[5]".into()),
+            ("{\"a\":1E999}".into(), "{}".into()),
+            ("1".repeat(400), String::new()),
+            ("5".into(), "5".into()),
         ];
-        for (json, fine) in table {
-            assert_eq!(check_metadata(json).is_ok(), *fine, "{}", &json[..json.len().min(40)]);
+        for (json, kept) in table {
+            let found = within_bounds(json).unwrap_or_default();
+            assert_eq!(&found, kept, "{}", &json[..json.len().min(40)]);
+            assert_eq!(matches!(found, Cow::Borrowed(_)), json == kept, "{}", &json[..json.len().min(40)]);
+            assert!(kept.is_empty() || check_metadata_text(kept).is_ok());
+        }
+        for json in ["", "{", "[1,]", "{\"a\":}"] {
+            assert!(check_metadata_text(json).is_err(), "{json}");
         }
     }
 
@@ -229,8 +218,12 @@ mod tests {
         ) {
             let listed = serde_json::json!(values).to_string();
             for json in [parts.concat(), format!("[{}]", parts.concat()), listed] {
-                let is_json = serde_json::from_str::<&RawValue>(&json).is_ok();
-                prop_assert!(!is_json || !is_small(json.as_bytes()) || check_metadata_text(&json).is_ok(), "{}", json);
+                let Ok(json) = serde_json::from_str::<&RawValue>(&json).map(RawValue::get) else { continue };
+                let mut kept = Kept { json: String::new(), keys: 0, is_trimmed: false };
+                kept.value(json, 0);
+                prop_assert!(!is_small(json.as_bytes()) || !kept.is_trimmed, "{}", json);
+                // What is kept is JSON within the bounds.
+                prop_assert!(kept.json.is_empty() || check_metadata_text(&kept.json).is_ok(), "{}", kept.json);
             }
         }
     }

@@ -8,6 +8,7 @@ use super::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES};
 use crate::acquisition::MAX_VALUE_CHARS;
 use crate::company::CompanyKey;
 use crate::money::{Amount, Currency, MAX_CONVERTED_UNITS, MAX_UNITS};
+use crate::spelling::spelled;
 use crate::time::{Instant, clamp_timestamp};
 
 /// The currencies that an event's money was converted to.
@@ -39,6 +40,7 @@ pub fn admit_pinned(
     let resolved = resolved.map_err(|error| Invalid::parameter("timestamp", format!("`timestamp`: {error}")))?;
     (event.time, event.day) = (resolved.at, policy.timezone.day_of(resolved.at));
     (event.received, event.project) = (received, policy.project);
+    event.details.url = event.details.url.map(|url| spelled(&url).into());
     Ok(event)
 }
 

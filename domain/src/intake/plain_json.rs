@@ -72,6 +72,16 @@ impl<'a> PlainJson<'a> {
         rest.get(..length)
     }
 
+    /// Reads a text, or a number as it is written.
+    pub fn text(&mut self) -> Option<&'a str> {
+        if self.peek()? == b'"' {
+            return self.string();
+        }
+        let start = self.at;
+        self.number()?;
+        self.text.get(start..self.at)
+    }
+
     /// Reads true or false.
     pub fn boolean(&mut self) -> Option<bool> {
         let is_true = self.peek()? == b't';

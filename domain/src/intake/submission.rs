@@ -1,15 +1,19 @@
-//! The body of `POST /track`: parsing, and checks of shape and bounds. Admission interprets the values.
+//! The body of `POST /track`, read leniently. Admission interprets the values.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny};
 use serde_json::value::RawValue;
 
+use super::json_fields::{JsonFields, readable, text_of};
+use super::placeholder::is_placeholder;
 use super::plain_json::PlainJson;
+use crate::text::cut_bytes;
 
 /// The maximum size of any text field but `name` and `metadata`, in bytes.
 pub const MAX_TEXT_BYTES: usize = 4 * 1024;
+/// The maximum length of `group_id`, in Unicode characters.
+pub const MAX_GROUP_ID_CHARS: usize = 512;
 /// The maximum length of `name`, in Unicode characters.
 pub const MAX_NAME_CHARS: usize = 100;
 /// The maximum nesting depth of `metadata`.
@@ -40,16 +44,16 @@ impl Invalid {
         Self { code: "invalid_parameter", param: Some(param.into()), message: message.into() }
     }
 
-    /// Creates the error for a missing required field.
-    #[must_use]
-    pub fn missing(param: &str) -> Self {
-        Self { code: "missing_parameter", param: Some(param.to_owned()), message: format!("`{param}` is required") }
-    }
-
     /// Creates the error for a body that isn't JSON or has the wrong shape.
     #[must_use]
     pub fn json(error: &serde_json::Error) -> Self {
         Self { code: "invalid_json", param: None, message: format!("the body is not the JSON that is expected: {error}") }
+    }
+
+    /// Creates the error for a missing required field.
+    #[must_use]
+    pub fn missing(param: &str) -> Self {
+        Self { code: "missing_parameter", param: Some(param.to_owned()), message: format!("`{param}` is required") }
     }
 }
 
@@ -58,13 +62,13 @@ impl Invalid {
 #[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// JSON as it was sent, without the white space around it.
+/// JSON as it was sent, without the white space around it. Never null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Raw<'a>(pub(crate) &'a str);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
+impl<'a> Raw<'a> {
+    fn new(json: &'a str) -> Option<Self> {
+        (json != "null").then_some(Self(json))
     }
 }
 
@@ -85,32 +89,23 @@ macro_rules! text_fields {
         }
 
         /// An event as sent. Unknown fields are ignored, because newer trackers talk to older servers.
-        #[derive(Debug, Default, Deserialize)]
+        #[derive(Debug, Default)]
         pub struct Submission<'a> {
-            #[serde(borrow)]
             pub(crate) name: Option<Text<'a>>,
             pub(crate) notify: Option<bool>,
-            $(
-                #[serde(borrow)]
-                pub(crate) $field: Option<Text<'a>>,
-            )*
-            #[serde(borrow)]
+            $(pub(crate) $field: Option<Text<'a>>,)*
             pub(crate) metadata: Option<Raw<'a>>,
-            #[serde(borrow)]
             pub(crate) value: Option<Raw<'a>>,
-            #[serde(borrow, rename = "_acOverrides")]
             pub(crate) overrides: Option<Raw<'a>>,
-            #[serde(borrow)]
             pub(crate) timestamp: Option<Raw<'a>>,
             /// When it was sent, by the clock of `timestamp`.
-            #[serde(borrow, rename = "_sent_at")]
             pub(crate) sent_at: Option<Raw<'a>>,
-            /// Not a field: a common misspelling of `user_id`, which causes a warning.
-            #[serde(default, rename = "userId")]
-            pub(crate) camel_user_id: Option<IgnoredAny>,
-            /// Not a field: the same misspelling of `anonymous_id`.
-            #[serde(default, rename = "anonymousId")]
-            pub(crate) camel_anonymous_id: Option<IgnoredAny>,
+            /// Whether `userId` is there: no field, but a common misspelling of `user_id`.
+            pub(crate) has_camel_user_id: bool,
+            /// Whether `anonymousId` is there, the same misspelling of `anonymous_id`.
+            pub(crate) has_camel_anonymous_id: bool,
+            /// The fields that are as absent, as they had another type than they can have.
+            pub(crate) of_other_type: Vec<&'static str>,
         }
 
         impl<'a> Submission<'a> {
@@ -122,22 +117,28 @@ macro_rules! text_fields {
                 *place = Some(Text(Cow::Borrowed(text)));
             }
 
-            /// Reads the value of a field from plain JSON. `None`: it is null, of another type, or there already.
+            /// Reads the value of a field from plain JSON. `None`: it is null, or of another type than nearly all send.
             fn read_field(&mut self, name: &str, json: &mut PlainJson<'a>) -> Option<()> {
-                let text = |json: &mut PlainJson<'a>| Some(Text(Cow::Borrowed(json.string()?)));
-                let raw = |json: &mut PlainJson<'a>| json.raw().filter(|raw| *raw != "null").map(Raw);
+                let text = |json: &mut PlainJson<'a>| Some(Text(Cow::Borrowed(json.text()?)));
                 match name {
-                    "name" => set_once(&mut self.name, text(json)),
-                    $(stringify!($field) => set_once(&mut self.$field, text(json)),)*
-                    "notify" => set_once(&mut self.notify, json.boolean()),
-                    "metadata" => set_once(&mut self.metadata, raw(json)),
-                    "value" => set_once(&mut self.value, raw(json)),
-                    "_acOverrides" => set_once(&mut self.overrides, raw(json)),
-                    "timestamp" => set_once(&mut self.timestamp, raw(json)),
-                    "_sent_at" => set_once(&mut self.sent_at, raw(json)),
-                    "userId" => set_once(&mut self.camel_user_id, raw(json).map(|_| IgnoredAny)),
-                    "anonymousId" => set_once(&mut self.camel_anonymous_id, raw(json).map(|_| IgnoredAny)),
-                    _ => json.raw().map(drop),
+                    "name" => self.name = Some(text(json)?),
+                    $(stringify!($field) => self.$field = Some(text(json)?),)*
+                    "notify" => self.notify = Some(json.boolean()?),
+                    _ => self.set_raw_field(name, json.raw()?),
+                }
+                Some(())
+            }
+
+            /// Sets a field to what its JSON says. Of several fields of a name, the last counts.
+            fn set_field(&mut self, name: &str, json: &'a str) {
+                match name {
+                    "name" => self.name = self.text_field("name", json),
+                    $(stringify!($field) => self.$field = self.text_field(stringify!($field), json),)*
+                    "notify" => {
+                        self.notify = json.parse().ok();
+                        self.note_type("notify", self.notify.is_some() || json == "null");
+                    }
+                    _ => self.set_raw_field(name, json),
                 }
             }
 
@@ -193,17 +194,8 @@ text_fields! {
 }
 
 /// The fields of `_acOverrides`.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct RawOverrides<'a> {
-    #[serde(borrow)]
-    pub(crate) source: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) medium: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) campaign: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) channel: Option<Text<'a>>,
-}
+pub(crate) const OVERRIDES: [&str; 4] =
+    ["_acOverrides.source", "_acOverrides.medium", "_acOverrides.campaign", "_acOverrides.channel"];
 
 impl<'a> Submission<'a> {
     /// Creates an event with only a name.
@@ -223,29 +215,15 @@ impl<'a> Submission<'a> {
         (self.value, self.metadata, self.timestamp) = (raw(value), raw(metadata), raw(timestamp));
     }
 
-    /// Parses the JSON of one event.
+    /// Reads the JSON of one event, whatever its fields hold.
     ///
-    /// # Errors [`Invalid`] if the body is not JSON or not an object, or if a field has the wrong type, which it then
-    /// names.
-    pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
-        // serde_json would also accept a JSON array as the list of fields.
-        if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return Err(Invalid {
-                code: "invalid_json",
-                param: None,
-                message: "an event is a JSON object, not an array; batches go to /i/batch as {\"events\": […]}".into(),
-            });
+    /// # Errors [`Invalid`] if the body is no JSON object.
+    pub fn read<R>(body: &[u8], use_it: impl FnOnce(&Submission<'_>) -> R) -> Result<R, Invalid> {
+        if let Some(submission) = std::str::from_utf8(body).ok().and_then(Submission::read_plain) {
+            return Ok(use_it(&submission));
         }
-        // Checked once for the whole body, because ignored fields are not checked one by one.
-        let text = std::str::from_utf8(body).map_err(|_| Invalid {
-            code: "invalid_json",
-            param: None,
-            message: "the body is not UTF-8".into(),
-        })?;
-        if let Some(submission) = Self::read_plain(text) {
-            return Ok(submission);
-        }
-        serde_json::from_str(text).map_err(|error| wrong_field(body).unwrap_or_else(|| Invalid::json(&error)))
+        let json = readable(body);
+        Submission::read_any(&json).map(|submission| use_it(&submission))
     }
 
     /// Reads an event as nearly all are sent, in half the time of [`serde_json`]. `None`: of any other, valid or not.
@@ -255,6 +233,48 @@ impl<'a> Submission<'a> {
         json.object(|name, json| submission.read_field(name, json))?;
         json.end()?;
         Some(submission)
+    }
+
+    fn read_any(json: &'a str) -> Result<Self, Invalid> {
+        let invalid = |message: String| Invalid { code: "invalid_json", param: None, message };
+        if json.trim_start().starts_with('[') {
+            let message = "an event is a JSON object, not an array; batches go to /i/batch as {\"events\": […]}";
+            return Err(invalid(message.into()));
+        }
+        let fields = JsonFields::read(json);
+        let JsonFields(fields) = fields.map_err(|error| invalid(format!("the body is no JSON object: {error}")))?;
+        let mut submission = Self::default();
+        for (name, json) in fields {
+            submission.set_field(&name, json);
+        }
+        Ok(submission)
+    }
+
+    fn set_raw_field(&mut self, name: &str, json: &'a str) {
+        match name {
+            "metadata" => self.metadata = Raw::new(json),
+            "value" => self.value = Raw::new(json),
+            "_acOverrides" => self.overrides = Raw::new(json),
+            "timestamp" => self.timestamp = Raw::new(json),
+            "_sent_at" => self.sent_at = Raw::new(json),
+            "userId" => self.has_camel_user_id = json != "null",
+            "anonymousId" => self.has_camel_anonymous_id = json != "null",
+            _ => {}
+        }
+    }
+
+    fn text_field(&mut self, name: &'static str, json: &'a str) -> Option<Text<'a>> {
+        let text = text_of(json).map(Text);
+        self.note_type(name, text.is_some() || json == "null");
+        text
+    }
+
+    /// Notes whether the last field of a name has a type that it can have.
+    fn note_type(&mut self, name: &'static str, is_right: bool) {
+        self.of_other_type.retain(|other| *other != name);
+        if !is_right {
+            self.of_other_type.push(name);
+        }
     }
 
     /// Returns the user agent that a server sent in the body.
@@ -270,31 +290,14 @@ impl<'a> Submission<'a> {
     }
 }
 
-fn set_once<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
-    if place.is_some() {
-        return None;
-    }
-    *place = Some(value?);
-    Some(())
-}
-
-/// Returns the text of an optional field; empty text counts as absent.
+/// Returns the text of an optional field, cut where it is too long; empty text counts as absent.
 pub(crate) fn text<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
-    field.map(|text| text.0.as_ref()).filter(|text| !text.is_empty())
+    field.map(|text| cut_bytes(&text.0, MAX_TEXT_BYTES)).filter(|text| !text.is_empty())
 }
 
-/// Finds the field with the wrong type, if the body is otherwise a JSON object. Only called after a parse error.
-fn wrong_field(body: &[u8]) -> Option<Invalid> {
-    let is_text = |name: &str| name == "name" || TEXT_FIELDS.iter().any(|(field, _)| *field == name);
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).ok()?;
-    fields.iter().find_map(|(name, value)| {
-        let expected = match () {
-            () if name == "notify" && !value.is_boolean() => "true, false or null",
-            () if is_text(name) && !value.is_string() => "a string or null",
-            () => return None,
-        };
-        (!value.is_null()).then(|| Invalid::parameter(name, format!("`{name}` must be {expected}")))
-    })
+/// Returns the id of an optional field. One that is too long is none, as it would become another's, and neither is a placeholder.
+pub(crate) fn id<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
+    text(field.filter(|id| id.0.len() <= MAX_TEXT_BYTES && !is_placeholder(&id.0)))
 }
 
 #[cfg(test)]
@@ -304,48 +307,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wrong_field_is_named() {
-        let table = [
-            (r#"{"name": 5}"#, Some("name")),
-            (r#"{"name": "a", "notify": "yes"}"#, Some("notify")),
-            (r#"{"name": "a", "url": {}}"#, Some("url")),
-            (r#"{"name": "a", "#, None),
-            (r#"[]"#, None),
-            (r#"["name"]"#, None),
-            ("", None),
-            ("null", None),
-        ];
-        for (body, param) in table {
-            let error = Submission::parse(body.as_bytes()).expect_err(body);
-            assert_eq!(error.param.as_deref(), param, "{body}");
+    fn what_is_no_object_is_no_event() {
+        for body in ["[]", r#"["name"]"#, "", "null", "5", r#"{"name": "a", "#, "{\"name\": \"a", "{} {}"] {
+            let error = Submission::read(body.as_bytes(), |_| ()).expect_err(body);
+            assert_eq!((error.code, error.param), ("invalid_json", None), "{body}");
         }
     }
 
-    /// What [`serde_json`] makes of an event.
+    #[test]
+    fn fields_of_other_types_are_absent() {
+        let body =
+            r#"{"name": 5, "user_id": 4711, "url": {}, "pc": [true], "notify": "yes", "ip": null, "screen": [], "screen": "x"}"#;
+        let read = |s: &Submission<'_>| {
+            let texts = [&s.name, &s.user_id, &s.url, &s.screen].map(|field| text(field.as_ref()).map(str::to_owned));
+            (texts, s.notify, s.of_other_type.clone())
+        };
+        let texts = [Some("5".into()), Some("4711".into()), None, Some("x".into())];
+        assert_eq!(Submission::read(body.as_bytes(), read), Ok((texts, None, vec!["url", "pc", "notify"])));
+    }
+
+    /// What the reader of any JSON makes of an event.
     fn parsed(json: &str) -> Option<String> {
-        let json = Some(json).filter(|json| json.trim_start().starts_with('{'))?;
-        serde_json::from_str::<Submission<'_>>(json).ok().map(|submission| format!("{submission:?}"))
+        Submission::read_any(json).ok().map(|submission| format!("{submission:?}"))
     }
 
     #[test]
-    fn plain_events_are_read_without_serde() {
+    fn plain_events_are_read_quickly() {
         for json in [
             r#"{}"#,
             r#" { "name" : "a" , "user_id":"é", "x": [ ] , "metadata" : { "a" : [ 1, -0.50, true, null, {} ] } } "#,
             r#"{"name":"a","value":12.50,"timestamp":1,"_sent_at":2,"notify":true,"_acOverrides":{"source":"b"},"userId":5,"pc":""}"#,
+            r#"{"name":"a","name":"b","user_id":-4.50}"#,
         ] {
             let read = Submission::read_plain(json).map(|submission| format!("{submission:?}"));
             assert_eq!((read.is_some(), read), (true, parsed(json)), "{json}");
         }
-        for json in [r#"{"name":"a","name":"b"}"#, r#"{"pc":null}"#, r#"{"name":"\n"}"#, "{\"name\":\n\"a\"}", r#"{"value":1e5}"#]
-        {
+        for json in [r#"{"pc":null}"#, r#"{"pc":[]}"#, r#"{"name":"\n"}"#, "{\"name\":\n\"a\"}", r#"{"value":1e5}"#] {
             assert!(Submission::read_plain(json).is_none(), "{json}");
         }
     }
 
     proptest! {
         #[test]
-        fn plain_events_are_those_of_serde(
+        fn plain_events_are_those_of_any_json(
             members in prop::collection::vec(
                 (
                     "name|user_id|value|metadata|notify|timestamp|_sent_at|userId|_acOverrides|url|pc|x| ?",

@@ -23,7 +23,10 @@ pub enum AmountError {
 /// `max_units × 10^decimals` must fit an `i128` with three digits to spare. The running time depends only on the length
 /// of the text, not on its exponent.
 pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
-    let number = JsonNumber::parse(text).ok_or(AmountError::NotANumber)?;
+    scaled(&JsonNumber::parse(text).ok_or(AmountError::NotANumber)?, decimals, max_units)
+}
+
+fn scaled(number: &JsonNumber<'_>, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
     let digits = || number.whole.bytes().chain(number.fraction.bytes());
     let Some(first) = digits().position(|digit| digit != b'0') else {
         return Ok(0);
@@ -51,8 +54,19 @@ pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result
 
 /// As [`parse_scaled`], but decimals that are not kept are rounded, halves away from zero.
 pub(super) fn parse_rounded(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
-    let exact = parse_scaled(text, decimals, max_units);
-    let (Err(AmountError::TooManyDecimals), Some(number)) = (exact, JsonNumber::parse(text)) else { return exact };
+    rounded(&JsonNumber::parse(text).ok_or(AmountError::NotANumber)?, decimals, max_units)
+}
+
+/// As [`parse_rounded`], of a number as people write it.
+pub(super) fn parse_written(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
+    rounded(&JsonNumber::parse_written(text).ok_or(AmountError::NotANumber)?, decimals, max_units)
+}
+
+fn rounded(number: &JsonNumber<'_>, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
+    let exact = scaled(number, decimals, max_units);
+    if exact != Err(AmountError::TooManyDecimals) {
+        return exact;
+    }
     let digits = || number.whole.bytes().chain(number.fraction.bytes()).map(|digit| i128::from(digit - b'0'));
     // How many digits are kept. The range of the value was checked, so that they fit.
     let kept = number.whole.len() as i64 + number.exponent + i64::from(decimals);

@@ -71,6 +71,13 @@ impl Amount {
         decimal::parse_rounded(json_number_text, AMOUNT_DECIMALS, MAX_UNITS).map(Amount)
     }
 
+    /// Parses an amount as people write it (`" 49.90"`, `"+5"`, `".5"`), rounded as by [`Amount::parse_rounded`].
+    ///
+    /// # Errors As [`Amount::parse_rounded`].
+    pub fn parse_written(text: &str) -> Result<Amount, AmountError> {
+        decimal::parse_written(text, AMOUNT_DECIMALS, MAX_UNITS).map(Amount)
+    }
+
     /// Whether the amount is zero, which is neither an order nor a refund.
     #[must_use]
     pub const fn is_zero(self) -> bool {
@@ -270,6 +277,47 @@ mod tests {
     }
 
     #[test]
+    fn amounts_are_read_as_people_write_them() {
+        for (text, printed) in [
+            ("49.90", "49.9"),
+            (" 49.90\n", "49.9"),
+            ("+5", "5"),
+            ("-.5", "-0.5"),
+            ("5.", "5"),
+            ("007", "7"),
+            ("00000000000000000000000000000000000000000000000000.10000005", "0.1"),
+            ("1e3", "1000"),
+            ("3.3000000000000003", "3.3"),
+            ("-0.0000005", "-0.000001"),
+        ] {
+            assert_eq!(Amount::parse_written(text).unwrap().to_string(), printed, "{text}");
+        }
+        for text in [
+            "",
+            " ",
+            ".",
+            "-",
+            "+",
+            "--5",
+            "+-5",
+            "12,50 €",
+            "1,000",
+            "1 000",
+            "0x10",
+            "NaN",
+            "inf",
+            "1e",
+            "1e5.",
+            "5€",
+            "1.2.3",
+            "٣",
+        ] {
+            assert_eq!(Amount::parse_written(text), Err(AmountError::NotANumber), "{text}");
+        }
+        assert_eq!(Amount::parse_written("1000000000001"), Err(AmountError::OutOfRange));
+    }
+
+    #[test]
     fn extremes_print_and_add_without_panicking() {
         assert_eq!(Amount(i128::MIN).to_string(), "-170141183460469231731687303715884.105728");
         assert_eq!(Amount(i128::MAX) + Amount(1) - Amount(1), Amount(i128::MAX));
@@ -297,6 +345,8 @@ mod tests {
             let _ = Amount::parse(&text);
             let _ = Amount::parse(&number);
             let _ = Amount::parse_rounded(&number);
+            let _ = Amount::parse_written(&text);
+            prop_assert!(Amount::parse_rounded(&number).is_err() || Amount::parse_written(&number) == Amount::parse_rounded(&number));
         }
 
         #[test]

@@ -47,6 +47,19 @@ impl Instant {
         Some(Instant(number.floor() as i64))
     }
 
+    /// Parses the text of a JSON number as seconds since the epoch; digits beyond milliseconds are dropped.
+    #[must_use]
+    pub fn parse_epoch_seconds(json_number_text: &str) -> Option<Instant> {
+        let (whole, fraction) = json_number_text.split_once('.').unwrap_or((json_number_text, ""));
+        if fraction.bytes().all(|byte| byte.is_ascii_digit()) && whole.parse::<i64>().is_ok() {
+            let milliseconds = fraction.get(..3).unwrap_or(fraction);
+            return Self::parse_epoch_ms(&format!("{whole}{milliseconds:0<3}"));
+        }
+        // With an exponent, which nobody writes.
+        let seconds: f64 = json_number_text.parse().ok()?;
+        Some(Instant((seconds * 1000.0).floor() as i64))
+    }
+
     /// Parses an RFC 3339 date and time. Digits beyond milliseconds are dropped; a leap second becomes the following
     /// second.
     #[must_use]
@@ -185,6 +198,24 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(Instant::parse_epoch_ms(text).map(Instant::epoch_ms), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn epoch_seconds_are_read_exactly() {
+        for (text, expected) in [
+            ("1714989600", Some(1_714_989_600_000)),
+            ("1714989600.5", Some(1_714_989_600_500)),
+            ("1714989600.123", Some(1_714_989_600_123)),
+            ("1714989600.1239999", Some(1_714_989_600_123)),
+            ("1.7149896e9", Some(1_714_989_600_000)),
+            ("0", Some(0)),
+            ("-5", Some(-5_000)),
+            ("99999999999999999999", Some(i64::MAX)),
+            ("a", None),
+            ("", None),
+        ] {
+            assert_eq!(Instant::parse_epoch_seconds(text).map(Instant::epoch_ms), expected, "{text}");
         }
     }
 

@@ -259,20 +259,21 @@ impl Folded {
             agent: &agent,
             gpc: false,
             dnt: false,
-            salt: Some(u128::try_from(self.now.0 / MS_PER_DAY).unwrap().to_be_bytes()),
+            salt: Some(u128::try_from(held.policy.timezone.day_of(self.now).0).unwrap().to_be_bytes()),
         };
-        let admitted = Submission::parse(body.as_bytes()).and_then(|event| admit(&event, &held.policy, &client, self.now));
-        let (event, clamped) = match admitted {
-            Ok(Verdict::Record { event, clamped, .. }) => (event, clamped),
+        let admitted = Submission::read(body.as_bytes(), |event| admit(event, &held.policy, &client, self.now)).flatten();
+        let (event, clamped, warnings) = match admitted {
+            Ok(Verdict::Record { event, clamped, warnings }) => (event, clamped, warnings),
             Ok(Verdict::Dropped(reason)) => {
                 let reason = Some(reason.as_str().to_owned());
-                return TrackReply::Accepted { status: "dropped".into(), reason, clamped: false, id: None };
+                return TrackReply::Accepted { status: "dropped".into(), reason, clamped: false, id: None, warnings: Vec::new() };
             }
             Err(invalid) => return TrackReply::Refused { param: invalid.param },
         };
+        let warnings = warnings.iter().map(|warning| format!("{} {}", warning.code, warning.param)).collect();
         if held.state.drops(&event) {
             let reason = Some("retention".to_owned());
-            return TrackReply::Accepted { status: "dropped".into(), reason, clamped, id: None };
+            return TrackReply::Accepted { status: "dropped".into(), reason, clamped, id: None, warnings };
         }
         self.position += 1;
         let position = self.position;
@@ -285,7 +286,7 @@ impl Folded {
             }
         }
         let status = if first == position { "recorded" } else { "duplicate" };
-        TrackReply::Accepted { status: status.into(), reason: None, clamped, id: Some(format!("{project}/{first}")) }
+        TrackReply::Accepted { status: status.into(), reason: None, clamped, id: Some(format!("{project}/{first}")), warnings }
     }
 }
 

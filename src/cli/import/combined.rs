@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use headcount_domain::time::Instant;
+use headcount_domain::time::{EARLIEST, Instant};
 use serde::Serialize;
 
 /// File name extensions of requests that are not page views.
@@ -50,7 +50,7 @@ pub(crate) fn parse(line: &str) -> Result<LogEntry<'_>, Unparsable> {
     let (who, rest) = split_at_time(line).ok_or(Unparsable("it has no time in brackets"))?;
     let (time, rest) = rest.split_once(']').ok_or(Unparsable("its time has no closing bracket"))?;
     let (host, address) = client(who).ok_or(Unparsable("it has no client"))?;
-    let at = time_of(time).ok_or(Unparsable("its time is not DD/Mon/YYYY:HH:MM:SS ZONE"))?;
+    let at = time_of(time).ok_or(Unparsable("its time is not DD/Mon/YYYY:HH:MM:SS ZONE since 1990"))?;
     let (request, rest) = quoted(rest).ok_or(Unparsable("its request has no closing quote"))?;
     let (status, rest) = word(rest);
     let (size, rest) = word(rest);
@@ -117,7 +117,8 @@ fn first_address(list: &str) -> Option<&str> {
 /// Parses a time such as `17/May/2015:10:05:03 +0000`.
 fn time_of(text: &str) -> Option<Instant> {
     let time = chrono::DateTime::parse_from_str(text, "%d/%b/%Y:%H:%M:%S %z").ok()?;
-    Some(Instant(time.timestamp_millis()))
+    // Earlier ones would be refused, or read as seconds.
+    Some(Instant(time.timestamp_millis())).filter(|time| *time >= EARLIEST)
 }
 
 /// Splits off the next quoted text, without its quotes and with its escapes.

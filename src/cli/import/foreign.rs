@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use headcount_domain::time::Instant;
+use headcount_domain::time::{EARLIEST, Instant};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -118,7 +118,8 @@ pub(crate) fn time(text: &str) -> Option<Instant> {
         (3, hours) => Cow::Owned(format!("{hours}:00")),
         (_, offset) => Cow::Borrowed(offset),
     };
-    Instant::parse_rfc3339(&format!("{date}T{clock}{offset}"))
+    // Earlier ones would be refused, or read as seconds.
+    Instant::parse_rfc3339(&format!("{date}T{clock}{offset}")).filter(|time| *time >= EARLIEST)
 }
 
 /// The name under which headcount counts an operating system.

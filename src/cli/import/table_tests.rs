@@ -150,7 +150,7 @@ fn refused_lines_are_written_to_a_file() {
         let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!((&lines[0]["line"], &lines[0]["code"]), (&8.into(), &"invalid_record".into()), "{text}");
         assert!(lines[0]["message"].as_str().unwrap().contains("only 2 fields"), "{text}");
-        std::fs::write(&file, "{\"name\":5}\n").unwrap();
+        std::fs::write(&file, "{\"name\":[5]}\n").unwrap();
         let again = into_engine(&engine, &import(&["--again"]), std::future::pending()).await.unwrap();
         assert_eq!((again.refused, std::fs::read_to_string(&refused).unwrap().lines().count()), (1, 1), "truncated first");
         let onto_itself = args(&[file.to_str().unwrap(), "--refused", file.to_str().unwrap()]);

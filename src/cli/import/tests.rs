@@ -54,7 +54,7 @@ fn write_events(path: &Path, external_ids: bool) -> (u64, u64) {
                 text.push('\n');
             }
             18 => {
-                text.push_str("{\"name\":5}\n");
+                text.push_str("{\"name\":[5]}\n");
                 refused += 1;
             }
             _ => {

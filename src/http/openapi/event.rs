@@ -12,13 +12,17 @@ pub(crate) struct EventShape;
 impl PartialSchema for EventShape {
     fn schema() -> RefOr<Schema> {
         let name = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(MAX_NAME_CHARS));
-        let value = nullable(Type::Number, "Money: above 0 an order, below 0 a refund. At most 6 decimals.");
+        let value = nullable(
+            Type::Number,
+            "Money: above 0 an order, below 0 a refund. Rounded to 6 decimals. A text that reads as a number is one.",
+        );
         let metadata = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
         let event = ObjectBuilder::new()
             .schema_type(Type::Object)
             .description(Some(
                 "Something that happened. Fields that are not listed are ignored; null and empty text are as if absent, but for \
-                 `privacy_categories` and `pc`.",
+                 `privacy_categories` and `pc`. An event is refused without a usable `name`, for a `timestamp` that is no time, and for an \
+                 `external_id` that is too long; whatever else is wrong costs a detail, which `warnings` in the answer names.",
             ))
             .property("name", name.description(Some("What happened: `pageview`, `signup`, `order` …")))
             .required("name")
@@ -85,7 +89,7 @@ fn timestamp() -> ObjectBuilder {
         .schema_type(SchemaType::from_iter([Type::String, Type::Number, Type::Null]))
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
         .description(Some(
-            "When it happened: RFC 3339, or milliseconds since 1970. Default: now. More than 5 minutes ahead: now. Before 1990: refused.",
+            "When it happened: RFC 3339, or milliseconds since 1970; a number below 1e11 is seconds. Default: now. More than 5 minutes ahead: now. Before 1990: refused.",
         ))
 }
 

@@ -1,5 +1,7 @@
 //! `GET /projects/{project_id}/intake`
 
+use std::collections::BTreeMap;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::ProjectIntake;
 use headcount_actors::registry::Scope;
@@ -36,6 +38,8 @@ pub(crate) struct IntakeAnswer {
     duplicates: u64,
     /// Events that were not recorded, by the project's policy.
     dropped: DroppedByReason,
+    /// What was repaired of events that were taken, by the `code` of the warning. Codes that did not occur are absent.
+    repaired: BTreeMap<&'static str, u64>,
     /// Events that were refused with 400, and those in the `errors` of batches. A malformed body counts as one.
     invalid: u64,
     /// The latest receipt of a recorded event, of all time; null if there is none.
@@ -70,6 +74,7 @@ impl From<ProjectIntake> for IntakeAnswer {
                 opted_out: dropped.opted_out,
                 retention: dropped.retention,
             },
+            repaired: dropped.repaired.by_code(),
             invalid: dropped.invalid,
             last_event_at: recorded.last.map(Timestamp::from),
             approximate: is_approximate,

@@ -46,6 +46,9 @@ impl Coverage {
                     Status::Dropped(reason) => self.count(&format!("events dropped: {reason}")),
                 }
                 self.add("timestamps clamped", usize::from(recorded.clamped));
+                for warning in &recorded.warnings {
+                    self.count(&format!("repairs: {}", warning.split(' ').next().unwrap_or_default()));
+                }
                 self.add("timestamps absent", usize::from(!body.contains(r#""timestamp": "#)));
             }
         }

@@ -22,6 +22,8 @@ pub enum TrackReply {
         clamped: bool,
         /// The event's id.
         id: Option<String>,
+        /// The codes and fields of what was repaired, in any order.
+        warnings: Vec<String>,
     },
     /// The event was refused.
     Refused {
@@ -203,7 +205,7 @@ impl<'a, S: Subject + ?Sized> Run<'a, S> {
                 let wanted = Some(refused.param.to_owned());
                 if param == wanted { Ok(()) } else { differs("param", format!("{wanted:?}")) }
             }
-            (Ok(recorded), TrackReply::Accepted { status, reason, clamped, id }) => {
+            (Ok(recorded), TrackReply::Accepted { status, reason, clamped, id, mut warnings }) => {
                 let (wanted, why) = spelled(recorded.status);
                 let is_first = wanted == "recorded" && self.subject.is_resent();
                 let status = if is_first && status == "duplicate" { wanted.to_owned() } else { status };
@@ -213,7 +215,11 @@ impl<'a, S: Subject + ?Sized> Run<'a, S> {
                 if clamped != recorded.clamped && wanted == "recorded" {
                     return differs("clamped", recorded.clamped.to_string());
                 }
-                match self.is_its_id(recorded, id) {
+                warnings.sort_unstable();
+                if warnings != recorded.warnings {
+                    return differs("warnings", format!("{:?}", recorded.warnings));
+                }
+                match self.is_its_id(&recorded, id) {
                     true => Ok(()),
                     false => differs("id", "the id of the first, and of no other".to_owned()),
                 }
@@ -223,7 +229,7 @@ impl<'a, S: Subject + ?Sized> Run<'a, S> {
     }
 
     /// Whether a new event has a new id, and a duplicate that of the first.
-    fn is_its_id(&mut self, recorded: Recorded, id: Option<String>) -> bool {
+    fn is_its_id(&mut self, recorded: &Recorded, id: Option<String>) -> bool {
         let Some(id) = id else { return matches!(recorded.status, Status::Dropped(_)) };
         match (recorded.status, recorded.index) {
             (Status::Recorded, Some(index)) => {

@@ -66,6 +66,11 @@ fn text(body: &Json, name: &str) -> Option<String> {
     body.field(name).text().map(str::to_owned)
 }
 
+fn shown_warning(warning: &Json) -> String {
+    let of = |name| text(warning, name).unwrap_or_default();
+    format!("{} {}", of("code"), of("param"))
+}
+
 fn count(body: &Json, name: &str) -> usize {
     let number = body.field(name).number().and_then(headcount_model::decimal::Decimal::whole);
     number.and_then(|number| usize::try_from(number).ok()).unwrap_or(usize::MAX)
@@ -100,6 +105,7 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
                 reason: text(&got, "reason"),
                 clamped: *got.field("clamped") == Json::Bool(true),
                 id: text(&got, "id"),
+                warnings: got.field("warnings").items().iter().map(shown_warning).collect(),
             },
             400 => TrackReply::Refused { param: text(got.field("error"), "param") },
             _ => panic!("{body} to {project} answered {status} {got}"),

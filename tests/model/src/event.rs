@@ -1,9 +1,11 @@
 //! Recorded events: the body as sent, and the values derived from it.
 
-use crate::decimal::{Decimal, MICROS, Micros, convert};
+use crate::decimal::{Decimal, Micros, convert};
 use crate::json::Json;
+use crate::sent::Sent;
 use crate::text::{Url, without_www};
-use crate::time::{AHEAD_MS, OLDEST_MS, instant_ms};
+use crate::time::{AHEAD_MS, OLDEST_MS, day_of};
+use chrono_tz::Tz;
 use std::collections::BTreeMap;
 
 /// The value of one unit of each currency in USD.
@@ -140,6 +142,8 @@ pub struct Event {
     pub unwanted: bool,
     /// Whether it was erased. What it reported about groups and companies stays.
     pub erased: bool,
+    /// The codes and fields of what was repaired.
+    pub warnings: Vec<String>,
 }
 
 impl Event {
@@ -158,7 +162,8 @@ impl Event {
     #[cfg(test)]
     pub(crate) fn example(fields: &str) -> Event {
         let body = format!(r#"{{"name": "pageview", {fields}}}"#);
-        let place = Place { project: "shop", setup: &ProjectSetup::default(), currency: "USD", rates: &Rates::new() };
+        let (setup, rates) = (ProjectSetup::default(), Rates::new());
+        let place = Place { project: "shop", setup: &setup, currency: "USD", rates: &rates, timezone: Tz::UTC };
         read(&body, 0, &Sender::browser(), &place).unwrap()
     }
 }
@@ -173,25 +178,31 @@ pub struct Place<'a> {
     pub currency: &'a str,
     /// The organization's rates.
     pub rates: &'a Rates,
+    /// The organization's timezone.
+    pub timezone: Tz,
 }
 
 /// Reads the body of an event.
 ///
 /// # Errors The field for which it is refused.
 pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) -> Result<Event, Refused> {
-    let body = Json::parse(body).map_err(|_| Refused { param: "" })?;
-    let (at_ms, clamped) = instant(body.field("timestamp"), received_ms)?;
-    let text = |name: &str| body.field(name).filled().map(str::to_owned);
-    let name = text("name").filter(|name| name.chars().count() <= 100).ok_or(Refused { param: "name" })?;
-    let signalled = signals(&body);
-    let consent = granted(&body) && !(signalled && place.setup.signals == Signals::Anonymize);
+    let mut sent = Sent::read(body)?;
+    let name = sent.name()?;
+    let external_id = sent.external_id()?;
+    let (at_ms, clamped) = instant(&mut sent, received_ms)?;
+    let (user_id, anonymous_id) = (sent.id("user_id", "userId"), sent.id("anonymous_id", "anonymousId"));
+    let (group, money) = (sent.group(), money(&mut sent, sender, place));
+    let (metadata, overrides) = (sent.metadata(), sent.overrides());
+    let text = |name: &str| sent.text(name);
+    let signalled = signals(&sent);
+    let consent = granted(&sent) && !(signalled && place.setup.signals == Signals::Anonymize);
     // Without consent, only the page itself is kept of an address.
     let page = |url: String| if consent { url } else { url.split(['?', '#']).next().unwrap_or_default().to_owned() };
     let url = text("url").map(|url| Url::parse(&page(url)));
     let hostname = text("hostname").or_else(|| url.as_ref().and_then(|url| url.host.clone()));
     let agent = if sender.server { text("user_agent").unwrap_or_default() } else { sender.agent.clone() };
     let address = if sender.server { text("ip").unwrap_or_default() } else { sender.address.clone() };
-    let days = (day_number(at_ms), day_number(received_ms));
+    let days = (day_of(at_ms, place.timezone), day_of(received_ms, place.timezone));
     let visitor = place.setup.cookieless.then(|| format!("{}/{address}/{agent}/{days:?}", place.project));
     let mut others = BTreeMap::new();
     for field in ["language", "screen", "channel", "consent_source"] {
@@ -205,58 +216,47 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
         received_ms,
         clamped,
         name,
-        user_id: text("user_id").filter(|_| consent),
-        anonymous_id: text("anonymous_id").filter(|_| consent),
+        user_id: user_id.filter(|_| consent),
+        anonymous_id: anonymous_id.filter(|_| consent),
         visitor: visitor.filter(|_| consent),
-        external_id: text("external_id"),
+        external_id,
         referrer: text("referrer").and_then(|referrer| external(&referrer, hostname.as_deref(), url.as_ref())),
         url,
         hostname,
-        group: group(&body)?,
-        metadata: if consent { body.field("metadata").clone() } else { Json::Null },
-        overrides: body.field("_acOverrides").clone(),
-        money: money(&body, sender, place)?,
+        group,
+        metadata: if consent { metadata } else { Json::Null },
+        overrides,
+        money,
         others,
         consent,
         bot: ["bot", "crawler", "spider"].iter().any(|mark| agent.to_lowercase().contains(mark)),
         unwanted: signalled && place.setup.signals == Signals::Drop,
         erased: false,
+        warnings: sent.warnings,
     })
 }
 
-fn day_number(at_ms: i64) -> i64 {
-    at_ms.div_euclid(24 * 60 * 60 * 1000)
-}
-
-fn instant(given: &Json, received_ms: i64) -> Result<(i64, bool), Refused> {
-    let refused = Refused { param: "timestamp" };
-    let at_ms = match given {
-        Json::Null => return Ok((received_ms, false)),
-        Json::Text(text) if text.is_empty() => return Ok((received_ms, false)),
-        Json::Text(text) => instant_ms(text),
-        Json::Number(number) => number.whole().and_then(|at| i64::try_from(at).ok()),
-        _ => None,
-    };
-    match at_ms {
-        Some(at_ms) if at_ms > received_ms + AHEAD_MS => Ok((received_ms, true)),
+fn instant(sent: &mut Sent, received_ms: i64) -> Result<(i64, bool), Refused> {
+    match sent.instant()? {
+        None => Ok((received_ms, false)),
+        Some(at_ms) if at_ms > received_ms + AHEAD_MS => {
+            sent.warn("clamped", "timestamp");
+            Ok((received_ms, true))
+        }
         Some(at_ms) if at_ms >= OLDEST_MS => Ok((at_ms, false)),
-        _ => Err(refused),
+        Some(_) => Err(Refused { param: "timestamp" }),
     }
 }
 
-/// Reads a field with a long and a short name; the long one takes precedence.
-fn long_or_short<'a>(body: &'a Json, long: &str, short: &str) -> Option<&'a str> {
-    body.field(long).text().or_else(|| body.field(short).text())
-}
-
-fn granted(body: &Json) -> bool {
-    let categories = long_or_short(body, "privacy_categories", "pc");
+fn granted(sent: &Sent) -> bool {
+    // The long name takes precedence.
+    let categories = sent.given("privacy_categories").or_else(|| sent.given("pc"));
     categories.is_none_or(|granted| granted.split(',').any(|category| category.trim().eq_ignore_ascii_case("analytics")))
 }
 
-fn signals(body: &Json) -> bool {
+fn signals(sent: &Sent) -> bool {
     // Unlike categories, empty signals are as absent ones.
-    let given = body.field("privacy_signals").filled().or_else(|| body.field("ps").filled()).unwrap_or_default();
+    let given = sent.text("privacy_signals").or_else(|| sent.text("ps")).unwrap_or_default();
     given.split(',').any(|signal| ["gpc", "dnt"].contains(&&*signal.trim().to_lowercase()))
 }
 
@@ -268,14 +268,6 @@ fn external(referrer: &str, hostname: Option<&str>, url: Option<&Url>) -> Option
     (!is_own).then(|| host.to_owned())
 }
 
-fn group(body: &Json) -> Result<Option<(String, String)>, Refused> {
-    let kind = body.field("group_type").filled().unwrap_or("company");
-    if !is_group_type(kind) {
-        return Err(Refused { param: "group_type" });
-    }
-    Ok(body.field("group_id").filled().map(|id| (kind.to_owned(), id.to_owned())))
-}
-
 /// `^[a-z][a-z0-9_]{0,63}$`
 #[must_use]
 pub fn is_group_type(kind: &str) -> bool {
@@ -283,24 +275,19 @@ pub fn is_group_type(kind: &str) -> bool {
     kind.starts_with(|letter: char| letter.is_ascii_lowercase()) && kind.chars().all(plain) && kind.len() <= 64
 }
 
-fn money(body: &Json, sender: &Sender, place: &Place<'_>) -> Result<Option<Money>, Refused> {
-    let currency = body.field("currency").filled().unwrap_or(&place.setup.currency).to_uppercase();
-    if currency.len() != 3 || !currency.chars().all(|letter| letter.is_ascii_uppercase()) {
-        return Err(Refused { param: "currency" });
+fn money(sent: &mut Sent, sender: &Sender, place: &Place<'_>) -> Option<Money> {
+    let (value, currency) = sent.money(&place.setup.currency)?;
+    let in_project = converted(value, &currency, &place.setup.currency, place.rates);
+    if in_project.is_none() {
+        sent.warn("no_rate", "currency");
     }
-    let value = match body.field("value") {
-        Json::Null => return Ok(None),
-        Json::Number(value) => value.micros().filter(|value| value.abs() <= 1_000_000_000_000 * MICROS),
-        _ => None,
-    };
-    let value = value.ok_or(Refused { param: "value" })?;
-    Ok(Some(Money {
+    Some(Money {
         value,
-        in_project: converted(value, &currency, &place.setup.currency, place.rates),
+        in_project,
         in_organization: converted(value, &currency, place.currency, place.rates),
         currency,
         counted: sender.server || !place.setup.server_only_revenue,
-    }))
+    })
 }
 
 fn converted(value: Micros, from: &str, to: &str, rates: &Rates) -> Option<Micros> {

@@ -1,6 +1,7 @@
 //! JSON with exact numbers.
 
 use crate::decimal::Decimal;
+use crate::sent::whole;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +46,7 @@ impl Json {
                 let items = items.iter().map(|item| Json::parse(item.get()));
                 Json::List(items.collect::<Result<_, String>>()?)
             }
-            Some(b'"') => Json::Text(serde_json::from_str(trimmed).map_err(read)?),
+            Some(b'"') => Json::Text(serde_json::from_str(&whole(trimmed)).map_err(read)?),
             Some(b'-' | b'0'..=b'9') => {
                 let raw: &RawValue = serde_json::from_str(trimmed).map_err(read)?;
                 let number = Decimal::parse(raw.get());

@@ -41,6 +41,7 @@ pub mod time;
 pub mod traffic;
 
 mod model;
+mod sent;
 #[cfg(test)]
 mod tests;
 

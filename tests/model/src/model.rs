@@ -33,7 +33,7 @@ pub enum Status {
 }
 
 /// The answer to an accepted event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The result.
     pub status: Status,
@@ -41,6 +41,8 @@ pub struct Recorded {
     pub clamped: bool,
     /// Its index, if it was recorded.
     pub index: Option<usize>,
+    /// What was repaired: codes and fields, in order. Nothing of an event that is dropped for its sender or its signals.
+    pub warnings: Vec<String>,
 }
 
 /// One organization.
@@ -94,16 +96,19 @@ impl Model {
     /// # Panics If there is no such project.
     pub fn record(&mut self, project: &str, body: &str, received_ms: i64, sender: &Sender) -> Result<Recorded, Refused> {
         let setup = self.projects.get(project).expect("a project of the model");
-        let OrganizationSetup { currency, fx_rates, .. } = &self.organization;
-        let mut event = read(body, received_ms, sender, &Place { project, setup, currency, rates: fx_rates })?;
+        let &OrganizationSetup { ref currency, fx_rates: ref rates, timezone, .. } = &self.organization;
+        let mut event = read(body, received_ms, sender, &Place { project, setup, currency, rates, timezone })?;
         let clamped = event.clamped;
-        let answer = |status, index| Ok(Recorded { status, clamped, index });
+        let dropped = |reason| Ok(Recorded { status: Status::Dropped(reason), clamped, index: None, warnings: Vec::new() });
         if event.bot && !setup.record_bots {
-            return answer(Status::Dropped("bot"), None);
+            return dropped("bot");
         }
         if event.unwanted {
-            return answer(Status::Dropped("consent"), None);
+            return dropped("consent");
         }
+        let mut warnings = event.warnings.clone();
+        warnings.sort_unstable();
+        let answer = |status, index| Ok(Recorded { status, clamped, index, warnings });
         if self.is_suppressed(&event) {
             return answer(Status::Dropped("opted_out"), None);
         }

@@ -80,6 +80,13 @@ impl ServedModel {
         if let (true, Json::Object(fields)) = (recorded.clamped, &mut answer) {
             fields.insert("clamped".to_owned(), Json::from(true));
         }
+        if let (false, Json::Object(fields)) = (recorded.warnings.is_empty(), &mut answer) {
+            let warning = |warning: &String| {
+                let (code, param) = warning.split_once(' ').unwrap_or_default();
+                Json::object([("code", Json::from(code)), ("param", Json::from(param))])
+            };
+            fields.insert("warnings".to_owned(), Json::list(recorded.warnings.iter().map(warning)));
+        }
         (202, answer)
     }
 

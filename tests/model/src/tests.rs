@@ -3,7 +3,7 @@
 use crate::decimal::Decimal;
 use crate::event::{ProjectSetup, Rates, Refused, Sender};
 use crate::json::Json;
-use crate::model::{Model, OrganizationSetup, Status};
+use crate::model::{Model, OrganizationSetup, Recorded, Status};
 use crate::{Question, time};
 
 fn rates(given: &[(&str, &str)]) -> Rates {
@@ -112,8 +112,11 @@ fn instants_ahead_are_clamped_and_bad_events_refused() {
     let exact = record(r#"{"name": "x", "timestamp": "2026-11-20T15:05:00Z"}"#).unwrap();
     assert_eq!((clamped.clamped, exact.clamped), (true, false));
     let refused = |param| Err(Refused { param });
-    assert_eq!(record(r#"{"name": "x", "value": 0.0000001}"#), refused("value"));
-    assert_eq!(record(r#"{"name": "x", "value": 1000000000000.000001}"#), refused("value"));
+    let repairs = |taken: Result<Recorded, Refused>| taken.unwrap().warnings;
+    assert_eq!(repairs(record(r#"{"name": "x", "value": 0.0000001}"#)), Vec::<String>::new());
+    assert_eq!(repairs(record(r#"{"name": "x", "value": 1000000000000.000001}"#)), ["value_ignored value"]);
+    assert_eq!(repairs(record(r#"{"name": "x", "timestamp": 1714989600}"#)), ["timestamp_in_seconds timestamp"]);
+    assert_eq!(record(r#"{"name": "x", "timestamp": 631151999}"#), refused("timestamp"));
     assert_eq!(record(r#"{"name": "x", "timestamp": 631151999999}"#), refused("timestamp"));
     assert_eq!(record(r#"{"user_id": "ada"}"#), refused("name"));
 }

@@ -28,10 +28,11 @@ impl Url {
                 (Some(host.to_lowercase()), path)
             }
         };
+        let spelled = spelled(path);
         Url {
-            page: page.to_owned(),
+            page: format!("{}{spelled}", &page[..page.len() - path.len()]),
             host: host.filter(|host| !host.is_empty()),
-            path: (!path.is_empty()).then(|| path.to_owned()),
+            path: (!spelled.is_empty()).then_some(spelled),
             query: query.split('&').filter(|field| !field.is_empty()).map(query_field).collect(),
         }
     }
@@ -42,6 +43,45 @@ impl Url {
         let named = self.query.iter().find(|(key, value)| key == name && !value.trim().is_empty());
         named.map(|(_, value)| value.as_str())
     }
+}
+
+/// Spells a path: what is escaped and needs it not is written out, and other escapes have capital digits.
+fn spelled(path: &str) -> String {
+    let byte = |place: usize| u8::from_str_radix(path.get(place..place + 3)?.strip_prefix('%')?, 16).ok();
+    let (mut spelled, mut place) = (String::new(), 0);
+    while let Some(first) = path[place..].chars().next() {
+        let Some(lead) = byte(place) else {
+            spelled.push(first);
+            place += first.len_utf8();
+            continue;
+        };
+        let length = match lead {
+            0xc0..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf7 => 4,
+            _ => 1,
+        };
+        let bytes: Option<Vec<u8>> = (0..length).map(|number| byte(place + 3 * number)).collect();
+        let letter = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let needs_no_escape = |letter: &String| {
+            letter.chars().all(|letter| match letter {
+                '-' | '.' | '_' | '~' => true,
+                letter if letter.is_ascii() => letter.is_ascii_alphanumeric(),
+                letter => !letter.is_whitespace() && !letter.is_control(),
+            })
+        };
+        match letter.filter(needs_no_escape) {
+            Some(letter) => {
+                spelled.push_str(&letter);
+                place += 3 * length;
+            }
+            None => {
+                spelled.push_str(&format!("%{lead:02X}"));
+                place += 3;
+            }
+        }
+    }
+    spelled
 }
 
 fn query_field(field: &str) -> (String, String) {

@@ -204,6 +204,7 @@ export interface Intake {
   duplicates: number;
   dropped: { bot: number; consent: number; opted_out: number; retention: number };
   invalid: number;
+  repaired: Record<string, number>;
   last_event_at: string | null;
   approximate: boolean;
 }

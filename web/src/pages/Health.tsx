@@ -70,12 +70,17 @@ export function Health() {
       <Card title="Not counted, or not as usual" tools={<CsvTool name="Not counted" columns={columns} rows={rows} />}>
         <Answered answer={answer}>{() => <Table caption="Not counted, or not as usual" columns={columns} rows={rows!} />}</Answered>
       </Card>
+      {answer.data && sum(answer.data.repaired) > 0 && (
+        <Card title="Repaired" lead="These events count. The answer to the sender says the same, as warnings." tools={<CsvTool name="Repaired" columns={columns} rows={repairs(answer.data)} />}>
+          <Table caption="Repaired" columns={columns} rows={repairs(answer.data)} />
+        </Card>
+      )}
       {isAdmin(session) && <Install intake={answer.data} />}
     </div>
   );
 }
 
-const sum = (dropped: Intake["dropped"]) => Object.values(dropped).reduce((sum, events) => sum + events, 0);
+const sum = (counts: Record<string, number>) => Object.values(counts).reduce((sum, events) => sum + events, 0);
 const isLate = (time: string) => Date.now() - Date.parse(time) > HOUR_MS;
 
 function reasons({ duplicates, dropped, invalid, without_consent }: Intake): Reason[] {
@@ -88,6 +93,25 @@ function reasons({ duplicates, dropped, invalid, without_consent }: Intake): Rea
     { what: "Refused", why: "Not valid: the answer to the sender says what was wrong.", events: invalid },
     { what: "Without consent", why: "Recorded as events, and counted as nobody's.", events: without_consent },
   ];
+}
+
+const REPAIRS: Record<string, string> = {
+  clamped: "The time lay more than 5 minutes ahead. The time of receipt counts.",
+  currency_unknown: "The currency is no ISO 4217 code. The event has no money.",
+  field_ignored: "The field had another type than it can have, or an id was too long. It counts as absent.",
+  group_ignored: "The group's id is too long, or its type no name. The event is in no group.",
+  metadata_trimmed: "There were too many keys, too many levels, or too long texts.",
+  misspelt_field: "userId or anonymousId stood in place of user_id or anonymous_id, and was ignored.",
+  no_rate: "The currency has no rate. Totals leave the money out.",
+  placeholder_id: "The id was what programs write of users whom they don't know, such as \"undefined\". It counts as absent.",
+  text_cut: "The text was too long, and was cut.",
+  timestamp_in_seconds: "The time was read as seconds since 1970.",
+  value_ignored: "The value is no amount. The event has no money.",
+};
+
+function repairs({ repaired }: Intake): Reason[] {
+  const rows = Object.entries(repaired).map(([what, events]) => ({ what, why: REPAIRS[what] ?? "", events }));
+  return rows.sort((a, b) => b.events - a.events);
 }
 
 function Install({ intake }: { intake?: Intake }) {

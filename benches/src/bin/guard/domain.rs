@@ -68,13 +68,13 @@ fn intake() {
     let bodies: Vec<String> = (0..EVENTS).map(body).collect();
     measure("parse", EVENTS, || {
         for body in &bodies {
-            drop(black_box(Submission::parse(body.as_bytes()).unwrap()));
+            Submission::read(body.as_bytes(), |submission| _ = black_box(submission)).unwrap();
         }
     });
     measure("parse and admit", EVENTS, || {
         for body in &bodies {
-            let submission = Submission::parse(body.as_bytes()).unwrap();
-            drop(black_box(admit(&submission, &policy, &client, RECEIVED).unwrap()));
+            let admitted = Submission::read(body.as_bytes(), |submission| admit(submission, &policy, &client, RECEIVED));
+            drop(black_box(admitted.flatten().unwrap()));
         }
     });
     let events: Vec<Event> = bodies.iter().map(|body| *admitted(body, &policy)).collect();

@@ -38,8 +38,9 @@ pub(crate) fn event(body: &str) -> Event {
         dnt: false,
         salt: Some([0; 16]),
     };
-    let submission = Submission::parse(body.as_bytes()).expect(body);
-    match admit(&submission, &policy, &client, Instant(1_700_000_000_000)).expect(body) {
+    let admitted =
+        Submission::read(body.as_bytes(), |submission| admit(submission, &policy, &client, Instant(1_700_000_000_000)));
+    match admitted.flatten().expect(body) {
         Verdict::Record { event, .. } => *event,
         Verdict::Dropped(reason) => panic!("dropped: {reason:?}"),
     }

@@ -2,115 +2,145 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-
-use super::context::Context;
+use super::context::{Context, object};
 use super::message::{Call, Envelope, Message};
-use super::values::{JsonField, id, instant, is_empty, text};
+use super::values::{JsonField, text};
 use super::{metadata, money};
-use crate::intake::submission::{Invalid, Raw, Submission, TextField};
-use crate::time::Instant;
+use crate::intake::json_fields::{JsonFields, text_of};
+use crate::intake::placeholder::is_placeholder;
+use crate::intake::repairs::instant;
+use crate::intake::submission::{Invalid, MAX_TEXT_BYTES, Raw, Submission, Text, TextField};
+use crate::intake::warning::Warning;
+
+/// What stands before the `order_id` in the external id of an order.
+const ORDER: &str = "order:";
 
 /// A message as the fields of an event.
 #[derive(Debug)]
 pub struct Mapped<'a> {
     call: Call,
-    name: Cow<'a, str>,
+    name: Option<Cow<'a, str>>,
     texts: Vec<(TextField, Cow<'a, str>)>,
     metadata: Option<Cow<'a, str>>,
-    value: Option<String>,
-    timestamp: Option<String>,
+    value: Option<(Cow<'a, str>, &'static str)>,
+    timestamp: JsonField<'a>,
+    sent_at: JsonField<'a>,
     overrides: Option<String>,
     user_agent: Option<Cow<'a, str>>,
     ip: Option<Cow<'a, str>>,
     is_of_device: bool,
-}
-
-/// The properties that have a meaning.
-#[derive(Default, Deserialize)]
-struct Properties<'a> {
-    #[serde(borrow)]
-    revenue: JsonField<'a>,
-    #[serde(borrow)]
-    total: JsonField<'a>,
-    #[serde(borrow)]
-    currency: JsonField<'a>,
-    #[serde(borrow)]
-    url: JsonField<'a>,
-    #[serde(borrow)]
-    referrer: JsonField<'a>,
-    #[serde(borrow)]
-    name: JsonField<'a>,
-    #[serde(borrow)]
-    category: JsonField<'a>,
-}
-
-impl<'a> Properties<'a> {
-    fn read(field: JsonField<'a>) -> Result<Self, Invalid> {
-        let Some(json) = field.map(|raw| raw.get()).filter(|json| json.starts_with('{')) else { return Ok(Self::default()) };
-        serde_json::from_str(json)
-            .map_err(|error| Invalid::parameter("properties", format!("`properties` can't be read: {error}")))
-    }
+    of_other_type: Vec<&'static str>,
 }
 
 impl<'a> Mapped<'a> {
-    /// Maps a message, received at `received`, as `call`.
-    ///
-    /// # Errors
-    /// An id that the call needs is missing, or an id, a time or an amount can't be read.
-    pub fn new(message: &Message<'a>, call: Call, envelope: &Envelope<'a>, received: Instant) -> Result<Self, Invalid> {
-        let context = Context::read(message.context).or(envelope.context);
+    /// Maps a message as `call`.
+    #[must_use]
+    pub fn new(message: &Message<'a>, call: Call, envelope: &Envelope<'a>) -> Self {
+        let context = Context::read(message.get("context")).or(envelope.context);
         let properties = match call {
-            Call::Track | Call::Page | Call::Screen => Properties::read(message.properties)?,
-            Call::Identify | Call::Group | Call::Alias => Properties::default(),
+            Call::Track | Call::Page | Call::Screen => object(message.get("properties")),
+            Call::Identify | Call::Group | Call::Alias => JsonFields::default(),
         };
-        let mut texts = Vec::new();
-        let mut add = |field, text: Option<Cow<'a, str>>| texts.extend(text.map(|text| (field, text)));
-        let [user_id, anonymous_id] = ids(message, call)?;
-        add(TextField::UserId, user_id);
-        add(TextField::AnonymousId, anonymous_id);
-        add(TextField::GroupId, group_id(message, call, context)?);
-        add(TextField::ExternalId, id(message.message_id, "messageId")?);
-        let [url, referrer] = context.page();
-        let of_page = |field| text(field).filter(|_| call == Call::Page);
-        add(TextField::Url, url.or_else(|| of_page(properties.url)));
-        add(TextField::Referrer, referrer.or_else(|| of_page(properties.referrer)));
-        add(TextField::Language, context.locale());
-        let screen = text(message.name).filter(|_| call == Call::Screen);
-        add(TextField::Screen, screen.or_else(|| context.screen()));
-        let name = name(message, call)?;
-        let amount = match call {
-            Call::Track => money::money(&name, properties.revenue, properties.total)?,
-            _ => None,
-        };
-        if amount.is_some() {
-            add(TextField::Currency, id(properties.currency, "properties.currency")?);
-        }
-        Ok(Self {
+        let is_readable = |field: &&str| instant(field).is_some();
+        let mut mapped = Self {
             call,
-            name,
-            texts,
-            metadata: metadata(message, call, &properties)?,
-            value: amount.map(|amount| amount.to_string()),
-            timestamp: time(message, envelope, received)?.map(|time| time.epoch_ms().to_string()),
+            name: None,
+            texts: Vec::new(),
+            metadata: metadata(message, call, &properties),
+            value: None,
+            timestamp: message.get("timestamp"),
+            sent_at: message.get("sentAt").filter(is_readable).or(envelope.sent_at),
             overrides: context.overrides(),
             user_agent: context.user_agent(),
             ip: context.ip(),
             is_of_device: context.is_of_device(),
-        })
+            of_other_type: Vec::new(),
+        };
+        mapped.name = mapped.read_name(message);
+        mapped.add_ids(message, context);
+        mapped.add_page(message, context, &properties);
+        if call == Call::Track {
+            mapped.add_order(&properties);
+        }
+        mapped
+    }
+
+    /// Returns the text of a field. Notes one that is of another type.
+    fn read(&mut self, name: &'static str, field: JsonField<'a>) -> Option<Cow<'a, str>> {
+        let text = text_of(field?);
+        if text.is_none() {
+            self.of_other_type.push(name);
+        }
+        text
+    }
+
+    fn add_field(&mut self, name: &'static str, place: TextField, field: JsonField<'a>) {
+        let text = self.read(name, field);
+        self.add(place, text);
+    }
+
+    fn add(&mut self, place: TextField, text: Option<Cow<'a, str>>) {
+        self.texts.extend(text.map(|text| (place, text)));
+    }
+
+    fn read_name(&mut self, message: &Message<'a>) -> Option<Cow<'a, str>> {
+        match self.call {
+            Call::Track => self.read("name", message.get("event")),
+            Call::Identify => Some("identify".into()),
+            Call::Page => Some("page".into()),
+            Call::Screen => Some("screen".into()),
+            Call::Group => Some("group".into()),
+            Call::Alias => Some("alias".into()),
+        }
+    }
+
+    /// Adds the ids. An alias links the id that the user had before.
+    fn add_ids(&mut self, message: &Message<'a>, context: Context<'a>) {
+        let anonymous_id = if self.call == Call::Alias { "previousId" } else { "anonymousId" };
+        let group_id = if self.call == Call::Group { message.get("groupId") } else { context.group_id() };
+        self.add_field("user_id", TextField::UserId, message.get("userId"));
+        self.add_field("anonymous_id", TextField::AnonymousId, message.get(anonymous_id));
+        self.add_field("external_id", TextField::ExternalId, message.get("messageId"));
+        self.add_field("group_id", TextField::GroupId, group_id);
+    }
+
+    fn add_page(&mut self, message: &Message<'a>, context: Context<'a>, properties: &JsonFields<'a>) {
+        let [url, referrer] = context.page();
+        let is_page = self.call == Call::Page;
+        let of_page = |name| text(properties.get(name)).filter(|_| is_page);
+        self.add(TextField::Url, url.or_else(|| of_page("url")));
+        self.add(TextField::Referrer, referrer.or_else(|| of_page("referrer")));
+        self.add(TextField::Language, context.locale());
+        let screen = text(message.get("name")).filter(|_| self.call == Call::Screen);
+        self.add(TextField::Screen, screen.or_else(|| context.screen()));
+    }
+
+    /// Adds the money, and the key of an order: a page that is loaded again, or a second SDK, has another `messageId`.
+    fn add_order(&mut self, properties: &JsonFields<'a>) {
+        let Some(name) = self.name.as_deref() else { return };
+        let order_id = text(properties.get("order_id")).filter(|id| money::is_order(name) && is_order_id(id));
+        self.value = money::money(name, properties.get("revenue"), properties.get("total"));
+        if self.value.is_some() {
+            self.add_field("currency", TextField::Currency, properties.get("currency"));
+        }
+        // Of several texts of a field, the last counts.
+        self.add(TextField::ExternalId, order_id.map(|id| format!("{ORDER}{id}").into()));
     }
 
     /// Returns the event.
     #[must_use]
     pub fn submission(&self) -> Submission<'_> {
-        let mut submission = Submission::new(&self.name);
+        let mut submission = Submission::default();
+        submission.name = self.name.as_deref().map(|name| Text(Cow::Borrowed(name)));
         for (field, text) in &self.texts {
             submission.set(*field, text);
         }
         submission.metadata = self.metadata.as_deref().map(Raw);
-        submission.value = self.value.as_deref().map(Raw);
-        submission.timestamp = self.timestamp.as_deref().map(Raw);
+        submission.value = self.value.as_ref().map(|(json, _)| Raw(json));
+        submission.timestamp = self.timestamp.map(Raw);
+        submission.sent_at = self.sent_at.map(Raw);
         submission.overrides = self.overrides.as_deref().map(Raw);
+        submission.of_other_type.clone_from(&self.of_other_type);
         submission
     }
 
@@ -137,7 +167,22 @@ impl<'a> Mapped<'a> {
     pub fn renamed(&self, invalid: Invalid) -> Invalid {
         let Invalid { code, param, message } = invalid;
         let Some(field) = param else { return Invalid { code, param, message } };
-        let of_message = match field.as_str() {
+        let of_message = self.field_of_message(&field);
+        let message = message.replace(&format!("`{field}`"), &format!("`{of_message}`"));
+        Invalid { code, param: Some(of_message.to_owned()), message }
+    }
+
+    /// As [`Mapped::renamed`].
+    #[must_use]
+    pub fn renamed_warning(&self, warning: Warning) -> Warning {
+        let Warning { code, param, message } = warning;
+        let of_message = self.field_of_message(&param).to_owned();
+        let message = message.replace(&format!("`{param}`"), &format!("`{of_message}`"));
+        Warning { code, param: of_message.into(), message }
+    }
+
+    fn field_of_message<'f>(&self, field: &'f str) -> &'f str {
+        match field {
             "name" if self.call == Call::Track => "event",
             "user_id" => "userId",
             "anonymous_id" if self.call == Call::Alias => "previousId",
@@ -146,7 +191,7 @@ impl<'a> Mapped<'a> {
             "group_id" => "groupId",
             "metadata" if matches!(self.call, Call::Identify | Call::Group) => "traits",
             "metadata" => "properties",
-            "value" => "properties.revenue",
+            "value" => self.value.as_ref().map_or("properties.revenue", |(_, name)| name),
             "currency" => "properties.currency",
             "url" => "context.page.url",
             "referrer" => "context.page.referrer",
@@ -155,70 +200,27 @@ impl<'a> Mapped<'a> {
             "_acOverrides.medium" => "context.campaign.medium",
             "_acOverrides.campaign" => "context.campaign.name",
             other => other,
-        };
-        let message = message.replace(&format!("`{field}`"), &format!("`{of_message}`"));
-        Invalid { code, param: Some(of_message.to_owned()), message }
-    }
-}
-
-/// Returns the user and the anonymous id; at least one of them is there. An alias links the id that the user had before.
-fn ids<'a>(message: &Message<'a>, call: Call) -> Result<[Option<Cow<'a, str>>; 2], Invalid> {
-    let user_id = id(message.user_id, "userId")?;
-    let anonymous_id = id(message.anonymous_id, "anonymousId")?;
-    if call == Call::Alias {
-        let previous = id(message.previous_id, "previousId")?.ok_or_else(|| Invalid::missing("previousId"))?;
-        let user = user_id.ok_or_else(|| Invalid::missing("userId"))?;
-        return Ok([Some(user), Some(previous)]);
-    }
-    if user_id.is_none() && anonymous_id.is_none() {
-        let message = "one of `userId` and `anonymousId` is required".into();
-        return Err(Invalid { code: "missing_parameter", param: Some("userId".into()), message });
-    }
-    Ok([user_id, anonymous_id])
-}
-
-fn group_id<'a>(message: &Message<'a>, call: Call, context: Context<'a>) -> Result<Option<Cow<'a, str>>, Invalid> {
-    match call {
-        Call::Group => id(message.group_id, "groupId")?.ok_or_else(|| Invalid::missing("groupId")).map(Some),
-        _ => Ok(context.group_id()),
-    }
-}
-
-fn name<'a>(message: &Message<'a>, call: Call) -> Result<Cow<'a, str>, Invalid> {
-    Ok(match call {
-        Call::Track => id(message.event, "event")?.ok_or_else(|| Invalid::missing("event"))?,
-        Call::Identify => "identify".into(),
-        Call::Page => "page".into(),
-        Call::Screen => "screen".into(),
-        Call::Group => "group".into(),
-        Call::Alias => "alias".into(),
-    })
-}
-
-fn metadata<'a>(message: &Message<'a>, call: Call, properties: &Properties<'a>) -> Result<Option<Cow<'a, str>>, Invalid> {
-    let unless = |field: JsonField<'a>, known: JsonField<'a>| field.filter(|_| known.is_none() && text(field).is_some());
-    Ok(match call {
-        Call::Track => metadata::with_fields(message.properties, &[]),
-        Call::Page | Call::Screen => {
-            let name = ("name", unless(message.name, properties.name));
-            let category = ("category", unless(message.category, properties.category));
-            metadata::with_fields(message.properties, &[name, category])
         }
-        Call::Identify => metadata::with_fields(message.traits, &[]),
-        Call::Group => metadata::of_group(message.traits)?,
-        Call::Alias => None,
-    })
+    }
 }
 
-/// Returns when it happened by the clock of the server: as long before the receipt as it was before it was sent. A clock that is wrong is
-/// wrong for both.
-fn time(message: &Message<'_>, envelope: &Envelope<'_>, received: Instant) -> Result<Option<Instant>, Invalid> {
-    let field = message.timestamp.filter(|_| !is_empty(message.timestamp));
-    if field.is_none() {
-        return Ok(None);
+/// Whether an `order_id` tells orders apart, and fits into an external id.
+fn is_order_id(id: &str) -> bool {
+    !is_placeholder(id) && ORDER.len() + id.len() <= MAX_TEXT_BYTES
+}
+
+fn metadata<'a>(message: &Message<'a>, call: Call, properties: &JsonFields<'a>) -> Option<Cow<'a, str>> {
+    let unless_known = |name| {
+        let field = message.get(name).filter(|field| properties.get(name).is_none() && text(Some(field)).is_some());
+        (name, field)
+    };
+    match call {
+        Call::Track => metadata::with_fields(message.get("properties"), &[]),
+        Call::Page | Call::Screen => {
+            metadata::with_fields(message.get("properties"), &[unless_known("name"), unless_known("category")])
+        }
+        Call::Identify => metadata::with_fields(message.get("traits"), &[]),
+        Call::Group => metadata::of_group(message.get("traits")),
+        Call::Alias => None,
     }
-    let wrong = "`timestamp` must be an RFC 3339 date-time or a number of milliseconds since 1970";
-    let time = instant(field).ok_or_else(|| Invalid::parameter("timestamp", wrong))?;
-    let sent_at = instant(message.sent_at).or(envelope.sent_at);
-    Ok(Some(sent_at.map_or(time, |sent_at| time.corrected(sent_at, received))))
 }

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::context::Context;
-use super::values::{JsonField, instant, text};
+use super::values::{JsonField, text};
+use crate::intake::json_fields::JsonFields;
 use crate::intake::submission::Invalid;
-use crate::time::Instant;
 
 /// How many messages one batch may hold.
 const MAX_BATCH_MESSAGES: usize = 5_000;
@@ -39,42 +39,12 @@ pub struct Envelope<'a> {
     /// The context of messages without one of their own.
     pub(super) context: Context<'a>,
     /// When the sender's clock says that the request was sent.
-    pub(super) sent_at: Option<Instant>,
-}
-
-/// A message as sent. Fields that are not listed are ignored.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Message<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) message_id: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) user_id: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) anonymous_id: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) previous_id: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) group_id: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) event: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) name: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) category: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) properties: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) traits: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) context: JsonField<'a>,
-    #[serde(borrow)]
-    pub(super) timestamp: JsonField<'a>,
-    #[serde(borrow)]
     pub(super) sent_at: JsonField<'a>,
 }
+
+/// A message as sent.
+#[derive(Debug, Default)]
+pub struct Message<'a>(JsonFields<'a>);
 
 /// A batch as sent.
 #[derive(Debug)]
@@ -120,29 +90,18 @@ impl<'de> Visitor<'de> for MessagesVisitor {
     }
 }
 
-#[derive(Deserialize)]
-struct RawBatch<'a> {
-    #[serde(borrow)]
-    batch: Option<&'a RawValue>,
-    #[serde(borrow)]
-    context: JsonField<'a>,
-    #[serde(borrow, rename = "sentAt")]
-    sent_at: JsonField<'a>,
-}
-
-#[derive(Default, Deserialize)]
-struct Keyed<'a> {
-    #[serde(borrow, rename = "writeKey")]
-    write_key: JsonField<'a>,
-}
-
 impl<'a> Message<'a> {
     /// Parses the JSON of a message.
     ///
     /// # Errors
     /// It is no JSON object.
-    pub fn parse(json: &'a [u8]) -> Result<Self, Invalid> {
-        object(json, "a message")
+    pub fn parse(json: &'a str) -> Result<Self, Invalid> {
+        fields(json, "a message").map(Self)
+    }
+
+    /// Returns the JSON of a field.
+    pub(super) fn get(&self, name: &str) -> JsonField<'a> {
+        self.0.get(name)
     }
 
     /// Returns the call that the message says it is.
@@ -151,8 +110,8 @@ impl<'a> Message<'a> {
     /// It names none, or one that is not known.
     pub fn call(&self) -> Result<Call, Invalid> {
         let known = "`type` must be track, identify, page, screen, group or alias";
-        let kind = self.kind.ok_or_else(|| Invalid::missing("type"))?;
-        read(kind.get()).ok_or_else(|| Invalid::parameter("type", known))
+        let kind = self.get("type").ok_or_else(|| Invalid::missing("type"))?;
+        serde_json::from_str(kind).map_err(|_| Invalid::parameter("type", known))
     }
 }
 
@@ -161,36 +120,28 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// It is no JSON object with a list `batch`, or the list is too long.
-    pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
-        let batch: RawBatch<'a> = object(body, "a batch")?;
-        let list = batch.batch.ok_or_else(|| Invalid::missing("batch"))?.get();
+    pub fn parse(body: &'a str) -> Result<Self, Invalid> {
+        let batch = fields(body, "a batch")?;
+        let list = batch.get("batch").ok_or_else(|| Invalid::missing("batch"))?;
         let Messages { first: messages, count } =
             serde_json::from_str(list).map_err(|_| Invalid::parameter("batch", "`batch` must be a list of messages"))?;
         if count > MAX_BATCH_MESSAGES {
             let message = format!("a batch has at most {MAX_BATCH_MESSAGES} messages, not {count}");
             return Err(Invalid::parameter("batch", message));
         }
-        let envelope = Envelope { context: Context::read(batch.context), sent_at: instant(batch.sent_at) };
+        let envelope = Envelope { context: Context::read(batch.get("context")), sent_at: batch.get("sentAt") };
         Ok(Self { messages, envelope })
     }
 }
 
 /// Returns the key in the body of a request, if there is one.
 #[must_use]
-pub fn write_key(body: &[u8]) -> Option<Cow<'_, str>> {
-    text(object::<Keyed<'_>>(body, "the body").ok()?.write_key)
+pub fn write_key(body: &str) -> Option<Cow<'_, str>> {
+    text(JsonFields::read(body).ok()?.get("writeKey"))
 }
 
-/// Reads a JSON object. [`serde_json`] would also take an array as the list of fields.
-fn object<'a, T: Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, Invalid> {
-    let invalid = |problem: String| Invalid { code: "invalid_json", param: None, message: format!("{what} {problem}") };
-    let json = std::str::from_utf8(json).map_err(|_| invalid("must be UTF-8".into()))?;
-    if !json.trim_start().starts_with('{') {
-        return Err(invalid("is a JSON object".into()));
-    }
-    serde_json::from_str(json).map_err(|error| invalid(format!("must be a JSON object as expected: {error}")))
-}
-
-fn read<T: DeserializeOwned>(json: &str) -> Option<T> {
-    serde_json::from_str(json).ok()
+fn fields<'a>(json: &'a str, what: &str) -> Result<JsonFields<'a>, Invalid> {
+    let invalid =
+        |error| Invalid { code: "invalid_json", param: None, message: format!("{what} must be a JSON object: {error}") };
+    JsonFields::read(json).map_err(invalid)
 }

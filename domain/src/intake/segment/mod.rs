@@ -1,7 +1,6 @@
 //! Segment's messages: what each becomes as an event. `docs/SEGMENT.md` has the table.
 //!
-//! A message is read leniently where SDKs and their users put what they like (`context`), and strictly where a wrong value would
-//! change a figure: ids, times and money.
+//! A message is read as leniently as any event: what has another type than expected is as if absent.
 
 mod context;
 mod mapped;

@@ -1,8 +1,9 @@
 //! The money of a message: which events have some, and how much.
 
-use super::values::{JsonField, is_empty, text};
-use crate::intake::submission::Invalid;
-use crate::money::{Amount, AmountError};
+use std::borrow::Cow;
+
+use super::values::{JsonField, given};
+use crate::intake::repairs::amount;
 
 /// What the name of an event says of its money, by Segment's specification of e-commerce events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,32 +35,23 @@ impl Kind {
     }
 }
 
-/// Returns the money of an event by its name and its properties `revenue` and `total`.
-///
-/// # Errors
-/// The property that counts is no number, or out of range.
-pub(super) fn money(event: &str, revenue: JsonField<'_>, total: JsonField<'_>) -> Result<Option<Amount>, Invalid> {
+/// Returns the JSON of an event's money by its name and its properties `revenue` and `total`, and the property that it is. What is no
+/// amount is returned as it is.
+pub(super) fn money<'a>(event: &str, revenue: JsonField<'a>, total: JsonField<'a>) -> Option<(Cow<'a, str>, &'static str)> {
     let kind = Kind::of(event);
-    let given = |field: JsonField<'_>| field.is_some() && !is_empty(field);
     let (field, name) = match kind {
-        Kind::Estimate => return Ok(None),
-        Kind::Order | Kind::Refund if !given(revenue) => (total, "properties.total"),
+        Kind::Estimate => return None,
+        Kind::Order | Kind::Refund if given(revenue).is_none() => (total, "properties.total"),
         _ => (revenue, "properties.revenue"),
     };
-    if !given(field) {
-        return Ok(None);
+    let json = given(field)?;
+    match amount(json) {
+        Ok(amount) if kind == Kind::Refund && amount.is_positive() => Some(((-amount).to_string().into(), name)),
+        _ => Some((json.into(), name)),
     }
-    let amount = amount(field).map_err(|error| {
-        let problem = match error {
-            AmountError::NotANumber => "must be a number".to_owned(),
-            error => error.to_string(),
-        };
-        Invalid::parameter(name, format!("`{name}` {problem}"))
-    })?;
-    Ok(Some(if kind == Kind::Refund && amount.is_positive() { -amount } else { amount }))
 }
 
-/// Reads a number, which may be in a string. Sums of floats have more decimals than are kept: they are rounded.
-fn amount(field: JsonField<'_>) -> Result<Amount, AmountError> {
-    Amount::parse_rounded(text(field).as_deref().ok_or(AmountError::NotANumber)?.trim())
+/// Whether an event of this name is an order, which its `order_id` names for ever.
+pub(super) fn is_order(event: &str) -> bool {
+    Kind::of(event) == Kind::Order
 }

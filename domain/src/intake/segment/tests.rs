@@ -12,6 +12,7 @@ use crate::intake::client_address::ClientAddress;
 use crate::intake::event::Event;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use crate::intake::submission::Invalid;
+use crate::intake::warning::Warning;
 use crate::money::Currency;
 use crate::time::{Instant, Timezone};
 
@@ -20,10 +21,15 @@ const RECEIVED: Instant = Instant(1_717_243_200_000);
 
 /// Admits the only message of a batch, which says what it is.
 fn recorded_in(batch: &Value) -> Result<Event, Invalid> {
+    admitted_in(batch).map(|(event, _)| event)
+}
+
+/// As [`recorded_in`], with the kinds and fields of its repairs.
+fn admitted_in(batch: &Value) -> Result<(Event, Vec<(&'static str, String)>), Invalid> {
     let body = batch.to_string();
-    let Batch { messages, envelope } = Batch::parse(body.as_bytes())?;
-    let message = Message::parse(messages[0].as_bytes())?;
-    let mapped = Mapped::new(&message, message.call()?, &envelope, RECEIVED)?;
+    let Batch { messages, envelope } = Batch::parse(&body)?;
+    let message = Message::parse(messages[0])?;
+    let mapped = Mapped::new(&message, message.call()?, &envelope);
     let policy = Policy {
         project: ProjectId(1),
         organization: OrganizationId(1),
@@ -49,7 +55,14 @@ fn recorded_in(batch: &Value) -> Result<Event, Invalid> {
         salt: Some([0; 16]),
     };
     match admit(&mapped.submission(), &policy, &client, RECEIVED).map_err(|invalid| mapped.renamed(invalid))? {
-        Verdict::Record { event, .. } => Ok(*event),
+        Verdict::Record { event, warnings, .. } => {
+            let warnings = warnings.into_iter().map(|warning| mapped.renamed_warning(warning));
+            let shown = |warning: Warning| {
+                assert!(warning.message.contains(&format!("`{}`", warning.param)), "{}", warning.message);
+                (warning.code.as_str(), warning.param.into_owned())
+            };
+            Ok((*event, warnings.map(shown).collect()))
+        }
         Verdict::Dropped(reason) => panic!("{reason:?}"),
     }
 }
@@ -164,8 +177,8 @@ fn who_runs_on_a_device_is_known() {
         (json!(5), false),
     ] {
         let json = with(track("a", json!({})), json!({"context": {"library": library}})).to_string();
-        let message = Message::parse(json.as_bytes()).unwrap();
-        let mapped = Mapped::new(&message, Call::Track, &Envelope::default(), RECEIVED).unwrap();
+        let message = Message::parse(&json).unwrap();
+        let mapped = Mapped::new(&message, Call::Track, &Envelope::default());
         assert_eq!(mapped.is_of_device(), expected, "{json}");
     }
 }
@@ -238,39 +251,18 @@ fn money_is_that_of_orders_and_refunds() {
 fn what_is_wrong_is_named_as_senders_know_it() {
     let long = "x".repeat(5_000);
     let table = [
-        (json!({"type": "track", "event": "a"}), "missing_parameter", "userId"),
-        (json!({"type": "track", "event": "a", "userId": "", "anonymousId": null}), "missing_parameter", "userId"),
-        (json!({"type": "track", "event": "a", "userId": {"id": 1}}), "invalid_parameter", "userId"),
-        (json!({"type": "track", "event": "a", "userId": long}), "invalid_parameter", "userId"),
-        (json!({"type": "track", "event": "a", "anonymousId": long}), "invalid_parameter", "anonymousId"),
         (json!({"type": "track", "userId": "u"}), "missing_parameter", "event"),
         (json!({"type": "track", "event": "x".repeat(101), "userId": "u"}), "invalid_parameter", "event"),
-        (json!({"type": "track", "event": "a", "userId": "u", "messageId": [1]}), "invalid_parameter", "messageId"),
+        (json!({"type": "track", "event": {}, "userId": "u"}), "invalid_parameter", "event"),
+        (json!({"type": "track", "event": "a", "userId": "u", "messageId": long}), "invalid_parameter", "messageId"),
         (json!({"type": "track", "event": "a", "userId": "u", "timestamp": "now"}), "invalid_parameter", "timestamp"),
         (
             json!({"type": "track", "event": "a", "userId": "u", "timestamp": "1980-01-01T00:00:00Z"}),
             "invalid_parameter",
             "timestamp",
         ),
-        (json!({"type": "group", "userId": "u"}), "missing_parameter", "groupId"),
-        (json!({"type": "alias", "userId": "u"}), "missing_parameter", "previousId"),
-        (json!({"type": "alias", "previousId": "u"}), "missing_parameter", "userId"),
-        (json!({"type": "alias", "previousId": long, "userId": "u"}), "invalid_parameter", "previousId"),
         (json!({"type": "delete", "userId": "u"}), "invalid_parameter", "type"),
         (json!({"userId": "u"}), "missing_parameter", "type"),
-        (track("a", json!({"revenue": "much"})), "invalid_parameter", "properties.revenue"),
-        (track("a", json!({"revenue": {"usd": 5}})), "invalid_parameter", "properties.revenue"),
-        (track("a", json!({"revenue": 1e13})), "invalid_parameter", "properties.revenue"),
-        (track("Order Completed", json!({"total": true})), "invalid_parameter", "properties.total"),
-        (track("a", json!({"revenue": 5, "currency": "points"})), "invalid_parameter", "properties.currency"),
-        (track("a", json!({"text": "x".repeat(9_000)})), "invalid_parameter", "properties"),
-        (json!({"type": "identify", "userId": "u", "traits": {"text": "x".repeat(9_000)}}), "invalid_parameter", "traits"),
-        (with(track("a", json!({})), json!({"context": {"page": {"url": long}}})), "invalid_parameter", "context.page.url"),
-        (
-            with(track("a", json!({})), json!({"context": {"campaign": {"name": long}}})),
-            "invalid_parameter",
-            "context.campaign.name",
-        ),
     ];
     for (message, code, param) in table {
         let shown = message.to_string();
@@ -281,16 +273,83 @@ fn what_is_wrong_is_named_as_senders_know_it() {
 }
 
 #[test]
+fn what_else_is_wrong_costs_a_detail() {
+    let long = "x".repeat(5_000);
+    let table = [
+        (json!({"type": "track", "event": "a"}), None),
+        (json!({"type": "track", "event": "a", "userId": "", "anonymousId": null}), None),
+        (json!({"type": "track", "event": "a", "userId": {"id": 1}}), Some(("field_ignored", "userId"))),
+        (json!({"type": "track", "event": "a", "userId": "undefined"}), Some(("placeholder_id", "userId"))),
+        (json!({"type": "track", "event": "a", "userId": long}), Some(("field_ignored", "userId"))),
+        (json!({"type": "track", "event": "a", "anonymousId": long}), Some(("field_ignored", "anonymousId"))),
+        (json!({"type": "track", "event": "a", "messageId": [1]}), Some(("field_ignored", "messageId"))),
+        (json!({"type": "track", "event": "a", "timestamp": 1_714_989_600}), Some(("timestamp_in_seconds", "timestamp"))),
+        (json!({"type": "group", "userId": "u"}), None),
+        (json!({"type": "group", "userId": "u", "groupId": long}), Some(("group_ignored", "groupId"))),
+        (json!({"type": "alias", "userId": "u"}), None),
+        (json!({"type": "alias", "previousId": long, "userId": "u"}), Some(("field_ignored", "previousId"))),
+        (track("a", json!({"revenue": "much"})), Some(("value_ignored", "properties.revenue"))),
+        (track("a", json!({"revenue": {"usd": 5}})), Some(("value_ignored", "properties.revenue"))),
+        (track("a", json!({"revenue": 1e13})), Some(("value_ignored", "properties.revenue"))),
+        (track("Order Completed", json!({"total": true})), Some(("value_ignored", "properties.total"))),
+        (track("a", json!({"revenue": 5, "currency": "points"})), Some(("currency_unknown", "properties.currency"))),
+        (track("a", json!({"text": "x".repeat(9_000)})), Some(("metadata_trimmed", "properties"))),
+        (json!({"type": "identify", "userId": "u", "traits": {"a": "x".repeat(9_000)}}), Some(("metadata_trimmed", "traits"))),
+        (with(track("a", json!({})), json!({"context": {"page": {"url": long}}})), Some(("text_cut", "context.page.url"))),
+        (
+            with(track("a", json!({})), json!({"context": {"campaign": {"name": long}}})),
+            Some(("text_cut", "context.campaign.name")),
+        ),
+    ];
+    for (message, expected) in table {
+        let (event, warnings) = admitted_in(&json!({"batch": [message]})).unwrap();
+        let expected: Vec<_> = expected.into_iter().map(|(code, param)| (code, param.to_owned())).collect();
+        assert_eq!(warnings, expected, "{:.200}", message.to_string());
+        assert_eq!(event.money, None);
+    }
+}
+
+#[test]
+fn an_order_has_one_key_for_ever() {
+    for (event, properties, key) in [
+        ("Order Completed", json!({"order_id": "A-7", "revenue": 5}), "order:A-7"),
+        ("order_completed", json!({"order_id": 7}), "order:7"),
+        ("Order Completed", json!({"order_id": ""}), "m-1"),
+        ("Order Completed", json!({"order_id": null}), "m-1"),
+        ("Order Completed", json!({"order_id": "undefined"}), "m-1"),
+        ("Order Completed", json!({"order_id": {}}), "m-1"),
+        ("Order Completed", json!({"order_id": "x".repeat(4_091)}), "m-1"),
+        ("Order Completed", json!({"orderId": "A-7"}), "m-1"),
+        ("Order Refunded", json!({"order_id": "A-7"}), "m-1"),
+        ("Product Added", json!({"order_id": "A-7"}), "m-1"),
+    ] {
+        let message = with(track(event, properties.clone()), json!({"messageId": "m-1"}));
+        assert_eq!(recorded(&message).unwrap().external_id.as_deref(), Some(key), "{event} {properties}");
+    }
+}
+
+#[test]
+fn an_order_of_140_properties_counts() {
+    let mut properties = json!({"revenue": 5, "order_id": "o"});
+    for product in 0..138 {
+        properties[format!("product_{product}")] = json!({"sku": product});
+    }
+    let (event, warnings) = admitted_in(&json!({"batch": [track("Order Completed", properties)]})).unwrap();
+    assert_eq!(warnings, [("metadata_trimmed", "properties".to_owned())]);
+    assert_eq!((event.money.unwrap().amount.to_string().as_str(), event.external_id.as_deref()), ("5", Some("order:o")));
+}
+
+#[test]
 fn what_is_no_message_is_refused() {
-    for body in ["", "[]", "null", "5", "{", "\u{feff}{}", "[[\"track\"]]"] {
-        let error = Batch::parse(body.as_bytes()).expect_err(body);
+    for body in ["", "[]", "null", "5", "{", "[[\"track\"]]"] {
+        let error = Batch::parse(body).expect_err(body);
         assert_eq!(error.code, "invalid_json", "{body}");
     }
     for body in ["{}", "{\"batch\": null}", "{\"batch\": {}}", "{\"batch\": 5}"] {
-        assert_eq!(Batch::parse(body.as_bytes()).unwrap_err().param.as_deref(), Some("batch"), "{body}");
+        assert_eq!(Batch::parse(body).unwrap_err().param.as_deref(), Some("batch"), "{body}");
     }
-    assert_eq!(Batch::parse(b"{\"batch\": []}").unwrap().messages, Vec::<&str>::new());
-    for body in [&b"\xff"[..], b"[1]", b"\"a\"", b"{\"userId\": 1, \"userId\": 2}"] {
+    assert_eq!(Batch::parse("{\"batch\": []}").unwrap().messages, Vec::<&str>::new());
+    for body in ["\u{fffd}", "[1]", "\"a\"", "{\"userId\": 1, \"userId\"}"] {
         assert_eq!(Message::parse(body).unwrap_err().code, "invalid_json", "{body:?}");
     }
 }
@@ -300,11 +359,11 @@ fn a_batch_has_5000_messages() {
     let batch = |messages: usize| format!("{{\"batch\": [{}]}}", vec!["1"; messages].join(","));
     for (messages, is_fine) in [(4_999, true), (5_000, true), (5_001, false), (1_000_000, false)] {
         let body = batch(messages);
-        let parsed = Batch::parse(body.as_bytes());
+        let parsed = Batch::parse(&body);
         assert_eq!(parsed.as_ref().map_or(0, |batch| batch.messages.len()), if is_fine { messages } else { 0 });
         assert!(parsed.is_ok() || parsed.unwrap_err().message.ends_with(&format!("not {messages}")));
     }
-    assert!(Batch::parse(batch(5_001).replace("1]", "1").as_bytes()).is_err());
+    assert!(Batch::parse(&batch(5_001).replace("1]", "1")).is_err());
 }
 
 #[test]
@@ -317,7 +376,7 @@ fn the_key_may_be_in_the_body() {
         ("[]", None),
         ("{", None),
     ] {
-        assert_eq!(write_key(body.as_bytes()).as_deref(), key, "{body}");
+        assert_eq!(write_key(body).as_deref(), key, "{body}");
     }
 }
 
@@ -335,10 +394,10 @@ proptest! {
     ) {
         let fields: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         let body = format!("{{\"batch\":[{{\"type\":\"{call}\",{}}}]}}", fields.join(",")).replace(",}", "}");
-        if let Ok(Batch { messages, envelope }) = Batch::parse(body.as_bytes())
-            && let Ok(message) = Message::parse(messages[0].as_bytes())
-            && let Ok(mapped) = Mapped::new(&message, message.call().unwrap(), &envelope, RECEIVED)
+        if let Ok(Batch { messages, envelope }) = Batch::parse(&body)
+            && let Ok(message) = Message::parse(messages[0])
         {
+            let mapped = Mapped::new(&message, message.call().unwrap(), &envelope);
             // What is made of valid JSON is valid JSON.
             let submission = mapped.submission();
             for raw in [submission.metadata, submission.value, submission.overrides].into_iter().flatten() {

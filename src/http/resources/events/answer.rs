@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use headcount_actors::ingest::{BatchReceipt, Receipt, Status};
 use headcount_domain::intake::submission::Invalid;
+use headcount_domain::intake::warning::Warning;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -25,10 +26,41 @@ pub(crate) struct TrackAnswer {
     position: Option<u64>,
     /// Its `timestamp` lay too far ahead, and the time of receipt is used.
     clamped: bool,
-    /// Probable mistakes in the event, for people. Absent if there are none.
+    /// What was repaired of the event, and probable mistakes in it. Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
-    warnings: Vec<String>,
+    warnings: Vec<EventWarning>,
+}
+
+/// What was wrong with an event that was taken all the same.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct EventWarning {
+    /// Its kind, for programs: `clamped`, `currency_unknown`, `field_ignored`, `group_ignored`, `metadata_trimmed`, `misspelt_field`, `no_rate`,
+    /// `placeholder_id`, `text_cut`, `timestamp_in_seconds` or `value_ignored`.
+    code: Cow<'static, str>,
+    /// The field.
+    param: String,
+    /// What was wrong and what became of it, for people.
+    message: String,
+}
+
+/// A warning about an event of a batch.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct BatchWarning {
+    /// The event's place in the batch, from 0.
+    pub(crate) index: usize,
+    /// Its kind, for programs, as of a single event.
+    pub(crate) code: Cow<'static, str>,
+    /// The field.
+    pub(crate) param: String,
+    /// What was wrong and what became of it, for people.
+    pub(crate) message: String,
+}
+
+impl From<Warning> for EventWarning {
+    fn from(Warning { code, param, message }: Warning) -> Self {
+        Self { code: code.as_str().into(), param: param.into_owned(), message }
+    }
 }
 
 /// Whether an event counts.
@@ -56,6 +88,10 @@ pub(crate) struct BatchAnswer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub(crate) clamped: Vec<usize>,
+    /// What was repaired of the events, and probable mistakes in them: the first 100. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) warnings: Vec<BatchWarning>,
     /// The invalid ones, and those that a quota refused (`quota_exceeded`). All others need no resending.
     pub(crate) errors: Vec<BatchError>,
 }
@@ -75,7 +111,7 @@ pub(crate) struct BatchError {
 }
 
 impl TrackAnswer {
-    pub(crate) fn new(receipt: Receipt, warnings: Vec<String>) -> Self {
+    pub(crate) fn new(receipt: Receipt, warnings: Vec<EventWarning>) -> Self {
         let (status, reason) = match receipt.status {
             Status::Recorded => (TrackStatus::Recorded, None),
             Status::Duplicate => (TrackStatus::Duplicate, None),
@@ -94,11 +130,16 @@ impl From<BatchReceipt> for BatchAnswer {
             param: invalid.param,
             message: invalid.message,
         };
+        let warning = |(index, warning): (usize, Warning)| {
+            let EventWarning { code, param, message } = warning.into();
+            BatchWarning { index, code, param, message }
+        };
         Self {
             recorded: receipt.recorded,
             duplicates: receipt.duplicates,
             dropped: receipt.dropped,
             clamped: receipt.clamped,
+            warnings: receipt.warnings.into_iter().map(warning).collect(),
             errors: receipt.errors.into_iter().map(error).collect(),
         }
     }

@@ -13,13 +13,13 @@ use headcount_actors::{Engine, Tracker};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::client_address::ClientAddress;
+use headcount_domain::intake::json_fields::JsonFields;
 use headcount_domain::intake::plain_json::PlainJson;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::Invalid;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer::{BatchAnswer, TrackAnswer};
+use super::answer::{BatchAnswer, EventWarning, TrackAnswer};
 use super::cors;
 use super::rate_limit::Allowance;
 use crate::http::app::AppState;
@@ -147,7 +147,8 @@ pub(crate) fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sen
     Origin {
         sender,
         address: client.map(ClientAddress::from),
-        user_agent: headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()),
+        // Some phones have their names in it, in UTF-8.
+        user_agent: headers.get(header::USER_AGENT).and_then(|value| std::str::from_utf8(value.as_bytes()).ok()),
         country: state.client_country(request, client),
         gpc: is_one(headers, &SEC_GPC),
         dnt: is_one(headers, &header::DNT),
@@ -182,6 +183,7 @@ async fn record_body(
             Ok(response.json(record_event(state, tracker, request, project, &body, sender, permit).await?))
         }
         BodyKind::Batch | BodyKind::Import => {
+            let body = String::from_utf8_lossy(&body);
             let events = batch_events(&body);
             allowance.take(state, events.as_ref().map_or(1, |events| events.len().max(1)))?;
             Ok(response.json(record_batch(state, tracker, request, project, &events?, (sender, kind), permit).await?))
@@ -202,8 +204,8 @@ pub(crate) async fn record_event(
     let origin = origin(state, request, sender);
     let (engine, id) = (&state.engine, project.policy.project);
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
-    let mut prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
-    let warnings = prepared.take_warnings();
+    let prepared = engine.with_pinned_config(project, |policy| engine.prepare(policy, body, &origin), is_recorded).await??;
+    let warnings = prepared.warnings().iter().cloned().map(EventWarning::from).collect();
     Ok(TrackAnswer::new(engine.record(tracker, id, prepared, permit).await?, warnings))
 }
 
@@ -226,16 +228,8 @@ async fn record_batch(
     Ok(engine.record_batch(tracker, id, prepared, permit).await?.into())
 }
 
-#[derive(Deserialize)]
-struct RawBatch<'a> {
-    #[serde(borrow)]
-    events: Option<&'a RawValue>,
-}
-
-fn batch_events(body: &[u8]) -> Result<Vec<&str>, ApiError> {
-    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-        return Err(ApiError::new(ErrorCode::InvalidJson, "a batch is a JSON object: {\"events\": […]}"));
-    }
+fn batch_events(body: &str) -> Result<Vec<&str>, ApiError> {
+    let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let events = match plain_events(body) {
         Some(events) => events,
         None => any_events(body)?,
@@ -247,19 +241,19 @@ fn batch_events(body: &[u8]) -> Result<Vec<&str>, ApiError> {
     Ok(events)
 }
 
-fn any_events(body: &[u8]) -> Result<Vec<&str>, ApiError> {
-    let batch: RawBatch<'_> = serde_json::from_slice(body).map_err(|error| {
+fn any_events(body: &str) -> Result<Vec<&str>, ApiError> {
+    let batch = JsonFields::read(body).map_err(|error| {
         ApiError::new(ErrorCode::InvalidJson, format!("a batch is a JSON object {{\"events\": […]}}: {error}"))
     })?;
-    let events = batch.events.ok_or_else(|| ApiError::missing("events"))?;
+    let events = batch.get("events").ok_or_else(|| ApiError::missing("events"))?;
     let events: Vec<&RawValue> =
-        serde_json::from_str(events.get()).map_err(|_| ApiError::parameter("events", "`events` must be a list of events"))?;
+        serde_json::from_str(events).map_err(|_| ApiError::parameter("events", "`events` must be a list of events"))?;
     Ok(events.into_iter().map(RawValue::get).collect())
 }
 
 /// The events of a batch as nearly all are sent, in a third of the time. `None`: of any other, valid or not.
-fn plain_events(body: &[u8]) -> Option<Vec<&str>> {
-    let mut json = PlainJson::new(std::str::from_utf8(body).ok()?)?;
+fn plain_events(body: &str) -> Option<Vec<&str>> {
+    let mut json = PlainJson::new(body)?;
     let mut events = None;
     json.object(|name, json| match name {
         "events" if events.is_some() => None,

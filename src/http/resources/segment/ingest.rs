@@ -7,6 +7,7 @@ use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{Prepared, Refusal};
 use headcount_actors::{SegmentRequest, Tracker};
 use headcount_domain::intake::admission::Sender;
+use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::segment::{Batch, Call, Envelope};
 use headcount_domain::intake::submission::Invalid;
@@ -15,7 +16,7 @@ use super::answer::SegmentAnswer;
 use super::write_key;
 use crate::http::app::AppState;
 use crate::http::extract::body::{self, BodyContent, Media};
-use crate::http::resources::events::answer::BatchAnswer;
+use crate::http::resources::events::answer::{BatchAnswer, EventWarning};
 use crate::http::resources::events::ingest::{EventDestination, IngestArguments, by_public_key, origin};
 use crate::http::respond::error::ApiError;
 
@@ -38,6 +39,7 @@ pub(super) async fn receive(
         CallBody::Batch => body::BATCH_LIMIT_BYTES,
     };
     let record = async |to: EventDestination<'_>, body: &[u8], permit| {
+        let body = &*readable(body);
         let answer = match kind {
             CallBody::Message(call) => record_message(&state, &tracker, &request, to, (body, call), permit).await?,
             CallBody::Batch => record_batch(&state, &tracker, &request, to, body, permit).await?,
@@ -72,7 +74,7 @@ async fn record_message(
     tracker: &Tracker,
     request: &HttpRequest,
     to: EventDestination<'_>,
-    (json, call): (&[u8], Call),
+    (json, call): (&str, Call),
     permit: Permit,
 ) -> Result<SegmentAnswer, ApiError> {
     to.allowance.take(state, 1)?;
@@ -81,8 +83,9 @@ async fn record_message(
     let prepare = |policy: &Policy| engine.prepare_segment(policy, json, Some(call), &carrier);
     let is_recorded = |prepared: &Result<Prepared, Refusal>| prepared.as_ref().is_ok_and(Prepared::is_recorded);
     let prepared = engine.with_pinned_config(to.project, prepare, is_recorded).await??;
+    let warnings = prepared.warnings().iter().cloned().map(EventWarning::from).collect();
     engine.record(tracker, id, prepared, permit).await?;
-    Ok(SegmentAnswer::DONE)
+    Ok(SegmentAnswer::of_message(warnings))
 }
 
 async fn record_batch(
@@ -90,7 +93,7 @@ async fn record_batch(
     tracker: &Tracker,
     request: &HttpRequest,
     to: EventDestination<'_>,
-    body: &[u8],
+    body: &str,
     permit: Permit,
 ) -> Result<SegmentAnswer, ApiError> {
     let batch = Batch::parse(body);
@@ -101,7 +104,7 @@ async fn record_batch(
     let prepare = |policy: &Policy| -> Vec<Result<Prepared, Refusal>> {
         let one = |json: &&str| {
             check_size(json)?;
-            engine.prepare_segment(policy, json.as_bytes(), None, &carrier)
+            engine.prepare_segment(policy, json, None, &carrier)
         };
         messages.iter().map(one).collect()
     };

@@ -5,6 +5,7 @@ use actix_web::http::header;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use headcount_actors::registry::PublicKey;
+use headcount_domain::intake::json_fields::readable;
 use headcount_domain::intake::segment::write_key;
 
 use crate::http::app::AppState;
@@ -31,7 +32,8 @@ pub(super) fn of_header(state: &AppState, request: &HttpRequest) -> Option<Resul
 
 /// Returns the key of the body.
 pub(super) fn of_body(state: &AppState, body: &[u8]) -> Result<PublicKey, ApiError> {
-    let key = write_key(body);
+    let body = readable(body);
+    let key = write_key(&body);
     let key =
         key.ok_or_else(|| ApiError::unauthenticated("a write key is required: as the user of HTTP Basic, or `writeKey`"))?;
     known_key(state, &key)

@@ -20,7 +20,16 @@ const DOMAINS: [&str; 4] = ["hooli.dev", "https://ACME.com/", "http://www.umbrel
 const TEAMS: [(&str, &str); 4] = [("team", "t1"), ("team", "t2"), ("team", "red one"), ("class", "t1")];
 const TITLES: [&str; 5] = ["Acme", "Umbrella", "Zeta", "acme", ""];
 
-const URLS: [&str; 15] = [
+const URLS: [&str; 24] = [
+    "https://shop.example/%C3%BCber?x=1",
+    "https://shop.example/%c3%bcber",
+    "https://shop.example/über",
+    "https://shop.example/a%2fb",
+    "https://shop.example/a%2Fb",
+    "https://shop.example/%7Emia/%E4%BD%A0",
+    "https://shop.example/~mia/你?ref=hn",
+    "/%ff%20%C3",
+    "/%FF%20%c3?ref=hn",
     "https://shop.example/",
     "https://shop.example/",
     "https://shop.example/a?x=1#top",
@@ -92,14 +101,75 @@ const SEATS: [&str; 23] = [
     "-0",
 ];
 const REFUSED: [(&str, &str); 8] = [
-    ("value", "1.0000001"),
-    ("value", r#""12""#),
-    ("value", "1000000000001"),
-    ("currency", r#""EURO""#),
     ("timestamp", r#""1989-12-31T23:59:59Z""#),
     ("timestamp", r#""yesterday""#),
-    ("group_type", r#""Team X""#),
+    ("timestamp", "631151999"),
+    ("timestamp", "true"),
+    ("timestamp", "{}"),
     ("name", "null"),
+    ("name", "[]"),
+    ("name", r#""""#),
+];
+/// What costs a detail of an event, and never the event.
+const REPAIRED: [(&str, &str); 47] = [
+    ("value", "1.0000001"),
+    ("value", "3.3000000000000003"),
+    ("value", r#""49.90""#),
+    ("value", r#"" +0.10 ""#),
+    ("value", r#""-.5""#),
+    ("value", r#""12,50 €""#),
+    ("value", r#""""#),
+    ("value", "true"),
+    ("value", "[5]"),
+    ("value", "1000000000001"),
+    ("value", "1000000000000.0000001"),
+    ("currency", r#""EURO""#),
+    ("currency", r#"" eur ""#),
+    ("currency", "978"),
+    ("currency", "{}"),
+    ("group_type", r#""Team X""#),
+    ("group_type", "5"),
+    ("group_type", "false"),
+    ("group_id", "4711"),
+    ("group_id", "[]"),
+    ("user_id", "4711"),
+    ("user_id", r#""4711""#),
+    ("user_id", "{}"),
+    ("user_id", "false"),
+    ("user_id", r#""undefined""#),
+    ("user_id", r#"" NULL ""#),
+    ("user_id", r#""[object Object]""#),
+    ("user_id", r#""00000000-0000-0000-0000-000000000000""#),
+    ("user_id", "0"),
+    ("anonymous_id", r#""(not set)""#),
+    ("anonymous_id", r#""anonymous""#),
+    ("anonymous_id", "[1]"),
+    ("userId", r#""ada""#),
+    ("anonymousId", r#""a1""#),
+    ("name", "404"),
+    ("url", "5"),
+    ("url", "[]"),
+    ("referrer", "{}"),
+    ("language", "7"),
+    ("notify", r#""yes""#),
+    ("_acOverrides", r#""partner""#),
+    ("_acOverrides", r#"{"source": 5, "medium": []}"#),
+    ("privacy_categories", "true"),
+    ("ps", "[]"),
+    ("channel", r#""\ud83d""#),
+    ("screen", r#""\ud83d\ude00\ude00""#),
+    ("metadata", r#"{"plan": "\udc00", "a": {"b": [[[[[[[1]]]]]], 2]}, "seats": 2}"#),
+];
+/// What is cut, trimmed or left out since it is too long: a field, what stands before and after its many letters, and how many.
+const LONG: [(&str, &str, &str, usize); 8] = [
+    ("url", "https://shop.example/long?utm_source=news&x=", "", 4_200),
+    ("url", "https://shop.example/", "", 4_200),
+    ("user_id", "", "", 4_097),
+    ("group_id", "", "", 513),
+    ("group_id", "", "", 512),
+    ("language", "é", "", 4_100),
+    ("consent_source", "", "", 4_096),
+    ("referrer", "https://www.google.com/", "", 5_000),
 ];
 
 /// Generates related bodies.
@@ -175,13 +245,11 @@ impl Bodies {
             fields.text("external_id", rng.word(&["o-1", "o-2", "o-3", "o-4", "o-5", "o-6", "o-7", ""]));
         }
         consent(rng, &mut fields);
-        if rng.chance(3) {
+        if rng.chance(2) {
             let &(name, json) = rng.pick(&REFUSED);
             fields.replace(name, json);
-            if name == "group_type" {
-                fields.replace("group_id", "\"t1\"");
-            }
         }
+        repaired(rng, &mut fields, made.at_ms);
         self.made.push(made);
         fields.written()
     }
@@ -241,6 +309,30 @@ fn ids(rng: &mut Rng, fields: &mut Fields, made: &Made) {
             None if rng.chance(10) => fields.text(name, ""),
             None => {}
         }
+    }
+}
+
+/// Spoils a detail, or a few.
+fn repaired(rng: &mut Rng, fields: &mut Fields, at_ms: i64) {
+    while rng.chance(12) {
+        let &(name, json) = rng.pick(&REPAIRED);
+        fields.replace(name, json);
+        if name == "group_type" {
+            fields.replace("group_id", "\"t1\"");
+        }
+    }
+    match rng.below(60) {
+        0 => {
+            let &(name, before, after, letters) = rng.pick(&LONG);
+            fields.replace(name, &format!("\"{before}{}{after}\"", "x".repeat(letters)));
+        }
+        1 => {
+            let keys: Vec<_> = (0..140).map(|key| format!("\"k{key}\": {key}")).collect();
+            fields.replace("metadata", &format!("{{\"plan\": \"pro\", {}, \"seats\": 9}}", keys.join(", ")));
+        }
+        2 => fields.replace("timestamp", &(at_ms / 1000).to_string()),
+        3 => fields.replace("timestamp", &format!("\"{at_ms}\"")),
+        _ => {}
     }
 }
 

@@ -1,0 +1,64 @@
+//! How often something was repaired of events, by the code of the warning.
+
+use std::collections::BTreeMap;
+
+use headcount_domain::intake::warning::{Warning, WarningCode};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The counts of repairs. In files, by their codes; a code that is not known is not read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RepairCounts([u64; WarningCode::ALL.len()]);
+
+impl RepairCounts {
+    /// Counts warnings.
+    pub(crate) fn of(warnings: &[Warning]) -> Self {
+        let mut counts = Self::default();
+        warnings.iter().for_each(|warning| counts.0[warning.code as usize] += 1);
+        counts
+    }
+
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.0.iter_mut().zip(more.0).for_each(|(count, more)| *count += more);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the codes that occurred, and how often.
+    #[must_use]
+    pub fn by_code(&self) -> BTreeMap<&'static str, u64> {
+        let counts = WarningCode::ALL.iter().map(|code| (code.as_str(), self.0[*code as usize]));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl Serialize for RepairCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.by_code().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RepairCounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut counts = Self::default();
+        for (code, count) in BTreeMap::<String, u64>::deserialize(deserializer)? {
+            if let Ok(code) = code.parse::<WarningCode>() {
+                counts.0[code as usize] += count;
+            }
+        }
+        Ok(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_the_codes_that_occurred() {
+        let counts: RepairCounts = serde_json::from_str(r#"{"value_ignored":3,"clamped":1,"of_later":9}"#).unwrap();
+        assert_eq!(serde_json::to_string(&counts).unwrap(), r#"{"clamped":1,"value_ignored":3}"#);
+        assert!(RepairCounts::default().is_empty() && !counts.is_empty());
+    }
+}
