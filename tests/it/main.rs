@@ -111,6 +111,7 @@ mod server;
 mod shares;
 mod sign_in;
 mod slow_clients;
+mod sources;
 mod starting;
 mod tenant;
 mod top_identities;

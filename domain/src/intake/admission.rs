@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 
-use crate::acquisition::{self, Overrides, Touchpoint};
+use crate::acquisition::{self, Acquisition, Overrides, Touchpoint};
 use crate::agent::{Agent, Device};
 use crate::company::{self, CompanyKey};
 use crate::ids::KeyHasher;
@@ -14,7 +14,6 @@ use crate::intake::metadata_bounds::check_metadata;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, Raw, RawOverrides, Submission, Text, text};
 use crate::money::{Amount, AmountError, Currency};
-use crate::text as page;
 use crate::time::{Instant, clamp_timestamp};
 
 /// Numbers that are probably seconds instead of milliseconds: the years 1990 to 2100.
@@ -117,7 +116,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     let metadata = metadata.filter(|_| consent);
     let who = if consent { who(submission, policy, client, time) } else { SentIds::default() };
     let email = if consent { email(name, &who, metadata) } else { Emails::default() };
-    let mut details = details(submission, metadata, &signals);
+    let mut details = details(submission, metadata, &signals, policy);
     if !consent {
         without_person(&mut details);
     }
@@ -128,7 +127,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     }
     if consent {
         details.agent = Some(client.agent.clone());
-        details.acquisition = Some(touchpoint(submission, &overrides));
+        details.acquisition = Some(acquisition(&details, &overrides));
         details.country = client.country;
     }
     let company = group.filter(|(kind, _)| *kind == "company").and_then(|(_, id)| CompanyKey::from_group_id(id));
@@ -358,13 +357,20 @@ fn reported_domain(metadata: Option<&str>) -> Option<CompanyKey> {
     CompanyKey::from_domain(&domain)
 }
 
-fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> Details {
+fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String], policy: &Policy) -> Details {
     let keep = |field: &Option<Text<'_>>| text(field.as_ref()).map(CompactString::from);
     let categories = s.privacy_categories.as_ref().or(s.pc.as_ref());
     Details {
         url: keep(&s.url),
         hostname: keep(&s.hostname),
         referrer: keep(&s.referrer),
+        referrer_host: acquisition::external_host(
+            text(s.referrer.as_ref()),
+            text(s.hostname.as_ref()),
+            text(s.url.as_ref()),
+            &policy.no_referrers,
+        )
+        .map(Into::into),
         screen: keep(&s.screen),
         language: keep(&s.language),
         channel: keep(&s.channel),
@@ -385,14 +391,13 @@ fn without_person(details: &mut Details) {
     details.message = None;
 }
 
-fn touchpoint(s: &Submission<'_>, overrides: &RawOverrides<'_>) -> acquisition::Acquisition {
-    let url = text(s.url.as_ref());
-    let host = page::referrer_host(text(s.referrer.as_ref()), text(s.hostname.as_ref()), url);
+fn acquisition(details: &Details, overrides: &RawOverrides<'_>) -> Acquisition {
     let overrides = Overrides {
         source: text(overrides.source.as_ref()),
         medium: text(overrides.medium.as_ref()),
         campaign: text(overrides.campaign.as_ref()),
         channel: text(overrides.channel.as_ref()),
     };
-    acquisition::resolve(&Touchpoint { url, referrer_host: host.as_deref(), overrides: Some(overrides) })
+    let (url, referrer_host) = (details.url.as_deref(), details.referrer_host.as_deref());
+    acquisition::resolve(&Touchpoint { url, referrer_host, overrides: Some(overrides) })
 }

@@ -2,7 +2,8 @@
 
 use crate::decimal::{Decimal, MICROS, Micros, convert};
 use crate::json::Json;
-use crate::text::{Url, without_www};
+use crate::referrer::external;
+use crate::text::Url;
 use crate::time::{AHEAD_MS, OLDEST_MS, instant_ms};
 use std::collections::BTreeMap;
 
@@ -48,6 +49,8 @@ pub struct ProjectSetup {
     pub server_only_revenue: bool,
     /// Whether events without an id get a visitor id.
     pub cookieless: bool,
+    /// The project's own domains, and the referrers that it ignores.
+    pub ignored: Vec<String>,
 }
 
 impl Default for ProjectSetup {
@@ -58,6 +61,7 @@ impl Default for ProjectSetup {
             signals: Signals::Record,
             server_only_revenue: false,
             cookieless: true,
+            ignored: Vec::new(),
         }
     }
 }
@@ -120,6 +124,8 @@ pub struct Event {
     pub url: Option<Url>,
     /// The hostname as sent, else that of the URL.
     pub hostname: Option<String>,
+    /// The referrer, as sent.
+    pub sent_referrer: Option<String>,
     /// The host of an external referrer.
     pub referrer: Option<String>,
     /// The group: type and id as sent; the type defaults to `company`.
@@ -209,7 +215,9 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
         anonymous_id: text("anonymous_id").filter(|_| consent),
         visitor: visitor.filter(|_| consent),
         external_id: text("external_id"),
-        referrer: text("referrer").and_then(|referrer| external(&referrer, hostname.as_deref(), url.as_ref())),
+        sent_referrer: text("referrer"),
+        referrer: text("referrer")
+            .and_then(|referrer| external(&referrer, hostname.as_deref(), url.as_ref(), &place.setup.ignored)),
         url,
         hostname,
         group: group(&body)?,
@@ -258,14 +266,6 @@ fn signals(body: &Json) -> bool {
     // Unlike categories, empty signals are as absent ones.
     let given = body.field("privacy_signals").filled().or_else(|| body.field("ps").filled()).unwrap_or_default();
     given.split(',').any(|signal| ["gpc", "dnt"].contains(&&*signal.trim().to_lowercase()))
-}
-
-fn external(referrer: &str, hostname: Option<&str>, url: Option<&Url>) -> Option<String> {
-    let host = Url::parse(referrer).host?;
-    let host = without_www(&host);
-    let own = [hostname, url.and_then(|url| url.host.as_deref())];
-    let is_own = own.into_iter().flatten().any(|own| without_www(&own.to_lowercase()) == host);
-    (!is_own).then(|| host.to_owned())
 }
 
 fn group(body: &Json) -> Result<Option<(String, String)>, Refused> {
