@@ -192,6 +192,7 @@ mod tests {
             url: text("https://shop.example/a?b=c"),
             hostname: text("shop.example"),
             referrer: text("https://www.google.com/"),
+            referrer_host: text("google.com"),
             screen: text("1920x1080"),
             language: text("de-CH"),
             channel: text("sales"),

@@ -16,6 +16,7 @@ use headcount_archive::file::{Columns, Selection};
 use headcount_archive::row::{Currencies, Row};
 use headcount_archive::seal::{SealOptions, Sealer};
 use headcount_domain::agent;
+use headcount_domain::hosts::HostList;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::client_address::ClientAddress;
@@ -53,6 +54,7 @@ fn policy() -> Policy {
         signals: SignalsPolicy::Record,
         cookieless: true,
         server_only_revenue: false,
+        no_referrers: HostList::default(),
     }
 }
 

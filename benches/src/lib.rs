@@ -6,6 +6,7 @@ pub mod connection;
 pub mod sample;
 
 use headcount_domain::agent::Agent;
+use headcount_domain::hosts::HostList;
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::event::Event;
@@ -28,6 +29,7 @@ pub fn policy() -> Policy {
         signals: SignalsPolicy::Record,
         cookieless: true,
         server_only_revenue: false,
+        no_referrers: HostList::default(),
     }
 }
 

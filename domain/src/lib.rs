@@ -23,6 +23,7 @@ pub mod figures;
 pub mod filter;
 pub mod floor;
 pub mod fold;
+pub mod hosts;
 pub mod identity;
 pub mod ids;
 pub mod indexes;

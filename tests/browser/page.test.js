@@ -594,6 +594,27 @@ test("a project without events says what to do, and shows the first one at once"
   await server.manage("DELETE", `/projects/${project_id}`);
 });
 
+test("settings list the hosts that are no sources", async () => {
+  const path = `/projects/${server.initial.project_id}`;
+  const lists = ({ own_domains, ignored_referrers }) => [own_domains, ignored_referrers];
+  const page = await open("settings/tracking");
+  const save = () => Promise.all([page.waitForResponse((answer) => answer.request().method() === "PATCH"), page.getByRole("button", { name: "Save the hosts" }).click()]);
+  await page.getByLabel("Own domains").fill("Blog.example docs.example,");
+  await page.getByLabel("Ignored referrers").fill("https://pay.example/");
+  await save();
+  await page.getByRole("alert").filter({ hasText: "must be a host" }).waitFor();
+  await page.getByLabel("Ignored referrers").fill("pay.example");
+  await save();
+  assert.deepEqual(lists(await server.get(path)), [["blog.example", "docs.example"], ["pay.example"]]);
+  await page.reload();
+  assert.equal(await page.getByLabel("Own domains").inputValue(), "blog.example, docs.example");
+  await page.getByLabel("Own domains").fill("");
+  await page.getByLabel("Ignored referrers").fill("");
+  await save();
+  assert.deepEqual(lists(await server.get(path)), [[], []]);
+  await close(page);
+});
+
 test("settings make tokens that are shown once, and revoke them", async () => {
   const page = await open("settings/tokens");
   await page.getByLabel("Name", { exact: true }).fill("robot");

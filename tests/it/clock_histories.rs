@@ -220,7 +220,7 @@ impl Trial<'_> {
                 self.run.step(&Step::Batch { project: project.clone(), bodies })
             }
             Step::Ask(question) => self.ask(question),
-            Step::Rates(_) => self.run.step(step),
+            Step::Rates(_) | Step::Settings { .. } => self.run.step(step),
             Step::Clock { .. } => Ok(()),
         };
         if self.today() != today {

@@ -113,6 +113,10 @@ impl Subject for OnNodes<'_> {
         self.0.rates(rates);
     }
 
+    fn settings(&mut self, project: &str, body: &Json) {
+        self.0.settings(project, body);
+    }
+
     fn restart(&mut self) {
         self.0.restart();
     }

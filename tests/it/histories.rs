@@ -13,6 +13,7 @@ use headcount_domain::ids::ProjectId;
 use headcount_histories::{
     Care, Coverage, History, Rng, Served, Size, Step, Subject, compare, minimize, model_of, questions, regressions, run,
 };
+use headcount_model::served::ignored;
 use headcount_model::{Ids, Json, Model, Question, Sender, same};
 use headcount_storage::codec;
 use headcount_storage::keyspace::{Key, PartitionId};
@@ -191,7 +192,10 @@ fn a_deleted_project_leaves_no_trace() {
         assert_eq!(served.server.delete(&path).status, 204, "{gone} of {history}");
         model.delete_project(&gone);
         let of_gone = |step: &&Step| match step {
-            Step::Track { project, .. } | Step::Batch { project, .. } | Step::Floor { project, .. } => *project == gone,
+            Step::Track { project, .. }
+            | Step::Batch { project, .. }
+            | Step::Settings { project, .. }
+            | Step::Floor { project, .. } => *project == gone,
             Step::Rates(_) | Step::Restart | Step::Clock { .. } | Step::Ask(_) => false,
         };
         after.iter().filter(|step| !of_gone(step)).for_each(|step| send(&mut served, &mut model, step));
@@ -238,6 +242,10 @@ pub(crate) fn send(served: &mut impl Subject, model: &mut Model, step: &Step) {
         Step::Rates(rates) => {
             served.rates(rates);
             model.set_rates(rates.clone());
+        }
+        Step::Settings { project, body } => {
+            served.settings(project, body);
+            model.ignore_referrers(project, ignored(body));
         }
         Step::Restart => served.restart(),
         Step::Floor { project, day } => {

@@ -112,6 +112,7 @@ mod server;
 mod shares;
 mod sign_in;
 mod slow_clients;
+mod sources;
 mod starting;
 mod tenant;
 mod top_identities;

@@ -41,6 +41,9 @@ fn manage(dir: &Path, initial: &dyn Fn(&str) -> String) {
     assert_eq!(answer(dir, &["project", "show", id]), shop);
     let flags =
         ["--name", "Store", "--allowed-origins", "", "--cookieless", "false", "--bots", "record", "--signals-policy", "drop"];
+    let hosts =
+        answer(dir, &["project", "set", "Shop", "--own-domains", "a.example,B.example", "--ignored-referrers", "pay.example"]);
+    assert_eq!(json!([hosts["own_domains"], hosts["ignored_referrers"]]), json!([["a.example", "b.example"], ["pay.example"]]));
     let changed = answer(dir, &[&["project", "set", "Shop", "--server-only-revenue", "true"], &flags[..]].concat());
     assert_eq!(
         json!([changed["name"], changed["allowed_origins"], changed["cookieless"], changed["bots"], changed["signals_policy"]]),

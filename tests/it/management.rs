@@ -14,7 +14,8 @@ fn projects_are_made_listed_and_changed() {
     let tenant = Tenant::new();
     let body = json!({
         "name": "Büro", "currency": "eur", "allowed_origins": ["https://shop.example"], "cookieless": false,
-        "bots": "record", "signals_policy": "drop", "server_only_revenue": true
+        "bots": "record", "signals_policy": "drop", "server_only_revenue": true,
+        "own_domains": ["blog.example", "10.0.0.1"], "ignored_referrers": ["pay.example"]
     });
     let made = tenant.post("/projects", &body);
     let project = made.ok(201);
@@ -32,7 +33,7 @@ fn projects_are_made_listed_and_changed() {
     assert_eq!((names.len(), &list["truncated"]), (2, &json!(false)));
     assert_eq!(list["projects"][1], project);
 
-    let patch = json!({"name": "Office", "allowed_origins": [], "bots": "drop"});
+    let patch = json!({"name": "Office", "allowed_origins": [], "bots": "drop", "ignored_referrers": []});
     let changed = tenant.patch(&path, &patch).ok(200);
     let mut expected = project.clone();
     expected.as_object_mut().unwrap().extend(patch.as_object().unwrap().clone());
@@ -41,7 +42,7 @@ fn projects_are_made_listed_and_changed() {
     assert_eq!(tenant.patch(&path, &json!({})).ok(200), expected);
     let defaults = tenant.post("/projects", &json!({"name": "plain"})).ok(201);
     let usual = json!({"currency": "USD", "allowed_origins": [], "cookieless": true, "bots": "drop", "signals_policy": "record",
-        "server_only_revenue": false});
+        "server_only_revenue": false, "own_domains": [], "ignored_referrers": []});
     for (name, value) in usual.as_object().unwrap() {
         assert_eq!(&defaults[name], value, "{name}");
     }

@@ -176,6 +176,10 @@ impl Subject for EmigrantHistory {
         self.0.rates(rates);
     }
 
+    fn settings(&mut self, project: &str, body: &Json) {
+        self.0.settings(project, body);
+    }
+
     fn restart(&mut self) {
         self.0.restart();
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
+use headcount_domain::hosts::HostList;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::policy::{Policy, Rates};
 use headcount_domain::time::Instant;
@@ -97,6 +98,7 @@ impl ProjectConfig {
             signals: project.signals_policy,
             cookieless: project.cookieless,
             server_only_revenue: project.server_only_revenue,
+            no_referrers: HostList::new(project.own_domains.iter().chain(&project.ignored_referrers).cloned()),
         };
         ProjectConfig {
             policy,

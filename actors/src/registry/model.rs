@@ -72,6 +72,12 @@ pub struct Project {
     /// Its quotas. Since version 6.
     #[serde(default)]
     pub quotas: OwnQuotas,
+    /// The hosts of its own sites, from which nobody comes. Since version 10.
+    #[serde(default)]
+    pub own_domains: Vec<String>,
+    /// The hosts of others that are no referrers. Since version 10.
+    #[serde(default)]
+    pub ignored_referrers: Vec<String>,
     /// The public keys for trackers, oldest first; never empty.
     pub public_keys: Vec<String>,
     /// The rate limits of those [`Self::public_keys`] that have one. Since version 2.
@@ -233,6 +239,10 @@ pub struct NewProject {
     pub server_only_revenue: Option<bool>,
     /// For how many days events are kept. Default for ever.
     pub retention_days: Option<u32>,
+    /// The hosts of its own sites. Default none.
+    pub own_domains: Option<Vec<String>>,
+    /// The hosts of others that are no referrers. Default none.
+    pub ignored_referrers: Option<Vec<String>>,
 }
 
 /// A change of a project; `None` leaves a field unchanged.
@@ -258,6 +268,10 @@ pub struct ProjectPatch {
     pub rate_limit: RateLimitPatch,
     /// The quotas to change.
     pub quotas: OwnQuotas,
+    /// Replaces the whole list of its own sites.
+    pub own_domains: Option<Vec<String>>,
+    /// Replaces the whole list of hosts that are no referrers.
+    pub ignored_referrers: Option<Vec<String>>,
 }
 
 /// The quotas that a project has of its own; the server's where one is absent. Each is 1 to [`super::MAX_QUOTA`].

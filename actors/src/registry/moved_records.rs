@@ -202,6 +202,8 @@ fn placeholder_project(id: ProjectId, of: &Organization) -> Project {
         retention_days: None,
         rate_limit: None,
         quotas: OwnQuotas::default(),
+        own_domains: Vec::new(),
+        ignored_referrers: Vec::new(),
         public_keys: Vec::new(),
         key_limits: BTreeMap::new(),
         created_at: of.created_at,

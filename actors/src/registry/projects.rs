@@ -284,6 +284,8 @@ impl NewProject {
             retention_days: validate::retention_days(self.retention_days)?,
             rate_limit: None,
             quotas: OwnQuotas::default(),
+            own_domains: validate::hosts("own_domains", &self.own_domains.unwrap_or_default())?,
+            ignored_referrers: validate::hosts("ignored_referrers", &self.ignored_referrers.unwrap_or_default())?,
             public_keys: vec![new_public_key()?],
             key_limits: BTreeMap::new(),
             created_at: now,
@@ -304,6 +306,14 @@ fn patched(current: &Project, patch: ProjectPatch) -> Result<Project, RegistryEr
     }
     if let Some(allowed_origins) = allowed_origins {
         changed.allowed_origins = validate::origins("allowed_origins", validate::MAX_ALLOWED_ORIGINS, &allowed_origins)?;
+    }
+    for (name, patch, list) in [
+        ("own_domains", patch.own_domains, &mut changed.own_domains),
+        ("ignored_referrers", patch.ignored_referrers, &mut changed.ignored_referrers),
+    ] {
+        if let Some(hosts) = patch {
+            *list = validate::hosts(name, &hosts)?;
+        }
     }
     changed.currency = currency.unwrap_or(changed.currency);
     changed.cookieless = cookieless.unwrap_or(changed.cookieless);

@@ -22,8 +22,9 @@ use crate::program_version::is_next;
 
 /// The latest version of records, and of snapshots of what they lead to. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
 /// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger, runs that build company
-/// profiles, and changes of company profiles and webhooks, version 8 shares and sessions of the page, version 9 erasures on several machines, e-mail addresses of erasures, and how often a run was started.
-pub(super) const RECORD_VERSION: u32 = 9;
+/// profiles, and changes of company profiles and webhooks, version 8 shares and sessions of the page, version 9 erasures on several machines, e-mail addresses of erasures, and how often a run was started,
+/// version 10 the hosts that are no referrers of a project.
+pub(super) const RECORD_VERSION: u32 = 10;
 
 /// Returns the latest version of records that this program reads and writes.
 #[must_use]

@@ -1,5 +1,6 @@
 //! Validation of names, origins, rates and lists. Only values that pass are stored.
 
+use headcount_domain::hosts::{is_registry_suffix, listed};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::time::Instant;
@@ -12,6 +13,8 @@ use super::names::{Capability, Scope};
 pub const MAX_NAME_CHARACTERS: usize = 200;
 /// The maximum number of origins of a project. Each event of a browser is compared with them one by one.
 pub const MAX_ALLOWED_ORIGINS: usize = 100;
+/// The maximum number of hosts in each list of a project that are no referrers.
+const MAX_LISTED_HOSTS: usize = 100;
 /// The maximum length of an origin, in bytes. A host name has at most 253.
 pub const MAX_ORIGIN_BYTES: usize = 300;
 /// The maximum number of public keys of a project: enough for any rotation.
@@ -76,6 +79,30 @@ pub(super) fn origins(name: &str, limit: usize, list: &[String]) -> Result<Vec<S
         }
     }
     Ok(origins)
+}
+
+/// Normalizes the hosts in the field `name`; removes duplicates, and keeps the order.
+pub(super) fn hosts(name: &str, list: &[String]) -> Result<Vec<String>, RegistryError> {
+    if list.len() > MAX_LISTED_HOSTS {
+        let message = format!("must list at most {MAX_LISTED_HOSTS} hosts, lists {}", list.len());
+        return Err(RegistryError::invalid(name, message));
+    }
+    let mut hosts = Vec::with_capacity(list.len());
+    for (i, text) in list.iter().enumerate() {
+        let invalid = |message: &str| RegistryError::invalid(format!("{name}[{i}]"), message);
+        let host = listed(text).ok_or_else(|| {
+            invalid(
+                "must be a host such as blog.example.com, which stands for its subdomains too: without scheme, port, path and *",
+            )
+        })?;
+        if is_registry_suffix(&host) {
+            return Err(invalid("must be a host or a domain, not a suffix under which anybody has one, such as com or co.uk"));
+        }
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    Ok(hosts)
 }
 
 /// Normalizes an origin to the `Origin` header of browsers (RFC 6454): `scheme://host[:port]` in lower case, without the
@@ -238,6 +265,22 @@ mod tests {
         }
         let twice = ["https://a.example".to_owned(), "https://A.example:443".to_owned()];
         assert_eq!(origins("allowed_origins", 2, &twice).unwrap(), ["https://a.example"]);
+    }
+
+    #[test]
+    fn listed_hosts_are_of_one_form_and_nobody_elses() {
+        let list = |hosts: &[&str]| super::hosts("own_domains", &hosts.iter().map(|host| (*host).to_owned()).collect::<Vec<_>>());
+        let spelled = ["Blog.example.", "www.blog.example", "github.io", "10.0.0.1", "bücher.example"];
+        assert_eq!(list(&spelled).unwrap(), ["blog.example", "github.io", "10.0.0.1", "xn--bcher-kva.example"]);
+        let refused = |hosts: &[&str]| match list(hosts) {
+            Err(RegistryError::Invalid { param, .. }) => param,
+            other => panic!("{other:?}"),
+        };
+        for bad in ["https://a.example", "a.example/b", "a.example:81", "*.a.example", "", "com", "co.uk"] {
+            assert_eq!(refused(&["a.example", bad]), "own_domains[1]", "{bad}");
+        }
+        assert_eq!(refused(&["a.example"; 101]), "own_domains");
+        assert_eq!(list(&["a.example"; 100]).unwrap().len(), 1);
     }
 
     #[test]

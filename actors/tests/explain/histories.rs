@@ -20,6 +20,7 @@ use headcount_actors::ingest::Origin;
 use headcount_actors::registry::{NewProject, OrganizationPatch, ProjectPatch};
 use headcount_actors::{Engine, EngineConfig};
 use headcount_histories::{History, Rng, Size, Step, explained, model_of};
+use headcount_model::served::ignored;
 use headcount_model::time::day_of;
 use headcount_model::{Ids, Json, Model, Question, Rates, Sender, same};
 
@@ -76,6 +77,7 @@ impl Rig {
             bots: body.field("bots").text().map(|name| serde_json::from_value(name.into()).unwrap()),
             signals_policy: body.field("signals_policy").text().map(|name| serde_json::from_value(name.into()).unwrap()),
             server_only_revenue: flag("server_only_revenue", false),
+            ignored_referrers: Some(ignored(body)),
             ..NewProject::default()
         };
         let project = engine.registry().create_project(organization, new, now).unwrap().id;
@@ -264,6 +266,14 @@ impl Trial {
                 let patch = OrganizationPatch { fx_rates: Some(rates(table)), ..OrganizationPatch::default() };
                 self.rig.engine.registry().update_organization(self.rig.organization, patch, self.rig.now()).unwrap();
                 self.model.set_rates(table.clone());
+            }
+            Step::Settings { project, body } if *project == self.name => {
+                let hosts = ignored(body);
+                let patch =
+                    ProjectPatch { ignored_referrers: Some(hosts.clone()), own_domains: Some(Vec::new()), ..Default::default() };
+                let (organization, project) = (self.rig.organization, self.rig.project);
+                self.rig.engine.registry().update_project(organization, project, patch, self.rig.now()).unwrap();
+                self.model.ignore_referrers(&self.name, hosts);
             }
             Step::Floor { project, day } if *project == self.name => {
                 self.jumps.see(&self.rig.engine);

@@ -70,7 +70,7 @@ async fn record(rig: &Rig, history: &History, rng: &mut Rng, seals: bool) -> Nam
                 rig.set_rates(table);
                 continue;
             }
-            Step::Restart | Step::Floor { .. } | Step::Clock { .. } | Step::Ask(_) => continue,
+            Step::Settings { .. } | Step::Restart | Step::Floor { .. } | Step::Clock { .. } | Step::Ask(_) => continue,
         };
         for body in bodies {
             names.add(body);

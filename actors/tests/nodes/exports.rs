@@ -112,7 +112,12 @@ async fn two_nodes_export_as_one() {
             let bodies = match step {
                 Step::Track { body, .. } => vec![body],
                 Step::Batch { bodies, .. } => bodies.iter().collect(),
-                Step::Rates(_) | Step::Restart | Step::Floor { .. } | Step::Clock { .. } | Step::Ask(_) => continue,
+                Step::Rates(_)
+                | Step::Settings { .. }
+                | Step::Restart
+                | Step::Floor { .. }
+                | Step::Clock { .. }
+                | Step::Ask(_) => continue,
             };
             for body in bodies {
                 let project = *rng.pick(&rig.projects);

@@ -135,7 +135,7 @@ async fn trial(seed: u64) -> usize {
                 rig.set_rates(table);
                 continue;
             }
-            Step::Restart | Step::Floor { .. } | Step::Clock { .. } | Step::Ask(_) => continue,
+            Step::Settings { .. } | Step::Restart | Step::Floor { .. } | Step::Clock { .. } | Step::Ask(_) => continue,
         };
         for body in bodies {
             names.add(body);

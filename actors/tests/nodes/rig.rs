@@ -17,6 +17,7 @@ use headcount_actors::ingest::Origin;
 use headcount_actors::registry::{NewProject, OrganizationPatch, ProjectPatch};
 use headcount_actors::{AskNode, AskNodeError, Engine, EngineConfig, NodeAnswer, NodeCall, Owners, partition_of};
 use headcount_histories::History;
+use headcount_model::served::ignored;
 use headcount_model::{Json, Rates, Sender};
 use tempfile::TempDir;
 
@@ -191,6 +192,7 @@ async fn found(dir: &Path, history: &History) -> (OrganizationId, Vec<ProjectId>
             name: "p".into(),
             currency: body.field("currency").text().map(|code| Currency::parse(code).unwrap()),
             cookieless: Some(*body.field("cookieless") != Json::Bool(false)),
+            ignored_referrers: Some(ignored(body)),
             ..NewProject::default()
         };
         let project = registry.create_project(organization, new, now).unwrap().id;

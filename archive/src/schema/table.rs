@@ -39,6 +39,11 @@ pub const COLUMNS: &[Column] = &[
     text("url", |row| row.event.details.url.as_deref(), |draft, text| put(&mut draft.details.url, text)),
     text("hostname", |row| row.event.details.hostname.as_deref(), |draft, text| put(&mut draft.details.hostname, text)),
     text("referrer", |row| row.event.details.referrer.as_deref(), |draft, text| put(&mut draft.details.referrer, text)),
+    text(
+        "referrer_host",
+        |row| row.event.details.referrer_host.as_deref(),
+        |draft, text| put(&mut draft.details.referrer_host, text),
+    ),
     text("screen", |row| row.event.details.screen.as_deref(), |draft, text| put(&mut draft.details.screen, text)),
     text("language", |row| row.event.details.language.as_deref(), |draft, text| put(&mut draft.details.language, text)),
     text("channel", |row| row.event.details.channel.as_deref(), |draft, text| put(&mut draft.details.channel, text)),

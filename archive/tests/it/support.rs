@@ -65,6 +65,7 @@ fn full_details() -> Details {
         url: text("https://shop.example/a?b=c"),
         hostname: text("shop.example"),
         referrer: text("https://www.google.com/"),
+        referrer_host: text("google.com"),
         screen: text("1920x1080"),
         language: text("de-CH"),
         channel: text("sales"),
@@ -255,11 +256,12 @@ fn details() -> impl Strategy<Value = Details> {
     let metadata = option::of(prop_oneof![json().prop_map(Into::into), text()]);
     let country = option::of("[A-Z]{2}".prop_map(|code| Country::from_recorded(code.as_bytes()).unwrap()));
     let others = (metadata, option::of(agent()), option::of(acquisition()), country, option::of(any::<bool>()));
-    (texts::<13>(), others).prop_map(|(texts, (metadata, agent, acquisition, country, notify))| {
+    (texts::<14>(), others).prop_map(|(texts, (metadata, agent, acquisition, country, notify))| {
         let [
             url,
             hostname,
             referrer,
+            referrer_host,
             screen,
             language,
             channel,
@@ -275,6 +277,7 @@ fn details() -> impl Strategy<Value = Details> {
             url,
             hostname,
             referrer,
+            referrer_host,
             screen,
             language,
             channel,

@@ -1,11 +1,13 @@
 //! Acquisition: the source, medium, campaign and channel of a visit.
 //!
-//! Explicit values take precedence (overrides, then the parameters of the page's URL), followed by the click id and the
-//! referrer. Each of the four is resolved on its own.
+//! Explicit values take precedence (overrides, then the parameters of the page's URL), followed by a click on an ad, the
+//! referrer, and a link that somebody shared. Each of the four is resolved on its own.
 
 mod brands;
 mod category;
 mod channels;
+mod no_sources;
+mod referrer;
 mod sites;
 mod sources;
 
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use category::Category;
 pub use channels::Channel;
+pub use referrer::external_host;
 
 use crate::text;
 
@@ -83,7 +86,7 @@ pub struct Overrides<'a> {
 pub struct Touchpoint<'a> {
     /// The page's URL as sent, including its query; may be relative.
     pub url: Option<&'a str>,
-    /// The external referrer's host, as returned by [`text::referrer_host`].
+    /// The external referrer's host, as returned by [`external_host`].
     pub referrer_host: Option<&'a str>,
     /// The event's `_acOverrides`.
     pub overrides: Option<Overrides<'a>>,
@@ -104,15 +107,27 @@ pub struct Utm {
     pub content: Option<CompactString>,
 }
 
-/// Click-id parameters of advertisers' links, in order of precedence, with the source and medium that they imply.
-const CLICK_IDS: [(&str, &str, &str); 6] = [
+/// A parameter of links, and the source and medium that it implies.
+type LinkMark = (&'static str, &'static str, &'static str);
+
+/// The marks of clicks on ads, in order of precedence.
+const AD_CLICKS: [LinkMark; 11] = [
     ("gclid", "google", "cpc"),
+    ("wbraid", "google", "cpc"),
+    ("gbraid", "google", "cpc"),
     ("msclkid", "bing", "cpc"),
-    ("fbclid", "facebook", "paid_social"),
     ("ttclid", "tiktok", "paid_social"),
     ("twclid", "twitter", "paid_social"),
     ("li_fat_id", "linkedin", "paid_social"),
+    ("yclid", "yandex", "cpc"),
+    ("epik", "pinterest", "paid_social"),
+    ("rdt_cid", "reddit", "paid_social"),
+    ("sccid", "snapchat", "paid_social"),
 ];
+
+/// The marks of links that lead out of an app, whoever put them there, in order of precedence. They prove no payment.
+const SHARED_LINKS: [LinkMark; 3] =
+    [("fbclid", "facebook", "social"), ("igshid", "instagram", "social"), ("igsh", "instagram", "social")];
 
 /// Reads the campaign parameters of a page's URL, absolute or relative. The first value of a repeated parameter counts.
 #[must_use]
@@ -122,33 +137,25 @@ pub fn utm(url: &str) -> Utm {
 
 /// Resolves the acquisition of a visit. The first known value counts:
 ///
-/// - source: override, `utm_source`, `source`, `ref`, click id, referrer (its brand, else its host), `(direct)`;
-/// - medium: override, `utm_medium`, click id, referrer (`organic`, `social`, `referral`), `(none)`;
+/// - source: override, `utm_source`, `source`, `ref` (each by its brand, if it names one), click on an ad, referrer (its brand, else
+///   its host), shared link, `(direct)`;
+/// - medium: override, `utm_medium`, click on an ad, referrer (`organic`, `social`, `referral`), shared link, `(none)`;
 /// - campaign: override, `utm_campaign`, `(none)`;
 /// - channel: override, if it names a channel, else the channel of the three values above ([`Channel::of`]).
 #[must_use]
 pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
     let query = touchpoint.url.map(UrlQuery::read).unwrap_or_default();
     let overrides = touchpoint.overrides.unwrap_or_default();
-    let click = query.click_id.map(|index| CLICK_IDS[index]);
-    let referrer = touchpoint.referrer_host.and_then(Referrer::of);
+    let referrer = touchpoint.referrer_host.and_then(Origin::of_referrer);
+    let link = query.ad.map(|index| Origin::of_mark(&AD_CLICKS[index])).or(referrer);
+    let link = link.or_else(|| query.shared.map(|index| Origin::of_mark(&SHARED_LINKS[index])));
 
-    let source = overrides
-        .source
-        .and_then(clean)
-        .or(query.utm.source)
-        .or(query.source)
-        .or(query.reference)
-        .or_else(|| click.map(|(_, source, _)| source.into()))
-        .or_else(|| referrer.as_ref().map(|referrer| referrer.source.clone()))
-        .unwrap_or_else(|| DIRECT.into());
-    let medium = overrides
-        .medium
-        .and_then(clean)
-        .or(query.utm.medium)
-        .or_else(|| click.map(|(_, _, medium)| medium.into()))
-        .or_else(|| referrer.as_ref().map(|referrer| referrer.medium.into()))
-        .unwrap_or_else(|| NONE.into());
+    let named = overrides.source.and_then(clean).or(query.utm.source).or(query.source).or(query.reference);
+    let named = named.map(sources::by_brand);
+    let (link_source, link_medium) = link.map(|link| (link.source, link.medium)).unzip();
+    let source = named.or(link_source).unwrap_or_else(|| DIRECT.into());
+    let medium = overrides.medium.and_then(clean).or(query.utm.medium);
+    let medium = medium.or_else(|| link_medium.map(Into::into)).unwrap_or_else(|| NONE.into());
     let campaign = overrides.campaign.and_then(clean).or(query.utm.campaign).unwrap_or_else(|| NONE.into());
     let channel = overrides.channel.and_then(Channel::parse).unwrap_or_else(|| Channel::of(&source, &medium, &campaign));
     Acquisition { source, medium, campaign, channel }
@@ -160,8 +167,10 @@ struct UrlQuery {
     utm: Utm,
     source: Option<CompactString>,
     reference: Option<CompactString>,
-    /// The index in [`CLICK_IDS`] of the first that is present.
-    click_id: Option<usize>,
+    /// The index in [`AD_CLICKS`] of the first that is present.
+    ad: Option<usize>,
+    /// The index in [`SHARED_LINKS`] of the first that is present.
+    shared: Option<usize>,
 }
 
 impl UrlQuery {
@@ -173,9 +182,10 @@ impl UrlQuery {
         query
     }
 
-    /// Takes a parameter, whose value is not decoded yet.
+    /// Takes a parameter, whose value is not decoded yet. Its name may be of any case.
     fn take(&mut self, name: &str, value: &str) {
-        let field = match name {
+        let name = in_lower_case(name);
+        let field = match &*name {
             "utm_source" => &mut self.utm.source,
             "utm_medium" => &mut self.utm.medium,
             "utm_campaign" => &mut self.utm.campaign,
@@ -183,10 +193,13 @@ impl UrlQuery {
             "utm_content" => &mut self.utm.content,
             "source" => &mut self.source,
             "ref" => &mut self.reference,
-            _ => {
-                let index = CLICK_IDS.iter().position(|(click_id, _, _)| *click_id == name);
-                let index = index.filter(|_| text::non_empty(&text::decode_param(value)).is_some());
-                self.click_id = self.click_id.into_iter().chain(index).min();
+            name => {
+                let index = |marks: &[LinkMark]| marks.iter().position(|(mark, ..)| *mark == name);
+                let (ad, shared) = (index(&AD_CLICKS), index(&SHARED_LINKS));
+                if (ad.is_some() || shared.is_some()) && text::non_empty(&text::decode_param(value)).is_some() {
+                    self.ad = self.ad.into_iter().chain(ad).min();
+                    self.shared = self.shared.into_iter().chain(shared).min();
+                }
                 return;
             }
         };
@@ -196,14 +209,25 @@ impl UrlQuery {
     }
 }
 
-/// The source and medium that an external referrer implies.
-struct Referrer {
+fn in_lower_case(name: &str) -> Cow<'_, str> {
+    match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(name.to_ascii_lowercase()),
+        false => Cow::Borrowed(name),
+    }
+}
+
+/// The source and medium that a link implies.
+struct Origin {
     source: CompactString,
     medium: &'static str,
 }
 
-impl Referrer {
-    fn of(host: &str) -> Option<Referrer> {
+impl Origin {
+    fn of_mark((_, source, medium): &LinkMark) -> Origin {
+        Origin { source: (*source).into(), medium }
+    }
+
+    fn of_referrer(host: &str) -> Option<Origin> {
         let host = clean_host(host)?;
         let host = host.strip_prefix("www.").unwrap_or(&host);
         let site = sources::site_of(host);
@@ -213,7 +237,7 @@ impl Referrer {
             Some(Category::Shopping | Category::Video | Category::AiAssistant) | None => "referral",
         };
         let source = site.and_then(|site| site.brand).unwrap_or(host).into();
-        Some(Referrer { source, medium })
+        Some(Origin { source, medium })
     }
 }
 

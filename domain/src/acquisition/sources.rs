@@ -9,9 +9,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
+use compact_str::CompactString;
+
 use super::brands::{BRANDS, Brand};
 use super::category::Category;
 use super::sites::{SEARCH, SHOPPING, SOCIAL, VIDEO};
+use crate::text;
 
 /// The data about a host's site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +28,7 @@ pub(super) struct Site {
 const SECOND_LEVELS: [&str; 6] = ["co", "com", "net", "org", "ne", "or"];
 
 /// FNV-1a, which is quick for the few letters of a host. Nobody chooses what is in the tables, so that it need not withstand anybody.
-struct Fnv(u64);
+pub(super) struct Fnv(u64);
 
 impl Default for Fnv {
     fn default() -> Self {
@@ -49,7 +52,7 @@ type SiteTable<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
 #[derive(Default)]
 struct Index {
     /// Words that identify a site in a `utm_source`.
-    words: SiteTable<&'static str, Option<Category>>,
+    words: SiteTable<&'static str, Site>,
     /// Hosts, `.host` for all subdomains of a host, and `name.` for a name under any country suffix.
     hosts: SiteTable<Cow<'static, str>, Site>,
 }
@@ -72,7 +75,7 @@ impl Index {
         if word.contains('.') {
             self.hosts.insert(Cow::Borrowed(word), site);
         } else {
-            self.words.insert(word, Some(category));
+            self.words.insert(word, site);
             self.hosts.insert(Cow::Owned(format!("{word}.com")), site);
         }
     }
@@ -80,7 +83,7 @@ impl Index {
     fn add_brand(&mut self, brand: &'static Brand) {
         let site = Site { brand: Some(brand.name), category: brand.category };
         for word in [brand.name].iter().chain(brand.words) {
-            self.words.insert(word, brand.category);
+            self.words.insert(word, site);
         }
         for pattern in brand.hosts {
             // `name.*` is stored as `name.`; `.host` also stands for the host itself.
@@ -103,15 +106,26 @@ pub(super) fn site_of(host: &str) -> Option<Site> {
 
 /// Returns the category of a lower-case source: a word such as `google`, or a host.
 pub(super) fn category_of(source: &str) -> Option<Category> {
-    if let Some(category) = INDEX.words.get(source) {
-        return *category;
+    if let Some(site) = INDEX.words.get(source) {
+        return site.category;
     }
     let host = source.strip_prefix("www.").unwrap_or(source);
     site_of(host)?.category
 }
 
+/// Returns the name under which a source is counted, given by whoever made the link: that of its site, if it is the short name or the
+/// address of one that is known.
+pub(super) fn by_brand(source: CompactString) -> CompactString {
+    if let Some(site) = INDEX.words.get(source.as_str()) {
+        return site.brand.map_or(source, Into::into);
+    }
+    let host = Some(source.as_str()).filter(|source| source.contains('.')).and_then(text::referring_host);
+    let named = host.and_then(|host| Some(site_of(&host)?.brand.map_or_else(|| host.as_ref().into(), Into::into)));
+    named.unwrap_or(source)
+}
+
 /// Returns `google.` for `google.de`, `google.com` and `google.co.uk`; `None` if the host has no such suffix.
-fn name_under_country(host: &str) -> Option<&str> {
+pub(super) fn name_under_country(host: &str) -> Option<&str> {
     let (rest, last) = host.rsplit_once('.')?;
     let is_country = last.len() == 2 && last.bytes().all(|byte| byte.is_ascii_lowercase());
     let name = match rest.rsplit_once('.') {
@@ -163,12 +177,27 @@ mod tests {
             ("chat.openai.com", Some("chatgpt"), Some(AiAssistant)),
             ("gemini.google.com", Some("gemini"), Some(AiAssistant)),
             ("gist.github.com", Some("github"), None),
+            ("l.facebook.com", Some("facebook"), Some(Social)),
+            ("com.facebook.orca", Some("messenger"), Some(Social)),
+            ("google.cat", Some("google"), Some(Search)),
+            ("search.app.goo.gl", Some("google"), Some(Search)),
+            ("r.search.yahoo.com", Some("yahoo"), Some(Search)),
+            ("search.yahoo.co.jp", Some("yahoo"), Some(Search)),
+            ("html.duckduckgo.com", Some("duckduckgo"), Some(Search)),
+            ("s1-eu4.startpage.com", Some("startpage"), Some(Search)),
+            ("mojeek.com", Some("mojeek"), Some(Search)),
+            ("kagi.com", Some("kagi"), Some(Search)),
+            ("claude.ai", Some("claude"), Some(AiAssistant)),
+            ("perplexity.ai", Some("perplexity"), Some(AiAssistant)),
+            ("copilot.microsoft.com", Some("copilot"), Some(AiAssistant)),
         ];
         for (host, brand, category) in table {
             assert_eq!(site_of(host), Some(Site { brand, category }), "{host}");
         }
         for host in [
             "mail.google.com",
+            "com.google.android.gm",
+            "googleads.g.doubleclick.net",
             "docs.google.com",
             "mail.yahoo.com",
             "aws.amazon.com",
@@ -194,6 +223,7 @@ mod tests {
             ("tripadvisor", Some(Category::Social)),
             ("tripadvisor.com", Some(Category::Social)),
             ("google shopping", Some(Category::Shopping)),
+            ("yt", Some(Category::Video)),
             ("github", None),
             ("newsletter", None),
             ("hn", None),
@@ -201,6 +231,44 @@ mod tests {
         ];
         for (source, category) in table {
             assert_eq!(category_of(source), category, "{source}");
+        }
+    }
+
+    #[test]
+    fn sources_are_named_by_their_brand() {
+        for (source, name) in [
+            ("chatgpt.com", "chatgpt"),
+            ("www.google.com", "google"),
+            ("google.co.uk", "google"),
+            ("https://www.google.com/search", "google"),
+            ("m.facebook.com", "facebook"),
+            ("fb", "facebook"),
+            ("ig", "instagram"),
+            ("instagram.com", "instagram"),
+            ("x", "twitter"),
+            ("t.co", "twitter"),
+            ("x.com", "twitter"),
+            ("yt", "youtube"),
+            ("youtu.be", "youtube"),
+            ("ddg", "duckduckgo"),
+            ("li", "linkedin"),
+            ("perplexity.ai", "perplexity"),
+            ("www.perplexity.ai", "perplexity"),
+            ("copilot.microsoft.com", "copilot"),
+            ("gemini.google.com", "gemini"),
+            ("claude.ai", "claude"),
+            ("com.google.android.googlequicksearchbox", "google"),
+            ("www.tripadvisor.com", "tripadvisor.com"),
+            ("news.ycombinator.com", "news.ycombinator.com"),
+            ("tripadvisor", "tripadvisor"),
+            ("google", "google"),
+            ("hn", "hn"),
+            ("www.partner.example", "www.partner.example"),
+            ("google.example", "google.example"),
+            ("v1.2 spring", "v1.2 spring"),
+            ("(direct)", "(direct)"),
+        ] {
+            assert_eq!(by_brand(source.into()), name, "{source}");
         }
     }
 

@@ -193,9 +193,8 @@ impl<S: Source> Fold<'_, S> {
             let page = self.intern(text::page(url), TermKind::Page)?;
             self.add_count(identity, DailyCount { day: event.day, what: CountKey::Page(page), count: 1 })?;
         }
-        if let Some(host) = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref())
-        {
-            let referrer = self.intern(&host, TermKind::Source)?;
+        if let Some(host) = &details.referrer_host {
+            let referrer = self.intern(host, TermKind::Source)?;
             self.add_count(identity, DailyCount { day: event.day, what: CountKey::Referrer(referrer), count: 1 })?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use compact_str::CompactString;
 
-use crate::acquisition::{self, Overrides, Touchpoint};
+use crate::acquisition::{self, Acquisition, Overrides, Touchpoint};
 use crate::agent::{Agent, Device};
 use crate::company::{self, CompanyKey};
 use crate::ids::KeyHasher;
@@ -114,7 +114,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     let day = policy.timezone.day_of(time);
     let who = if consent { who(submission, policy, client, day) } else { SentIds::default() };
     let email = if consent { email(name, &who, metadata) } else { Emails::default() };
-    let mut details = details(submission, metadata, &signals);
+    let mut details = details(submission, metadata, &signals, policy);
     if !consent {
         without_person(&mut details);
     }
@@ -125,7 +125,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     }
     if consent {
         details.agent = Some(client.agent.clone());
-        details.acquisition = Some(touchpoint(submission, &overrides));
+        details.acquisition = Some(acquisition(&details, &overrides));
         details.country = client.country;
     }
     let company = group.filter(|(kind, _)| *kind == "company").and_then(|(_, id)| CompanyKey::from_group_id(id));
@@ -256,12 +256,19 @@ fn reported_domain(metadata: Option<&str>) -> Option<CompanyKey> {
     CompanyKey::from_domain(&domain)
 }
 
-fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String]) -> Details {
+fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String], policy: &Policy) -> Details {
     let keep = |field: &Option<Text<'_>>| text(field.as_ref()).map(CompactString::from);
     Details {
         url: text(s.url.as_ref()).map(|url| spelled(url).into()),
         hostname: keep(&s.hostname),
         referrer: keep(&s.referrer),
+        referrer_host: acquisition::external_host(
+            text(s.referrer.as_ref()),
+            text(s.hostname.as_ref()),
+            text(s.url.as_ref()),
+            &policy.no_referrers,
+        )
+        .map(Into::into),
         screen: keep(&s.screen),
         language: keep(&s.language),
         channel: keep(&s.channel),
@@ -282,10 +289,9 @@ fn without_person(details: &mut Details) {
     details.message = None;
 }
 
-fn touchpoint(s: &Submission<'_>, overrides: &[Option<Cow<'_, str>>; 4]) -> acquisition::Acquisition {
-    let url = text(s.url.as_ref());
-    let host = page::referrer_host(text(s.referrer.as_ref()), text(s.hostname.as_ref()), url);
+fn acquisition(details: &Details, overrides: &[Option<Cow<'_, str>>; 4]) -> Acquisition {
     let [source, medium, campaign, channel] = overrides.each_ref().map(Option::as_deref);
     let overrides = Overrides { source, medium, campaign, channel };
-    acquisition::resolve(&Touchpoint { url, referrer_host: host.as_deref(), overrides: Some(overrides) })
+    let (url, referrer_host) = (details.url.as_deref(), details.referrer_host.as_deref());
+    acquisition::resolve(&Touchpoint { url, referrer_host, overrides: Some(overrides) })
 }

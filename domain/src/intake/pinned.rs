@@ -77,6 +77,7 @@ fn check_shape(event: &Event) -> Result<(), Invalid> {
         ("url", &details.url),
         ("hostname", &details.hostname),
         ("referrer", &details.referrer),
+        ("referrer_host", &details.referrer_host),
         ("screen", &details.screen),
         ("language", &details.language),
         ("channel", &details.channel),
@@ -147,7 +148,7 @@ fn check_person(event: &Event) -> Result<(), Invalid> {
         if details.url != details.url_without_person() || details.referrer != details.referrer_without_person() {
             return Err(Invalid::parameter(
                 "consented",
-                "an event without consent has a `url` without query, fragment and user, and of its `referrer` the host",
+                "an event without consent has a `url` without query, fragment and user, and of its `referrer` the `referrer_host`",
             ));
         }
         return Ok(());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hosts::HostList;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::money::{Amount, Currency, Rate, convert};
 use crate::time::Timezone;
@@ -59,6 +60,8 @@ pub struct Policy {
     pub cookieless: bool,
     /// Whether money sent with a public key is stored with the event but not counted.
     pub server_only_revenue: bool,
+    /// The hosts that are no referrers: the project's own domains, and those that it ignores.
+    pub no_referrers: HostList,
 }
 
 impl Policy {

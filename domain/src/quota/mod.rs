@@ -186,8 +186,8 @@ impl Mentions {
             self.things.extend(page.map(|page| Thing::Name(Quota::Pages, hasher.name(page))));
         }
         if reached.has(Quota::Sources) {
-            let host = text::referrer_host(details.referrer.as_deref(), details.hostname.as_deref(), details.url.as_deref());
-            self.things.extend(host.map(|host| Thing::Name(Quota::Sources, hasher.name(&host))));
+            let host = details.referrer_host.as_deref();
+            self.things.extend(host.map(|host| Thing::Name(Quota::Sources, hasher.name(host))));
             let acquisition = details.acquisition.as_ref();
             if let Some(acquisition) = acquisition.filter(|acquisition| !acquisition.is_unknown()) {
                 let Acquisition { source, medium, campaign, .. } = acquisition;

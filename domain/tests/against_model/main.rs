@@ -27,6 +27,7 @@ use chrono::NaiveDate;
 use headcount_domain::agent::Agent;
 use headcount_domain::fault::Fault;
 use headcount_domain::floor::RisingFloor;
+use headcount_domain::hosts::{HostList, listed};
 use headcount_domain::ids::{KeyHasher, OrganizationId, ProjectId};
 use headcount_domain::intake::admission::{Client, Sender, Verdict, admit};
 use headcount_domain::intake::client_address::ClientAddress;
@@ -37,7 +38,7 @@ use headcount_domain::limits::Limits;
 use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
 use headcount_domain::queries::{Projects, Query as Asked, Reader, Travels};
-use headcount_domain::time::{Day, Instant, MS_PER_DAY, Timezone};
+use headcount_domain::time::{Day, Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
 use headcount_model::{Json, Question, Rates};
 use saved::{Saved, let_go};
@@ -240,6 +241,7 @@ impl Folded {
                 Step::Track { project, body } => drop(folded.track(project, body)),
                 Step::Batch { project, bodies } => drop(folded.batch(project, bodies)),
                 Step::Rates(table) => folded.rates(table),
+                Step::Settings { project, body } => folded.settings(project, body),
                 Step::Floor { project, day } => folded.raise_floor(project, *day),
                 Step::Clock { ahead_ms } => folded.set_clock(*ahead_ms),
                 Step::Restart | Step::Ask(_) => {}
@@ -315,6 +317,7 @@ impl Subject for Folded {
                 signals: serde(&project.body, "signals_policy"),
                 cookieless: *project.body.field("cookieless") != Json::Bool(false),
                 server_only_revenue: *project.body.field("server_only_revenue") == Json::Bool(true),
+                no_referrers: no_referrers(&project.body),
             };
             self.projects.insert(project.name.clone(), Mutex::new(Held::new(policy, self.limits, self.checkpoint_step)));
         }
@@ -344,6 +347,11 @@ impl Subject for Folded {
         }
     }
 
+    fn settings(&mut self, project: &str, body: &Json) {
+        let held = self.projects.get_mut(project).unwrap().get_mut().unwrap();
+        held.policy.no_referrers = no_referrers(body);
+    }
+
     fn restart(&mut self) {
         for held in self.projects.values_mut() {
             let held = held.get_mut().unwrap();
@@ -364,6 +372,11 @@ impl Subject for Folded {
     }
 }
 
+fn no_referrers(body: &Json) -> HostList {
+    let lists = ["own_domains", "ignored_referrers"].into_iter().flat_map(|list| body.field(list).items());
+    HostList::new(lists.filter_map(Json::text).map(|host| listed(host).unwrap()))
+}
+
 fn serde<T: serde::de::DeserializeOwned + Default>(body: &Json, name: &str) -> T {
     body.field(name).text().map_or_else(T::default, |text| serde_json::from_value(text.into()).unwrap())
 }
@@ -380,7 +393,10 @@ fn alone(mut history: History) -> History {
     let name = history.projects[0].name.clone();
     let path = format!("/projects/{{{name}}}/");
     history.steps.retain(|step| match step {
-        Step::Track { project, .. } | Step::Batch { project, .. } | Step::Floor { project, .. } => *project == name,
+        Step::Track { project, .. }
+        | Step::Batch { project, .. }
+        | Step::Settings { project, .. }
+        | Step::Floor { project, .. } => *project == name,
         Step::Ask(question) => !question.path.starts_with("/projects/") || question.path.starts_with(&path),
         Step::Rates(_) | Step::Restart | Step::Clock { .. } => true,
     });

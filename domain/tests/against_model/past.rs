@@ -3,6 +3,7 @@
 use chrono::{NaiveTime, TimeDelta};
 use headcount_domain::time::Instant;
 use headcount_histories::{History, Rng, Size, Step, compare, model_of, questions};
+use headcount_model::served::ignored;
 use headcount_model::{Ids, Model, Sender};
 
 use super::{Folded, NOW_MS, Subject, answers, has_floors, trials};
@@ -17,6 +18,7 @@ pub(super) fn model(history: &History) -> Model {
                 bodies.iter().for_each(|body| drop(model.record(project, body, NOW_MS, &Sender::browser())));
             }
             Step::Rates(rates) => model.set_rates(rates.clone()),
+            Step::Settings { project, body } => model.ignore_referrers(project, ignored(body)),
             Step::Floor { project, day } => model.raise_floor(project, *day),
             Step::Restart | Step::Clock { .. } | Step::Ask(_) => {}
         }

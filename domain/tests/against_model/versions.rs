@@ -126,7 +126,7 @@ fn sent(history: &History) -> Vec<(&str, &str)> {
         match step {
             Step::Track { project, body } => sent.push((&**project, &**body)),
             Step::Batch { project, bodies } => sent.extend(bodies.iter().map(|body| (&**project, &**body))),
-            Step::Rates(_) | Step::Restart | Step::Floor { .. } | Step::Clock { .. } | Step::Ask(_) => {}
+            Step::Rates(_) | Step::Settings { .. } | Step::Restart | Step::Floor { .. } | Step::Clock { .. } | Step::Ask(_) => {}
         }
     }
     sent

@@ -89,7 +89,7 @@ fn page(mut event: Event, number: u64) -> Event {
 }
 
 fn referred(mut event: Event, number: u64) -> Event {
-    event.details.referrer = Some(format!("https://r{number}.example/").into());
+    event.details.referrer_host = Some(format!("r{number}.example").into());
     event.details.hostname = Some("shop.example".into());
     from(event, format!("r{number}.example"), "(none)".into())
 }

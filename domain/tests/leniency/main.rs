@@ -38,6 +38,7 @@ pub(crate) fn policy(timezone: &str) -> Policy {
         signals: SignalsPolicy::Record,
         cookieless: true,
         server_only_revenue: false,
+        no_referrers: headcount_domain::hosts::HostList::default(),
     }
 }
 

@@ -68,6 +68,12 @@ pub(crate) struct ProjectFlags {
     /// For how many days events are kept, today included: 1 to 3660; 0 for ever. Events that are gone don't come back
     #[arg(long, value_name = "DAYS")]
     retention_days: Option<u32>,
+    /// Hosts of its own sites, separated by commas, each with its subdomains: links from there are no referrers; "" for none
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
+    own_domains: Option<Vec<String>>,
+    /// Other hosts that are no referrers, such as tills and sign-in pages that the server doesn't know; "" for none
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
+    ignored_referrers: Option<Vec<String>>,
 }
 
 /// The limits of a project.
@@ -98,7 +104,7 @@ impl LimitFlags {
 
 impl ProjectFlags {
     fn body(&self, name: Option<&str>) -> Body {
-        let Self { currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days } = self;
+        let Self { currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } = self;
         Body::default()
             .set("name", name)
             .set("currency", currency.as_deref())
@@ -107,7 +113,9 @@ impl ProjectFlags {
             .set("bots", bots.as_deref())
             .set("signals_policy", signals_policy.as_deref())
             .set("server_only_revenue", *server_only_revenue)
-            .set("retention_days", retention_days.map(|days| (days > 0).then_some(days)))
+            .set("retention_days", self.retention_days.map(|days| (days > 0).then_some(days)))
+            .list("own_domains", self.own_domains.as_deref())
+            .list("ignored_referrers", self.ignored_referrers.as_deref())
     }
 }
 

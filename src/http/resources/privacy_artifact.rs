@@ -177,6 +177,8 @@ shapes! {
         hostname: Option<String>,
         /// Where the visitor came from.
         referrer: Option<String>,
+        /// The host of an external referrer.
+        referrer_host: Option<String>,
         /// The size of the screen.
         screen: Option<String>,
         /// The language.

@@ -47,6 +47,12 @@ json_body! {
         /// For how many days events are kept, today included. Default: for ever.
         #[schema(minimum = 1, maximum = 3660)]
         retention_days: Option<u32> = optional("an integer from 1 to 3660"),
+        /// Hosts of its own sites, each with its subdomains: links from there are no referrers. Links within one registrable domain never are. Default: empty.
+        #[schema(max_items = 100)]
+        own_domains: Option<Vec<String>> = optional("a list of hosts such as [\"blog.example\"]"),
+        /// Other hosts that are no referrers, each with its subdomains: tills and sign-in pages that the server doesn't know. Default: empty.
+        #[schema(max_items = 100)]
+        ignored_referrers: Option<Vec<String>> = optional("a list of hosts such as [\"pay.example\"]"),
     }
 }
 
@@ -85,6 +91,12 @@ json_body! {
         /// How many different groups, companies, pages and sources it may have over its lifetime.
         #[schema(schema_with = quotas::schema)]
         quotas: OwnQuotas = with(quotas::read),
+        /// Replaces the whole list of hosts of its own sites. It holds for events that are recorded from then on.
+        #[schema(max_items = 100)]
+        own_domains: Option<Vec<String>> = optional("a list of hosts such as [\"blog.example\"]"),
+        /// Replaces the whole list of other hosts that are no referrers. It holds for events that are recorded from then on.
+        #[schema(max_items = 100)]
+        ignored_referrers: Option<Vec<String>> = optional("a list of hosts such as [\"pay.example\"]"),
     }
 }
 
@@ -127,6 +139,10 @@ pub(crate) struct ProjectAnswer {
     burst: u32,
     /// How many different things it may have over its lifetime.
     quotas: QuotasAnswer,
+    /// Hosts of its own sites, each with its subdomains: links from there are no referrers.
+    own_domains: Vec<String>,
+    /// Other hosts that are no referrers, each with its subdomains.
+    ignored_referrers: Vec<String>,
     /// When it was made.
     created_at: Timestamp,
 }
@@ -170,6 +186,8 @@ impl ProjectAnswer {
             rate_limit: project.rate_limit.map_or(0, |limit| limit.per_second),
             burst: project.rate_limit.map_or(0, RateLimit::burst),
             quotas: quotas.into(),
+            own_domains: project.own_domains.clone(),
+            ignored_referrers: project.ignored_referrers.clone(),
             created_at: project.created_at.into(),
         }
     }
@@ -179,8 +197,19 @@ impl From<NewProjectShape> for NewProject {
     fn from(shape: NewProjectShape) -> Self {
         let NewProjectShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } =
             shape;
-        let retention_days = shape.retention_days;
-        Self { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, retention_days }
+        let NewProjectShape { retention_days, own_domains, ignored_referrers, .. } = shape;
+        Self {
+            name,
+            currency,
+            allowed_origins,
+            cookieless,
+            bots,
+            signals_policy,
+            server_only_revenue,
+            retention_days,
+            own_domains,
+            ignored_referrers,
+        }
     }
 }
 
@@ -188,7 +217,7 @@ impl From<ProjectPatchShape> for ProjectPatch {
     fn from(shape: ProjectPatchShape) -> Self {
         let ProjectPatchShape { name, currency, allowed_origins, cookieless, bots, signals_policy, server_only_revenue, .. } =
             shape;
-        let ProjectPatchShape { retention_days, rate_limit, burst, quotas, .. } = shape;
+        let ProjectPatchShape { retention_days, rate_limit, burst, quotas, own_domains, ignored_referrers, .. } = shape;
         let rate_limit = RateLimitPatch { per_second: rate_limit, burst };
         Self {
             name,
@@ -201,6 +230,8 @@ impl From<ProjectPatchShape> for ProjectPatch {
             retention_days,
             rate_limit,
             quotas,
+            own_domains,
+            ignored_referrers,
         }
     }
 }

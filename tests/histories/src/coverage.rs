@@ -1,8 +1,10 @@
 //! Coverage: counts how often histories exercise each rule.
 
 use chrono::{DateTime, Offset, TimeDelta};
+use headcount_model::acquisition::{origin, value};
 use headcount_model::event::Event;
 use headcount_model::facts::{Account, Facts, domain_of, explicit_company, reported_email};
+use headcount_model::referrer::external;
 use headcount_model::text::company_of_email;
 use headcount_model::time::day_of;
 use headcount_model::{Answer, Model, Question, Recorded, Refused, Status};
@@ -77,10 +79,29 @@ impl Coverage {
             let named_by_company = matches!(facts.account(index), Some(Account::Company(_)));
             self.add("without consent, with a company", usize::from(!event.consent && named_by_company));
         }
+        self.look_at_origins(model);
         self.look_at_keys(model);
         self.look_at_floors(model);
         let sessions = facts.sessions.iter();
         self.add("sessions of several events", sessions.filter(|session| session.events.len() > 1).count());
+    }
+
+    /// Counts what tells where an event came from.
+    fn look_at_origins(&mut self, model: &Model) {
+        for event in model.events() {
+            let setup = &model.projects[&event.project];
+            let referrer = |ignored: &[String]| {
+                external(event.sent_referrer.as_deref()?, event.hostname.as_deref(), event.url.as_ref(), ignored)
+            };
+            let is_foreign = referrer(&[]).is_some();
+            self.add("own sites and tills as referrers", usize::from(event.sent_referrer.is_some() && !is_foreign));
+            self.add("ignored referrers", usize::from(is_foreign && referrer(&setup.ignored).is_none()));
+            let has = |names: &[&str]| names.iter().any(|name| event.url.as_ref().is_some_and(|url| url.query(name).is_some()));
+            self.add("clicks on ads", usize::from(has(&["gclid", "wbraid", "gbraid", "msclkid", "yclid", "ttclid", "sccid"])));
+            self.add("shared links", usize::from(has(&["fbclid", "igsh"])));
+            let source = event.url.as_ref().and_then(|url| url.query("utm_source"));
+            self.add("brands in utm_source", usize::from(source.is_some_and(|source| origin(event).source != value(source))));
+        }
     }
 
     fn look_at_time(&mut self, model: &Model, facts: &Facts<'_>, index: usize) {

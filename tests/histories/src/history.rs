@@ -34,6 +34,13 @@ pub enum Step {
     },
     /// Replaces the table of rates.
     Rates(Rates),
+    /// Changes settings of a project.
+    Settings {
+        /// The project's name.
+        project: String,
+        /// The body of `PATCH /projects/{id}`, with both lists of hosts that are no referrers.
+        body: Json,
+    },
     /// Restarts the subject.
     Restart,
     /// Raises the floor of a project.
@@ -156,6 +163,7 @@ impl fmt::Display for Step {
                 f.write_str("rates")?;
                 rates.iter().try_for_each(|(currency, rate)| write!(f, " {currency}={rate}"))
             }
+            Step::Settings { project, body } => write!(f, "settings {project} {body}"),
             Step::Restart => f.write_str("restart"),
             Step::Floor { project, day } => write!(f, "floor {project} {day}"),
             Step::Clock { ahead_ms } => write!(f, "clock {ahead_ms}"),

@@ -3,7 +3,7 @@
 use crate::coverage::Coverage;
 use crate::history::{History, Step};
 use chrono::NaiveDate;
-use headcount_model::served::project_setup;
+use headcount_model::served::{ignored, project_setup};
 use headcount_model::time::day_of;
 use headcount_model::{Answer, Ids, Json, Model, Question, Rates, Recorded, Refused, Sender, Status, same};
 use std::collections::BTreeMap;
@@ -61,6 +61,8 @@ pub trait Subject {
     }
     /// Replaces the table of rates.
     fn rates(&mut self, rates: &Rates);
+    /// Changes settings of a project, by the body of `PATCH /projects/{id}`.
+    fn settings(&mut self, project: &str, body: &Json);
     /// Restarts the subject.
     fn restart(&mut self);
     /// Raises the floor of a project.
@@ -167,6 +169,12 @@ impl<'a, S: Subject + ?Sized> Run<'a, S> {
                 self.coverage.count("rates replaced");
                 self.subject.rates(rates);
                 self.model.set_rates(rates.clone());
+                Ok(())
+            }
+            Step::Settings { project, body } => {
+                self.coverage.count("settings changed");
+                self.subject.settings(project, body);
+                self.model.ignore_referrers(project, ignored(body));
                 Ok(())
             }
             Step::Floor { project, day } => {

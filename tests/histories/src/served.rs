@@ -129,6 +129,11 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
         self.done(&Request::owner(Method::Patch, "/organization", &body.to_string()), 200);
     }
 
+    fn settings(&mut self, project: &str, body: &Json) {
+        let path = format!("/projects/{}", self.projects[project].0);
+        let _project = self.done(&Request::owner(Method::Patch, &path, &body.to_string()), 200);
+    }
+
     fn restart(&mut self) {
         self.server.restart();
     }

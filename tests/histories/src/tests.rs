@@ -24,7 +24,7 @@ fn a_seed_gives_the_same_history() {
 #[test]
 fn a_server_of_the_model_answers_as_the_model_and_every_rule_is_exercised() {
     let mut coverage = Coverage::default();
-    for seed in 0..80 {
+    for seed in 0..100 {
         let history = History::from_seed(seed, NOW_MS, Size { events: 60, questions: 20 });
         let history = if seed.is_multiple_of(3) { history.with_floors() } else { history };
         match run(&history, &mut subject(), model_of(&history)) {
@@ -38,7 +38,7 @@ fn a_server_of_the_model_answers_as_the_model_and_every_rule_is_exercised() {
     }
 }
 
-const RULES: [&str; 48] = [
+const RULES: [&str; 54] = [
     "floors",
     "devices whose first link lies below the floor, and another one above it",
     "events dropped: retention",
@@ -79,6 +79,12 @@ const RULES: [&str; 48] = [
     "without consent, with money",
     "without consent, with a company",
     "rates replaced",
+    "settings changed",
+    "own sites and tills as referrers",
+    "ignored referrers",
+    "clicks on ads",
+    "shared links",
+    "brands in utm_source",
     "restarts",
     "batches",
     "asked identities profile: 200",
@@ -108,6 +114,9 @@ impl Subject for Off {
     }
     fn rates(&mut self, rates: &headcount_model::Rates) {
         self.0.rates(rates);
+    }
+    fn settings(&mut self, project: &str, body: &Json) {
+        self.0.settings(project, body);
     }
     fn restart(&mut self) {
         self.0.restart();
@@ -155,6 +164,9 @@ impl Subject for Twice {
     }
     fn rates(&mut self, rates: &headcount_model::Rates) {
         self.0.rates(rates);
+    }
+    fn settings(&mut self, project: &str, body: &Json) {
+        self.0.settings(project, body);
     }
     fn restart(&mut self) {
         self.0.restart();

@@ -3,6 +3,7 @@
 //! The lists contain only well-known names. Generators of test events use these, or names that are on no list.
 
 use crate::event::Event;
+use crate::text::without_www;
 
 /// The source of a visit without a known one.
 pub const DIRECT: &str = "(direct)";
@@ -28,35 +29,55 @@ impl Origin {
     }
 }
 
-const CLICK_IDS: [(&str, &str, &str); 6] = [
+/// What clicks on ads leave in a URL, with the source and medium that it proves.
+const ADS: [(&str, &str, &str); 11] = [
     ("gclid", "google", "cpc"),
+    ("wbraid", "google", "cpc"),
+    ("gbraid", "google", "cpc"),
     ("msclkid", "bing", "cpc"),
-    ("fbclid", "facebook", "paid_social"),
     ("ttclid", "tiktok", "paid_social"),
     ("twclid", "twitter", "paid_social"),
     ("li_fat_id", "linkedin", "paid_social"),
+    ("yclid", "yandex", "cpc"),
+    ("epik", "pinterest", "paid_social"),
+    ("rdt_cid", "reddit", "paid_social"),
+    ("sccid", "snapchat", "paid_social"),
 ];
 
-/// Referrer hosts with their brands and mediums.
-const HOSTS: [(&str, &str, &str); 11] = [
+/// What links that somebody shared leave in a URL.
+const SHARED: [(&str, &str); 3] = [("fbclid", "facebook"), ("igshid", "instagram"), ("igsh", "instagram")];
+
+/// Hosts with their brands and the mediums of their referrers.
+const HOSTS: [(&str, &str, &str); 19] = [
     ("google.com", "google", "organic"),
+    ("google.co.uk", "google", "organic"),
     ("bing.com", "bing", "organic"),
     ("duckduckgo.com", "duckduckgo", "organic"),
+    ("ecosia.org", "ecosia", "organic"),
     ("facebook.com", "facebook", "social"),
+    ("l.facebook.com", "facebook", "social"),
     ("instagram.com", "instagram", "social"),
     ("linkedin.com", "linkedin", "social"),
+    ("lnkd.in", "linkedin", "social"),
+    ("com.linkedin.android", "linkedin", "social"),
     ("twitter.com", "twitter", "social"),
     ("t.co", "twitter", "social"),
     ("reddit.com", "reddit", "social"),
+    ("out.reddit.com", "reddit", "social"),
     ("github.com", "github", "referral"),
     ("chatgpt.com", "chatgpt", "referral"),
+    ("perplexity.ai", "perplexity", "referral"),
+    ("claude.ai", "claude", "referral"),
 ];
 
-const SEARCH: [&str; 3] = ["google", "bing", "duckduckgo"];
-const SOCIAL: [&str; 6] = ["facebook", "instagram", "linkedin", "twitter", "reddit", "tiktok"];
+/// The usual short names of sources.
+const SHORT: [(&str, &str); 4] = [("fb", "facebook"), ("ig", "instagram"), ("x", "twitter"), ("ddg", "duckduckgo")];
+
+const SEARCH: [&str; 5] = ["google", "bing", "duckduckgo", "ecosia", "yandex"];
+const SOCIAL: [&str; 8] = ["facebook", "instagram", "linkedin", "twitter", "reddit", "tiktok", "pinterest", "snapchat"];
 const VIDEO: [&str; 2] = ["youtube", "vimeo"];
 const SHOPPING: [&str; 2] = ["amazon", "ebay"];
-const ASSISTANTS: [&str; 1] = ["chatgpt"];
+const ASSISTANTS: [&str; 3] = ["chatgpt", "perplexity", "claude"];
 
 const CHANNELS: [&str; 20] = [
     "Cross-network",
@@ -87,22 +108,37 @@ pub fn value(text: &str) -> String {
     text.trim().to_lowercase().chars().take(255).collect()
 }
 
+/// Returns the name under which a source that somebody named is counted.
+fn branded(name: &str) -> String {
+    let name = value(name);
+    if let Some((_, brand)) = SHORT.iter().find(|(short, _)| *short == name) {
+        return (*brand).to_owned();
+    }
+    let address = name.split_once("://").map_or(name.as_str(), |(_, rest)| rest);
+    let host = without_www(address.split('/').next().unwrap_or_default());
+    HOSTS.iter().find(|(known, ..)| *known == host).map_or(name.clone(), |(_, brand, _)| (*brand).to_owned())
+}
+
 /// Returns the origin of an event.
 #[must_use]
 pub fn origin(event: &Event) -> Origin {
     let given = |name: &str| event.overrides.field(name).filled().filter(|text| !text.trim().is_empty());
     let asked = |name: &str| event.url.as_ref().and_then(|url| url.query(name));
-    let click = CLICK_IDS.iter().find(|(field, _, _)| asked(field).is_some());
-    let host = event.referrer.as_deref();
-    let known = host.and_then(|host| HOSTS.iter().find(|(known, _, _)| *known == host));
 
-    let source = given("source").or_else(|| asked("utm_source")).or_else(|| asked("source")).or_else(|| asked("ref"));
-    let source = source.or(click.map(|(_, source, _)| *source)).or(known.map(|(_, brand, _)| *brand)).or(host);
-    let medium = given("medium").or_else(|| asked("utm_medium")).or(click.map(|(_, _, medium)| *medium));
-    let medium = medium.or(known.map(|(_, _, medium)| *medium)).or(host.map(|_| "referral"));
+    // What the link itself proves, from the strongest to the weakest.
+    let ad = ADS.iter().find(|(field, ..)| asked(field).is_some()).map(|(_, source, medium)| (*source, *medium));
+    let referrer = event.referrer.as_deref().map(|host| {
+        let known = HOSTS.iter().find(|(known, ..)| *known == host);
+        known.map_or((host, "referral"), |(_, brand, medium)| (brand, medium))
+    });
+    let shared = SHARED.iter().find(|(field, _)| asked(field).is_some()).map(|(_, source)| (*source, "social"));
+    let link = ad.or(referrer).or(shared);
+
+    let named = given("source").or_else(|| asked("utm_source")).or_else(|| asked("source")).or_else(|| asked("ref"));
+    let medium = given("medium").or_else(|| asked("utm_medium")).or(link.map(|(_, medium)| medium));
     let campaign = given("campaign").or_else(|| asked("utm_campaign"));
     Origin {
-        source: value(source.unwrap_or(DIRECT)),
+        source: named.map_or_else(|| value(link.map_or(DIRECT, |(source, _)| source)), branded),
         medium: value(medium.unwrap_or(NONE)),
         campaign: value(campaign.unwrap_or(NONE)),
     }
@@ -176,12 +212,18 @@ mod tests {
             (r#""referrer": "https://news.example/a""#, "news.example", "referral", "Referral"),
             (r#""referrer": "https://chatgpt.com/""#, "chatgpt", "referral", "AI Assistants"),
             (r#""url": "https://s.example/?gclid=1""#, "google", "cpc", "Paid Search"),
-            (r#""url": "https://s.example/?fbclid=1""#, "facebook", "paid_social", "Paid Social"),
+            (r#""url": "https://s.example/?fbclid=1""#, "facebook", "social", "Organic Social"),
+            (r#""url": "https://s.example/?FBCLID=1", "referrer": "https://t.co/""#, "twitter", "social", "Organic Social"),
+            (r#""url": "https://s.example/?wbraid=1&fbclid=1", "referrer": "https://t.co/""#, "google", "cpc", "Paid Search"),
+            (r#""url": "https://s.example/?Utm_Source=chatgpt.com""#, "chatgpt", "(none)", "AI Assistants"),
+            (r#""url": "https://s.example/?ref=https://www.google.com/x""#, "google", "(none)", "Organic Search"),
+            (r#""url": "https://s.example/?utm_source=IG&fbclid=1""#, "instagram", "social", "Organic Social"),
+            (r#""url": "https://s.example/", "referrer": "https://www.paypal.com/""#, "(direct)", "(none)", "Direct"),
             (r#""url": "https://s.example/?ref=hn""#, "hn", "(none)", "Unassigned"),
             (r#""url": "https://s.example/?utm_source=News&utm_medium=Email""#, "news", "email", "Email"),
             (r#""url": "https://s.example/?utm_source=adnet&utm_medium=cpc""#, "adnet", "cpc", "Paid Other"),
             (r#""url": "https://s.example/", "referrer": "https://www.s.example/a""#, "(direct)", "(none)", "Direct"),
-            (r#""_acOverrides": {"source": "X", "channel": "Display"}"#, "x", "(none)", "Display"),
+            (r#""_acOverrides": {"source": "Y", "channel": "Display"}"#, "y", "(none)", "Display"),
         ] {
             let event = Event::example(fields);
             let origin = origin(&event);

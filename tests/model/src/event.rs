@@ -2,8 +2,9 @@
 
 use crate::decimal::{Decimal, Micros, convert};
 use crate::json::Json;
+use crate::referrer::external;
 use crate::sent::Sent;
-use crate::text::{Url, without_www};
+use crate::text::Url;
 use crate::time::{AHEAD_MS, OLDEST_MS, day_of};
 use chrono_tz::Tz;
 use std::collections::BTreeMap;
@@ -50,6 +51,8 @@ pub struct ProjectSetup {
     pub server_only_revenue: bool,
     /// Whether events without an id get a visitor id.
     pub cookieless: bool,
+    /// The project's own domains, and the referrers that it ignores.
+    pub ignored: Vec<String>,
 }
 
 impl Default for ProjectSetup {
@@ -60,6 +63,7 @@ impl Default for ProjectSetup {
             signals: Signals::Record,
             server_only_revenue: false,
             cookieless: true,
+            ignored: Vec::new(),
         }
     }
 }
@@ -122,6 +126,8 @@ pub struct Event {
     pub url: Option<Url>,
     /// The hostname as sent, else that of the URL.
     pub hostname: Option<String>,
+    /// The referrer, as sent.
+    pub sent_referrer: Option<String>,
     /// The host of an external referrer.
     pub referrer: Option<String>,
     /// The group: type and id as sent; the type defaults to `company`.
@@ -220,7 +226,9 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
         anonymous_id: anonymous_id.filter(|_| consent),
         visitor: visitor.filter(|_| consent),
         external_id,
-        referrer: text("referrer").and_then(|referrer| external(&referrer, hostname.as_deref(), url.as_ref())),
+        sent_referrer: text("referrer"),
+        referrer: text("referrer")
+            .and_then(|referrer| external(&referrer, hostname.as_deref(), url.as_ref(), &place.setup.ignored)),
         url,
         hostname,
         group,
@@ -258,14 +266,6 @@ fn signals(sent: &Sent) -> bool {
     // Unlike categories, empty signals are as absent ones.
     let given = sent.text("privacy_signals").or_else(|| sent.text("ps")).unwrap_or_default();
     given.split(',').any(|signal| ["gpc", "dnt"].contains(&&*signal.trim().to_lowercase()))
-}
-
-fn external(referrer: &str, hostname: Option<&str>, url: Option<&Url>) -> Option<String> {
-    let host = Url::parse(referrer).host?;
-    let host = without_www(&host);
-    let own = [hostname, url.and_then(|url| url.host.as_deref())];
-    let is_own = own.into_iter().flatten().any(|own| without_www(&own.to_lowercase()) == host);
-    (!is_own).then(|| host.to_owned())
 }
 
 /// `^[a-z][a-z0-9_]{0,63}$`

@@ -34,6 +34,7 @@ pub mod facts;
 pub mod frozen;
 pub mod json;
 pub mod known_time;
+pub mod referrer;
 pub mod served;
 pub mod subject;
 pub mod text;

@@ -89,6 +89,13 @@ impl Model {
         self.organization.fx_rates = fx_rates;
     }
 
+    /// Replaces the hosts that a project ignores as referrers. They apply to later events only.
+    ///
+    /// # Panics If there is no such project.
+    pub fn ignore_referrers(&mut self, project: &str, hosts: Vec<String>) {
+        self.projects.get_mut(project).expect("a project of the model").ignored = hosts;
+    }
+
     /// Records an event, as sent.
     ///
     /// # Errors The field for which it is refused; then nothing is recorded.

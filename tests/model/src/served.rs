@@ -48,8 +48,12 @@ impl ServedModel {
         Json::object([("project_id", Json::from(name)), ("public_key", Json::from(format!("pk_{name}")))])
     }
 
-    /// Raises the floor of a project to what its retention leaves.
+    /// Replaces the hosts that a project ignores, or raises its floor to what its retention leaves.
     fn patch_project(&mut self, name: &str, body: &Json) -> Json {
+        if *body.field("retention_days") == Json::Null {
+            self.model.ignore_referrers(name, ignored(body));
+            return body.clone();
+        }
         let days = body.field("retention_days").number().and_then(Decimal::whole).expect("a number of days");
         let today = day_of(self.now_ms, self.model.organization.timezone);
         let floor = today - Days::new(u64::try_from(days - 1).expect("at least a day"));
@@ -183,7 +187,15 @@ pub fn project_setup(body: &Json) -> ProjectSetup {
         },
         server_only_revenue: *body.field("server_only_revenue") == Json::Bool(true),
         cookieless: *body.field("cookieless") != Json::Bool(false),
+        ignored: ignored(body),
     }
+}
+
+/// Reads the hosts that a project ignores as referrers in the form of `POST` and `PATCH /projects`. Both lists are always given.
+#[must_use]
+pub fn ignored(body: &Json) -> Vec<String> {
+    let lists = ["own_domains", "ignored_referrers"].into_iter().flat_map(|list| body.field(list).items());
+    lists.filter_map(Json::text).map(str::to_owned).collect()
 }
 
 /// Replaces the ids of an answer by their names.

@@ -37,10 +37,10 @@ impl Url {
         }
     }
 
-    /// Returns the first non-empty value of a field of the query.
+    /// Returns the first non-empty value of a field of the query, whose name may be in any case.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<&str> {
-        let named = self.query.iter().find(|(key, value)| key == name && !value.trim().is_empty());
+        let named = self.query.iter().find(|(key, value)| key.eq_ignore_ascii_case(name) && !value.trim().is_empty());
         named.map(|(_, value)| value.as_str())
     }
 }

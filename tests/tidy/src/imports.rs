@@ -16,9 +16,10 @@ pub struct Crate {
 }
 
 /// The crates of the product.
-pub const CRATES: [Crate; 8] = [
+pub const CRATES: [Crate; 9] = [
     Crate { src: "allocator/src/", root: "lib.rs" },
     Crate { src: "scheduling/src/", root: "lib.rs" },
+    Crate { src: "suffixes/src/", root: "lib.rs" },
     Crate { src: "domain/src/", root: "lib.rs" },
     Crate { src: "storage/src/", root: "lib.rs" },
     Crate { src: "archive/src/", root: "lib.rs" },

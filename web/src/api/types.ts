@@ -256,6 +256,8 @@ export interface ProjectSettings extends Project {
   bots: "drop" | "record";
   signals_policy: "record" | "anonymize" | "drop";
   server_only_revenue: boolean;
+  own_domains: string[];
+  ignored_referrers: string[];
   created_at: string;
 }
 

@@ -207,6 +207,7 @@ fn size_of_event(event: &Event) -> usize {
         &details.url,
         &details.hostname,
         &details.referrer,
+        &details.referrer_host,
         &details.screen,
         &details.language,
         &details.channel,

@@ -30,7 +30,7 @@ fn column_of(text: EventText) -> &'static str {
         EventText::Screen => "screen",
         EventText::Hostname => "hostname",
         EventText::Url => "url",
-        EventText::Referrer => "referrer",
+        EventText::ReferrerHost => "referrer_host",
         EventText::Channel => "channel",
         EventText::Currency => "currency",
         EventText::GroupType => "group_type",

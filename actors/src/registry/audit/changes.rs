@@ -181,6 +181,8 @@ fn project_fields(project: &Project) -> Fields {
         ("server_only_revenue", json!(project.server_only_revenue)),
         ("retention_days", json!(project.retention_days)),
         ("quotas", value(project.quotas)),
+        ("own_domains", json!(project.own_domains)),
+        ("ignored_referrers", json!(project.ignored_referrers)),
     ]);
     fields
 }

@@ -7,7 +7,7 @@ use super::super::{snapshot, state};
 use super::*;
 
 /// Records, and the snapshot that they result in, of each version from the first to the current one.
-const VERSIONS: [(&str, &str); 9] = [
+const VERSIONS: [(&str, &str); 10] = [
     (include_str!("fixtures/records-v1.ndjson"), include_str!("fixtures/snapshot-v1.json")),
     (include_str!("fixtures/records-v2.ndjson"), include_str!("fixtures/snapshot-v2.json")),
     (include_str!("fixtures/records-v3.ndjson"), include_str!("fixtures/snapshot-v3.json")),
@@ -17,6 +17,7 @@ const VERSIONS: [(&str, &str); 9] = [
     (include_str!("fixtures/records-v7.ndjson"), include_str!("fixtures/snapshot-v7.json")),
     (include_str!("fixtures/records-v8.ndjson"), include_str!("fixtures/snapshot-v8.json")),
     (include_str!("fixtures/records-v9.ndjson"), include_str!("fixtures/snapshot-v9.json")),
+    (include_str!("fixtures/records-v10.ndjson"), include_str!("fixtures/snapshot-v10.json")),
 ];
 const POSITION: u64 = 7;
 
@@ -72,7 +73,7 @@ fn the_retention_of_projects_came_with_version_4() {
     let days = |state: State| {
         state.tenants.values().flat_map(|tenant| tenant.projects.values()).filter_map(|p| p.retention_days).sum::<u32>()
     };
-    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90, 90, 90, 90, 90, 90]);
+    assert_eq!(VERSIONS.map(|(records, _)| days(replayed(records))), [0, 0, 0, 90, 90, 90, 90, 90, 90, 90]);
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn members_came_with_version_4() {
 
 #[test]
 fn limits_of_tokens_and_projects_came_with_version_6() {
-    let [.., v5, v6, _, _, _] = VERSIONS.map(|(records, _)| replayed(records));
+    let [.., v5, v6, _, _, _, _] = VERSIONS.map(|(records, _)| replayed(records));
     let limits = |state: &State| {
         let tenant = state.tenants.values().next().unwrap();
         let tokens: Vec<_> = tenant.tokens.values().filter_map(|(token, _)| token.rate_limit).collect();
@@ -111,7 +112,7 @@ fn the_ledger_came_with_version_7() {
         let entries: Vec<_> = tenant.actions.iter().map(|entry| (entry.change, entry.balance, entry.reason)).collect();
         (entries, tenant.organization.actions_balance)
     };
-    let [.., v6, v7, _, _] = VERSIONS.map(|(records, _)| entries(replayed(records)));
+    let [.., v6, v7, _, _, _] = VERSIONS.map(|(records, _)| entries(replayed(records)));
     let ledger =
         vec![(4, 9, ActionReason::Set), (-1, 8, ActionReason::Build), (1, 9, ActionReason::Refund), (-1, 8, ActionReason::Build)];
     assert_eq!((v6, v7), ((vec![], 5), (ledger, 8)));
@@ -123,7 +124,7 @@ fn builds_came_with_version_7() {
         let spent_and_ended = |run: &BuildRun| (run.spent(), run.outcome.as_ref().map(|outcome| outcome.result.is_ok()));
         state.builds().map(spent_and_ended).collect()
     };
-    let [.., v6, v7, _, _] = VERSIONS.map(|(records, _)| runs(replayed(records)));
+    let [.., v6, v7, _, _, _] = VERSIONS.map(|(records, _)| runs(replayed(records)));
     assert_eq!((v6, v7), (vec![], vec![(0, Some(true)), (0, Some(false)), (1, None)]));
 }
 
@@ -133,20 +134,20 @@ fn erasures_came_with_version_5() {
         let number = |erasure: &Erasure| (erasure.number, erasure.until_in(ProjectId(2)), erasure.is_done);
         state.erasures().map(number).collect::<Vec<_>>()
     };
-    assert_eq!(VERSIONS.map(|(records, _)| numbers(replayed(records)).len()), [0, 0, 0, 0, 1, 1, 1, 1, 2]);
+    assert_eq!(VERSIONS.map(|(records, _)| numbers(replayed(records)).len()), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
     assert_eq!(numbers(replayed(VERSIONS[4].0)), [(1, 9, false)]);
 }
 
 #[test]
 fn addresses_of_erasures_came_with_version_9() {
     let emails = |state: State| state.erasures().flat_map(|erasure| erasure.emails.clone()).collect::<Vec<_>>();
-    let [.., v8, v9] = VERSIONS.map(|(records, _)| emails(replayed(records)));
+    let [.., v8, v9, _] = VERSIONS.map(|(records, _)| emails(replayed(records)));
     assert_eq!((v8, v9), (vec![], vec![RecordKey(9)]));
 }
 
 #[test]
 fn erasures_on_several_machines_came_with_version_9() {
-    let [.., v9] = VERSIONS.map(|(records, _)| replayed(records));
+    let [.., v9, _] = VERSIONS.map(|(records, _)| replayed(records));
     let erasure = v9.erasures().find(|erasure| erasure.number == 2).unwrap();
     assert!(erasure.has_begun() && !erasure.is_done);
     let stages = [2, 3, 4].map(|project| (erasure.until_in(ProjectId(project)), erasure.stage_in(ProjectId(project))));
@@ -155,7 +156,7 @@ fn erasures_on_several_machines_came_with_version_9() {
 
 #[test]
 fn shares_and_sessions_came_with_version_8() {
-    let [.., v7, v8, _] = VERSIONS.map(|(records, _)| {
+    let [.., v7, v8, _, _] = VERSIONS.map(|(records, _)| {
         let state = replayed(records);
         let tenant = state.tenants.values().next().unwrap();
         let shares: Vec<_> = tenant.shares.values().map(|(share, _)| (share.id.to_string(), share.revenue)).collect();
@@ -164,6 +165,16 @@ fn shares_and_sessions_came_with_version_8() {
     });
     assert_eq!(v7, (vec![], vec![]));
     assert_eq!(v8, (vec![("shr_0000000000000002".to_owned(), true)], vec!["ses_0000000000000002".to_owned()]));
+}
+
+#[test]
+fn hosts_that_are_no_referrers_came_with_version_10() {
+    let lists = |state: State| {
+        let projects = state.tenants.values().flat_map(|tenant| tenant.projects.values());
+        projects.flat_map(|project| [project.own_domains.clone(), project.ignored_referrers.clone()].concat()).collect::<Vec<_>>()
+    };
+    let [.., v9, v10] = VERSIONS.map(|(records, _)| lists(replayed(records)));
+    assert_eq!((v9, v10), (vec![], vec!["blog.example".to_owned(), "pay.example".to_owned()]));
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub struct Details {
     pub hostname: Option<CompactString>,
     /// The referrer.
     pub referrer: Option<CompactString>,
+    /// The host of an external referrer, by the settings of the project at the time of receipt.
+    pub referrer_host: Option<CompactString>,
     /// The screen, `1920x1080` or a name.
     pub screen: Option<CompactString>,
     /// The language tag.
@@ -132,11 +134,10 @@ impl Details {
         self.url.as_deref().map(|url| text::page_without_userinfo(url).into())
     }
 
-    /// Returns what an event without consent keeps of the referrer: the host, if it is another one.
+    /// Returns what an event without consent keeps of the referrer: the host, if it is external.
     #[must_use]
     pub fn referrer_without_person(&self) -> Option<CompactString> {
-        let host = text::referrer_host(self.referrer.as_deref(), self.hostname.as_deref(), self.url.as_deref())?;
-        Some(text::host_as_referrer(&host).into())
+        self.referrer_host.as_deref().map(|host| text::host_as_referrer(host).into())
     }
 }
 

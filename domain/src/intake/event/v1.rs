@@ -1,13 +1,14 @@
-//! The first version of the event in the log, which had no country. Only read.
+//! The first version of the event in the log, which had no country and no host of a referrer. Only read.
 //!
 //! Its fields use the current types. Changing the encoding of such a type requires a copy of the old one here.
 
 use compact_str::CompactString;
 use serde::Deserialize;
 
-use crate::acquisition::Acquisition;
+use crate::acquisition::{Acquisition, external_host};
 use crate::agent::Agent;
 use crate::company::CompanyKey;
+use crate::hosts::HostList;
 use crate::ids::ProjectId;
 use crate::intake::event::{Details, Event, Money, SentIds};
 use crate::time::{Day, Instant};
@@ -72,6 +73,13 @@ impl From<EventV1> for Event {
 impl From<DetailsV1> for Details {
     fn from(details: DetailsV1) -> Self {
         Self {
+            referrer_host: external_host(
+                details.referrer.as_deref(),
+                details.hostname.as_deref(),
+                details.url.as_deref(),
+                &HostList::default(),
+            )
+            .map(Into::into),
             url: details.url,
             hostname: details.hostname,
             referrer: details.referrer,

@@ -123,7 +123,7 @@ impl BuiltIn {
             | BuiltIn::UtmTerm
             | BuiltIn::UtmContent => &[Text::Url],
             BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel => &[],
-            BuiltIn::Referrer => &[Text::Referrer, Text::Hostname, Text::Url],
+            BuiltIn::Referrer => &[Text::ReferrerHost],
             BuiltIn::Channel => &[Text::Channel],
             BuiltIn::Currency => &[Text::Currency],
             BuiltIn::GroupType => &[Text::GroupType],
@@ -142,7 +142,6 @@ impl BuiltIn {
             BuiltIn::Hostname => text(EventText::Hostname).map(Cow::Borrowed).or_else(|| text::host_of(url()?)),
             BuiltIn::Url => page(url()?).map(Cow::Owned),
             BuiltIn::Path => text::path_of(url()?).map(Cow::Borrowed),
-            BuiltIn::Referrer => text::referrer_host(text(EventText::Referrer), text(EventText::Hostname), url()),
             BuiltIn::UtmSource => utm(url(), |utm| utm.source),
             BuiltIn::UtmMedium => utm(url(), |utm| utm.medium),
             BuiltIn::UtmCampaign => utm(url(), |utm| utm.campaign),
@@ -186,8 +185,8 @@ pub enum EventText {
     Hostname,
     /// The page's address.
     Url,
-    /// The referrer's address.
-    Referrer,
+    /// The host of an external referrer.
+    ReferrerHost,
     /// The notification channel.
     Channel,
     /// The currency.
@@ -219,7 +218,7 @@ impl EventText {
             EventText::Screen => details.screen.as_deref(),
             EventText::Hostname => details.hostname.as_deref(),
             EventText::Url => details.url.as_deref(),
-            EventText::Referrer => details.referrer.as_deref(),
+            EventText::ReferrerHost => details.referrer_host.as_deref(),
             EventText::Channel => details.channel.as_deref(),
             EventText::Currency => event.money.as_ref().map(|money| money.currency.as_str()),
             EventText::GroupType => details.group_type.as_deref(),

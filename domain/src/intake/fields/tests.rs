@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use crate::agent;
+use crate::hosts::HostList;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::intake::admission::{Client, Sender, Verdict, admit};
 use crate::intake::client_address::ClientAddress;
@@ -26,6 +27,7 @@ pub(crate) fn event(body: &str) -> Event {
         signals: SignalsPolicy::default(),
         cookieless: true,
         server_only_revenue: true,
+        no_referrers: HostList::default(),
     };
     let agent = agent::parse(CHROME);
     let client = Client {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::mapped::Mapped;
 use super::message::{Batch, Call, Envelope, Message, write_key};
 use crate::agent;
+use crate::hosts::HostList;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::intake::admission::{Client, Sender, Verdict, admit};
 use crate::intake::client_address::ClientAddress;
@@ -41,6 +42,7 @@ fn admitted_in(batch: &Value) -> Result<(Event, Vec<(&'static str, String)>), In
         signals: SignalsPolicy::Record,
         cookieless: true,
         server_only_revenue: false,
+        no_referrers: HostList::default(),
     };
     let agent = agent::parse(mapped.user_agent().unwrap_or_default());
     let sender = Sender::Public;

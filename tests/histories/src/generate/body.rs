@@ -20,7 +20,7 @@ const DOMAINS: [&str; 4] = ["hooli.dev", "https://ACME.com/", "http://www.umbrel
 const TEAMS: [(&str, &str); 4] = [("team", "t1"), ("team", "t2"), ("team", "red one"), ("class", "t1")];
 const TITLES: [&str; 5] = ["Acme", "Umbrella", "Zeta", "acme", ""];
 
-const URLS: [&str; 24] = [
+const URLS: [&str; 35] = [
     "https://shop.example/%C3%BCber?x=1",
     "https://shop.example/%c3%bcber",
     "https://shop.example/über",
@@ -45,8 +45,19 @@ const URLS: [&str; 24] = [
     "https://blog.example/?source=App",
     "https://shop.example/b?utm_medium=Email",
     "https://shop.example/a?utm_campaign=Spring%20Sale",
+    "https://shop.example/?wbraid=w&gad_source=1",
+    "https://shop.example/a?GCLID=&Gbraid=g&fbclid=f",
+    "https://shop.example/?msclkid=m&utm_source=Partner",
+    "https://blog.example/?yclid=1",
+    "https://shop.example/?ttclid=1&utm_campaign=Spring",
+    "https://shop.example/?ScCid=1",
+    "https://shop.example/?igsh=abc",
+    "https://shop.example/?UTM_SOURCE=chatgpt.com",
+    "https://shop.example/b?utm_source=IG&UTM_Medium=story",
+    "https://shop.example/?Ref=https%3A%2F%2Fwww.google.co.uk%2Fsearch",
+    "https://help.shop.example/a?source=fb",
 ];
-const REFERRERS: [&str; 10] = [
+const REFERRERS: [&str; 28] = [
     "https://www.google.com/",
     "https://www.bing.com/search?q=shop",
     "https://duckduckgo.com/",
@@ -57,6 +68,24 @@ const REFERRERS: [&str; 10] = [
     "https://shop.example/before",
     "https://www.shop.example/",
     "https://blog.example/",
+    "https://Blog.Shop.example./post",
+    "https://www.paypal.com/checkout",
+    "https://checkout.stripe.com/c",
+    "https://pay.klarna.com:443/",
+    "https://www.mercadopago.com.br/",
+    "https://acs.bank.example/3ds",
+    "https://accounts.google.com/",
+    "https://acme.okta.com/",
+    "https://one.github.io/",
+    "https://two.github.io/",
+    "http://10.0.0.1:8080/",
+    "http://10.0.0.2/",
+    "https://l.facebook.com/",
+    "https://t.co/x",
+    "https://www.google.co.uk/",
+    "https://www.perplexity.ai/",
+    "android-app://com.linkedin.android/",
+    "android-app://com.google.android.gm/",
 ];
 const NAMES_OF_EVENTS: [&str; 10] =
     ["pageview", "pageview", "pageview", "page", "$pageview", "order", "order", "refund", "signup", "saved"];
@@ -396,7 +425,7 @@ fn visit(rng: &mut Rng, fields: &mut Fields, made: &Made, few: bool) {
     if rng.chance(60) {
         fields.text("url", rng.word(&URLS));
     } else if rng.chance(20) {
-        fields.text("hostname", rng.word(&["shop.example", "blog.example", ""]));
+        fields.text("hostname", rng.word(&["shop.example", "blog.example", "one.github.io", "10.0.0.2", ""]));
     }
     if rng.chance(30) {
         fields.text("referrer", rng.word(&REFERRERS));

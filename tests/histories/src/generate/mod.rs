@@ -12,6 +12,7 @@ use crowd::Crowd;
 use headcount_model::decimal::Decimal;
 use headcount_model::time::shown;
 use headcount_model::{Json, OrganizationSetup, Rates};
+use std::collections::BTreeMap;
 
 const TIMEZONES: [&str; 6] =
     ["UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo"];
@@ -24,6 +25,9 @@ const FLOORS: u64 = 0xf100;
 const JUMPS: u64 = 0xc10c;
 /// The same of shared devices, so that the other histories stay what they were.
 const SHARED_DEVICES: u64 = 0xde71;
+
+/// The same of settings.
+const SETTINGS: u64 = 0x5e77;
 
 /// Generates the history of a seed.
 pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
@@ -67,6 +71,7 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
         // Ids shown early must remain valid.
         asked.push(Step::Ask(all_companies()));
     }
+    asked.extend(settings(&mut Rng::new(seed ^ SETTINGS), &history.projects));
     for step in asked {
         let at = rng.below(history.steps.len() + 1);
         history.steps.insert(at, step);
@@ -172,6 +177,23 @@ fn rates(rng: &mut Rng) -> Rates {
     rates
 }
 
+/// Generates changes of what projects ignore as referrers.
+fn settings(rng: &mut Rng, projects: &[Project]) -> Vec<Step> {
+    let count = rng.below(4);
+    let change = |_| Step::Settings { project: rng.pick(projects).name.clone(), body: Json::Object(ignored(rng)) };
+    (0..count).map(change).collect()
+}
+
+/// Generates hosts that are no referrers, in both lists and any spelling.
+fn ignored(rng: &mut Rng) -> BTreeMap<String, Json> {
+    let mut list = |name: &str, hosts: [&str; 4]| {
+        let chosen = hosts.into_iter().filter(|_| rng.chance(30)).map(Json::from);
+        (name.to_owned(), Json::list(chosen.collect::<Vec<_>>()))
+    };
+    let own = list("own_domains", ["blog.example", "Shop.Example.", "www.news.example", "one.github.io"]);
+    [own, list("ignored_referrers", ["github.com", "t.co", "com.linkedin.android", "10.0.0.1"])].into()
+}
+
 fn project(rng: &mut Rng, name: &str) -> Project {
     let mut body = Json::object([
         ("name", Json::from(name)),
@@ -183,6 +205,9 @@ fn project(rng: &mut Rng, name: &str) -> Project {
     }
     if let (true, Json::Object(fields)) = (rng.chance(10), &mut body) {
         fields.insert("cookieless".to_owned(), Json::from(false));
+    }
+    if let (true, Json::Object(fields)) = (rng.chance(30), &mut body) {
+        fields.extend(ignored(rng));
     }
     Project { name: name.to_owned(), body }
 }

@@ -1,13 +1,14 @@
+import { useState } from "preact/hooks";
 import { change } from "../../api/client";
 import type { ProjectSettings } from "../../api/types";
 import { useAnswer } from "../../api/use";
 import { useScene } from "../../context";
 import { Answered, Card, buttons } from "../../parts/Card";
-import { Copyable, FormError, Select, form } from "../../parts/Form";
+import { Copyable, FormError, Input, Select, form } from "../../parts/Form";
 import { snippet } from "../FirstSteps";
 import layout from "../layout.module.css";
 import css from "../Settings.module.css";
-import { Resource, useAction } from "./Resource";
+import { Create, Resource, useAction } from "./Resource";
 
 export function Tracking() {
   const { project } = useScene();
@@ -22,6 +23,7 @@ export function Tracking() {
       </Card>
       <Keys path={path} />
       <Answered answer={answer} height={200}>{(settings) => <Policies settings={settings} again={answer.again} />}</Answered>
+      <Answered answer={answer} height={200}>{(settings) => <NoReferrers settings={settings} again={answer.again} />}</Answered>
     </div>
   );
 }
@@ -95,6 +97,29 @@ function Policies({ settings, again }: { settings: ProjectSettings; again: () =>
         <p class={`${layout.quiet} ${css.wrap}`}>Each holds from the next event on.</p>
         <FormError>{action.error}</FormError>
       </div>
+    </Card>
+  );
+}
+
+/** Hosts as they are typed: with commas or spaces between them. */
+const hosts = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+
+function NoReferrers({ settings, again }: { settings: ProjectSettings; again: () => void }) {
+  const { project } = useScene();
+  const [own, setOwn] = useState(settings.own_domains.join(", "));
+  const [ignored, setIgnored] = useState(settings.ignored_referrers.join(", "));
+  const action = useAction(async () => {
+    const changed = await change<ProjectSettings>("PATCH", `/projects/${project}`, { own_domains: hosts(own), ignored_referrers: hosts(ignored) });
+    setOwn(changed.own_domains.join(", "));
+    setIgnored(changed.ignored_referrers.join(", "));
+    again();
+  });
+  return (
+    <Card title="What is no source" lead="Links from these hosts and their subdomains bring nobody. Sites of the same domain, known tills and sign-in pages need not be listed.">
+      <Create verb="Save the hosts" action={action} onSubmit={action.run}>
+        <Input label="Own domains" value={own} onText={setOwn} placeholder="shop.example, docs.example" hint="Other sites of yours." />
+        <Input label="Ignored referrers" value={ignored} onText={setIgnored} placeholder="pay.example" hint="Such as the till of your bank." />
+      </Create>
     </Card>
   );
 }
