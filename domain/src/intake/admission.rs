@@ -10,6 +10,7 @@ use crate::intake::client_address::ClientAddress;
 use crate::intake::country::Country;
 use crate::intake::event::{Details, Event, Money, SentIds};
 use crate::intake::fields::metadata_text;
+use crate::intake::interaction::is_interactive;
 use crate::intake::metadata_bounds::check_metadata;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, Raw, RawOverrides, Submission, Text, text};
@@ -138,6 +139,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         time,
         received,
         day: policy.timezone.day_of(time),
+        interactive: is_interactive(name, submission, client),
         name: name.into(),
         who,
         external_id: text(submission.external_id.as_ref()).map(Into::into),

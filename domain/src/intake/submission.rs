@@ -96,6 +96,9 @@ macro_rules! text_fields {
             )*
             #[serde(borrow)]
             pub(crate) metadata: Option<Raw<'a>>,
+            /// `true`: nobody did anything at the time of the event. Any other JSON is as absent.
+            #[serde(borrow)]
+            pub(crate) non_interaction: Option<Raw<'a>>,
             #[serde(borrow)]
             pub(crate) value: Option<Raw<'a>>,
             #[serde(borrow, rename = "_acOverrides")]
@@ -131,6 +134,7 @@ macro_rules! text_fields {
                     $(stringify!($field) => set_once(&mut self.$field, text(json)),)*
                     "notify" => set_once(&mut self.notify, json.boolean()),
                     "metadata" => set_once(&mut self.metadata, raw(json)),
+                    "non_interaction" => set_once(&mut self.non_interaction, raw(json)),
                     "value" => set_once(&mut self.value, raw(json)),
                     "_acOverrides" => set_once(&mut self.overrides, raw(json)),
                     "timestamp" => set_once(&mut self.timestamp, raw(json)),

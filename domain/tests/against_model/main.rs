@@ -38,7 +38,7 @@ use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
 use headcount_domain::queries::{Projects, Query as Asked, Reader, Travels};
 use headcount_domain::time::{Day, Instant, MS_PER_DAY, Timezone};
-use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
+use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, is_of_server, model_of, run};
 use headcount_model::{Json, Question, Rates};
 use saved::{Saved, let_go};
 
@@ -250,18 +250,20 @@ impl Folded {
 
     fn send(&mut self, project: &str, body: &str) -> TrackReply {
         let held = self.projects.get_mut(project).unwrap().get_mut().unwrap();
-        let agent = Agent::default();
+        let (agent, is_of_server) = (Agent::default(), is_of_server(body));
+        let submission = Submission::parse(body.as_bytes());
+        let of_body = submission.as_ref().ok().and_then(Submission::user_agent);
         let client = Client {
-            sender: Sender::Public,
-            address: Some(ClientAddress::parse("192.0.2.1")),
-            user_agent: Some("a usual browser"),
+            sender: if is_of_server { Sender::Server } else { Sender::Public },
+            address: Some(ClientAddress::parse("192.0.2.1")).filter(|_| !is_of_server),
+            user_agent: if is_of_server { of_body } else { Some("a usual browser") },
             country: None,
             agent: &agent,
             gpc: false,
             dnt: false,
             salt: Some(u128::try_from(self.now.0 / MS_PER_DAY).unwrap().to_be_bytes()),
         };
-        let admitted = Submission::parse(body.as_bytes()).and_then(|event| admit(&event, &held.policy, &client, self.now));
+        let admitted = submission.as_ref().map_err(Clone::clone).and_then(|event| admit(event, &held.policy, &client, self.now));
         let (event, clamped) = match admitted {
             Ok(Verdict::Record { event, clamped, .. }) => (event, clamped),
             Ok(Verdict::Dropped(reason)) => {

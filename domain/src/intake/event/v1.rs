@@ -10,6 +10,7 @@ use crate::agent::Agent;
 use crate::company::CompanyKey;
 use crate::ids::ProjectId;
 use crate::intake::event::{Details, Event, Money, SentIds};
+use crate::intake::interaction::tells_traits;
 use crate::time::{Day, Instant};
 
 /// A version 1 event, which converts to an [`Event`].
@@ -57,6 +58,7 @@ impl From<EventV1> for Event {
             time: event.time,
             received: event.received,
             day: event.day,
+            interactive: !tells_traits(&event.name),
             name: event.name,
             who: event.who,
             external_id: event.external_id,
