@@ -78,6 +78,7 @@ mod tests {
             time: Instant(0),
             received: Instant(0),
             day: Day::parse("2024-03-01").unwrap(),
+            interactive: true,
             name: "identify".into(),
             who,
             external_id: None,

@@ -48,6 +48,7 @@ fn row(position: Position, metadata: String) -> Row {
         time: Instant(0),
         received: Instant(position.cast_signed()),
         day: Day(0),
+        interactive: true,
         name: "event".into(),
         who: SentIds { user_id: Some(noise(position, 30).into()), ..SentIds::default() },
         external_id: Some(noise(!position, 36).into()),

@@ -115,6 +115,7 @@ impl Event {
             time: self.time,
             received: self.received,
             day: self.day,
+            interactive: false,
             name: "".into(),
             who: SentIds::default(),
             external_id: None,

@@ -37,6 +37,7 @@ fn event(number: u32, day: i32) -> Event {
         time,
         received: time,
         day: Day(day),
+        interactive: true,
         name: "pageview".into(),
         who: SentIds { user_id: Some(format!("user {number}").into()), ..SentIds::default() },
         external_id: None,

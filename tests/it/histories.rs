@@ -12,9 +12,10 @@ use headcount_domain::cells::packed::Packed;
 use headcount_domain::ids::ProjectId;
 use headcount_histories::{
     Care, Coverage, History, Rng, Served, Size, Step, Subject, compare, minimize, model_of, questions, regressions, run,
+    sender_of,
 };
 use headcount_model::served::ignored;
-use headcount_model::{Ids, Json, Model, Question, Sender, same};
+use headcount_model::{Ids, Json, Model, Question, same};
 use headcount_storage::codec;
 use headcount_storage::keyspace::{Key, PartitionId};
 use headcount_storage::store::{DiskStore, Store, StoreOptions};
@@ -229,7 +230,7 @@ fn a_deleted_project_leaves_no_trace() {
 
 /// Sends what a step sends to both.
 pub(crate) fn send(served: &mut impl Subject, model: &mut Model, step: &Step) {
-    let mut record = |project: &str, body: &str| drop(model.record(project, body, now_ms(), &Sender::browser()));
+    let mut record = |project: &str, body: &str| drop(model.record(project, body, now_ms(), &sender_of(body)));
     match step {
         Step::Track { project, body } => {
             record(project, body);

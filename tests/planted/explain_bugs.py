@@ -3,8 +3,12 @@
 
 BUGS = [
     # What contributes.
-    ("an explanation counts a user in each session", "if self.is_first_of(session.identity) {", "if self.is_first_of(session.number) {"),
-    ("an explanation counts a session that began before", "None => self.found.leave_out(at, identity, Reason::BeganBefore),", "None => self.found.add(at, identity, ONE, Reason::FirstOfSession),"),
+    ("an explanation counts a user in each session", "self.meet(FirstEvent { number, at,", "self.meet(FirstEvent { number: session.map_or(number, |session| session.number), at,"),
+    ("an explanation's first event is the last one of its instant", "first.at = first.at.min(event.at);", "first.at = first.at.max(event.at);"),
+    ("an explanation is silent about events of no session", "None => self.found.leave_out(at, Some(identity), Reason::NoSession),", "None => {}"),
+    ("an event is attached only while its session goes on", "place = if is_interactive || earlier.is_some() { Place::Begins } else { Place::Alone };", "place = if is_interactive || earlier.is_some() { Place::Begins } else { Place::Alone };\n            } else if !is_interactive {\n                place = Place::Alone;"),
+    ("what is attached lengthens a session", "_ if is_interactive => last = Some((identity, time)),", "_ if is_interactive || place == Place::GoesOn => last = Some((identity, time)),"),
+    ("an explanation counts a session that began before", "if session.began[0].is_some() { Reason::FirstOfSession } else { Reason::BeganBefore }", "{ let _ = session.began; Reason::FirstOfSession }"),
     ("an explanation leaves out who gave no consent in silence", "None if !detail.has_consent => self.found.leave_out(at, None, Reason::NoConsent),", "None if !detail.has_consent => {}"),
     ("an explanation takes an event without ids for one without consent", "None if !detail.has_consent => self", "None if detail.at.is_some() => self"),
     ("an explanation shows the id that an event named", "identity.filter(|identity| named == Some(*identity)).map(|_| event.who.id())", "identity.filter(|identity| named.is_some() || named == Some(*identity)).map(|_| event.who.id())"),

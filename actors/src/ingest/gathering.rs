@@ -215,6 +215,7 @@ mod tests {
             time: Instant(0),
             received: Instant(0),
             day: Day(0),
+            interactive: true,
             name: "pageview".into(),
             who: SentIds::default(),
             external_id: None,

@@ -12,7 +12,7 @@ pub use decode::decode;
 pub(crate) use decode::decode_export;
 pub use draft::{Draft, Malformed};
 pub use parquet_type::{METADATA_PREFIX, message};
-pub use table::{COLUMNS, DAY, EXPORT_COLUMNS, METADATA, POSITION, SET_ASIDE, TIMESTAMP};
+pub use table::{COLUMNS, DAY, EXPORT_COLUMNS, INTERACTIVE, METADATA, POSITION, SET_ASIDE, TIMESTAMP};
 
 /// The version of the schema, which each file records.
 pub const SCHEMA_VERSION: &str = "1";

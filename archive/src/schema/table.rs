@@ -19,6 +19,8 @@ pub const DAY: &str = "day";
 /// The name of the column of whole metadata.
 pub const METADATA: &str = "metadata";
 
+/// The name of the column that says which events make sessions.
+pub const INTERACTIVE: &str = "interactive";
 /// The name of the column of times.
 pub const TIMESTAMP: &str = "timestamp";
 /// The name of the column that marks dead letters.
@@ -32,6 +34,7 @@ pub const COLUMNS: &[Column] = &[
     required(DAY, Access::Date(|row| row.event.day, |draft, day| draft.day = day)),
     required("name", Access::Text(|row| Some(&row.event.name), put_name)),
     required("consented", Access::Boolean(|row| Some(acquisition(row).is_some()), |draft, yes| draft.consented = yes)),
+    required(INTERACTIVE, Access::Boolean(|row| Some(row.event.interactive), |draft, yes| draft.interactive = yes)),
     text("user_id", |row| row.event.who.user_id.as_deref(), |draft, text| put(&mut draft.who.user_id, text)),
     text("anonymous_id", |row| row.event.who.anonymous_id.as_deref(), |draft, text| put(&mut draft.who.anonymous_id, text)),
     nullable("visitor_id", Access::Bytes16(|row| row.event.who.visitor, |draft, id| draft.who.visitor = Some(id))),

@@ -4,7 +4,6 @@ use super::day::Sums;
 use super::dirty_range::{DirtyRange, Span, Times};
 use super::entity::Facts;
 use super::session::Session;
-use super::touch::TouchAt;
 use crate::cache::paged::day_sort_key;
 use crate::contribution::Sign;
 use crate::moment::Moment;
@@ -41,34 +40,24 @@ impl Facts {
     pub fn change_of_sessions(&self, joined: &[Session], session: &Session) -> DirtyRange {
         let entries = || joined.iter().map(|session| session.at);
         let (from, to) = (entries().fold(session.at, Moment::min), entries().fold(session.at, Moment::max));
-        let sessions = Times { from, to };
-        let before: Vec<TouchAt> = joined.iter().filter_map(Session::touch_at).collect();
-        let after: Vec<TouchAt> = session.touch_at().into_iter().collect();
-        DirtyRange { sessions, ..self.change_of_touches(&before, &after) }
+        DirtyRange { sessions: Times { from, to }, ..DirtyRange::NONE }
     }
 
-    /// Returns the range of replacing touches by others: the orders from the first of them up to the next touch after all
-    /// of them. By first touch, it is all orders if the first touch changes and they are not deferred.
+    /// Returns the range of adding or taking out a touch: the orders from it up to the next touch. By first touch, it is all orders if the first touch changes
+    /// and they are not deferred. Without orders, no rollup changes.
     #[must_use]
-    pub fn change_of_touches(&self, before: &[TouchAt], after: &[TouchAt]) -> DirtyRange {
-        let gone = before.iter().filter(|touch| !after.contains(touch));
-        let new = after.iter().filter(|touch| !before.contains(touch));
-        let (mut from, mut to, mut first_touch, mut new_touch) = (Instant(i64::MAX), Instant(i64::MIN), false, None);
-        for touch in gone {
-            (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
-            first_touch |= self.first_touch().is_some_and(|first| first.at == touch.at);
-        }
-        for touch in new {
-            (from, to) = (from.min(touch.at.time), to.max(touch.at.time));
-            new_touch = Some(touch.at.time);
-            first_touch |= self.first_touch().is_none_or(|first| touch.at < first.at);
-        }
-        if to < from {
+    pub fn change_of_touch(&self, at: Moment, sign: Sign) -> DirtyRange {
+        if self.orders.is_empty() && self.deferred_key.is_none() && self.order_runs.is_none() {
             return DirtyRange::NONE;
         }
-        let next = self.touch_after(to).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
-        let inline = Times { from: Moment::first_of(from), to: Moment::last_of(next.max(to)) };
+        let (time, first) = (at.time, self.first_touch());
+        let (new_touch, first_touch) = match sign {
+            Sign::Plus => (Some(time), first.is_none_or(|first| at < first.at)),
+            Sign::Minus => (None, first.is_some_and(|first| first.at == at)),
+        };
+        let next = self.touch_after(time).map_or(Instant(i64::MAX), |next| Instant(next.at.time.0 - 1));
+        let inline = Times { from: Moment::first_of(time), to: Moment::last_of(next.max(time)) };
         let orders_by_first = if first_touch && self.deferred_key.is_none() { Times::ALL } else { Times::NONE };
-        DirtyRange { inline, runs: inline, new_touch, last_touch: to, orders_by_first, first_touch, ..DirtyRange::NONE }
+        DirtyRange { inline, runs: inline, new_touch, last_touch: time, orders_by_first, first_touch, ..DirtyRange::NONE }
     }
 }

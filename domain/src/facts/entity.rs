@@ -9,8 +9,8 @@ use super::group_ref::GroupRef;
 use super::lists::{self, FactsPage};
 use super::order::Order;
 use super::runs::Runs;
-use super::session::{SESSION_GAP_MS, Session};
-use super::touch::{Touch, TouchAt};
+use super::session::{LaterEvents, SESSION_GAP_MS, Session};
+use super::touch::{Touch, TouchAt, TouchEvent};
 use crate::cache::paged::{
     Item as _, Paged, Rare, SortKey, day_sort_key, first_in_day, insert_tight, last_in_day, place_near_end,
 };
@@ -29,8 +29,8 @@ pub struct Facts {
     pub(super) named: Rare<GroupDay>,
     /// The sessions of an identity, by entry.
     pub(super) sessions: Paged<Session>,
-    /// The touches of the sessions of a company.
-    pub(super) touches: Rare<TouchAt>,
+    /// The events with a source.
+    pub(super) touches: Rare<TouchEvent>,
     pub(super) orders: Rare<Order>,
     /// Counts by day and term.
     pub(super) daily_counts: Paged<DailyCount>,
@@ -112,9 +112,9 @@ impl Facts {
         self.daily_counts.range(first_in_day(span.first), last_in_day(span.last)).copied()
     }
 
-    /// Returns all touches of a company, in order.
-    pub fn touches(&self) -> impl Iterator<Item = TouchAt> {
-        self.touches.iter().copied()
+    /// Returns all touches, in order.
+    pub fn touches(&self) -> impl Iterator<Item = &TouchEvent> {
+        self.touches.iter()
     }
 
     /// Returns the first touch ever.
@@ -143,13 +143,12 @@ impl Facts {
     pub fn touch_at(&self, time: Instant) -> Option<Touch> {
         // Most orders belong to an entity without any touch, or come after its last touch.
         self.first_touch.filter(|first| first.at.time <= time)?;
-        let in_sessions = lists::touch_at(&self.sessions, time);
-        in_sessions.or_else(|| lists::touch_at(&self.touches, time)).map(|found| found.touch)
+        lists::touch_at(&self.touches, time).map(|found| found.touch)
     }
 
     /// Returns the first touch after `time`.
     pub(super) fn touch_after(&self, time: Instant) -> Option<TouchAt> {
-        lists::touch_after(&self.sessions, time).or_else(|| lists::touch_after(&self.touches, time))
+        lists::touch_after(&self.touches, time)
     }
 
     /// Adds or takes out `sums` on `day`, of events that name this group, or none.
@@ -217,16 +216,21 @@ impl Facts {
         });
     }
 
-    /// Adds a touch of a company.
-    pub fn add_touch(&mut self, touch: TouchAt, limits: &Limits) {
-        self.touches.insert(touch, limits);
-        self.saw_touch(touch);
+    /// Adds a touch.
+    pub fn add_touch(&mut self, event: TouchEvent, limits: &Limits) {
+        let touch = event.touch_at();
+        self.touches.insert(event, limits);
+        if self.first_touch.is_none_or(|first| touch.at < first.at) {
+            self.first_touch = Some(touch);
+        }
     }
 
-    /// Removes the touch of a company at the moment `at`.
+    /// Removes the touch of the moment `at`.
     pub fn remove_touch(&mut self, at: Moment, limits: &Limits) {
         self.touches.remove(at.sort_key(), limits);
-        self.lost_touch(at);
+        if self.first_touch.is_some_and(|first| first.at == at) {
+            self.first_touch = lists::first_touch(&self.touches);
+        }
     }
 
     /// Replaces the sessions `joined` by their merge.
@@ -234,30 +238,14 @@ impl Facts {
         for former in joined {
             self.sessions.remove(former.at.sort_key(), limits);
         }
-        let touch = session.touch_at();
         self.sessions.insert(session, limits);
-        for former in joined.iter().filter_map(Session::touch_at) {
-            self.lost_touch(former.at);
-        }
-        touch.into_iter().for_each(|touch| self.saw_touch(touch));
     }
 
-    fn saw_touch(&mut self, touch: TouchAt) {
-        if self.first_touch.is_none_or(|first| touch.at < first.at) {
-            self.first_touch = Some(touch);
-        }
-    }
-
-    fn lost_touch(&mut self, at: Moment) {
-        if self.first_touch.is_some_and(|first| first.at == at) {
-            self.first_touch = lists::first_touch(&self.sessions).or_else(|| lists::first_touch(&self.touches));
-        }
-    }
-
-    /// Returns the session of the identity's event of the moment `at`.
+    /// Returns the session that an event of the identity at `time` belongs to, or is attached to.
     #[must_use]
-    pub fn session_at(&self, at: Moment) -> Option<&Session> {
-        self.sessions.get(self.sessions.before(at.sort_key().saturating_add(1))?)
+    pub fn session_at(&self, time: Instant) -> Option<&Session> {
+        let after = Moment::last_of(time).sort_key().saturating_add(1);
+        self.sessions.get(self.sessions.before(after)?).filter(|session| session.attaches(time))
     }
 
     /// Returns the sessions that `session` meets, in order.
@@ -270,11 +258,20 @@ impl Facts {
         met
     }
 
-    /// Returns the last session if an event at `at` only extends it, as most events do.
+    /// Whether an interactive event at `at` only extends the last session, as most events do: it doesn't tell its source or its address.
     #[must_use]
-    pub fn extends_last_session(&self, at: Moment) -> Option<&Session> {
-        let last = self.last_session()?;
-        (at >= last.at && at.time.0 - last.last.0 <= SESSION_GAP_MS).then_some(last)
+    pub fn extends_last_session(&self, at: Moment, has_source: bool, has_page: bool) -> bool {
+        let is_first = |known: Option<Moment>| known.is_none_or(|known| at < known);
+        self.last_session().is_some_and(|last| {
+            let goes_on = at >= last.at && at.time.0 - last.last.0 <= SESSION_GAP_MS;
+            goes_on && !(has_page && is_first(last.page_at())) && !(has_source && is_first(last.source_at()))
+        })
+    }
+
+    /// Returns the last active day.
+    #[must_use]
+    pub fn last_day(&self) -> Option<Day> {
+        self.active_before(Day(i32::MAX))
     }
 
     /// Returns the last session if it is in the recent part, where it stays once there.
@@ -343,7 +340,8 @@ impl Facts {
     /// Passes the terms of what is not in sealed pages to `visit`.
     pub fn recent_terms(&self, visit: &mut dyn FnMut(TermId)) {
         let touches = self.sessions.recent().iter().filter_map(|session| session.touch);
-        let touches = touches.chain(self.touches.recent().iter().chain(&self.first_touch).map(|touch| touch.touch));
+        let own = self.touches.recent().iter().map(|event| event.touch);
+        let touches = touches.chain(own).chain(self.first_touch.map(|first| first.touch));
         touches.for_each(|touch| touch.terms(visit));
         self.daily_counts.recent().iter().for_each(|count| visit(count.what.term()));
     }
@@ -366,9 +364,12 @@ impl Facts {
     pub fn weight(&self) -> usize {
         let of_day = |entry: &DayEntry| entry.named.as_ref().map_or(0, |_| size_of::<GroupRef>()) + entry.sums.weight();
         let of_company = |company: &Option<Box<RecordKey>>| company.as_ref().map_or(0, |_| size_of::<RecordKey>());
+        let of_session =
+            |session: &Session| session.later.as_ref().map_or(0, |_| size_of::<LaterEvents>()) + of_company(&session.company);
         let boxed = self.days.recent().iter().map(of_day).sum::<usize>()
             + self.named.recent().iter().map(|entry| entry.sums.weight()).sum::<usize>()
-            + self.sessions.recent().iter().map(|session| of_company(&session.company)).sum::<usize>()
+            + self.sessions.recent().iter().map(of_session).sum::<usize>()
+            + self.touches.recent().iter().map(|event| of_company(&event.company)).sum::<usize>()
             + self.orders.recent().iter().map(|order| of_company(&order.company)).sum::<usize>();
         let lists = self.days.weight() + self.named.weight() + self.sessions.weight() + self.touches.weight();
         let alone = self.money.as_ref().map_or(0, |money| money.boxed_weight())

@@ -7,8 +7,8 @@ use super::day::{DayEntry, GroupDay};
 use super::group_ref::GroupRef;
 use super::order::Order;
 use super::session::Session;
-use super::touch::TouchAt;
-use crate::cache::paged::{Item, Paged, SortKey, day_sort_key, first_in_day, item_of_page, sort_key_in_day};
+use super::touch::{TouchAt, TouchEvent};
+use crate::cache::paged::{Item as _, Paged, SortKey, day_sort_key, first_in_day, item_of_page, sort_key_in_day};
 use crate::ids::RecordKey;
 use crate::indexes::dictionary::TermId;
 use crate::time::{Day, Instant};
@@ -23,7 +23,7 @@ pub enum FactsPage {
     /// Sessions.
     Sessions(Vec<Session>),
     /// Touches.
-    Touches(Vec<TouchAt>),
+    Touches(Vec<TouchEvent>),
     /// Orders.
     Orders(Vec<Order>),
     /// Daily counts.
@@ -52,13 +52,10 @@ pub struct TouchEnds {
 // Unconverted money is stored by currency (there are about 180), so days can be large.
 item_of_page!(DayEntry: FactsPage::Days, 0 of 6, size 8, |entry| day_sort_key(entry.day), |_items| (): ());
 item_of_page!(GroupDay: FactsPage::GroupRef, 1 of 6, size 8, |entry| group_sort_key(entry.day, entry.named), |_items| (): ());
-item_of_page!(Session: FactsPage::Sessions, 2 of 6, size 1, |session| session.at.sort_key(), |items| TouchEnds: TouchEnds {
-    first: items.iter().find_map(Session::touch_at),
-    last: items.iter().rev().find_map(Session::touch_at),
-});
-item_of_page!(TouchAt: FactsPage::Touches, 3 of 6, size 1, |touch| touch.at.sort_key(), |items| TouchEnds: TouchEnds {
-    first: items.first().copied(),
-    last: items.last().copied(),
+item_of_page!(Session: FactsPage::Sessions, 2 of 6, size 1, |session| session.at.sort_key(), |_items| (): ());
+item_of_page!(TouchEvent: FactsPage::Touches, 3 of 6, size 1, |touch| touch.at.sort_key(), |items| TouchEnds: TouchEnds {
+    first: items.first().map(TouchEvent::touch_at),
+    last: items.last().map(TouchEvent::touch_at),
 });
 item_of_page!(Order: FactsPage::Orders, 4 of 6, size 1, |order| order.at.sort_key(), |_items| (): ());
 item_of_page!(DailyCount: FactsPage::Counts, 5 of 6, size 1, |count| count.sort_key(), |_items| (): ());
@@ -71,41 +68,23 @@ pub(super) fn group_sort_key(day: Day, named: Option<GroupRef>) -> SortKey {
     }
 }
 
-/// A list that holds touches.
-pub(super) trait Touching: Item<Digest = TouchEnds> {
-    /// Returns the item's touch, if it has a source.
-    fn touch(&self) -> Option<TouchAt>;
-}
-
-impl Touching for Session {
-    fn touch(&self) -> Option<TouchAt> {
-        self.touch_at()
-    }
-}
-
-impl Touching for TouchAt {
-    fn touch(&self) -> Option<TouchAt> {
-        Some(*self)
-    }
-}
-
 /// The greatest sort key of an instant.
 pub(super) fn last_number(time: Instant) -> SortKey {
     SortKey::from(time.0) << 64 | SortKey::from(u64::MAX)
 }
 
 /// Returns the first touch of a list.
-pub(super) fn first_touch<T: Touching>(list: &Paged<T>) -> Option<TouchAt> {
+pub(super) fn first_touch(list: &Paged<TouchEvent>) -> Option<TouchAt> {
     let sealed = list.digests_after(SortKey::MIN).find_map(|digest| digest.first);
-    sealed.or_else(|| list.recent().iter().find_map(T::touch))
+    sealed.or_else(|| list.recent().first().map(TouchEvent::touch_at))
 }
 
 /// Returns the last touch of a list at or before `time`. The page of `time` must be loaded.
-pub(super) fn touch_at<T: Touching>(list: &Paged<T>, time: Instant) -> Option<TouchAt> {
+pub(super) fn touch_at(list: &Paged<TouchEvent>, time: Instant) -> Option<TouchAt> {
     let last = last_number(time);
-    let of = |items: &[T]| {
+    let of = |items: &[TouchEvent]| {
         let until = items.partition_point(|item| item.sort_key() <= last);
-        items[..until].iter().rev().find_map(T::touch)
+        items[..until].last().map(TouchEvent::touch_at)
     };
     if let Some(found) = of(list.recent()) {
         return Some(found);
@@ -117,11 +96,11 @@ pub(super) fn touch_at<T: Touching>(list: &Paged<T>, time: Instant) -> Option<To
 }
 
 /// Returns the first touch of a list after `time`. The page of `time` must be loaded.
-pub(super) fn touch_after<T: Touching>(list: &Paged<T>, time: Instant) -> Option<TouchAt> {
+pub(super) fn touch_after(list: &Paged<TouchEvent>, time: Instant) -> Option<TouchAt> {
     let last = last_number(time);
-    let of = |items: &[T]| {
+    let of = |items: &[TouchEvent]| {
         let from = items.partition_point(|item| item.sort_key() <= last);
-        items[from..].iter().find_map(T::touch)
+        items.get(from).map(TouchEvent::touch_at)
     };
     // For the following pages the digests suffice.
     let in_pages = || list.digests_after(last).find_map(|digest| digest.first);

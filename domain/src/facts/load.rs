@@ -54,18 +54,17 @@ impl Facts {
     /// Loads the pages for [`Facts::touch_at`].
     ///
     /// # Errors The error of `page`.
-    pub fn load_touch_at(&mut self, time: Instant, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+    pub fn load_touch_at(&mut self, time: Instant, page: impl LoadFactsPage) -> Result<(), Fault> {
         // For earlier touches the digests suffice.
         let last = Moment::last_of(time).sort_key();
-        self.sessions.load(last, last, &mut page)?;
         self.touches.load(last, last, page)
     }
 
     /// Loads the page for [`Facts::session_at`].
     ///
     /// # Errors The error of `page`.
-    pub fn load_session_at(&mut self, at: Moment, mut page: impl LoadFactsPage) -> Result<(), Fault> {
-        let after = at.sort_key().saturating_add(1);
+    pub fn load_session_at(&mut self, time: Instant, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        let after = Moment::last_of(time).sort_key().saturating_add(1);
         self.sessions.load_before(after, &mut page)?;
         self.sessions.before(after).map_or(Ok(()), |entry| self.sessions.load(entry, entry, page))
     }
@@ -104,16 +103,13 @@ impl Facts {
         self.sessions.load(first, last, page)
     }
 
-    /// Loads the pages for [`Facts::change_of_touches`], [`Facts::add_touch`] and [`Facts::remove_touch`].
+    /// Loads the pages for [`Facts::change_of_touch`], [`Facts::add_touch`] and [`Facts::remove_touch`].
     ///
     /// # Errors The error of `page`.
-    pub fn load_touches(&mut self, touches: &[Moment], mut page: impl LoadFactsPage) -> Result<(), Fault> {
-        for at in touches {
-            for number in [at.sort_key(), Moment::last_of(at.time).sort_key()] {
-                self.touches.load(number, number, &mut page)?;
-            }
-        }
-        Ok(())
+    pub fn load_touch(&mut self, at: Moment, mut page: impl LoadFactsPage) -> Result<(), Fault> {
+        let last = Moment::last_of(at.time).sort_key();
+        self.touches.load(at.sort_key(), at.sort_key(), &mut page)?;
+        self.touches.load(last, last, page)
     }
 
     /// Loads the pages for [`Facts::add_order`] and [`Facts::remove_order`].
@@ -166,7 +162,6 @@ impl Facts {
             // Touches between the ends are part of the change; for earlier touches the digests suffice.
             for at in [times.from, times.to] {
                 let number = Moment::last_of(at.time).sort_key();
-                self.sessions.load(number, number, &mut page)?;
                 self.touches.load(number, number, &mut page)?;
             }
         }

@@ -29,5 +29,5 @@ pub use lists::{FactsPage, TouchEnds};
 pub use load::LoadFactsPage;
 pub use order::Order;
 pub use recut::Recut;
-pub use session::{SESSION_GAP_MS, Session};
-pub use touch::{Touch, TouchAt};
+pub use session::{LaterEvents, SESSION_GAP_MS, Session};
+pub use touch::{Touch, TouchAt, TouchEvent};

@@ -156,7 +156,6 @@ impl Facts {
         for end in ends.iter().flat_map(|times| [times.from, times.to]) {
             self.orders.load(end.sort_key(), end.sort_key(), &mut page)?;
             let number = Moment::last_of(end.time).sort_key();
-            self.sessions.load(number, number, &mut page)?;
             self.touches.load(number, number, &mut page)?;
         }
         Ok(())

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::touch::{Touch, TouchAt};
+use super::touch::Touch;
 use crate::acquisition::Channel;
 use crate::ids::RecordKey;
 use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
-/// The longest gap between two events of a session, in milliseconds.
+/// The longest gap between two events of a session, in milliseconds. Events that are not interactive are attached to a session for as long after it.
 pub const SESSION_GAP_MS: i64 = 30 * 60 * 1000;
 
-/// A session: events of one identity without a gap of more than 30 minutes.
+/// A session: interactive events of one identity without a gap of more than 30 minutes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// The entry: its earliest event.
@@ -22,19 +22,39 @@ pub struct Session {
     pub last: Instant,
     /// The number of events.
     pub events: u32,
-    /// The entry's source, medium and campaign. Without a source, it is no touch; `None`: nothing of it is known.
+    /// Its source, medium and campaign: of the first event with a source, else of the entry. `None`: nothing is known.
     pub touch: Option<Touch>,
-    /// The entry's channel.
+    /// The channel of the same event.
     pub channel: Channel,
+    /// Whether the entry has the address of a page.
+    pub has_page: bool,
+    /// The later events that tell what the entry doesn't.
+    pub later: Option<Box<LaterEvents>>,
     /// The company that the entry names itself.
     pub company: Option<Box<RecordKey>>,
 }
 
+/// The events of a session that tell what its entry doesn't.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaterEvents {
+    /// The first one with a source.
+    pub source: Option<Moment>,
+    /// The first one with the address of a page.
+    pub page: Option<Moment>,
+}
+
 impl Session {
-    /// Returns the session's touch, if it has a source.
+    /// Returns the moment of the first event with a source.
     #[must_use]
-    pub fn touch_at(&self) -> Option<TouchAt> {
-        self.touch.filter(|touch| touch.has_source()).map(|touch| TouchAt { at: self.at, touch })
+    pub fn source_at(&self) -> Option<Moment> {
+        self.touch.filter(Touch::has_source)?;
+        Some(self.later.as_ref().and_then(|later| later.source).unwrap_or(self.at))
+    }
+
+    /// Returns the moment of the first event with the address of a page.
+    #[must_use]
+    pub fn page_at(&self) -> Option<Moment> {
+        if self.has_page { Some(self.at) } else { self.later.as_ref()?.page }
     }
 
     /// Returns the time from its first event to its last, in milliseconds.
@@ -50,11 +70,66 @@ impl Session {
         gap(self.last, other.at.time) && gap(other.last, self.at.time)
     }
 
+    /// Whether an event of the identity at `time` that is not interactive is attached to it. It began at this time or before.
+    #[must_use]
+    pub fn attaches(&self, time: Instant) -> bool {
+        time.0.saturating_sub(self.last.0) <= SESSION_GAP_MS
+    }
+
+    /// Whether the fields of its events are those of `other`, too.
+    #[must_use]
+    pub fn has_fields_of(&self, other: &Session) -> bool {
+        (self.at, self.source_at(), self.page_at()) == (other.at, other.source_at(), other.page_at())
+    }
+
     /// Merges two sessions.
     #[must_use]
     pub fn join(self, other: Session) -> Session {
         let (last, events) = (self.last.max(other.last), self.events + other.events);
-        let entry = if other.at < self.at { other } else { self };
-        Session { last, events, ..entry }
+        let (entry, second) = if other.at < self.at { (other, self) } else { (self, other) };
+        let first_of = |one: Option<Moment>, other: Option<Moment>| one.into_iter().chain(other).min();
+        let (source, page) = (first_of(entry.source_at(), second.source_at()), first_of(entry.page_at(), second.page_at()));
+        let (touch, channel) = match source {
+            Some(at) if second.source_at() == Some(at) => (second.touch, second.channel),
+            _ => (entry.touch, entry.channel),
+        };
+        let is_later = |at: &Moment| *at != entry.at;
+        let later = LaterEvents { source: source.filter(is_later), page: page.filter(is_later) };
+        let later = (later != LaterEvents::default()).then(|| Box::new(later));
+        Session { last, events, touch, channel, later, ..entry }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::indexes::dictionary::TermId;
+
+    fn event(second: i64, source: Option<u32>, has_page: bool) -> Session {
+        let (time, term) = (Instant(second * 1_000), TermId(0));
+        let touch = source.map(|source| Touch { source: TermId(source), medium: term, campaign: term });
+        let at = Moment { time, position: 0 };
+        let channel = if source.is_some() { Channel::Referral } else { Channel::Direct };
+        Session { at, day: Day(0), last: time, events: 1, touch, channel, has_page, later: None, company: None }
+    }
+
+    #[test]
+    fn the_first_page_and_the_first_source_are_the_sessions_in_any_order() {
+        let events = [event(0, None, false), event(1, None, true), event(2, Some(7), false), event(3, Some(8), true)];
+        let orders = [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2]];
+        for order in orders {
+            let joined = order.map(|at| events[at].clone()).into_iter().reduce(Session::join).unwrap();
+            assert_eq!((joined.at, joined.events, joined.last), (events[0].at, 4, events[3].last), "{order:?}");
+            assert_eq!((joined.page_at(), joined.source_at()), (Some(events[1].at), Some(events[2].at)), "{order:?}");
+            assert_eq!((joined.touch, joined.channel), (events[2].touch, Channel::Referral), "{order:?}");
+        }
+        assert_eq!((events[3].page_at(), events[3].source_at()), (Some(events[3].at), Some(events[3].at)));
+    }
+
+    #[test]
+    fn what_comes_within_half_an_hour_is_attached() {
+        let session = event(0, None, false).join(event(600, None, false));
+        let attaches = |ms: i64| session.attaches(Instant(ms));
+        assert_eq!([0, 600_000, 2_400_000, 2_400_001].map(attaches), [true, true, true, false]);
     }
 }

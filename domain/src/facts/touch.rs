@@ -1,14 +1,15 @@
-//! Touches: the source, medium and campaign of a session with a known source.
+//! Touches: events with a known source, and their source, medium and campaign.
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::RecordKey;
 use crate::indexes::dictionary::TermId;
 use crate::moment::Moment;
 
-/// The source, medium and campaign of a session with a known source.
+/// The source, medium and campaign of an event or a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Touch {
-    /// The source; never `(direct)`. [`Touch::NO_SOURCE`] where only the medium or the campaign of a session is known.
+    /// The source; never `(direct)`. [`Touch::NO_SOURCE`] where only the medium or the campaign is known.
     pub source: TermId,
     /// The medium.
     pub medium: TermId,
@@ -48,8 +49,33 @@ impl Touch {
 /// A touch and its moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TouchAt {
-    /// The moment of the session's entry.
+    /// The moment of the event.
     pub at: Moment,
     /// The touch.
     pub touch: Touch,
+}
+
+/// An event whose source is known, wherever it stands in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TouchEvent {
+    /// Its moment.
+    pub at: Moment,
+    /// Its source, medium and campaign.
+    pub touch: Touch,
+    /// The company that it names itself. Only for identities.
+    pub company: Option<Box<RecordKey>>,
+}
+
+impl TouchEvent {
+    /// Returns the touch and its moment.
+    #[must_use]
+    pub fn touch_at(&self) -> TouchAt {
+        TouchAt { at: self.at, touch: self.touch }
+    }
+}
+
+impl From<TouchAt> for TouchEvent {
+    fn from(TouchAt { at, touch }: TouchAt) -> Self {
+        Self { at, touch, company: None }
+    }
 }

@@ -46,6 +46,8 @@ named_values! {
         Direct = "direct",
         /// It was recorded without consent, so it has no user and no session.
         NoConsent = "no_consent",
+        /// It is not interactive, and attached to no session.
+        NoSession = "no_session",
         /// Its session began before the window.
         BeganBefore = "began_before",
         /// A public key sent its money to a project that accepts money from servers only.

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use serde_json::value::RawValue;
 
 use crate::intake::event::Event;
-use crate::intake::fields::{Entry, Field, FieldError, Number, Scalar, SessionEnd};
+use crate::intake::fields::{Decider, Entry, Field, FieldError, Number, Scalar};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS};
 use crate::named_values;
 use crate::names::UnknownName;
@@ -285,9 +285,15 @@ impl Predicate {
         &self.filters
     }
 
-    /// The filters on properties of the session that the event at this end of it decides.
-    pub fn of_session_end(&self, end: SessionEnd) -> impl Iterator<Item = &Filter> {
-        self.filters.iter().filter(move |filter| filter.field.session_end() == Some(end))
+    /// The filters on properties of the session that this event of it decides.
+    pub fn decided_by(&self, decider: Decider) -> impl Iterator<Item = &Filter> {
+        self.filters.iter().filter(move |filter| filter.field.decider() == Some(decider))
+    }
+
+    /// Whether the filters on properties that this event of the session decides hold for a session with these fields.
+    #[must_use]
+    pub fn matches_decided(&self, decider: Decider, entry: Option<&Entry>) -> bool {
+        self.decided_by(decider).all(|filter| filter.matches_entry(entry))
     }
 
     /// The approximate memory of its operands, in bytes.

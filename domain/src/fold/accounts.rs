@@ -2,7 +2,7 @@
 
 use crate::company::{Account, AccountSlot, CompanyKey};
 use crate::contribution::{EntityKind, Sign};
-use crate::facts::{DirtyRange, Facts, LoadFactsPage, Moment, Order, Session, Span, Sums, Times, TouchAt};
+use crate::facts::{DirtyRange, Facts, LoadFactsPage, Moment, Order, Span, Sums, Times, TouchAt};
 use crate::fault::Fault;
 use crate::fold::Fold;
 use crate::ids::RecordKey;
@@ -14,7 +14,7 @@ use crate::time::Day;
 /// One change of a company's facts.
 enum Share<'s> {
     Day(Day, &'s Sums, Sign),
-    Touches { gone: &'s [TouchAt], new: &'s [TouchAt] },
+    Touch(TouchAt, Sign),
     Order(&'s Order, Sign),
 }
 
@@ -23,10 +23,7 @@ impl Share<'_> {
     fn load(&self, facts: &mut Facts, page: impl LoadFactsPage) -> Result<(), Fault> {
         match self {
             Self::Day(day, ..) => facts.load_day(*day, None, page),
-            Self::Touches { gone, new } => {
-                let moments: Vec<Moment> = gone.iter().chain(*new).map(|touch| touch.at).collect();
-                facts.load_touches(&moments, page)
-            }
+            Self::Touch(touch, _) => facts.load_touch(touch.at, page),
             Self::Order(order, _) => facts.load_order(order.at, page),
         }
     }
@@ -34,7 +31,7 @@ impl Share<'_> {
     fn change(&self, facts: &Facts) -> DirtyRange {
         match self {
             Self::Day(day, sums, sign) => facts.change_of_day(*day, sums, *sign),
-            Self::Touches { gone, new } => facts.change_of_touches(gone, new),
+            Self::Touch(touch, sign) => facts.change_of_touch(touch.at, *sign),
             Self::Order(order, _) => DirtyRange::of_order(order.at),
         }
     }
@@ -42,10 +39,8 @@ impl Share<'_> {
     fn apply(&self, facts: &mut Facts, limits: &Limits) {
         match self {
             Self::Day(day, sums, sign) => facts.add_day(*day, None, sums, *sign, limits),
-            Self::Touches { gone, new } => {
-                gone.iter().for_each(|touch| facts.remove_touch(touch.at, limits));
-                new.iter().for_each(|touch| facts.add_touch(*touch, limits));
-            }
+            Self::Touch(touch, Sign::Plus) => facts.add_touch((*touch).into(), limits),
+            Self::Touch(touch, Sign::Minus) => facts.remove_touch(touch.at, limits),
             Self::Order(order, Sign::Plus) => facts.add_order((*order).clone(), limits),
             Self::Order(order, Sign::Minus) => facts.remove_order(order.at, limits),
         }
@@ -68,13 +63,8 @@ impl<S: Source> Fold<'_, S> {
         self.share(company, &Share::Day(day, &sums.of_account(), sign))
     }
 
-    /// Adds or takes out the touch of a session.
-    pub(super) fn share_touch(&mut self, company: RecordKey, session: &Session, sign: Sign) -> Result<(), Fault> {
-        let Some(touch) = session.touch_at() else { return Ok(()) };
-        match sign {
-            Sign::Plus => self.share(company, &Share::Touches { gone: &[], new: &[touch] }),
-            Sign::Minus => self.share(company, &Share::Touches { gone: &[touch], new: &[] }),
-        }
+    pub(super) fn share_touch(&mut self, company: RecordKey, touch: TouchAt, sign: Sign) -> Result<(), Fault> {
+        self.share(company, &Share::Touch(touch, sign))
     }
 
     pub(super) fn share_order(&mut self, company: RecordKey, order: &Order, sign: Sign) -> Result<(), Fault> {
@@ -138,7 +128,7 @@ impl<S: Source> Fold<'_, S> {
             self.share_account_day(key, entry.day, &entry.sums, Sign::Plus)?;
         }
         for touch in facts.touches() {
-            self.share(key, &Share::Touches { gone: &[], new: &[touch] })?;
+            self.share_touch(key, touch.touch_at(), Sign::Plus)?;
         }
         for order in facts.orders(Times::ALL) {
             self.share_order(key, order, Sign::Plus)?;

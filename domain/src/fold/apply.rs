@@ -2,7 +2,7 @@
 //! adds the new contributions, and propagates the change to the identity's company and group.
 
 use crate::contribution::{EntityKind, Sign};
-use crate::facts::{DailyCount, DirtyRange, GroupRef, Order, Session, Sums};
+use crate::facts::{DailyCount, DirtyRange, GroupRef, Order, SESSION_GAP_MS, Session, Sums, TouchEvent};
 use crate::fault::Fault;
 use crate::fold::{Fold, contribute_own};
 use crate::identity::Identity;
@@ -44,14 +44,13 @@ impl<S: Source> Fold<'_, S> {
         let page = self.pages_of(identity);
         identity.facts.load_session(&session, page)?;
         let met = identity.facts.met_by(&session);
+        self.touch_attached(identity, &session);
         let joined = met.iter().cloned().fold(session, Session::join);
-        self.touch_entries(&met, &joined);
+        self.touch_fields(&met, &joined);
         self.touch_ends(&joined);
         let change = identity.facts.change_of_sessions(&met, &joined);
-        self.recut(identity, change)?;
         identity.facts.load_change(change, self.pages_of(identity))?;
         contribute_own(self.project, identity, &change, Sign::Minus);
-        identity.facts.defer_attribution(identity.history_key, change, &self.project.limits);
         identity.facts.replace_sessions(&met, joined.clone(), &self.project.limits);
         met.iter().for_each(|session| self.project.rollups.activity.count_duration(session, Sign::Minus));
         self.project.rollups.activity.count_duration(&joined, Sign::Plus);
@@ -59,10 +58,18 @@ impl<S: Source> Fold<'_, S> {
         self.share_replaced_sessions(identity, &met, &joined)
     }
 
-    /// Touches the days of the sessions that have another entry once they are `joined`.
-    fn touch_entries(&mut self, met: &[Session], joined: &Session) {
-        for session in met.iter().filter(|session| session.at != joined.at) {
+    /// Touches the days of the sessions that have other fields once they are `joined`.
+    fn touch_fields(&mut self, met: &[Session], joined: &Session) {
+        for session in met.iter().filter(|session| !session.has_fields_of(joined)) {
             self.touch_days(FigureKind::Events, session);
+        }
+    }
+
+    /// Touches the days after that of `session` on which there may be events that are attached to it from now on.
+    fn touch_attached(&mut self, identity: &Identity, session: &Session) {
+        if identity.facts.last_day().is_some_and(|last| last > session.day) {
+            self.touch_days(FigureKind::Events, session);
+            self.touch_days(FigureKind::Traffic, session);
         }
     }
 
@@ -74,13 +81,29 @@ impl<S: Source> Fold<'_, S> {
     }
 
     fn touch_days(&mut self, figure: FigureKind, session: &Session) {
-        // Its last event is on one of these days in any timezone.
-        let days = session.last.0.saturating_sub(session.at.time.0) / MS_PER_DAY + 1;
+        // Its last event, and what is attached to it, are on one of these days in any timezone.
+        let days = (session.last.0.saturating_sub(session.at.time.0) + SESSION_GAP_MS) / MS_PER_DAY + 1;
         match i32::try_from(days) {
             Ok(days) if days <= MAX_SESSION_DAYS => {
                 (0..=days).for_each(|after| self.project.touched.day(figure, Day(session.day.0.saturating_add(after))));
             }
             _ => self.project.touched.all_days(figure),
+        }
+    }
+
+    /// Adds a touch, and propagates it to the company of its event.
+    pub(super) fn add_touch(&mut self, identity: &mut Identity, touch: TouchEvent) -> Result<(), Fault> {
+        identity.facts.load_touch(touch.at, self.pages_of(identity))?;
+        let change = identity.facts.change_of_touch(touch.at, Sign::Plus);
+        self.recut(identity, change)?;
+        identity.facts.load_change(change, self.pages_of(identity))?;
+        contribute_own(self.project, identity, &change, Sign::Minus);
+        identity.facts.defer_attribution(identity.history_key, change, &self.project.limits);
+        identity.facts.add_touch(touch.clone(), &self.project.limits);
+        contribute_own(self.project, identity, &change, Sign::Plus);
+        match touch.company.as_deref().copied().or(identity.company.map(|association| association.company)) {
+            Some(company) => self.share_touch(company, touch.touch_at(), Sign::Plus),
+            None => Ok(()),
         }
     }
 
@@ -97,7 +120,7 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Extends the last session by an event at `time`. The entry and the touch stay the same; a bounce ends.
+    /// Extends the last session by an event at `time`. All its fields but the exit stay the same; a bounce ends.
     pub(super) fn extend_last_session(&mut self, identity: &mut Identity, day: Day, time: Instant) {
         let change = match identity.facts.last_session() {
             Some(last) if last.events == 1 => DirtyRange::of_session(last.at),
@@ -105,6 +128,10 @@ impl<S: Source> Fold<'_, S> {
         };
         if let Some(last) = identity.facts.last_session().filter(|last| last.day != day).cloned() {
             self.touch_ends(&Session { last: time, events: last.events + 1, ..last });
+        }
+        if identity.facts.last_day().is_some_and(|last| last > day) {
+            let next = Day(day.0.saturating_add(1));
+            [FigureKind::Events, FigureKind::Traffic].into_iter().for_each(|figure| self.project.touched.day(figure, next));
         }
         if let Some(last) = identity.facts.last_session() {
             self.project.rollups.activity.lengthen(last.day, time.0.saturating_sub(last.last.0).max(0));

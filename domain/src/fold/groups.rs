@@ -119,7 +119,6 @@ impl<S: Source> Fold<'_, S> {
     }
 
     pub(super) fn share_session(&mut self, company: RecordKey, session: &Session, sign: Sign) -> Result<(), Fault> {
-        self.share_touch(company, session, sign)?;
         self.change_group(company, session.day, &GroupSums { sessions: 1, ..GroupSums::default() }, None, sign)
     }
 

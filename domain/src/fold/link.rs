@@ -74,6 +74,9 @@ impl<S: Source> Fold<'_, S> {
         for session in small.facts.sessions(Times::ALL) {
             self.add_session(&mut base, session.clone())?;
         }
+        for touch in small.facts.touches() {
+            self.add_touch(&mut base, touch.clone())?;
+        }
         for order in small.facts.orders(Times::ALL) {
             self.add_order(&mut base, order.clone())?;
         }
@@ -116,6 +119,11 @@ impl<S: Source> Fold<'_, S> {
         for session in identity.facts.sessions(Times::ALL) {
             if let Some(company) = session.company.as_deref().copied().or(own) {
                 self.share_session(company, session, sign)?;
+            }
+        }
+        for touch in identity.facts.touches() {
+            if let Some(company) = touch.company.as_deref().copied().or(own) {
+                self.share_touch(company, touch.touch_at(), sign)?;
             }
         }
         for order in identity.facts.orders(Times::ALL) {

@@ -9,9 +9,9 @@ mod groups;
 mod link;
 mod look_ahead;
 
-use crate::acquisition::{Acquisition, Channel};
+use crate::acquisition::Channel;
 use crate::contribution::{EntityKind, Sign};
-use crate::facts::{CountKey, DailyCount, DirtyRange, FactsPage, GroupRef, Moment, Order, Session, Touch};
+use crate::facts::{CountKey, DailyCount, DirtyRange, FactsPage, GroupRef, Moment, Order, Session, Touch, TouchEvent};
 use crate::fault::Fault;
 use crate::identity::{Association, EmailOwners, EventSubject, Identity, IdentityId, IdentitySlot, SentKeys};
 use crate::ids::{KeyHasher, RecordKey};
@@ -99,14 +99,20 @@ impl<S: Source> Fold<'_, S> {
         let at = Moment { time: event.time, position: self.position };
         self.associate(&mut identity, event, named)?;
         let is_identity = identity.id != IdentityId::Nobody;
+        let (is_visit, has_source) = (is_identity && event.interactive, is_identity && event.has_source());
         // Most events only extend the last session.
-        let extends = is_identity && identity.facts.extends_last_session(at).is_some();
-        let session = (is_identity && !extends).then(|| self.session(event, at, named)).transpose()?;
+        let extends = is_visit && identity.facts.extends_last_session(at, has_source, event.has_page());
+        let tells = has_source || is_visit && !extends;
+        let touch = if tells { self.touch(event)? } else { None };
         self.add_day(&mut identity, event.day, named, &event.sums())?;
-        match session {
-            Some(session) => self.add_session(&mut identity, session)?,
-            None if extends => self.extend_last_session(&mut identity, event.day, event.time),
-            None => {}
+        if extends {
+            self.extend_last_session(&mut identity, event.day, event.time);
+        } else if is_visit {
+            self.add_session(&mut identity, session(event, at, named, touch))?;
+        }
+        if let Some(touch) = touch.filter(|_| has_source) {
+            let company = named.and_then(GroupRef::company).map(Box::new);
+            self.add_touch(&mut identity, TouchEvent { at, touch, company })?;
         }
         if is_identity {
             identity.saw(at, at);
@@ -143,28 +149,19 @@ impl<S: Source> Fold<'_, S> {
         self.contribute(identity, Sign::Plus)
     }
 
-    /// Creates a session from a single event.
-    fn session(&mut self, event: &Event, at: Moment, named: Option<GroupRef>) -> Result<Session, Fault> {
+    /// Returns the event's source, medium and campaign; `None` if all are unknown.
+    fn touch(&mut self, event: &Event) -> Result<Option<Touch>, Fault> {
         let acquisition = event.details.acquisition.as_ref();
-        let touch = match acquisition.filter(|acquisition| !acquisition.is_unknown()) {
-            Some(acquisition) => Some(self.touch(acquisition)?),
-            None => None,
-        };
-        let channel = acquisition.map_or(Channel::Direct, |acquisition| acquisition.channel);
-        let company = named.and_then(GroupRef::company).map(Box::new);
-        Ok(Session { at, day: event.day, last: event.time, events: 1, touch, channel, company })
-    }
-
-    fn touch(&mut self, acquisition: &Acquisition) -> Result<Touch, Fault> {
+        let Some(acquisition) = acquisition.filter(|acquisition| !acquisition.is_unknown()) else { return Ok(None) };
         let source = match acquisition.is_direct() {
             true => Touch::NO_SOURCE,
             false => self.intern(&acquisition.source, TermKind::Source)?,
         };
-        Ok(Touch {
+        Ok(Some(Touch {
             source,
             medium: self.intern(&acquisition.medium, TermKind::Source)?,
             campaign: self.intern(&acquisition.campaign, TermKind::Source)?,
-        })
+        }))
     }
 
     fn report_email(&mut self, identity: &mut Identity, identity_key: RecordKey, event: &Event, at: Moment) -> Result<(), Fault> {
@@ -214,6 +211,13 @@ impl<S: Source> Fold<'_, S> {
         let (source, member) = (self.source, identity.history_key);
         move |serial| source.page::<IdentitySlot>(page_key(member, serial))
     }
+}
+
+/// Creates a session from a single event.
+fn session(event: &Event, at: Moment, named: Option<GroupRef>, touch: Option<Touch>) -> Session {
+    let channel = event.details.acquisition.as_ref().map_or(Channel::Direct, |acquisition| acquisition.channel);
+    let (has_page, company) = (event.has_page(), named.and_then(GroupRef::company).map(Box::new));
+    Session { at, day: event.day, last: event.time, events: 1, touch, channel, has_page, later: None, company }
 }
 
 fn level(identity: &Identity) -> EntityKind {

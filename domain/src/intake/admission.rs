@@ -12,6 +12,7 @@ use crate::intake::client_address::ClientAddress;
 use crate::intake::country::Country;
 use crate::intake::event::{Details, Event, SentIds};
 use crate::intake::fields::metadata_text;
+use crate::intake::interaction::is_interactive;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
 use crate::intake::repairs::{self, Repaired};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, Submission, Text, id, text};
@@ -135,6 +136,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         time,
         received,
         day,
+        interactive: is_interactive(name, submission, client),
         name: name.into(),
         who,
         external_id: external_id.map(Into::into),

@@ -95,6 +95,8 @@ macro_rules! text_fields {
             pub(crate) notify: Option<bool>,
             $(pub(crate) $field: Option<Text<'a>>,)*
             pub(crate) metadata: Option<Raw<'a>>,
+            /// `true`: nobody did anything at the time of the event. Any other JSON is as absent.
+            pub(crate) non_interaction: Option<bool>,
             pub(crate) value: Option<Raw<'a>>,
             pub(crate) overrides: Option<Raw<'a>>,
             pub(crate) timestamp: Option<Raw<'a>>,
@@ -124,6 +126,7 @@ macro_rules! text_fields {
                     "name" => self.name = Some(text(json)?),
                     $(stringify!($field) => self.$field = Some(text(json)?),)*
                     "notify" => self.notify = Some(json.boolean()?),
+                    "non_interaction" => self.non_interaction = Some(json.boolean()?),
                     _ => self.set_raw_field(name, json.raw()?),
                 }
                 Some(())
@@ -134,10 +137,8 @@ macro_rules! text_fields {
                 match name {
                     "name" => self.name = self.text_field("name", json),
                     $(stringify!($field) => self.$field = self.text_field(stringify!($field), json),)*
-                    "notify" => {
-                        self.notify = json.parse().ok();
-                        self.note_type("notify", self.notify.is_some() || json == "null");
-                    }
+                    "notify" => self.notify = self.boolean_field("notify", json),
+                    "non_interaction" => self.non_interaction = self.boolean_field("non_interaction", json),
                     _ => self.set_raw_field(name, json),
                 }
             }
@@ -267,6 +268,12 @@ impl<'a> Submission<'a> {
         let text = text_of(json).map(Text);
         self.note_type(name, text.is_some() || json == "null");
         text
+    }
+
+    fn boolean_field(&mut self, name: &'static str, json: &'a str) -> Option<bool> {
+        let boolean = json.parse().ok();
+        self.note_type(name, boolean.is_some() || json == "null");
+        boolean
     }
 
     /// Notes whether the last field of a name has a type that it can have.

@@ -15,5 +15,5 @@ pub use partial::{Projects, Query, Reader, Travels};
 pub use project::{
     AssociationsQuery, AttributionQuery, CohortsQuery, CompanyLinksQuery, EarlierTouches, EarlierTouchesQuery, EventVisit,
     IntakeQuery, LinkedQuery, NamedTouch, RetentionQuery, RevenueMetricsQuery, RevenueSeriesQuery, TodayQuery, TrafficQuery,
-    UniqueUsersQuery, VisitsQuery,
+    UniqueUsersQuery, VisitedSession, VisitsQuery,
 };

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod tests;
 
+use compact_str::CompactString;
+
 use crate::acquisition::Acquisition;
 use crate::company::AccountSlot;
 use crate::facts::Moment;
@@ -121,6 +123,7 @@ pub struct Mentions {
     things: Vec<Thing>,
     who: SentKeys,
     at: Option<Moment>,
+    has_page: bool,
 }
 
 /// Something that an event mentions, and the conditions under which it creates a record.
@@ -134,7 +137,7 @@ enum Thing {
     EmailCompany(RecordKey),
     /// A page or a referrer.
     Name(Quota, RecordKey),
-    /// A source, medium or campaign. An event that extends the last session adds none.
+    /// The medium or campaign of an event without a source. An event that extends the last session adds none.
     Touch(RecordKey),
 }
 
@@ -142,8 +145,8 @@ impl Mentions {
     /// Collects the things that `event` mentions of the kinds that are `reached`.
     #[must_use]
     pub fn of(event: &Event, reached: Reached, hasher: &KeyHasher) -> Self {
-        let mut mentions =
-            Self { things: Vec::new(), who: SentKeys::default(), at: Some(Moment { time: event.time, position: u64::MAX }) };
+        let at = Some(Moment { time: event.time, position: u64::MAX });
+        let mut mentions = Self { things: Vec::new(), who: SentKeys::default(), at, has_page: event.has_page() };
         mentions.add_groups(event, reached, hasher);
         mentions.who = SentKeys::of(&event.who, hasher);
         let is_identity = mentions.who != SentKeys::default();
@@ -191,8 +194,14 @@ impl Mentions {
             let acquisition = details.acquisition.as_ref();
             if let Some(acquisition) = acquisition.filter(|acquisition| !acquisition.is_unknown()) {
                 let Acquisition { source, medium, campaign, .. } = acquisition;
-                let source = Some(source).filter(|_| !acquisition.is_direct());
-                self.things.extend(source.into_iter().chain([medium, campaign]).map(|text| Thing::Touch(hasher.name(text))));
+                let name = |text: &CompactString| Thing::Name(Quota::Sources, hasher.name(text));
+                match acquisition.is_direct() {
+                    false => self.things.extend([source, medium, campaign].map(name)),
+                    true if event.interactive => {
+                        self.things.extend([medium, campaign].map(|text| Thing::Touch(hasher.name(text))))
+                    }
+                    true => {}
+                }
             }
         }
     }
@@ -264,6 +273,7 @@ impl Project {
             (None, None) => return Ok(false),
         };
         let Some(at) = mentions.at else { return Ok(false) };
-        Ok(self.identity(key, source)?.is_some_and(|identity| identity.facts.extends_last_session(at).is_some()))
+        let extends = |identity: &Identity| identity.facts.extends_last_session(at, false, mentions.has_page);
+        Ok(self.identity(key, source)?.is_some_and(extends))
     }
 }

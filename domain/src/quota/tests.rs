@@ -71,6 +71,7 @@ fn event() -> impl Strategy<Value = Event> {
                 time: Instant(1_641_600_000_000 + minute * 60_000),
                 received: Instant(1_641_600_000_000),
                 day: Day(19_000),
+                interactive: minute % 4 > 0,
                 name: name.into(),
                 who,
                 external_id: None,

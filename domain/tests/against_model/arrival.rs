@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headcount_histories::{History, Rng, Size, Step, Subject, model_of, questions};
+use headcount_histories::{History, Rng, Size, Step, Subject, model_of, questions, sender_of};
 use headcount_model::event::Event;
 use headcount_model::facts::{domain_of, explicit_company, reported_email};
 use headcount_model::text::{company_of_email, reads_as_domain};
-use headcount_model::{Json, Question, Sender};
+use headcount_model::{Json, Question};
 
 use super::{Folded, NOW_MS, answers, trials};
 
@@ -20,7 +20,7 @@ fn unpinned(history: &History) -> Vec<Sent> {
     let (mut instants, mut links) = (BTreeSet::new(), BTreeMap::new());
     for (project, body) in sent(history) {
         let before = model.events().len();
-        let _ = model.record(&project, &body, NOW_MS, &Sender::browser());
+        let _ = model.record(&project, &body, NOW_MS, &sender_of(&body));
         let Some(event) = model.events().get(before) else { continue };
         let agrees = match (&event.user_id, &event.anonymous_id) {
             (Some(user), Some(anonymous)) => *links.entry((project.clone(), anonymous.clone())).or_insert(user.clone()) == *user,
@@ -34,7 +34,7 @@ fn unpinned(history: &History) -> Vec<Sent> {
     kept.retain(|(project, body)| {
         let before = model.events().len();
         let without_key = without_external_id(body);
-        model.record(project, &without_key, NOW_MS, &Sender::browser()).unwrap();
+        model.record(project, &without_key, NOW_MS, &sender_of(&without_key)).unwrap();
         let event = &model.events()[before];
         one_domain(&mut domains, event) && one_company(&mut companies, &links, event)
     });

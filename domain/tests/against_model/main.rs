@@ -39,7 +39,7 @@ use headcount_domain::money::{Currency, Rate};
 use headcount_domain::project::Project;
 use headcount_domain::queries::{Projects, Query as Asked, Reader, Travels};
 use headcount_domain::time::{Day, Instant, Timezone};
-use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, model_of, run};
+use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, is_of_server, model_of, run};
 use headcount_model::{Json, Question, Rates};
 use saved::{Saved, let_go};
 
@@ -252,18 +252,22 @@ impl Folded {
 
     fn send(&mut self, project: &str, body: &str) -> TrackReply {
         let held = self.projects.get_mut(project).unwrap().get_mut().unwrap();
-        let agent = Agent::default();
-        let client = Client {
-            sender: Sender::Public,
-            address: Some(ClientAddress::parse("192.0.2.1")),
-            user_agent: Some("a usual browser"),
-            country: None,
-            agent: &agent,
-            gpc: false,
-            dnt: false,
-            salt: Some(u128::try_from(held.policy.timezone.day_of(self.now).0).unwrap().to_be_bytes()),
-        };
-        let admitted = Submission::read(body.as_bytes(), |event| admit(event, &held.policy, &client, self.now)).flatten();
+        let (agent, is_of_server) = (Agent::default(), is_of_server(body));
+        let salt = u128::try_from(held.policy.timezone.day_of(self.now).0).unwrap().to_be_bytes();
+        let admitted = Submission::read(body.as_bytes(), |event| {
+            let client = Client {
+                sender: if is_of_server { Sender::Server } else { Sender::Public },
+                address: Some(ClientAddress::parse("192.0.2.1")).filter(|_| !is_of_server),
+                user_agent: if is_of_server { event.user_agent() } else { Some("a usual browser") },
+                country: None,
+                agent: &agent,
+                gpc: false,
+                dnt: false,
+                salt: Some(salt),
+            };
+            admit(event, &held.policy, &client, self.now)
+        })
+        .flatten();
         let (event, clamped, warnings) = match admitted {
             Ok(Verdict::Record { event, clamped, warnings }) => (event, clamped, warnings),
             Ok(Verdict::Dropped(reason)) => {

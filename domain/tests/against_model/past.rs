@@ -2,9 +2,9 @@
 
 use chrono::{NaiveTime, TimeDelta};
 use headcount_domain::time::Instant;
-use headcount_histories::{History, Rng, Size, Step, compare, model_of, questions};
+use headcount_histories::{History, Rng, Size, Step, compare, model_of, questions, sender_of};
 use headcount_model::served::ignored;
-use headcount_model::{Ids, Model, Sender};
+use headcount_model::{Ids, Model};
 
 use super::{Folded, NOW_MS, Subject, answers, has_floors, trials};
 
@@ -13,9 +13,9 @@ pub(super) fn model(history: &History) -> Model {
     let mut model = model_of(history);
     for step in &history.steps {
         match step {
-            Step::Track { project, body } => drop(model.record(project, body, NOW_MS, &Sender::browser())),
+            Step::Track { project, body } => drop(model.record(project, body, NOW_MS, &sender_of(body))),
             Step::Batch { project, bodies } => {
-                bodies.iter().for_each(|body| drop(model.record(project, body, NOW_MS, &Sender::browser())));
+                bodies.iter().for_each(|body| drop(model.record(project, body, NOW_MS, &sender_of(body))));
             }
             Step::Rates(rates) => model.set_rates(rates.clone()),
             Step::Settings { project, body } => model.ignore_referrers(project, ignored(body)),

@@ -98,14 +98,18 @@ fn predicate(body: &Json) -> Result<Predicate, Refused> {
     Predicate::new(body.field("event_name").text(), filters).map_err(|_| Refused(400))
 }
 
-/// What is known of an entry: below the floor, what its session knows.
-fn entry_of(held: &Held, event: &Event) -> Entry {
-    let entry = Entry::of(event);
-    if held.state.drops(event) { Entry { url: None, ..entry } } else { entry }
+/// The interactive events of a session, in order of time.
+type Visit<'h> = Vec<&'h Event>;
+
+/// The fields of a session. Of one that began below the floor, no address is known.
+fn entry_of(held: &Held, visit: &Visit<'_>) -> Entry {
+    let brought_by = visit.iter().find(|event| event.has_source()).unwrap_or(&visit[0]);
+    let url = visit.iter().find_map(|event| Entry::of(event).url).filter(|_| !held.state.drops(visit[0]));
+    Entry { url, ..Entry::of(brought_by) }
 }
 
-/// All events, in order of time, with their identities and sessions.
-fn seen(held: &Held) -> Vec<Seen<'_>> {
+/// All events, in order of time, with their identities and the fields of their sessions.
+fn seen<'h>(held: &'h Held) -> Vec<Seen<'h>> {
     let keys = |event: &Event| SentKeys::of(&event.who, hasher());
     let mut links: Vec<_> = held.log.iter().filter_map(|(event, position)| keys(event).link(*position)).collect();
     links.sort_unstable();
@@ -115,19 +119,32 @@ fn seen(held: &Held) -> Vec<Seen<'_>> {
     };
     let mut events: Vec<&(Event, u64)> = held.log.iter().collect();
     events.sort_by_key(|(event, position)| Moment { time: event.time, position: *position });
-    let mut sessions: BTreeMap<RecordKey, (i64, Entry)> = BTreeMap::new();
-    let mut seen = Vec::new();
-    for (event, _) in events {
-        let identity = identity(event);
-        let entry = identity.map(|identity| {
-            let goes_on = |(last, _): &&(i64, Entry)| event.time.0 - last <= SESSION_GAP_MS;
-            let entry = sessions.get(&identity).filter(goes_on).map_or_else(|| entry_of(held, event), |(_, entry)| entry.clone());
-            sessions.insert(identity, (event.time.0, entry.clone()));
-            entry
-        });
-        seen.push((event, identity, entry));
+    let mut visits: BTreeMap<RecordKey, Vec<Visit<'_>>> = BTreeMap::new();
+    for (event, _) in events.iter().filter(|(event, _)| event.interactive) {
+        let Some(identity) = identity(event) else { continue };
+        let of_identity = visits.entry(identity).or_default();
+        match of_identity.last_mut() {
+            Some(visit) if event.time.0 - visit[visit.len() - 1].time.0 <= SESSION_GAP_MS => visit.push(event),
+            _ => of_identity.push(vec![event]),
+        }
     }
-    seen
+    let sessions: BTreeMap<RecordKey, Vec<(i64, i64, Entry)>> = visits
+        .into_iter()
+        .map(|(identity, visits)| {
+            let session = |visit: &Visit<'_>| (visit[0].time.0, visit[visit.len() - 1].time.0, entry_of(held, visit));
+            (identity, visits.iter().map(session).collect())
+        })
+        .collect();
+    let session = |event: &Event, identity: RecordKey| {
+        let at = event.time.0;
+        let has = |(first, last, _): &&(i64, i64, Entry)| (*first..=last + SESSION_GAP_MS).contains(&at);
+        sessions.get(&identity)?.iter().find(has).map(|(.., entry)| entry.clone())
+    };
+    let seen = |(event, _): &'_ &'h (Event, u64)| {
+        let identity = identity(event);
+        (event, identity, identity.and_then(|identity| session(event, identity)))
+    };
+    events.iter().map(seen).collect()
 }
 
 fn unique_users(window: Window, matching: &[&Seen<'_>]) -> BTreeMap<String, Json> {

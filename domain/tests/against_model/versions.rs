@@ -8,8 +8,8 @@ use headcount_domain::queries::{
 };
 use headcount_domain::time::{CohortInterval, Day, Instant, Interval, Timezone, Window};
 use headcount_domain::versions::{Depends, FigureKind};
-use headcount_histories::{History, Rng, Size, Step, Subject, model_of};
-use headcount_model::{Json, Model, Question, Sender};
+use headcount_histories::{History, Rng, Size, Step, Subject, model_of, sender_of};
+use headcount_model::{Json, Model, Question};
 
 use super::{Folded, Held, NOW_MS, limits_of, trials};
 
@@ -183,7 +183,7 @@ fn trial(seed: u64, size: Size, probes_of: impl Fn(&[Window], &str) -> Vec<Probe
         .collect();
     for (number, (project, body)) in sent(&history).into_iter().enumerate() {
         let recorded_before = folded.projects[project].lock().unwrap().log.len();
-        let _ = model.record(project, body, NOW_MS, &Sender::browser());
+        let _ = model.record(project, body, NOW_MS, &sender_of(body));
         folded.send(project, body);
         let held = folded.projects.get_mut(project).unwrap().get_mut().unwrap();
         let (_, probes, before) = known.iter_mut().find(|(name, ..)| *name == project).unwrap();

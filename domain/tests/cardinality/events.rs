@@ -25,6 +25,7 @@ pub(crate) fn at(ms: i64) -> Event {
         time: Instant(time),
         received: Instant(time),
         day: Day(i32::try_from(time.div_euclid(DAY)).unwrap()),
+        interactive: true,
         name: "click".into(),
         who: SentIds { user_id: Some("user".into()), ..SentIds::default() },
         external_id: None,

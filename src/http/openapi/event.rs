@@ -30,6 +30,10 @@ impl PartialSchema for EventShape {
             .property("_sent_at", sent_at())
             .property("notify", nullable(Type::Boolean, "Whether to send a notification about it."))
             .property(
+                "non_interaction",
+                nullable(Type::Boolean, "`true`: nobody did anything at its time, so it makes no session. Anything else is as absent."),
+            )
+            .property(
                 "metadata",
                 metadata.description(Some("Any JSON; the fields of an object can be filtered, grouped and summed by.")),
             )

@@ -67,7 +67,7 @@ pub(crate) struct TrafficAnswer {
 /// The sessions of one channel, source, medium or campaign.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionsRow {
-    /// The channel, source, medium or campaign of the session's first event.
+    /// The channel, source, medium or campaign of the session: of its first event with a source, else of its first.
     value: String,
     /// How many sessions.
     sessions: u64,

@@ -1,7 +1,7 @@
 //! Coverage: counts how often histories exercise each rule.
 
 use chrono::{DateTime, Offset, TimeDelta};
-use headcount_model::acquisition::{origin, value};
+use headcount_model::acquisition::{DIRECT, origin, value};
 use headcount_model::event::Event;
 use headcount_model::facts::{Account, Facts, domain_of, explicit_company, reported_email};
 use headcount_model::referrer::external;
@@ -82,6 +82,24 @@ impl Coverage {
         self.look_at_origins(model);
         self.look_at_keys(model);
         self.look_at_floors(model);
+        for session in &facts.sessions {
+            let (begin_ms, end_ms) = (facts.events[session.entry()].at_ms, facts.events[session.last()].at_ms);
+            let at =
+                |holds: &dyn Fn(i64) -> bool| session.attached.iter().filter(|&&index| holds(facts.events[index].at_ms)).count();
+            self.add("attached within a session", at(&|at_ms| at_ms <= end_ms));
+            self.add("attached at the instant of the entry", at(&|at_ms| at_ms == begin_ms));
+            self.add("attached after a session", at(&|at_ms| at_ms > end_ms));
+            self.add("attached 30:00 after a session", at(&|at_ms| at_ms == end_ms + 1_800_000));
+            let entry = &facts.events[session.entry()];
+            let is_later = !std::ptr::eq(facts.brought_by(session), entry);
+            self.add("sessions whose source comes after the entry", usize::from(is_later));
+            let is_later = entry.url.is_none() && facts.entry_page(session).is_some();
+            self.add("sessions whose page comes after the entry", usize::from(is_later));
+            let touches = session.events.iter().filter(|&&index| origin(&facts.events[index]).source != DIRECT);
+            self.add("sessions with several touches", usize::from(touches.count() > 1));
+        }
+        let alone = |&index: &usize| facts.identities[index].is_some() && facts.session(index).is_none();
+        self.add("in no session", facts.all().filter(alone).count());
         let sessions = facts.sessions.iter();
         self.add("sessions of several events", sessions.filter(|session| session.events.len() > 1).count());
     }

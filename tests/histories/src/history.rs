@@ -18,7 +18,7 @@ pub struct Project {
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Sends an event from a typical browser with a public key.
+    /// Sends an event from a typical browser with a public key, or [as a server](crate::is_of_server).
     Track {
         /// The project's name.
         project: String,

@@ -22,13 +22,13 @@ mod values;
 
 pub use above::above;
 pub use coverage::Coverage;
-pub use generate::{dated, jumped};
+pub use generate::{dated, is_of_server, jumped};
 pub use history::{History, Project, Size, Step};
 pub use minimize::minimize;
 pub use questions::{explained, questions, scans};
 pub use regressions::{Care, Regression, regressions};
 pub use rng::Rng;
-pub use run::{BatchReply, Differs, Failure, Run, Subject, TrackReply, compare, model_of, run};
+pub use run::{BatchReply, Differs, Failure, Run, Subject, TrackReply, compare, model_of, run, sender_of};
 pub use served::Served;
 pub use strategy::histories;
 

@@ -1,6 +1,7 @@
 //! Runs a history on a subject and on the model, and compares every reply and every answer.
 
 use crate::coverage::Coverage;
+use crate::generate::is_of_server;
 use crate::history::{History, Step};
 use chrono::NaiveDate;
 use headcount_model::served::{ignored, project_setup};
@@ -51,7 +52,7 @@ pub trait Subject {
     fn now_ms(&mut self) -> i64;
     /// Creates the organization and its projects in an empty subject.
     fn setup(&mut self, history: &History);
-    /// Sends an event from a typical browser with a public key of the project.
+    /// Sends an event from a typical browser with a public key of the project, or [as a server](crate::is_of_server).
     fn track(&mut self, project: &str, body: &str) -> TrackReply;
     /// Sends several events at once.
     fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply;
@@ -74,6 +75,12 @@ pub trait Subject {
     /// Asks a question, and returns the status and the body. In the path, `{shop}` stands for the id of the project
     /// `shop`; ids of companies are those that the subject has shown.
     fn ask(&mut self, question: &Question) -> (u16, Json);
+}
+
+/// Returns who sends an event.
+#[must_use]
+pub fn sender_of(body: &str) -> Sender {
+    if is_of_server(body) { Sender::server() } else { Sender::browser() }
 }
 
 /// A difference between the subject and the model.
@@ -198,7 +205,7 @@ impl<'a, S: Subject + ?Sized> Run<'a, S> {
 
     fn record(&mut self, project: &str, body: &str) -> Result<Recorded, Refused> {
         let now_ms = self.subject.now_ms();
-        let expected = self.model.record(project, body, now_ms, &Sender::browser());
+        let expected = self.model.record(project, body, now_ms, &sender_of(body));
         self.coverage.replied(body, &expected);
         expected
     }

@@ -1,5 +1,6 @@
 //! A server as a subject of histories.
 
+use crate::generate::is_of_server;
 use crate::history::History;
 use crate::run::{BatchReply, Subject, TrackReply};
 use chrono::NaiveDate;
@@ -98,7 +99,13 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
     }
 
     fn track(&mut self, project: &str, body: &str) -> TrackReply {
-        let (status, got) = self.send(project, "/track", body.to_owned());
+        let (status, got) = match is_of_server(body) {
+            true => {
+                let path = format!("/projects/{}/track", self.projects[project].0);
+                self.server.request(&Request::owner(Method::Post, &path, body))
+            }
+            false => self.send(project, "/track", body.to_owned()),
+        };
         match status {
             202 => TrackReply::Accepted {
                 status: text(&got, "status").unwrap_or_default(),

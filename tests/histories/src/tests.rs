@@ -1,9 +1,11 @@
 //! Properties of histories, and of the model under them.
 
-use super::{BatchReply, Coverage, History, Rng, Served, Size, Step, Subject, TrackReply, histories, minimize, model_of, run};
+use super::{
+    BatchReply, Coverage, History, Rng, Served, Size, Step, Subject, TrackReply, histories, minimize, model_of, run, sender_of,
+};
 use headcount_model::facts::{explicit_company, reported_email};
 use headcount_model::text::{company_of_email, reads_as_domain};
-use headcount_model::{Answer, Json, Model, Question, Recorded, Sender, ServedModel, Status};
+use headcount_model::{Answer, Json, Model, Question, Recorded, ServedModel, Status};
 use proptest::prelude::{ProptestConfig, prop_assert, proptest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +40,7 @@ fn a_server_of_the_model_answers_as_the_model_and_every_rule_is_exercised() {
     }
 }
 
-const RULES: [&str; 54] = [
+const RULES: [&str; 62] = [
     "floors",
     "devices whose first link lies below the floor, and another one above it",
     "events dropped: retention",
@@ -56,6 +58,14 @@ const RULES: [&str; 54] = [
     "gap of 30:00",
     "gap of 30:01",
     "sessions of several events",
+    "attached within a session",
+    "attached at the instant of the entry",
+    "attached after a session",
+    "attached 30:00 after a session",
+    "sessions whose source comes after the entry",
+    "sessions whose page comes after the entry",
+    "sessions with several touches",
+    "in no session",
     "cookieless visitors' events",
     "sign-ins",
     "links after the fact",
@@ -211,7 +221,7 @@ fn events_of(history: &History) -> Vec<(String, String)> {
 fn model_with(history: &History, events: &[(String, String)]) -> Model {
     let mut model = model_of(history);
     for (project, body) in events {
-        let taken = model.record(project, body, NOW_MS, &Sender::browser());
+        let taken = model.record(project, body, NOW_MS, &sender_of(body));
         assert!(matches!(taken, Ok(Recorded { status: Status::Recorded, .. })), "{body}");
     }
     model
@@ -224,7 +234,7 @@ fn undisputed(history: &History) -> Vec<(String, String)> {
     let mut events = events_of(history);
     events.retain(|(project, body)| {
         let mut alone = model_of(history);
-        let taken = alone.record(project, body, NOW_MS, &Sender::browser());
+        let taken = alone.record(project, body, NOW_MS, &sender_of(body));
         if !matches!(taken, Ok(Recorded { status: Status::Recorded, .. })) {
             return false;
         }

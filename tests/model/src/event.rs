@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// The value of one unit of each currency in USD.
 pub type Rates = BTreeMap<String, Decimal>;
 
+/// The names of events that say who somebody is.
+const TRAITS: [&str; 7] = ["identify", "group", "alias", "$identify", "$groupidentify", "$create_alias", "$set"];
+
 /// The sender of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
@@ -140,6 +143,8 @@ pub struct Event {
     pub money: Option<Money>,
     /// The other fields, as sent: `language`, `screen`, `channel`, `consent_source`.
     pub others: BTreeMap<&'static str, String>,
+    /// Whether it makes sessions: it tells of something that somebody did on a page or in an app.
+    pub interactive: bool,
     /// Whether it may identify anybody.
     pub consent: bool,
     /// Whether it comes from a bot.
@@ -216,6 +221,8 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
             others.insert(field, value);
         }
     }
+    let reported = sender.server && ["url", "screen", "user_agent"].iter().all(|field| text(field).is_none());
+    let passive = TRAITS.contains(&name.as_str()) || sent.raw("non_interaction") == Some("true") || reported;
     Ok(Event {
         project: place.project.to_owned(),
         at_ms,
@@ -236,6 +243,7 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
         overrides,
         money,
         others,
+        interactive: !passive,
         consent,
         bot: ["bot", "crawler", "spider"].iter().any(|mark| agent.to_lowercase().contains(mark)),
         unwanted: signalled && place.setup.signals == Signals::Drop,

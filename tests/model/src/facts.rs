@@ -1,6 +1,7 @@
 //! The facts derived from the events of an organization: identities, sessions and companies, recomputed for every
 //! question.
 
+use crate::acquisition::{DIRECT, origin};
 use crate::event::Event;
 use crate::text::{company_of_email, email, reads_as_domain};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,14 +26,16 @@ pub enum Account {
     Identity(Identity),
 }
 
-/// A session: the indices, in order of time, of events of one identity in one project with no gap of more than 30
-/// minutes.
+/// A session: the indices, in order of time, of interactive events of one identity in one project with no gap of more
+/// than 30 minutes.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The identity.
     pub identity: Identity,
-    /// The events.
+    /// The interactive events.
     pub events: Vec<usize>,
+    /// The other events of its time, and of the 30 minutes after it.
+    pub attached: Vec<usize>,
 }
 
 impl Session {
@@ -46,6 +49,11 @@ impl Session {
     #[must_use]
     pub fn last(&self) -> usize {
         self.events[self.events.len() - 1]
+    }
+
+    /// Whether it has the event, as its own or attached.
+    pub fn holds(&self, mut is_it: impl FnMut(usize) -> bool) -> bool {
+        self.events.iter().chain(&self.attached).any(|&index| is_it(index))
     }
 }
 
@@ -80,7 +88,7 @@ impl<'a> Facts<'a> {
         let sessions = sessions(events, &identities);
         let mut session_of = vec![None; events.len()];
         for (number, session) in sessions.iter().enumerate() {
-            for &index in &session.events {
+            for &index in session.events.iter().chain(&session.attached) {
                 session_of[index] = Some(number);
             }
         }
@@ -111,6 +119,20 @@ impl<'a> Facts<'a> {
     #[must_use]
     pub fn session(&self, index: usize) -> Option<&Session> {
         self.session_of[index].map(|number| &self.sessions[number])
+    }
+
+    /// Returns the event whose source, medium, campaign and channel are those of a session: the first that has a source,
+    /// else the entry.
+    #[must_use]
+    pub fn brought_by(&self, session: &Session) -> &Event {
+        let mut events = session.events.iter().map(|&index| &self.events[index]);
+        events.find(|event| origin(event).source != DIRECT).unwrap_or(&self.events[session.entry()])
+    }
+
+    /// Returns the address of the first event of a session that has one.
+    #[must_use]
+    pub fn entry_page(&self, session: &Session) -> Option<String> {
+        session.events.iter().find_map(|&index| self.events[index].url.as_ref()).map(|url| url.page.clone())
     }
 
     /// Returns the sort key of events in time: their instant, then the order of recording.
@@ -200,13 +222,20 @@ fn sessions(events: &[Event], identities: &[Option<Identity>]) -> Vec<Session> {
     for ((identity, _), mut indices) in by_owner {
         indices.sort_by_key(|&index| (events[index].at_ms, index));
         let mut last_ms = None;
-        for index in indices {
+        let (interactive, others): (Vec<usize>, Vec<usize>) = indices.into_iter().partition(|&index| events[index].interactive);
+        let first = sessions.len();
+        for index in interactive {
             let at_ms = events[index].at_ms;
             match sessions.last_mut() {
                 Some(session) if last_ms.is_some_and(|last_ms| at_ms - last_ms <= GAP_MS) => session.events.push(index),
-                _ => sessions.push(Session { identity: identity.clone(), events: vec![index] }),
+                _ => sessions.push(Session { identity: identity.clone(), events: vec![index], attached: Vec::new() }),
             }
             last_ms = Some(at_ms);
+        }
+        for session in &mut sessions[first..] {
+            let (begin_ms, end_ms) = (events[session.entry()].at_ms, events[session.last()].at_ms);
+            let is_in = |index: &&usize| (begin_ms..=end_ms + GAP_MS).contains(&events[**index].at_ms);
+            session.attached = others.iter().filter(is_in).copied().collect();
         }
     }
     sessions

@@ -29,9 +29,9 @@ pub(crate) struct Active {
 pub struct Visit {
     /// The day of its entry.
     pub day: NaiveDate,
-    /// Where its entry came from.
+    /// Where it came from.
     pub origin: Origin,
-    /// The channel of its entry.
+    /// Its channel.
     pub channel: String,
     /// Whether it has one event.
     pub is_bounce: bool,
@@ -105,10 +105,11 @@ fn active(facts: &Facts<'_>, timezone: Tz, project: &str, level: &str) -> Vec<Ac
 #[must_use]
 pub fn visits(facts: &Facts<'_>, timezone: Tz, project: &str) -> Vec<Visit> {
     let visit = |session: &Session| {
-        let entry: &Event = &facts.events[session.entry()];
+        let (entry, brought_by): (&Event, &Event) = (&facts.events[session.entry()], facts.brought_by(session));
         let is_bounce = session.events.len() == 1;
         let duration_ms = facts.events[session.last()].at_ms - entry.at_ms;
-        Visit { day: day_of(entry.at_ms, timezone), origin: origin(entry), channel: channel(entry), is_bounce, duration_ms }
+        let (day, origin) = (day_of(entry.at_ms, timezone), origin(brought_by));
+        Visit { day, origin, channel: channel(brought_by), is_bounce, duration_ms }
     };
     let is_its = |session: &&Session| facts.events[session.entry()].project == project;
     facts.sessions.iter().filter(is_its).map(visit).collect()

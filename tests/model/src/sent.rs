@@ -51,8 +51,10 @@ impl Sent {
             }
             sent.texts.insert(name, text);
         }
-        if sent.raw("notify").is_some_and(|notify| !["true", "false"].contains(&notify)) {
-            sent.warn("field_ignored", "notify");
+        for name in ["notify", "non_interaction"] {
+            if sent.raw(name).is_some_and(|boolean| !["true", "false"].contains(&boolean)) {
+                sent.warn("field_ignored", name);
+            }
         }
         Ok(sent)
     }

@@ -61,9 +61,8 @@ impl ServedModel {
         Json::object([("retention_floor", Json::from(self.model.floor(name).map(|floor| floor.to_string())))])
     }
 
-    fn track(&mut self, key: &str, body: &str) -> (u16, Json) {
-        let project = key.strip_prefix("pk_").expect("a public key of the model");
-        let recorded = match self.model.record(project, body, self.now_ms, &Sender::browser()) {
+    fn track(&mut self, project: &str, body: &str, sender: &Sender) -> (u16, Json) {
+        let recorded = match self.model.record(project, body, self.now_ms, sender) {
             Ok(recorded) => recorded,
             Err(refused) => {
                 let error = [("type", Json::from("invalid_request")), ("param", Json::from(refused.param))];
@@ -97,7 +96,7 @@ impl ServedModel {
     fn batch(&mut self, key: &str, body: &Json) -> (u16, Json) {
         let (mut counts, mut errors) = (BTreeMap::new(), Vec::new());
         for (index, event) in body.field("events").items().iter().enumerate() {
-            match self.track(key, &event.to_string()) {
+            match self.track(project_of(key), &event.to_string(), &Sender::browser()) {
                 (202, answer) => *counts.entry(answer.field("status").clone()).or_insert(0) += 1,
                 (_, answer) => {
                     let param = answer.field("error").field("param").clone();
@@ -150,7 +149,11 @@ impl Subject for ServedModel {
         let body = request.body.as_deref().unwrap_or("null");
         let json = || Json::parse(body).expect("JSON");
         match (&request.credential, request.method, request.path.as_str()) {
-            (Credential::PublicKey(key), Method::Post, "/track") => self.track(key, body),
+            (Credential::PublicKey(key), Method::Post, "/track") => self.track(project_of(key), body, &Sender::browser()),
+            (Credential::Owner, Method::Post, path) if path.ends_with("/track") => {
+                let project = path.trim_start_matches("/projects/").trim_end_matches("/track");
+                self.track(project, body, &Sender::server())
+            }
             (Credential::PublicKey(key), Method::Post, "/i/batch") => self.batch(key, &json()),
             (_, Method::Patch, "/organization") => (200, self.patch_organization(&json())),
             (_, Method::Patch, path) if path.starts_with("/projects/") => {
@@ -166,6 +169,10 @@ impl Subject for ServedModel {
             _ => self.ask(request),
         }
     }
+}
+
+fn project_of(key: &str) -> &str {
+    key.strip_prefix("pk_").expect("a public key of the model")
 }
 
 /// Reads rates in the form of `PATCH /organization`.

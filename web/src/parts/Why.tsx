@@ -42,6 +42,7 @@ const REASONS: Record<string, string> = {
   touch: "by a visit with a source",
   direct: "no visit had a source",
   no_consent: "recorded without consent",
+  no_session: "it is not interactive and belongs to no session",
   began_before: "its session began before these days",
   server_only: "only servers may send money",
   no_rate: "its currency had no rate",

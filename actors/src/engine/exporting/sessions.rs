@@ -1,4 +1,4 @@
-//! The sessions of a subject, made from its events in order of time.
+//! The sessions of a subject, made from its interactive events in order of time.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,6 +23,7 @@ struct OpenSession {
     last: Instant,
     events: u64,
     pageviews: u64,
+    /// Of the first event with a source, else of the entry.
     from: Acquisition,
     entry_url: Option<String>,
     exit_url: Option<String>,
@@ -41,8 +42,11 @@ impl SessionMaker {
         Self { open: HashMap::new(), done }
     }
 
-    /// Adds an event, whose time is not before that of the last one.
+    /// Adds an event, whose time is not before that of the last one. One that is not interactive is of no session.
     pub(super) fn add(&mut self, number: u32, position: Position, event: &Event, identities: &PublicIds) -> io::Result<()> {
+        if !event.interactive {
+            return Ok(());
+        }
         let key = (event.project, number);
         let is_over = |open: &OpenSession| event.time.0.saturating_sub(open.last.0) > SESSION_GAP_MS;
         if self.open.get(&key).is_some_and(is_over)
@@ -57,13 +61,17 @@ impl SessionMaker {
             events: 0,
             pageviews: 0,
             from: event.details.acquisition.clone().unwrap_or_else(Acquisition::direct),
-            entry_url: url.clone(),
+            entry_url: None,
             exit_url: None,
         });
+        if let Some(from) = event.details.acquisition.as_ref().filter(|from| session.from.is_direct() && !from.is_direct()) {
+            session.from = from.clone();
+        }
         session.last = event.time;
         session.events += 1;
         session.pageviews += u64::from(event.is_pageview());
         if url.is_some() {
+            session.entry_url = session.entry_url.take().or_else(|| url.clone());
             session.exit_url = url;
         }
         Ok(())

@@ -8,13 +8,14 @@ use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::{Field, Scalar};
 use headcount_domain::time::Window;
 
+use super::decided::{flags, visit_matching};
 use super::error::ScanError;
 use super::events::{Scan, Tally, TallyError};
 use super::group_table::{GROUP, GroupTable, decode, encode};
 use super::kept_figures::{CountedGroups, KeptFigures};
 use super::sealed_group::SealedGroup;
 use super::session_events::{SessionEvent, SessionQuestion};
-use super::sessions::{InSession, Sessions};
+use super::sessions::Sessions;
 
 /// What is asked for.
 pub(super) struct AggregateQuestion<'q> {
@@ -130,14 +131,9 @@ impl Tally<ReadGroups> for GroupTally<'_> {
     }
 }
 
-/// The event itself matches, apart from its session.
-const MATCHES: u8 = 1;
-/// The session matches if this event is its entry.
-const ENTRY_MATCHES: u8 = 2;
-
 /// Groups events by their sessions, or with filters on them.
 ///
-/// Each event carries what counts if it is its session's entry, and what it adds to its group.
+/// Each event carries what it decides of its session, and its group and what it adds to it.
 fn by_session(
     scan: &Scan<'_>,
     question: &AggregateQuestion<'_>,
@@ -157,49 +153,20 @@ fn by_session(
             }
             return;
         }
-        let entry_matches = predicate.matches_entry(Some(event.entry));
-        carried.push(if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
+        carried.push(flags(predicate, event.entry, event.has_source, event.matches));
         if let Some((value, figures)) = &event.group {
             carried.extend_from_slice(&encode(figures));
             GroupKey::write(value, carried);
-        } else if grouping.is_by_session() && entry_matches {
+        } else if grouping.is_by_session() && event.is_interactive {
             grouping.write_session_key(event.entry, carried);
         }
     };
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |carried| add_carried(&mut groups, carried))?;
-    collect(sessions, scan, predicate, grouping, &mut groups)?;
+    visit_matching(sessions, scan, (predicate, Some(grouping)), sort_bytes, &mut |_, carried| match grouping.is_by_session() {
+        true => groups.add(carried, GroupFigures::of(Summand::None)),
+        false => add_carried(&mut groups, carried),
+    })?;
     Ok(groups)
-}
-
-fn collect(
-    sessions: Sessions<'_>,
-    scan: &Scan<'_>,
-    predicate: &Predicate,
-    grouping: &Grouping,
-    groups: &mut GroupTable,
-) -> Result<(), ScanError> {
-    let (mut entry_matches, mut entry_key) = (false, Vec::new());
-    sessions.visit(scan, &mut |InSession { is_entry, earlier_entry, carried, .. }| {
-        let (flags, rest) = carried.split_first().map_or((0, carried), |(flags, rest)| (*flags, rest));
-        if is_entry {
-            entry_matches = flags & ENTRY_MATCHES > 0;
-            if grouping.is_by_session() {
-                entry_key.clear();
-                entry_key.extend_from_slice(rest);
-            }
-            if let Some(entry) = earlier_entry {
-                entry_matches = predicate.matches_entry(Some(&entry));
-                if grouping.is_by_session() {
-                    entry_key.clear();
-                    grouping.write_session_key(&entry, &mut entry_key);
-                }
-            }
-        }
-        if flags & MATCHES == 0 || !entry_matches {
-            return Ok(());
-        }
-        if grouping.is_by_session() { groups.add(&entry_key, GroupFigures::of(Summand::None)) } else { add_carried(groups, rest) }
-    })
 }
 
 /// Adds what an event carries for its group, if there is one.

@@ -9,7 +9,7 @@ use headcount_domain::facts::{Moment, SESSION_GAP_MS};
 use headcount_domain::ids::{ProjectId, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
-use headcount_domain::queries::{EventVisit, VisitsQuery};
+use headcount_domain::queries::{VisitedSession, VisitsQuery};
 use headcount_domain::time::{Day, Instant, Timezone, Window};
 use headcount_storage::external_ids::ExternalIdsView;
 
@@ -131,21 +131,22 @@ impl Scan<'_> {
         self.floor.is_some_and(|floor| day < floor)
     }
 
-    /// Returns what is known of the entry of an event's session if the session began below the floor: its address is not. `named` is the key of
+    /// Returns what is known of the session of an event if it began below the floor, and when it ended: its address is not known. `named` is the key of
     /// the event's identity.
-    pub(super) fn entry_below_floor(&self, named: RecordKey, time_ms: i64) -> Result<Option<Entry>, ScanError> {
+    pub(super) fn session_below_floor(&self, named: RecordKey, time_ms: i64) -> Result<Option<(Entry, Instant)>, ScanError> {
         let began = Instant(time_ms.saturating_sub(SESSION_GAP_MS));
         if !self.is_below_floor(self.timezone.day_of(began)) {
             return Ok(None);
         }
         let query = VisitsQuery { events: vec![(named, Moment::last_of(Instant(time_ms)))] };
         let visits = tokio::runtime::Handle::current().block_on(self.engine.ask(self.project, query))?;
-        Ok(visits.into_iter().flatten().next().and_then(|visit| self.entry_of(&visit)))
+        let session = visits.into_iter().flatten().next().and_then(|visit| visit.session);
+        Ok(session.and_then(|session| Some((self.entry_of(&session)?, session.last))))
     }
 
-    /// Returns what is known of the entry of a session that began below the floor.
-    pub(super) fn entry_of(&self, visit: &EventVisit) -> Option<Entry> {
-        self.is_below_floor(visit.day).then_some(Entry { url: None, channel: Some(visit.channel) })
+    /// Returns what is known of a session that began below the floor.
+    pub(super) fn entry_of(&self, session: &VisitedSession) -> Option<Entry> {
+        self.is_below_floor(session.day).then_some(Entry { url: None, channel: Some(session.channel) })
     }
 
     /// Passes the events after a position to `visit`, as [`Scan::visit_events`] does, until it breaks off. Some events of other days than `days` are

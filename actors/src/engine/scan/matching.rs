@@ -7,13 +7,11 @@ use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
 use headcount_domain::time::Window;
 
+use super::decided::{flags, visit_matching};
 use super::error::ScanError;
 use super::events::Scan;
 use super::record_sort::{RecordSorter, SortedRecords};
-use super::sessions::{InSession, Sessions, ends_before};
-
-/// The session matches if this event is its entry.
-const ENTRY_MATCHES: u8 = 1;
+use super::sessions::Sessions;
 
 /// The events that match a predicate, for a pass in the order of positions.
 pub(super) struct Matching<'p> {
@@ -55,30 +53,18 @@ fn find(scan: &Scan<'_>, window: Option<Window>, predicate: &Predicate, sort_byt
     let mut found = RecordSorter::new(scratch, sort_bytes);
     scan.visit_events(&mut |position, event| {
         let keys = sessions.keys(position, event)?;
-        if window.is_some_and(|window| ends_before(window, event.day)) {
-            return Ok(());
-        }
         let matches = is_on_day(window, event) && predicate.matches_event(event);
         let Some(named) = keys.named() else {
             return if matches && predicate.matches_entry(None) { found.push(&[&position.to_be_bytes()]) } else { Ok(()) };
         };
-        let flags = if predicate.matches_entry(Some(&Entry::of(event))) { ENTRY_MATCHES } else { 0 };
+        let flags = flags(predicate, &Entry::of(event), event.has_source(), matches);
         // Only events that match carry their position.
         let mut carried = [flags; 1 + size_of::<Position>()];
         carried[1..].copy_from_slice(&position.to_be_bytes());
-        sessions.add(named, position, event.time.0, if matches { &carried } else { &carried[..1] })
+        let at = (event.time.0, event.interactive);
+        sessions.add(named, position, at, if matches { &carried } else { &carried[..1] })
     })?;
-    let mut entry_matches = false;
-    sessions.visit(scan, &mut |InSession { is_entry, earlier_entry, carried, .. }| {
-        let Some((flags, position)) = carried.split_first() else { return Ok(()) };
-        if is_entry {
-            entry_matches = match earlier_entry {
-                Some(entry) => predicate.matches_entry(Some(&entry)),
-                None => flags & ENTRY_MATCHES > 0,
-            };
-        }
-        if entry_matches && !position.is_empty() { found.push(&[position]) } else { Ok(()) }
-    })?;
+    visit_matching(sessions, scan, (predicate, None), sort_bytes, &mut |_, position| found.push(&[position]))?;
     Ok(Positions { sorted: found.finish()?, next: Some(0) })
 }
 

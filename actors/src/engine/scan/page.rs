@@ -74,7 +74,7 @@ pub struct PagedEvent {
     pub event: Box<Event>,
     /// Its identity, after links.
     pub identity: Option<IdentityId>,
-    /// The entry of its session.
+    /// The fields of its session.
     pub entry: Option<Entry>,
 }
 
@@ -140,10 +140,10 @@ fn page(scan: &Scan<'_>, question: &PageQuestion, sort_bytes: usize) -> Result<E
     let visits = visits(scan, &events)?;
     let entries = entries(scan, &events, &visits)?;
     let paged = |((position, event), visit): ((Position, Box<Event>), Option<EventVisit>)| {
-        let entry = visit.as_ref().map(|visit| {
-            scan.entry_of(visit).unwrap_or_else(|| Entry {
-                url: entries.get(&visit.entry.position).and_then(|entry| entry.url.clone()),
-                channel: Some(visit.channel),
+        let entry = visit.as_ref().and_then(|visit| visit.session).map(|session| {
+            scan.entry_of(&session).unwrap_or_else(|| Entry {
+                url: session.page_at.and_then(|at| entries.get(&at.position)?.url.clone()),
+                channel: Some(session.channel),
             })
         });
         PagedEvent { position, event, identity: visit.map(|visit| visit.identity), entry }
@@ -239,14 +239,15 @@ fn visits(scan: &Scan<'_>, events: &[(Position, Box<Event>)]) -> Result<Vec<Opti
     Ok(visits)
 }
 
-/// Returns the entries of sessions by position: those in the page, and those that are read for them.
+/// Returns what the events with the first addresses of sessions decide, by position: those in the page, and those that are read for them.
 fn entries(
     scan: &Scan<'_>,
     events: &[(Position, Box<Event>)],
     visits: &[Option<EventVisit>],
 ) -> Result<BTreeMap<Position, Entry>, ScanError> {
-    let kept = visits.iter().flatten().filter(|visit| !scan.is_below_floor(visit.day));
-    let mut missing: BTreeSet<Position> = kept.map(|visit| visit.entry.position).collect();
+    let sessions = visits.iter().flatten().filter_map(|visit| visit.session);
+    let kept = sessions.filter(|session| !scan.is_below_floor(session.day));
+    let mut missing: BTreeSet<Position> = kept.filter_map(|session| Some(session.page_at?.position)).collect();
     let mut entries = BTreeMap::new();
     for (position, event) in events {
         if missing.remove(position) {

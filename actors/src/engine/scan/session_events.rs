@@ -7,20 +7,21 @@ use std::rc::Rc;
 
 use headcount_archive::error::ArchiveError;
 use headcount_archive::file::TextColumn;
-use headcount_domain::acquisition::Channel;
+use headcount_archive::schema::INTERACTIVE;
+use headcount_domain::acquisition::{Channel, DIRECT};
 use headcount_domain::aggregate::{GroupFigures, Grouping, Summand};
 use headcount_domain::filter::Predicate;
 use headcount_domain::identity::IdentityLink;
 use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position};
-use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar};
+use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar, SessionField};
 use headcount_domain::time::{Day, Window};
 
 use super::error::ScanError;
 use super::events::{Scan, Tally, TallyError};
 use super::group_ids::GroupIds;
 use super::sealed_group::{PropertyColumn, SealedGroup};
-use super::sessions::{Sessions, ends_before};
+use super::sessions::Sessions;
 
 /// An event, as sessions see it.
 pub(super) struct SessionEvent<'e> {
@@ -29,11 +30,14 @@ pub(super) struct SessionEvent<'e> {
     /// In milliseconds since 1970.
     pub(super) time_ms: i64,
     pub(super) day: Day,
+    pub(super) is_interactive: bool,
+    /// Whether its source is known.
+    pub(super) has_source: bool,
     /// The id that it names.
     pub(super) named: Option<RecordKey>,
     /// Whether it is in the window and matches, apart from its session.
     pub(super) matches: bool,
-    /// The entry of its session, if it is the earliest event.
+    /// The fields of its session, as far as it decides them.
     pub(super) entry: &'e Entry,
     /// The value that it is grouped by and its contribution, if it matches and is grouped by itself.
     pub(super) group: Option<(Scalar<'e>, GroupFigures)>,
@@ -47,14 +51,19 @@ pub(super) struct SessionQuestion<'q> {
     pub(super) grouping: Option<&'q Grouping>,
 }
 
+/// Whether a text that stands for a source is one.
+pub(super) fn is_source(value: &Scalar<'_>) -> bool {
+    matches!(value, Scalar::Text(source) if source != DIRECT)
+}
+
 /// Writes what an event carries, in any thread.
 pub(super) type Carry<'c> = dyn Fn(&SessionEvent<'_>, &mut Vec<u8>) + Sync + 'c;
 /// Receives what events without ids carry, which are in no session.
 pub(super) type AloneVisitor<'v> = dyn FnMut(&[u8]) -> io::Result<()> + 'v;
 
 impl<'s> Scan<'s> {
-    /// Adds all events to `sessions`, with what they carry, after their links were recorded there. Those of days after the window, which no session
-    /// of the window needs, are left out.
+    /// Adds all events to `sessions`, with what they carry, after their links were recorded there. Those after the window may decide what its
+    /// sessions are.
     pub(super) fn visit_sessions(
         &self,
         question: &SessionQuestion<'_>,
@@ -79,6 +88,7 @@ struct CarriedEvents {
 struct CarriedEvent {
     order: Position,
     time_ms: i64,
+    is_interactive: bool,
     named: Option<RecordKey>,
     /// The end of what it carries.
     end: usize,
@@ -87,8 +97,8 @@ struct CarriedEvent {
 impl CarriedEvents {
     fn push(&mut self, event: &SessionEvent<'_>, carry: &Carry<'_>) {
         carry(event, &mut self.bytes);
-        let SessionEvent { order, time_ms, named, .. } = *event;
-        self.events.push(CarriedEvent { order, time_ms, named, end: self.bytes.len() });
+        let SessionEvent { order, time_ms, is_interactive, named, .. } = *event;
+        self.events.push(CarriedEvent { order, time_ms, is_interactive, named, end: self.bytes.len() });
     }
 }
 
@@ -114,11 +124,11 @@ struct SessionTally<'t, 's> {
 impl SessionTally<'_, '_> {
     fn add(&mut self, carried: &CarriedEvents) -> io::Result<()> {
         let mut start = 0;
-        for CarriedEvent { order, time_ms, named, end } in &carried.events {
+        for CarriedEvent { order, time_ms, is_interactive, named, end } in &carried.events {
             let bytes = &carried.bytes[start..*end];
             start = *end;
             match named {
-                Some(named) => self.sessions.add(*named, *order, *time_ms, bytes)?,
+                Some(named) => self.sessions.add(*named, *order, (*time_ms, *is_interactive), bytes)?,
                 None => (self.alone)(bytes)?,
             }
         }
@@ -126,7 +136,7 @@ impl SessionTally<'_, '_> {
     }
 }
 
-/// The entries that events of a row group are, by the codes of address and channel.
+/// What events of a row group decide, by the codes of address and channel.
 struct GroupEntries {
     urls: PropertyColumn,
     channels: Rc<TextColumn>,
@@ -190,24 +200,25 @@ impl SessionReader<'_> {
     }
 
     fn read(&self, group: &SealedGroup<'_>) -> Result<ReadSessions, TallyError> {
-        let window = self.question.window;
-        let mut rows = group.counted()?;
+        let rows = group.counted()?;
         let mut ids = GroupIds::read(group, self.hasher)?;
         let mut read = ReadSessions { links: ids.links(group, &rows), ..ReadSessions::default() };
-        let days = group.days()?;
-        let day_of = |row: usize| days.as_ref().map_or_else(|day| *day, |days| days[row]);
-        rows.retain(|row| !ends_before(window, day_of(row)));
         if rows.is_empty() {
             return Ok(read);
         }
+        let days = group.days()?;
+        let day_of = |row: usize| days.as_ref().map_or_else(|day| *day, |days| days[row]);
         let (times, visitors, matching) = (group.times()?, group.visitors()?, self.matching(group)?);
-        let mut entries = GroupEntries::read(group)?;
+        let (mut entries, interactive) = (GroupEntries::read(group)?, group.booleans(INTERACTIVE)?);
+        let sources = group.decided(&Field::Session(SessionField::Source))?;
+        let mut has_source = sources.tests(is_source);
         let mut contributions = self.question.grouping.map(|grouping| Contributions::read(group, grouping)).transpose()?;
         rows.for_each(|row| {
             let named = ids.named(row).or_else(|| visitors[row].map(|visitor| self.hasher.visitor(visitor)));
             let (order, time_ms, day, matches) = (group.order_of(row), times[row], day_of(row), matching[row]);
             let group = contributions.as_mut().filter(|_| matches).map(|contributions| contributions.of(row));
-            let event = SessionEvent { order, time_ms, day, named, matches, entry: entries.of(row), group };
+            let (is_interactive, has_source, entry) = (interactive[row], has_source(row), entries.of(row));
+            let event = SessionEvent { order, time_ms, day, is_interactive, has_source, named, matches, entry, group };
             read.carried.push(&event, self.carry);
         });
         Ok(read)
@@ -223,13 +234,19 @@ impl Tally<ReadSessions> for SessionTally<'_, '_> {
     fn event(&mut self, position: Position, event: &Event) -> Result<(), ScanError> {
         let SessionQuestion { window, predicate, grouping } = self.reader.question;
         let keys = self.sessions.keys(position, event)?;
-        if ends_before(*window, event.day) {
-            return Ok(());
-        }
         let matches = window.contains(event.day) && predicate.matches_event(event);
         let group = grouping.filter(|_| matches).map(|by| (by.by().value(event, None), by.contribution(event)));
-        let (time_ms, day, entry) = (event.time.0, event.day, &Entry::of(event));
-        let event = SessionEvent { order: position, time_ms, day, named: keys.named(), matches, entry, group };
+        let event = SessionEvent {
+            order: position,
+            time_ms: event.time.0,
+            day: event.day,
+            is_interactive: event.interactive,
+            has_source: event.has_source(),
+            named: keys.named(),
+            matches,
+            entry: &Entry::of(event),
+            group,
+        };
         let mut carried = CarriedEvents::default();
         carried.push(&event, self.reader.carry);
         Ok(self.add(&carried)?)

@@ -1,8 +1,8 @@
 //! The sessions of all identities, made of the recorded events.
 //!
 //! Events are sorted by the id that they name, to find the identity behind it, unless that is a user; then by identity and time. Then each session
-//! is a run of neighbours. Sessions are made of all events before the end of the window, so that a session that began before it
-//! has its entry.
+//! is a run of neighbours; what is not interactive is attached to the one before. Sessions are made of all events: one that began before the window has its entry, and one that
+//! ends after it may have its source there.
 
 use std::io;
 
@@ -11,7 +11,6 @@ use headcount_domain::identity::{IdentityLink, SentKeys};
 use headcount_domain::ids::RecordKey;
 use headcount_domain::intake::event::{Event, Position};
 use headcount_domain::intake::fields::Entry;
-use headcount_domain::time::{Day, Window};
 
 use super::carried::CarriedCodes;
 use super::error::{ScanError, check};
@@ -19,8 +18,10 @@ use super::events::Scan;
 use super::identities::{Identities, KEY, bytes, key_of};
 use super::record_sort::RecordSorter;
 
-/// A key, a time and a position.
-const MOMENT: usize = KEY + 8 + 8;
+/// A key, a time, whether the event is interactive, and a position. Of one instant, interactive events come first: their session is under way then.
+const MOMENT: usize = KEY + 8 + 1 + 8;
+const INTERACTIVE: u8 = 0;
+const ATTACHED: u8 = 1;
 /// The number of events after which a scan checks whether somebody still waits for it.
 const CHECK_EVERY: u64 = 4_096;
 
@@ -34,6 +35,17 @@ pub(super) struct Sessions<'h> {
     codes: CarriedCodes,
 }
 
+/// Where an event stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It is the first event of its session that the scan meets: the entry, unless that is below the project's floor.
+    Begins,
+    /// In the session of the event before, or attached to it.
+    GoesOn,
+    /// In no session: it is not interactive, and far from any.
+    Alone,
+}
+
 /// An event in its session.
 pub(super) struct InSession<'r> {
     /// The key of its identity.
@@ -42,9 +54,10 @@ pub(super) struct InSession<'r> {
     pub(super) time_ms: i64,
     /// Rises from event to event, in the order of recording.
     pub(super) order: Position,
-    /// Whether it is the entry: the earliest event of its session.
-    pub(super) is_entry: bool,
-    /// The entry of the session, if this is the first event of one that began below the project's floor.
+    pub(super) place: Place,
+    /// Whether it makes its session; else it is attached, or alone.
+    pub(super) is_interactive: bool,
+    /// What is known of the session, if this is the first event of one that began below the project's floor.
     pub(super) earlier_entry: Option<Entry>,
     /// The bytes that it carries.
     pub(super) carried: &'r [u8],
@@ -69,11 +82,18 @@ impl<'h> Sessions<'h> {
     }
 
     /// Adds an event that names `key`.
-    pub(super) fn add(&mut self, key: RecordKey, position: Position, time_ms: i64, carried: &[u8]) -> io::Result<()> {
+    pub(super) fn add(
+        &mut self,
+        key: RecordKey,
+        position: Position,
+        (time_ms, is_interactive): (i64, bool),
+        carried: &[u8],
+    ) -> io::Result<()> {
         self.identities.add(key)?;
+        let (time, kind) = (ordered(time_ms), if is_interactive { INTERACTIVE } else { ATTACHED });
         // Links are those of other ids.
         let sorter = if key.is_user() { &mut self.resolved } else { &mut self.sent };
-        self.codes.encode(carried, |tag, rest| sorter.push(&[&bytes(key), &ordered(time_ms), &position.to_be_bytes(), tag, rest]))
+        self.codes.encode(carried, |tag, rest| sorter.push(&[&bytes(key), &time, &[kind], &position.to_be_bytes(), tag, rest]))
     }
 
     /// Passes all events to `visit`: session by session of each identity, each in order of time.
@@ -93,27 +113,30 @@ impl<'h> Sessions<'h> {
         }
         drop(sent);
         let mut resolved = resolved.finish()?;
+        // The identity that was met last, and the time of its last interactive event.
         let mut last: Option<(RecordKey, i64)> = None;
         while let Some(record) = resolved.next()? {
             check_often()?;
             let (head, carried) = record.split_at(MOMENT);
             let (identity, time) = (key_of(&head[..KEY]), time_of(&head[KEY..KEY + 8]));
+            let is_interactive = head[KEY + 8] == INTERACTIVE;
             let goes_on = |(of, before): (RecordKey, i64)| of == identity && time.saturating_sub(before) <= SESSION_GAP_MS;
-            let is_entry = !last.is_some_and(goes_on);
-            last = Some((identity, time));
-            let earlier_entry = if is_entry { scan.entry_below_floor(identity, time)? } else { None };
-            let order = head[KEY + 8..].try_into().map_or(0, Position::from_be_bytes);
-            visit(InSession { identity, time_ms: time, order, is_entry, earlier_entry, carried: codes.decode(carried) })?;
+            let (mut place, mut earlier) = (Place::GoesOn, None);
+            if !last.is_some_and(goes_on) {
+                earlier = scan.session_below_floor(identity, time)?;
+                place = if is_interactive || earlier.is_some() { Place::Begins } else { Place::Alone };
+            }
+            match &earlier {
+                _ if is_interactive => last = Some((identity, time)),
+                Some((_, until)) => last = Some((identity, until.0)),
+                None => {}
+            }
+            let order = head[KEY + 9..].try_into().map_or(0, Position::from_be_bytes);
+            let (earlier_entry, carried) = (earlier.map(|(entry, _)| entry), codes.decode(carried));
+            visit(InSession { identity, time_ms: time, order, place, is_interactive, earlier_entry, carried })?;
         }
         Ok(())
     }
-}
-
-/// Whether `window` ends before an event of this day, so that sessions of events in the window don't need it.
-///
-/// Where clocks are set back at midnight, an instant of the day before can follow one of the day.
-pub(super) fn ends_before(window: Window, day: Day) -> bool {
-    day.0 > window.end.0.saturating_add(1)
 }
 
 /// A time as bytes that are ordered as the times are.

@@ -13,6 +13,7 @@ use headcount_domain::queries::UniqueUsers;
 use headcount_domain::time::{Day, Window};
 
 use super::active_users::ActiveUsers;
+use super::decided::{flags, visit_matching};
 use super::error::{ScanError, check};
 use super::events::{IDS_A_QUESTION, Scan, Tally, TallyError};
 use super::external_sort::Sorter;
@@ -21,7 +22,7 @@ use super::identities::{Identities, KEY, bytes, key_of};
 use super::kept_figures::KeptFigures;
 use super::sealed_group::{Rows, SealedGroup};
 use super::session_events::{SessionEvent, SessionQuestion};
-use super::sessions::{InSession, Sessions};
+use super::sessions::Sessions;
 use super::views::ViewRoom;
 
 /// An identity and a day.
@@ -219,37 +220,20 @@ impl<'h> ActiveOnDisk<'h> {
     }
 }
 
-/// The event itself matches, apart from its session.
-const MATCHES: u8 = 1;
-/// The session matches if this event is its entry.
-const ENTRY_MATCHES: u8 = 2;
-
 /// Returns the identities and days of matching events in matching sessions.
 fn by_session(scan: &Scan<'_>, window: Window, predicate: &Predicate, sort_bytes: usize) -> Result<Sorter<ACTIVE>, ScanError> {
     let scratch = scan.engine.scratch();
     let mut sessions = Sessions::new(scan, sort_bytes);
     let question = SessionQuestion { window, predicate, grouping: None };
     let carry = |event: &SessionEvent<'_>, carried: &mut Vec<u8>| {
-        let entry_matches = predicate.matches_entry(Some(event.entry));
-        carried.push(if event.matches { MATCHES } else { 0 } | if entry_matches { ENTRY_MATCHES } else { 0 });
+        carried.push(flags(predicate, event.entry, event.has_source, event.matches));
         carried.extend_from_slice(&event.day.0.to_be_bytes());
     };
     // An event without ids is nobody's.
     scan.visit_sessions(&question, &carry, &mut sessions, &mut |_| Ok(()))?;
     let mut identities = Sorter::new(scratch, ACTIVE, sort_bytes);
-    let mut entry_matches = false;
-    sessions.visit(scan, &mut |InSession { identity, is_entry, earlier_entry, carried, .. }| {
-        let [flags, day @ ..] = <[u8; 5]>::try_from(carried).unwrap_or_default();
-        if is_entry {
-            entry_matches = match earlier_entry {
-                Some(entry) => predicate.matches_entry(Some(&entry)),
-                None => flags & ENTRY_MATCHES > 0,
-            };
-        }
-        match flags & MATCHES > 0 && entry_matches {
-            true => identities.push(on_day(identity, Day(i32::from_be_bytes(day)))),
-            false => Ok(()),
-        }
+    visit_matching(sessions, scan, (predicate, None), sort_bytes, &mut |identity, day| {
+        identities.push(on_day(identity, Day(day.try_into().map_or(0, i32::from_be_bytes))))
     })?;
     Ok(identities)
 }

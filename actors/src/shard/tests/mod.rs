@@ -186,6 +186,7 @@ fn event(project: ProjectId, user: u64) -> Event {
         time: Instant(1_641_600_000_000),
         received: Instant(1_641_600_000_000),
         day: Day(19_000),
+        interactive: true,
         name: "order".into(),
         who: SentIds { user_id: Some(format!("user-{user}").into()), ..SentIds::default() },
         external_id: Some(format!("order-{user}").into()),

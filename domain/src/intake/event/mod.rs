@@ -39,6 +39,8 @@ pub struct Event {
     pub received: Instant,
     /// The calendar day of `time` in the organization's timezone.
     pub day: Day,
+    /// Whether it tells of something that somebody did at its time. Only such events make sessions.
+    pub interactive: bool,
     /// The event's name, 1 to 100 characters.
     pub name: CompactString,
     /// The ids in the event.
@@ -153,6 +155,18 @@ impl Event {
     #[must_use]
     pub fn has_consent(&self) -> bool {
         self.details.acquisition.is_some()
+    }
+
+    /// Whether the event's source is known, so that it is a touch of its entity.
+    #[must_use]
+    pub fn has_source(&self) -> bool {
+        self.details.acquisition.as_ref().is_some_and(|acquisition| !acquisition.is_direct())
+    }
+
+    /// Whether the event has the address of a page.
+    #[must_use]
+    pub fn has_page(&self) -> bool {
+        self.details.url.as_deref().is_some_and(|url| !text::page(url).is_empty())
     }
 
     /// Whether the event is a pageview.

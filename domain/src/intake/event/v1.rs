@@ -11,6 +11,7 @@ use crate::company::CompanyKey;
 use crate::hosts::HostList;
 use crate::ids::ProjectId;
 use crate::intake::event::{Details, Event, Money, SentIds};
+use crate::intake::interaction::tells_traits;
 use crate::time::{Day, Instant};
 
 /// A version 1 event, which converts to an [`Event`].
@@ -58,6 +59,7 @@ impl From<EventV1> for Event {
             time: event.time,
             received: event.received,
             day: event.day,
+            interactive: !tells_traits(&event.name),
             name: event.name,
             who: event.who,
             external_id: event.external_id,

@@ -15,7 +15,7 @@ pub(crate) use metadata::metadata_text;
 pub use metadata::{MAX_PATH_BYTES, MetadataPath, PathError, Scalar};
 pub use number::Number;
 pub use paths::{ScalarType, visit_paths};
-pub use session::{SessionEnd, SessionField};
+pub use session::{Decider, SessionField};
 
 use crate::acquisition::{self, Channel, Utm};
 use crate::agent::Agent;
@@ -54,7 +54,7 @@ named_values! {
         Url = "url",
         /// The path of the page's address.
         Path = "path",
-        /// The `url` of the session's entry.
+        /// The `url` of the session's first interactive event that has one.
         EntryUrl = "entry_url",
         /// The external referrer's host, without `www.`.
         Referrer = "referrer",
@@ -68,7 +68,7 @@ named_values! {
         UtmTerm = "utm_term",
         /// The parameter of the page's address, lower-cased.
         UtmContent = "utm_content",
-        /// The channel of the session's entry.
+        /// The channel of the session's first interactive event with a source; of its entry, if none has one.
         AcquisitionChannel = "acquisition_channel",
         /// The notification channel, as sent.
         Channel = "channel",
@@ -237,7 +237,7 @@ fn utm(url: Option<&str>, pick: fn(Utm) -> Option<CompactString>) -> Option<Cow<
     pick(acquisition::utm(url?)).map(|value| Cow::Owned(value.into()))
 }
 
-/// The fields that all events of a session take from its earliest event.
+/// The fields that all events of a session have, those that are attached to it included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The page's address, without query and fragment.
@@ -247,13 +247,13 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the entry of a session whose earliest event has this address and this channel.
+    /// Returns the fields of a session that this address and this channel are decided of.
     #[must_use]
     pub fn new(url: Option<&str>, channel: Option<Channel>) -> Entry {
         Entry { url: url.and_then(page).map(Into::into), channel }
     }
 
-    /// Returns the entry of a session whose earliest event is `event`.
+    /// Returns the fields of a session if `event` decides both.
     #[must_use]
     pub fn of(event: &Event) -> Entry {
         let details = &event.details;
@@ -318,7 +318,7 @@ impl Field {
     /// Whether the property belongs to the event's session, see [`BuiltIn::of_session`].
     #[must_use]
     pub const fn of_session(&self) -> bool {
-        self.session_end().is_some()
+        self.decider().is_some()
     }
 
     /// Returns the value of a property of the session that has this `entry`; null for other properties.

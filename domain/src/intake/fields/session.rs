@@ -10,34 +10,37 @@ named_values! {
     /// A property of a session: all its events have it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SessionField by as_str {
-        /// The source of the entry.
+        /// The source of the first interactive event that has one.
         Source = "source",
-        /// The medium of the entry.
+        /// The medium of the same event; of the entry, if none has a source.
         Medium = "medium",
-        /// The campaign of the entry.
+        /// The campaign of the same event.
         Campaign = "campaign",
-        /// The `url` of the latest event that has one.
+        /// The `url` of the latest interactive event that has one.
         ExitUrl = "exit_url",
     }
 }
 
-/// The event of a session that decides a property of it.
+/// The interactive event of a session that decides a property of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionEnd {
-    /// The earliest event.
-    Entry,
-    /// The latest event that has the property.
-    Exit,
+pub enum Decider {
+    /// The first one with the address of a page.
+    FirstPage,
+    /// The first one with a source, else the entry.
+    Source,
+    /// The last one with the address of a page.
+    LastPage,
 }
 
 impl Field {
     /// Which event of a session decides the property; `None` if each event has its own.
     #[must_use]
-    pub const fn session_end(&self) -> Option<SessionEnd> {
+    pub const fn decider(&self) -> Option<Decider> {
         match self {
-            Field::BuiltIn(field) if field.of_session() => Some(SessionEnd::Entry),
-            Field::Session(SessionField::ExitUrl) => Some(SessionEnd::Exit),
-            Field::Session(_) => Some(SessionEnd::Entry),
+            Field::BuiltIn(BuiltIn::EntryUrl) => Some(Decider::FirstPage),
+            Field::BuiltIn(BuiltIn::AcquisitionChannel) => Some(Decider::Source),
+            Field::Session(SessionField::ExitUrl) => Some(Decider::LastPage),
+            Field::Session(_) => Some(Decider::Source),
             Field::BuiltIn(_) | Field::Metadata(_) => None,
         }
     }

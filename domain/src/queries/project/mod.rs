@@ -18,4 +18,4 @@ pub use retention::RetentionQuery;
 pub use revenue::{RevenueMetricsQuery, RevenueSeriesQuery};
 pub use traffic::TrafficQuery;
 pub use unique_users::UniqueUsersQuery;
-pub use visits::{EventVisit, LinkedQuery, VisitsQuery};
+pub use visits::{EventVisit, LinkedQuery, VisitedSession, VisitsQuery};

@@ -9,7 +9,7 @@ use crate::identity::{IdentityId, IdentityLink, IdentitySlot};
 use crate::ids::RecordKey;
 use crate::queries::partial::{Query, Reader};
 use crate::records::{Source, page_key};
-use crate::time::Day;
+use crate::time::{Day, Instant};
 
 /// Asks for the identities and sessions of events.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,17 +18,26 @@ pub struct VisitsQuery {
     pub events: Vec<(RecordKey, Moment)>,
 }
 
-/// The identity of an event, and its session.
+/// The identity of an event, and the session that it belongs to or is attached to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventVisit {
     /// The identity, after links.
     pub identity: IdentityId,
-    /// The moment of the session's entry.
-    pub entry: Moment,
+    /// The session; `None` for an event that is not interactive and far from any.
+    pub session: Option<VisitedSession>,
+}
+
+/// The session of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VisitedSession {
     /// The day of the entry.
     pub day: Day,
-    /// The channel of the entry.
+    /// The time of the last event.
+    pub last: Instant,
+    /// The channel.
     pub channel: Channel,
+    /// The moment of the first event with the address of a page.
+    pub page_at: Option<Moment>,
 }
 
 /// Asks for the users that ids are linked to.
@@ -71,11 +80,11 @@ impl<S: Source> Reader<'_, S> {
             return Ok(None);
         };
         let member = identity.history_key;
-        identity.facts.load_session_at(at, |serial| source.page::<IdentitySlot>(page_key(member, serial)))?;
-        let visit = |session: &Session| {
-            let Session { at: entry, day, channel, .. } = *session;
-            EventVisit { identity: identity.id.clone(), entry, day, channel }
+        identity.facts.load_session_at(at.time, |serial| source.page::<IdentitySlot>(page_key(member, serial)))?;
+        let visited = |session: &Session| {
+            let Session { day, last, channel, .. } = *session;
+            VisitedSession { day, last, channel, page_at: session.page_at() }
         };
-        Ok(identity.facts.session_at(at).map(visit))
+        Ok(Some(EventVisit { identity: identity.id.clone(), session: identity.facts.session_at(at.time).map(visited) }))
     }
 }

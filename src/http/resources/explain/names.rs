@@ -11,7 +11,8 @@ use utoipa::{PartialSchema, ToSchema};
 const CONTRIBUTIONS: [Reason; 6] =
     [Reason::FirstOfUser, Reason::FirstOfSession, Reason::Order, Reason::Refund, Reason::Touch, Reason::Direct];
 /// Why an event is not counted.
-const OMISSIONS: [Reason; 5] = [Reason::NoConsent, Reason::BeganBefore, Reason::ServerOnly, Reason::NoRate, Reason::Refund];
+const OMISSIONS: [Reason; 6] =
+    [Reason::NoConsent, Reason::NoSession, Reason::BeganBefore, Reason::ServerOnly, Reason::NoRate, Reason::Refund];
 
 fn names(reasons: &[Reason]) -> Vec<String> {
     reasons.iter().map(ToString::to_string).collect()

@@ -61,8 +61,8 @@ impl PartialSchema for EventRow {
         let added = [
             ("id", true, "The event's id, as the answer to it has it."),
             ("identity_id", false, "The identity, after links. Null without ids."),
-            ("acquisition_channel", false, "The channel of the session's entry. Null without a session."),
-            ("entry_url", false, "The page of the session's entry, without query and fragment."),
+            ("acquisition_channel", false, "The channel of the session. Null without one."),
+            ("entry_url", false, "The page of the session's first event that has one, without query and fragment."),
         ];
         for (name, required, description) in added {
             let schema = ObjectBuilder::new().schema_type(kind(Type::String, required)).description(Some(description));

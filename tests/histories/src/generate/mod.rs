@@ -2,6 +2,7 @@
 
 mod body;
 pub(crate) mod crowd;
+mod passive;
 
 use crate::history::{History, Project, Size, Step};
 use crate::questions::{all_companies, closing, questions};
@@ -12,6 +13,8 @@ use crowd::Crowd;
 use headcount_model::decimal::Decimal;
 use headcount_model::time::shown;
 use headcount_model::{Json, OrganizationSetup, Rates};
+use passive::add_passive;
+pub use passive::is_of_server;
 use std::collections::BTreeMap;
 
 const TIMEZONES: [&str; 6] =
@@ -60,6 +63,7 @@ pub(crate) fn generate(seed: u64, now_ms: i64, size: Size) -> History {
 
     let mut history = History { seed, organization, projects, live, days, steps: Vec::new() };
     history.steps = batched(&mut rng, events);
+    add_passive(&mut history);
     let mut asked: Vec<_> = questions(&history, &mut rng, size.questions).into_iter().map(Step::Ask).collect();
     for _ in 0..rng.below(3) {
         asked.push(Step::Rates(rates(&mut rng)));

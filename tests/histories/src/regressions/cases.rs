@@ -7,7 +7,7 @@ const TWO_PROJECTS: &[&str] = &[r#"{"name": "shop"}"#, r#"{"name": "blog"}"#];
 
 #[rustfmt::skip]
 pub(super) static CASES: &[Case] = &[
-    // 10:00 and 10:50 are two sessions; 10:25 merges them into one, which begins at 10:00 and so no longer has a source.
+    // 10:00 and 10:50 are two sessions; 10:25 merges them into one, which begins at 10:00. The touch of 10:50 stays one.
     Case {
         name: "a late event bridges two sessions; only the second had a touch",
         acts: &[
@@ -17,10 +17,51 @@ pub(super) static CASES: &[Case] = &[
             Send("shop", r#"{"name": "pageview", "user_id": "ada", "url": "https://s.example/b", "timestamp": "2024-03-04T10:25:00Z"}"#),
         ],
         says: &[
-            ("/projects/{shop}/revenue/by-attribution?start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""(direct)""#),
-            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""(direct)""#),
+            ("/projects/{shop}/revenue/by-attribution?start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""news""#),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""news""#),
+            ("/projects/{shop}/analytics/traffic?start_date=2024-03-04&end_date=2024-03-04", "by_source.0.value", r#""news""#),
             ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "sessions", "1"),
             ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "duration_avg_sec", "3300"),
+        ],
+        ..USUAL
+    },
+    // A page that also tells who it is stays a bounce; what comes 30 minutes after it is attached, a millisecond later it isn't.
+    Case {
+        name: "traits, timers and what comes after a visit make no session",
+        acts: &[
+            Send("shop", r#"{"name": "identify", "user_id": "ada", "anonymous_id": "a1", "timestamp": "2024-03-04T10:00:00Z"}"#),
+            Send("shop", r#"{"name": "pageview", "anonymous_id": "a1", "referrer": "https://www.google.com/", "timestamp": "2024-03-04T10:00:00Z"}"#),
+            Send("shop", r#"{"name": "tick", "user_id": "ada", "non_interaction": true, "timestamp": "2024-03-04T10:30:00Z"}"#),
+            Send("shop", r#"{"name": "tick", "user_id": "ada", "non_interaction": true, "timestamp": "2024-03-04T10:30:00.001Z"}"#),
+            Send("shop", r#"{"name": "renewal", "user_id": "ada", "value": 5, "sent_by": "server", "timestamp": "2024-03-04T10:29:00Z"}"#),
+        ],
+        says: &[
+            ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "events", "5"),
+            ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "sessions", "1"),
+            ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "bounce_rate", "1"),
+            ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "duration_avg_sec", "0"),
+            ("/projects/{shop}/analytics/traffic?start_date=2024-03-04&end_date=2024-03-04", "bounces", "1"),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""google""#),
+        ],
+        ..USUAL
+    },
+    // A click on an ad within a visit is its source, and the touch of what is bought from then on.
+    Case {
+        name: "a click within a visit, and the thank-you page opened again",
+        acts: &[
+            Send("shop", r#"{"name": "pageview", "user_id": "ada", "url": "https://s.example/a", "timestamp": "2024-03-04T10:00:00Z"}"#),
+            Send("shop", r#"{"name": "order", "user_id": "ada", "value": 3, "url": "https://s.example/thanks", "external_id": "o-1", "timestamp": "2024-03-04T10:05:00Z"}"#),
+            Send("shop", r#"{"name": "pageview", "user_id": "ada", "url": "https://s.example/b?gclid=x", "timestamp": "2024-03-04T10:10:00Z"}"#),
+            Send("shop", r#"{"name": "order", "user_id": "ada", "value": 10, "url": "https://s.example/thanks", "external_id": "o-2", "timestamp": "2024-03-04T10:15:00Z"}"#),
+            Send("shop", r#"{"name": "order", "user_id": "ada", "value": 10, "url": "https://s.example/thanks", "external_id": "o-2", "timestamp": "2024-03-04T11:15:00Z"}"#),
+        ],
+        says: &[
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""google""#),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.orders", "1"),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.1.dimension", r#""(direct)""#),
+            ("/projects/{shop}/revenue/by-attribution?start_date=2024-03-04&end_date=2024-03-04", "rows.0.revenue", "13"),
+            ("/projects/{shop}/analytics/traffic?start_date=2024-03-04&end_date=2024-03-04", "by_channel.0.value", r#""Paid Search""#),
+            ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "sessions", "1"),
         ],
         ..USUAL
     },
@@ -133,7 +174,7 @@ pub(super) static CASES: &[Case] = &[
             ("/companies/lookup?domain=globex.io", "revenue", "5"),
             ("/identities/profile?user_id=ada", "events", "9"),
             ("/identities/profile?user_id=ada", "revenue", "13"),
-            // The order of globex.io does not have globex.io's touch: that session began at acme.com.
+            // The order of globex.io has no touch: that event was acme.com's.
             ("/projects/{shop}/revenue/by-attribution", "rows.0.dimension", r#""news""#),
             ("/projects/{shop}/revenue/by-attribution", "rows.0.revenue", "8"),
             ("/projects/{shop}/revenue/by-attribution", "rows.1.dimension", r#""(direct)""#),
@@ -141,7 +182,7 @@ pub(super) static CASES: &[Case] = &[
         ],
         ..USUAL
     },
-    // The visit was recorded first, so it is the entry of both, and it began at the order.
+    // The visit came at the order's own time, and was recorded first.
     Case {
         name: "a touch and an order at the same millisecond, the touch first",
         acts: &[
@@ -151,8 +192,7 @@ pub(super) static CASES: &[Case] = &[
         says: &[("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""news""#)],
         ..USUAL
     },
-    // The order was recorded first, so it is the entry of its session, which has no source; but a colleague's session
-    // that began in the same millisecond did begin at or before the order.
+    // The order was recorded first; but the touches of its own millisecond, a colleague's too, came at or before it.
     Case {
         name: "a touch and an order at the same millisecond, the order first",
         acts: &[
@@ -161,7 +201,7 @@ pub(super) static CASES: &[Case] = &[
             Send("shop", r#"{"name": "pageview", "user_id": "ben", "group_id": "acme.com", "url": "https://s.example/?utm_source=paper", "timestamp": "2024-03-04T10:00:00.123Z"}"#),
         ],
         says: &[
-            ("/projects/{shop}/revenue/by-attribution?model=last_touch&level=identity&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""(direct)""#),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch&level=identity&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""news""#),
             ("/projects/{shop}/revenue/by-attribution?model=last_touch&level=account&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""paper""#),
         ],
         ..USUAL
@@ -327,8 +367,8 @@ pub(super) static CASES: &[Case] = &[
             Send("shop", r#"{"name": "order", "user_id": "ada", "value": 4, "timestamp": "2024-03-05T01:09:00.001Z"}"#),
         ],
         says: &[
-            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""hn""#),
-            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.revenue", "7"),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.dimension", r#""google""#),
+            ("/projects/{shop}/revenue/by-attribution?model=last_touch&start_date=2024-03-04&end_date=2024-03-04", "rows.0.revenue", "6"),
             ("/identities/profile?user_id=ada&start_date=2024-03-04&end_date=2024-03-04", "sessions", "2"),
         ],
         ..USUAL

@@ -4,7 +4,7 @@
 use super::companies::{company_name, id_name, latest_name, rank_name};
 use super::identities::{self, events_of, id};
 use super::{Asked, ranked};
-use crate::acquisition::{channel, origin};
+use crate::acquisition::{DIRECT, channel, origin};
 use crate::decimal::{Decimal, Micros};
 use crate::facts::{Identity, Session, domain_of, reported_email};
 use crate::json::Json;
@@ -110,6 +110,7 @@ fn event(asked: &Asked<'_>, index: usize) -> Json {
         ("identity_id", asked.facts.identities[index].as_ref().map_or(Json::Null, identities::id)),
         ("timestamp", shown(event.at_ms)),
         ("name", Json::from(event.name.clone())),
+        ("interactive", Json::from(event.interactive)),
         ("user_id", Json::from(event.user_id.clone())),
         ("anonymous_id", Json::from(event.anonymous_id.clone())),
         ("external_id", Json::from(event.external_id.clone())),
@@ -135,7 +136,8 @@ fn event(asked: &Asked<'_>, index: usize) -> Json {
 fn visit(asked: &Asked<'_>, events: &[usize]) -> Json {
     let of = |index: usize| &asked.facts.events[index];
     let (first, last) = (of(events[0]), of(events[events.len() - 1]));
-    let (from, page) = (origin(first), |index: &usize| of(*index).url.as_ref().map(|url| url.page.clone()));
+    let brought_by = events.iter().map(|&index| of(index)).find(|event| origin(event).source != DIRECT).unwrap_or(first);
+    let (from, page) = (origin(brought_by), |index: &usize| of(*index).url.as_ref().map(|url| url.page.clone()));
     Json::object([
         ("identity_id", asked.facts.identities[events[0]].as_ref().map_or(Json::Null, identities::id)),
         ("started_at", shown(first.at_ms)),
@@ -146,8 +148,8 @@ fn visit(asked: &Asked<'_>, events: &[usize]) -> Json {
         ("source", Json::from(from.source)),
         ("medium", Json::from(from.medium)),
         ("campaign", Json::from(from.campaign)),
-        ("acquisition_channel", Json::from(channel(first))),
-        ("entry_url", Json::from(page(&events[0]))),
+        ("acquisition_channel", Json::from(channel(brought_by))),
+        ("entry_url", Json::from(events.iter().find_map(page))),
         ("exit_url", Json::from(events.iter().rev().find_map(page))),
     ])
 }

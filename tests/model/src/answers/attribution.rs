@@ -54,8 +54,8 @@ pub(crate) fn account_or_identity(facts: &Facts<'_>, index: usize, level: &str) 
     }
 }
 
-/// Returns the touch of an order: among the sessions of its entity with a source, the first, or the last that began by
-/// then.
+/// Returns the touch of an order: among the events of its entity with a source, the first, or the last by then, the order
+/// itself included.
 pub(crate) fn touch(facts: &Facts<'_>, project: &str, order: usize, level: &str, model: &str) -> Origin {
     if facts.identities[order].is_none() {
         return Origin::direct();
@@ -63,12 +63,10 @@ pub(crate) fn touch(facts: &Facts<'_>, project: &str, order: usize, level: &str,
     let entity = account_or_identity(facts, order, level);
     let order_ms = facts.events[order].at_ms;
     let mut touches: Vec<_> = facts
-        .sessions
-        .iter()
-        .map(|session| session.entry())
-        .filter(|&entry| facts.events[entry].project == project)
-        .filter(|&entry| account_or_identity(facts, entry, level) == entity)
-        .map(|entry| (facts.moment(entry), origin(&facts.events[entry])))
+        .of_project(project)
+        .filter(|&index| facts.identities[index].is_some())
+        .filter(|&index| account_or_identity(facts, index, level) == entity)
+        .map(|index| (facts.moment(index), origin(&facts.events[index])))
         .filter(|(_, origin)| origin.source != DIRECT)
         .collect();
     touches.sort_by_key(|(moment, _)| *moment);

@@ -81,11 +81,12 @@ pub(super) fn explain(asked: &Asked<'_>, project: &str, mut params: Params) -> R
                 Verdict::Contributes(MICROS, "first_of_user")
             }
             ("sessions", ..) => {
-                let entry = asked.facts.session(index).expect("an event with an identity has a session").entry();
-                match (sessions.insert(entry), window.holds(asked.day(entry))) {
-                    (false, _) => Verdict::Neither,
-                    (true, true) => Verdict::Contributes(MICROS, "first_of_session"),
-                    (true, false) => Verdict::NotCounted("began_before"),
+                let began = asked.facts.session(index).map(|session| session.entry());
+                match began.map(|entry| (sessions.insert(entry), window.holds(asked.day(entry)))) {
+                    None => Verdict::NotCounted("no_session"),
+                    Some((false, _)) => Verdict::Neither,
+                    Some((true, true)) => Verdict::Contributes(MICROS, "first_of_session"),
+                    Some((true, false)) => Verdict::NotCounted("began_before"),
                 }
             }
             ("unique_users", ..) => Verdict::Neither,

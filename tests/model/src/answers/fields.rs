@@ -18,11 +18,11 @@ pub(super) fn property(asked: &Asked<'_>, index: usize, name: &str) -> Option<Js
 /// Returns a field of an event's session that only questions about sessions know; `None` for other names.
 fn of_session(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     let session = asked.facts.session(index);
-    let entry = session.filter(|_| has_entry(asked, index)).map(|session| origin(&asked.facts.events[session.entry()]));
+    let from = session.filter(|_| has_entry(asked, index)).map(|session| origin(asked.facts.brought_by(session)));
     Some(Json::from(match name {
-        "source" => entry.map(|origin| origin.source),
-        "medium" => entry.map(|origin| origin.medium),
-        "campaign" => entry.map(|origin| origin.campaign),
+        "source" => from.map(|origin| origin.source),
+        "medium" => from.map(|origin| origin.medium),
+        "campaign" => from.map(|origin| origin.campaign),
         "exit_url" => session.and_then(|session| {
             let floor = asked.model.floor(&asked.facts.events[index].project);
             let kept = session.events.iter().rev().filter(|&&at| floor.is_none_or(|floor| asked.day(at) >= floor));
@@ -116,17 +116,17 @@ pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Js
     let event = &asked.facts.events[index];
     let utm = || event.url.as_ref().and_then(|url| url.query(name)).map(value);
     let page = |event: &Event| event.url.as_ref().map(|url| url.page.clone());
-    let entry = || asked.facts.session(index).map(|session| &asked.facts.events[session.entry()]);
+    let session = || asked.facts.session(index);
     Some(Json::from(match name {
         "name" => Some(event.name.clone()),
         "language" | "screen" | "channel" | "consent_source" => event.others.get(name).cloned(),
         "hostname" => event.hostname.clone(),
         "url" => page(event),
         "path" => event.url.as_ref().and_then(|url| url.path.clone()),
-        "entry_url" => entry().filter(|_| has_entry(asked, index)).and_then(page),
+        "entry_url" => session().filter(|_| has_entry(asked, index)).and_then(|session| asked.facts.entry_page(session)),
         "referrer" => event.referrer.clone(),
         "utm_source" | "utm_medium" | "utm_campaign" | "utm_term" | "utm_content" => utm(),
-        "acquisition_channel" => entry().map(channel),
+        "acquisition_channel" => session().map(|session| channel(asked.facts.brought_by(session))),
         "currency" => event.money.as_ref().map(|money| money.currency.clone()),
         "group_type" => event.group.as_ref().map(|(kind, _)| kind.clone()),
         "group_id" => event.group.as_ref().map(|(_, id)| id.clone()),

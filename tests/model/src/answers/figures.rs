@@ -87,7 +87,7 @@ fn sessions_of<'a>(asked: &'a Asked<'_>, project: &str, window: Window, events: 
     let counts = |session: &&Session| {
         asked.facts.events[session.entry()].project == project
             && window.holds(asked.day(session.entry()))
-            && session.events.iter().any(|index| events.contains(index))
+            && session.holds(|index| events.contains(&index))
     };
     asked.facts.sessions.iter().filter(counts).collect()
 }

@@ -16,7 +16,7 @@ use super::super::external_sort::Sorter;
 use super::super::identities::{KEY, bytes, key_of};
 use super::super::record_sort::{RecordSorter, SortedRecords};
 use super::super::sessions::InSession;
-use super::super::visits::{Carried, CountedSession, Detail, VisitCounts};
+use super::super::visits::{Carried, Counted, CountedIdentity, CountedSession, Detail, VisitCounts};
 use super::companies::{Companies, add_known_links, company_bytes, company_keys};
 use super::found::FoundEvents;
 use super::pinned::{FirstPins, Pins};
@@ -29,7 +29,7 @@ const ORDER: u8 = 1;
 const ORDER_BYTES: usize = KEY + size_of::<i128>() + 1;
 const REASONS: [Reason; 4] = [Reason::Order, Reason::Refund, Reason::ServerOnly, Reason::NoRate];
 
-/// Collects the touches of all sessions, and the money of chosen events.
+/// Collects all touches, and the money of chosen events.
 pub(super) struct AttributedEvents<'s> {
     scan: &'s Scan<'s>,
     attributed: &'s AttributedTo,
@@ -136,32 +136,37 @@ impl<'s> AttributedEvents<'s> {
 }
 
 impl VisitCounts for AttributedEvents<'_> {
-    fn entry(&mut self, session: &CountedSession, entry: &InSession<'_>, key: &[u8]) -> io::Result<()> {
+    fn met(&mut self, identity: RecordKey, event: &InSession<'_>, key: &[u8]) -> io::Result<()> {
         let detail = Detail::read(key);
         if !detail.is_touch {
             return Ok(());
         }
-        let entity = self.entity(session.identity_key, detail.company)?;
-        let at = Moment { time: Instant(entry.time_ms), position: entry.order };
+        let entity = self.entity(identity, detail.company)?;
+        let at = Moment { time: Instant(event.time_ms), position: event.order };
         let place = place((self.touch_phase(), TOUCH), at);
         self.reported.push(&[&entity.to_bytes(), &place, &[detail.touch_has_value.into()]])
     }
 
-    fn event(&mut self, session: Option<&CountedSession>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
+    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
         let detail = Detail::read(key);
         let Some(at) = detail.at else { return Ok(()) };
         let Some(outcome) = ExplainedFigure::Attribution.of_money(event.money, detail.is_server_only) else { return Ok(()) };
-        let Some(session) = session else {
+        let Some(CountedIdentity { key: identity, .. }) = of.identity else {
             // Money without an identity has no touch.
             count(self.attributed.selects(None).then_some(Reason::Direct), (at, None), outcome, &mut self.found);
             return Ok(());
         };
-        let entity = self.entity(session.identity_key, detail.company)?;
+        let entity = self.entity(identity, detail.company)?;
         let (amount, why) = outcome.unwrap_or_else(|why| (Amount::ZERO, why));
         let reason = REASONS.iter().position(|reason| *reason == why).and_then(|reason| u8::try_from(reason).ok());
         let amount = amount.micros().to_le_bytes();
-        let identity = bytes(session.identity_key);
-        self.reported.push(&[&entity.to_bytes(), &place((1, ORDER), at), &identity, &amount, &[reason.unwrap_or_default()]])
+        self.reported.push(&[
+            &entity.to_bytes(),
+            &place((1, ORDER), at),
+            &bytes(identity),
+            &amount,
+            &[reason.unwrap_or_default()],
+        ])
     }
 
     fn session(&mut self, _: &CountedSession, _: [bool; 2], _: &[u8]) -> io::Result<()> {

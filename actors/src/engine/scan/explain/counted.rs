@@ -4,9 +4,10 @@ use std::io;
 
 use headcount_domain::facts::Moment;
 use headcount_domain::figures::{ExplainedFigure, Reason};
+use headcount_domain::ids::RecordKey;
 use headcount_domain::money::Amount;
 
-use super::super::visits::{Carried, CountedSession, Detail, VisitCounts};
+use super::super::visits::{Carried, Counted, CountedIdentity, CountedSession, Detail, VisitCounts};
 use super::found::FoundEvents;
 
 /// What a user or a session contributes.
@@ -16,41 +17,73 @@ const ONE: Amount = Amount::from_micros(1_000_000);
 pub(super) struct CountedEvents {
     figure: ExplainedFigure,
     pub(super) found: FoundEvents,
-    /// The number of the identity or session that was met last.
-    last: u64,
+    /// The first chosen event so far of the identity or session that is being met.
+    first: Option<FirstEvent>,
+}
+
+/// The first chosen event of an identity or a session.
+#[derive(Clone, Copy)]
+struct FirstEvent {
+    /// The number of the identity or session. Its events follow each other.
+    number: u64,
+    at: Moment,
+    identity: RecordKey,
+    /// Why it counts, or does not.
+    why: Reason,
 }
 
 impl CountedEvents {
     pub(super) fn new(figure: ExplainedFigure, found: FoundEvents) -> Self {
-        Self { figure, found, last: 0 }
+        Self { figure, found, first: None }
     }
 
-    /// Whether the event is the first one of this number. The events of a number follow each other.
-    fn is_first_of(&mut self, number: u64) -> bool {
-        std::mem::replace(&mut self.last, number) != number
+    /// Returns the events that were found, once all were visited.
+    pub(super) fn finish(mut self) -> FoundEvents {
+        self.end_first();
+        self.found
     }
 
-    fn add_of_session(&mut self, session: &CountedSession, at: Moment) {
-        let identity = Some(session.identity_key);
-        if self.figure == ExplainedFigure::UniqueUsers {
-            if self.is_first_of(session.identity) {
-                self.found.add(at, identity, ONE, Reason::FirstOfUser);
+    /// Meets a chosen event of an identity or a session, which need not be in order within an instant.
+    fn meet(&mut self, event: FirstEvent) {
+        if let Some(first) = self.first.as_mut().filter(|first| first.number == event.number) {
+            first.at = first.at.min(event.at);
+            return;
+        }
+        self.end_first();
+        self.first = Some(event);
+    }
+
+    fn end_first(&mut self) {
+        match self.first.take() {
+            Some(FirstEvent { at, identity, why: Reason::BeganBefore, .. }) => {
+                self.found.leave_out(at, Some(identity), Reason::BeganBefore);
             }
-        } else if self.is_first_of(session.number) {
-            match session.began[0] {
-                Some(_) => self.found.add(at, identity, ONE, Reason::FirstOfSession),
-                None => self.found.leave_out(at, identity, Reason::BeganBefore),
+            Some(FirstEvent { at, identity, why, .. }) => self.found.add(at, Some(identity), ONE, why),
+            None => {}
+        }
+    }
+
+    fn add_of_identity(&mut self, identity: CountedIdentity, session: Option<&CountedSession>, at: Moment) {
+        let CountedIdentity { key: identity, number } = identity;
+        match session {
+            _ if self.figure == ExplainedFigure::UniqueUsers => {
+                self.meet(FirstEvent { number, at, identity, why: Reason::FirstOfUser });
             }
+            Some(session) => {
+                let why = if session.began[0].is_some() { Reason::FirstOfSession } else { Reason::BeganBefore };
+                self.meet(FirstEvent { number: session.number, at, identity, why });
+            }
+            None => self.found.leave_out(at, Some(identity), Reason::NoSession),
         }
     }
 }
 
 impl VisitCounts for CountedEvents {
-    fn event(&mut self, session: Option<&CountedSession>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
+    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
         let detail = Detail::read(key);
         let Some(at) = detail.at else { return Ok(()) };
-        let identity = session.map(|session| session.identity_key);
         if self.figure.is_of_money() {
+            let identity = of.identity.map(|identity| identity.key);
             match self.figure.of_money(event.money, detail.is_server_only) {
                 Some(Ok((contributes, why))) => self.found.add(at, identity, contributes, why),
                 Some(Err(why)) => self.found.leave_out(at, identity, why),
@@ -58,8 +91,8 @@ impl VisitCounts for CountedEvents {
             }
             return Ok(());
         }
-        match session {
-            Some(session) => self.add_of_session(session, at),
+        match of.identity {
+            Some(identity) => self.add_of_identity(identity, of.session, at),
             None if !detail.has_consent => self.found.leave_out(at, None, Reason::NoConsent),
             None => {}
         }

@@ -131,7 +131,7 @@ fn find(scan: &Scan<'_>, question: &ExplainQuestion, sort_bytes: usize) -> Resul
         None => {
             let mut events = CountedEvents::new(*figure, found);
             visit(scan, &asked, sort_bytes, &mut events)?;
-            Ok(events.found)
+            Ok(events.finish())
         }
     }
 }

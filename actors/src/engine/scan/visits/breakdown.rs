@@ -10,7 +10,7 @@ use super::super::error::ScanError;
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::{VisitQuestion, values_of};
-use super::fold::{CountedSession, VisitCounts, visit};
+use super::fold::{Counted, CountedSession, VisitCounts, visit};
 use super::report::{add_event, add_unconverted};
 use super::rows::RowTable;
 
@@ -47,15 +47,15 @@ struct RowCounts {
 }
 
 impl VisitCounts for RowCounts {
-    fn event(&mut self, session: Option<&CountedSession>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
+    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
         let row = self.rows.row(values_of(key).next().unwrap_or_default())?;
         for (window, figures) in row.iter_mut().enumerate().filter(|(window, _)| event.buckets[*window].is_some()) {
             add_event(&mut figures.figures, event);
-            if let Some(session) = session {
-                figures.add_identity(session);
-                if session.began[window].is_some() {
-                    figures.add_session(session);
-                }
+            if let Some(identity) = of.identity {
+                figures.add_identity(identity.number);
+            }
+            if let Some(session) = of.session.filter(|session| session.began[window].is_some()) {
+                figures.add_session(session);
             }
         }
         add_unconverted(&mut self.unconverted, event);

@@ -4,17 +4,17 @@ use headcount_domain::figures::CountedMoney;
 use headcount_domain::money::{Amount, Currency};
 
 /// The event itself matches, apart from its session.
-const MATCHES: u8 = 1;
-const PAGEVIEW: u8 = 2;
-/// The session matches what is asked of its entry if this event is its entry.
-const ENTRY_MATCHES: u8 = 4;
-/// The event can be the exit of a session.
-const CAN_BE_EXIT: u8 = 8;
-/// The session matches what is asked of its exit if this event is its exit.
-const EXIT_MATCHES: u8 = 16;
+const MATCHES: u16 = 1;
+const PAGEVIEW: u16 = 2;
+const HAS_PAGE: u16 = 4;
+const HAS_SOURCE: u16 = 8;
+/// The session matches what is asked of its first page, its source, or its last page, if this event decides that.
+const FIRST_PAGE_MATCHES: u16 = 16;
+const SOURCE_MATCHES: u16 = 32;
+const LAST_PAGE_MATCHES: u16 = 64;
+const MONEY: u16 = 128;
 /// The flag of the first window. That of the second is the next bit.
-const IN_FIRST_WINDOW: u8 = 32;
-const MONEY: u8 = 128;
+const IN_FIRST_WINDOW: u16 = 256;
 
 /// The bytes of a bucket, and of money: currency, amount, whether it is an order.
 const BUCKET: usize = size_of::<u16>();
@@ -26,9 +26,12 @@ const NO_CURRENCY: [u8; 3] = [0; 3];
 pub(in super::super) struct Carried<'c> {
     pub(super) matches: bool,
     pub(super) is_pageview: bool,
-    pub(super) entry_matches: bool,
-    pub(super) can_be_exit: bool,
-    pub(super) exit_matches: bool,
+    pub(super) has_page: bool,
+    pub(super) has_source: bool,
+    /// Whether the session matches what is asked of its first page, its source, and its last page, if this event decides that.
+    pub(super) first_page_matches: bool,
+    pub(super) source_matches: bool,
+    pub(super) last_page_matches: bool,
     /// The bucket of each window that the event is in.
     pub(super) buckets: [Option<u16>; 2],
     pub(in super::super) money: Option<CountedMoney>,
@@ -44,16 +47,18 @@ impl<'c> Carried<'c> {
 
     /// Appends it to `to`.
     pub(super) fn write(&self, to: &mut Vec<u8>) {
-        let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
+        let flag = |flag: u16, is_set: bool| if is_set { flag } else { 0 };
         let flags = flag(MATCHES, self.matches)
             | flag(PAGEVIEW, self.is_pageview)
-            | flag(ENTRY_MATCHES, self.entry_matches)
-            | flag(CAN_BE_EXIT, self.can_be_exit)
-            | flag(EXIT_MATCHES, self.exit_matches)
+            | flag(HAS_PAGE, self.has_page)
+            | flag(HAS_SOURCE, self.has_source)
+            | flag(FIRST_PAGE_MATCHES, self.first_page_matches)
+            | flag(SOURCE_MATCHES, self.source_matches)
+            | flag(LAST_PAGE_MATCHES, self.last_page_matches)
             | flag(IN_FIRST_WINDOW, self.buckets[0].is_some())
             | flag(IN_FIRST_WINDOW << 1, self.buckets[1].is_some())
             | flag(MONEY, self.money.is_some());
-        to.push(flags);
+        to.extend_from_slice(&flags.to_le_bytes());
         self.buckets.iter().flatten().for_each(|bucket| to.extend_from_slice(&bucket.to_le_bytes()));
         if let Some(CountedMoney { amount, is_order, unconverted }) = self.money {
             to.extend_from_slice(&unconverted.map_or(NO_CURRENCY, Currency::code));
@@ -65,8 +70,9 @@ impl<'c> Carried<'c> {
 
     /// Reads what [`Carried::write`] wrote.
     pub(super) fn read(bytes: &'c [u8]) -> Self {
-        let Some((flags, mut rest)) = bytes.split_first() else { return Self::default() };
-        let has = |flag: u8| flags & flag > 0;
+        let Some((flags, mut rest)) = bytes.split_first_chunk() else { return Self::default() };
+        let flags = u16::from_le_bytes(*flags);
+        let has = |flag: u16| flags & flag > 0;
         let mut bucket = |number: usize| {
             let (bucket, after) = rest.split_at_checked(BUCKET).filter(|_| has(IN_FIRST_WINDOW << number))?;
             rest = after;
@@ -83,9 +89,11 @@ impl<'c> Carried<'c> {
         Self {
             matches: has(MATCHES),
             is_pageview: has(PAGEVIEW),
-            entry_matches: has(ENTRY_MATCHES),
-            can_be_exit: has(CAN_BE_EXIT),
-            exit_matches: has(EXIT_MATCHES),
+            has_page: has(HAS_PAGE),
+            has_source: has(HAS_SOURCE),
+            first_page_matches: has(FIRST_PAGE_MATCHES),
+            source_matches: has(SOURCE_MATCHES),
+            last_page_matches: has(LAST_PAGE_MATCHES),
             buckets,
             money,
             key: rest,
@@ -111,15 +119,17 @@ mod tests {
     fn what_is_carried_reads_back() {
         let amount = Amount::from_micros(-5);
         let euro = Currency::parse("EUR").ok();
-        for number in 0..=u8::MAX {
+        for number in 0..1_u16 << 10 {
             let has = |bit: u8| number >> bit & 1 > 0;
             let carried = Carried {
                 matches: has(0),
                 is_pageview: has(1),
-                entry_matches: has(2),
-                can_be_exit: has(3),
-                exit_matches: has(4),
-                buckets: [has(5).then_some(700), has(6).then_some(u16::MAX)],
+                has_page: has(2),
+                has_source: has(3),
+                first_page_matches: has(4),
+                source_matches: has(5),
+                last_page_matches: has(6),
+                buckets: [has(8).then_some(700), has(9).then_some(u16::MAX)],
                 money: has(7).then_some(CountedMoney { amount, is_order: has(0), unconverted: euro.filter(|_| has(1)) }),
                 key: b"\x00\x01key",
             };

@@ -14,7 +14,7 @@ use headcount_domain::time::Instant;
 
 use super::super::sealed_group::{MoneyColumns, SealedGroup};
 
-/// The event's session is a touch if this event is its entry.
+/// The event is a touch.
 const TOUCH: u8 = 1;
 /// The touch has the value that is explained.
 const HAS_VALUE: u8 = 2;
@@ -34,7 +34,7 @@ const WORD: usize = size_of::<u64>();
 pub(in super::super) struct WantedDetails<'q> {
     /// Only events with money are chosen.
     pub(in super::super) only_money: bool,
-    /// Every event carries what its session is to attribution if it is the entry.
+    /// Every event carries what it is to attribution.
     pub(in super::super) touches: Option<&'q AttributedTo>,
 }
 

@@ -3,19 +3,21 @@
 use std::io;
 
 use headcount_archive::error::ArchiveError;
+use headcount_archive::schema::INTERACTIVE;
 use headcount_domain::aggregate::GroupKey;
 use headcount_domain::figures::CountedMoney;
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::identity::IdentityLink;
 use headcount_domain::ids::{KeyHasher, RecordKey};
 use headcount_domain::intake::event::{Event, Position, is_pageview};
-use headcount_domain::intake::fields::{BuiltIn, Field, Scalar, SessionEnd, SessionField};
+use headcount_domain::intake::fields::{BuiltIn, Decider, Field, Scalar, SessionField};
 use headcount_domain::time::{Buckets, Day, Instant};
 
 use super::super::error::ScanError;
 use super::super::events::{Scan, Tally, TallyError};
 use super::super::group_ids::GroupIds;
 use super::super::sealed_group::{PropertyColumn, SealedGroup};
+use super::super::session_events::is_source;
 use super::super::sessions::Sessions;
 use super::carried::Carried;
 use super::detail::{DetailColumns, WantedDetails};
@@ -25,7 +27,7 @@ pub(in super::super) struct VisitQuestion<'q> {
     /// The window, and the one that it is compared with, each with its buckets.
     pub(in super::super) windows: [Option<Buckets>; 2],
     pub(in super::super) predicate: &'q Predicate,
-    /// The properties whose values rows are of. All belong to the event, or all to the same end of the session.
+    /// The properties whose values rows are of. All belong to the event, or one event of the session decides them all.
     pub(in super::super) dimensions: &'q [Field],
     /// The details that events carry in the place of values.
     pub(in super::super) details: Option<WantedDetails<'q>>,
@@ -33,8 +35,8 @@ pub(in super::super) struct VisitQuestion<'q> {
 
 impl VisitQuestion<'_> {
     /// Which event of a session decides the values; `None`: each event has its own.
-    pub(super) fn decided_by(&self) -> Option<SessionEnd> {
-        self.dimensions.first().and_then(Field::session_end)
+    pub(super) fn decided_by(&self) -> Option<Decider> {
+        self.dimensions.first().and_then(Field::decider)
     }
 
     /// The key of events without a session, if the values belong to it.
@@ -56,8 +58,9 @@ impl VisitQuestion<'_> {
         }
         match self.decided_by() {
             None => event.may_count(),
-            Some(SessionEnd::Entry) => true,
-            Some(SessionEnd::Exit) => event.can_be_exit,
+            // Any event can be the entry.
+            Some(Decider::Source) => true,
+            Some(Decider::FirstPage | Decider::LastPage) => event.has_page,
         }
     }
 }
@@ -114,7 +117,8 @@ struct ReadVisits {
 
 struct ReadVisit {
     order: Position,
-    time_ms: i64,
+    /// Its time, and whether it is interactive.
+    at: (i64, bool),
     named: Option<RecordKey>,
     /// The end of what it carries.
     end: usize,
@@ -124,9 +128,9 @@ struct ReadVisit {
 struct RowTests(Vec<(Filter, PropertyColumn)>);
 
 impl RowTests {
-    fn read(group: &SealedGroup<'_>, predicate: &Predicate, end: SessionEnd) -> Result<Self, ArchiveError> {
+    fn read(group: &SealedGroup<'_>, predicate: &Predicate, decider: Decider) -> Result<Self, ArchiveError> {
         let column = |filter: &Filter| Ok((filter.clone(), group.decided(filter.field())?));
-        predicate.of_session_end(end).map(column).collect::<Result<_, ArchiveError>>().map(Self)
+        predicate.decided_by(decider).map(column).collect::<Result<_, ArchiveError>>().map(Self)
     }
 
     fn of_rows(&self) -> impl FnMut(usize) -> bool {
@@ -186,11 +190,12 @@ impl VisitReader<'_> {
         let mut is_pageview = names.tests(|name| matches!(name, Scalar::Text(name) if is_pageview(name)));
         let urls = group.decided(&Field::Session(SessionField::ExitUrl))?;
         let mut has_url = urls.tests(|url| *url != Scalar::Null);
-        let (of_entry, of_exit) = (
-            RowTests::read(group, question.predicate, SessionEnd::Entry)?,
-            RowTests::read(group, question.predicate, SessionEnd::Exit)?,
-        );
-        let (mut entry_matches, mut exit_matches) = (of_entry.of_rows(), of_exit.of_rows());
+        let sources = group.decided(&Field::Session(SessionField::Source))?;
+        let mut has_source = sources.tests(is_source);
+        let tests = |decider| RowTests::read(group, question.predicate, decider);
+        let (first, source, last) = (tests(Decider::FirstPage)?, tests(Decider::Source)?, tests(Decider::LastPage)?);
+        let (mut first_matches, mut source_matches, mut last_matches) = (first.of_rows(), source.of_rows(), last.of_rows());
+        let interactive = group.booleans(INTERACTIVE)?;
         let (mut keys, money, mut key) = (self.keys(group)?, group.money()?, Vec::new());
         let mut details = question.details.map(|wanted| DetailColumns::read(group, wanted, self.hasher)).transpose()?;
         rows.for_each(|row| {
@@ -198,9 +203,11 @@ impl VisitReader<'_> {
             let mut carried = Carried {
                 matches,
                 is_pageview: matches && is_pageview(row),
-                entry_matches: entry_matches(row),
-                can_be_exit: has_url(row),
-                exit_matches: exit_matches(row),
+                has_page: has_url(row),
+                has_source: has_source(row),
+                first_page_matches: first_matches(row),
+                source_matches: source_matches(row),
+                last_page_matches: last_matches(row),
                 buckets: question.buckets_of(day_of(row), times[row]),
                 money: money.as_ref().filter(|_| matches).and_then(|money| money.of(row)),
                 key: &[],
@@ -216,7 +223,8 @@ impl VisitReader<'_> {
             let named = ids.named(row).or_else(|| visitors[row].map(|visitor| self.hasher.visitor(visitor)));
             if named.is_some() || carried.may_count() {
                 carried.write(&mut read.bytes);
-                read.events.push(ReadVisit { order: group.order_of(row), time_ms: times[row], named, end: read.bytes.len() });
+                let (order, at, end) = (group.order_of(row), (times[row], interactive[row]), read.bytes.len());
+                read.events.push(ReadVisit { order, at, named, end });
             }
         });
         Ok(read)
@@ -229,13 +237,15 @@ impl VisitReader<'_> {
         let is_chosen = |details: &WantedDetails<'_>| details.chooses(event);
         let matches =
             buckets.iter().any(Option::is_some) && details.as_ref().is_none_or(is_chosen) && predicate.matches_event(event);
-        let holds = |end| predicate.of_session_end(end).all(|filter| filter.holds(&filter.field().decided_by(event)));
+        let holds = |decider| predicate.decided_by(decider).all(|filter| filter.holds(&filter.field().decided_by(event)));
         let mut carried = Carried {
             matches,
             is_pageview: matches && event.is_pageview(),
-            entry_matches: holds(SessionEnd::Entry),
-            can_be_exit: Field::Session(SessionField::ExitUrl).decided_by(event) != Scalar::Null,
-            exit_matches: holds(SessionEnd::Exit),
+            has_page: event.has_page(),
+            has_source: event.has_source(),
+            first_page_matches: holds(Decider::FirstPage),
+            source_matches: holds(Decider::Source),
+            last_page_matches: holds(Decider::LastPage),
             buckets,
             money: CountedMoney::of(event).filter(|_| matches),
             key: &[],
@@ -266,11 +276,11 @@ impl Tally<ReadVisits> for VisitTally<'_, '_> {
     fn group(&mut self, read: ReadVisits) -> Result<(), ScanError> {
         read.links.into_iter().try_for_each(|link| self.sessions.link(link))?;
         let mut start = 0;
-        for ReadVisit { order, time_ms, named, end } in read.events {
+        for ReadVisit { order, at, named, end } in read.events {
             let carried = &read.bytes[start..end];
             start = end;
             match named {
-                Some(named) => self.sessions.add(named, order, time_ms, carried)?,
+                Some(named) => self.sessions.add(named, order, at, carried)?,
                 None => (self.alone)(carried)?,
             }
         }
@@ -282,7 +292,7 @@ impl Tally<ReadVisits> for VisitTally<'_, '_> {
         self.carried.clear();
         self.reader.write(position, event, &mut self.carried);
         match keys.named() {
-            Some(named) => self.sessions.add(named, position, event.time.0, &self.carried)?,
+            Some(named) => self.sessions.add(named, position, (event.time.0, event.interactive), &self.carried)?,
             None if Carried::read(&self.carried).may_count() => (self.alone)(&self.carried)?,
             None => {}
         }

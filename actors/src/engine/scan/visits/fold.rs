@@ -4,22 +4,26 @@ use std::io;
 
 use headcount_domain::filter::Filter;
 use headcount_domain::ids::RecordKey;
-use headcount_domain::intake::fields::{BuiltIn, Entry, Field, Scalar, SessionEnd};
+use headcount_domain::intake::fields::{BuiltIn, Decider, Entry, Field, Scalar};
 
 use super::super::error::ScanError;
 use super::super::events::Scan;
-use super::super::sessions::{InSession, Sessions};
+use super::super::session_buffer::SessionBuffer;
+use super::super::sessions::{InSession, Place, Sessions};
 use super::carried::Carried;
 use super::events::{VisitQuestion, add_events, write_value};
-use super::session_buffer::SessionBuffer;
+
+/// The identity of an event that is counted.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct CountedIdentity {
+    pub(in super::super) key: RecordKey,
+    /// Rises from identity to identity. The events of an identity follow each other.
+    pub(in super::super) number: u64,
+}
 
 /// A session that matches what is asked of it.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct CountedSession {
-    /// The key of its identity.
-    pub(in super::super) identity_key: RecordKey,
-    /// The number of its identity. The sessions of an identity follow each other.
-    pub(in super::super) identity: u64,
     pub(in super::super) number: u64,
     /// The bucket of each window in which it began.
     pub(in super::super) began: [Option<u16>; 2],
@@ -27,15 +31,23 @@ pub(in super::super) struct CountedSession {
     pub(in super::super) duration_ms: u64,
 }
 
+/// Whose a counted event is, and the session that has it or that it is attached to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct Counted<'s> {
+    /// `None` if the event has no ids.
+    pub(in super::super) identity: Option<CountedIdentity>,
+    pub(in super::super) session: Option<&'s CountedSession>,
+}
+
 /// Counts chosen events, and the sessions that hold them.
 pub(in super::super) trait VisitCounts {
-    /// Sees the entry of a session, whether or not the session matches.
-    fn entry(&mut self, _session: &CountedSession, _entry: &InSession<'_>, _key: &[u8]) -> io::Result<()> {
+    /// Sees any event of an identity, whether or not it is chosen.
+    fn met(&mut self, _identity: RecordKey, _event: &InSession<'_>, _key: &[u8]) -> io::Result<()> {
         Ok(())
     }
 
-    /// Counts a chosen event, which is in a window; `session` is `None` if it has no ids.
-    fn event(&mut self, session: Option<&CountedSession>, event: &Carried<'_>, key: &[u8]) -> io::Result<()>;
+    /// Counts a chosen event, which is in a window. Of one instant, interactive events come first.
+    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()>;
 
     /// Counts a session, after its events. `holds` says in which windows it holds a chosen event.
     fn session(&mut self, session: &CountedSession, holds: [bool; 2], key: &[u8]) -> io::Result<()>;
@@ -51,32 +63,62 @@ pub(in super::super) fn visit(
     let mut sessions = Sessions::new(scan, sort_bytes);
     let null_key = question.null_key();
     let is_of_session = question.decided_by().is_some();
-    let all_hold_for_null = |end| question.predicate.of_session_end(end).all(|filter| filter.holds(&Scalar::Null));
-    let chooses_alone = all_hold_for_null(SessionEnd::Entry) && all_hold_for_null(SessionEnd::Exit);
+    let chooses_alone = OfSession::of_null(question).matches();
     add_events(scan, question, &mut sessions, &mut |carried| {
         let event = Carried::read(carried);
         let key = if is_of_session { &null_key } else { event.key };
-        if chooses_alone { counts.event(None, &event, key) } else { Ok(()) }
+        if chooses_alone { counts.event(Counted::default(), &event, key) } else { Ok(()) }
     })?;
     let buffer = SessionBuffer::new(scan.engine.scratch(), sort_bytes);
-    let mut open = SessionFold::new(question, counts, buffer, all_hold_for_null(SessionEnd::Exit));
+    let mut open = SessionFold::new(question, counts, buffer);
     sessions.visit(scan, &mut |event| open.add(&event))?;
     Ok(open.end()?)
+}
+
+/// Whether the session matches what is asked of it, as far as its events decided that.
+#[derive(Debug, Clone, Copy)]
+struct OfSession {
+    first_page: bool,
+    source: bool,
+    last_page: bool,
+    /// Whether the first page and the source are decided.
+    has_page: bool,
+    has_source: bool,
+}
+
+impl OfSession {
+    /// What holds if no event decides anything.
+    fn of_null(question: &VisitQuestion<'_>) -> Self {
+        let holds = |decider| question.predicate.decided_by(decider).all(|filter| filter.holds(&Scalar::Null));
+        Self {
+            first_page: holds(Decider::FirstPage),
+            source: holds(Decider::Source),
+            last_page: holds(Decider::LastPage),
+            has_page: false,
+            has_source: false,
+        }
+    }
+
+    fn matches(self) -> bool {
+        self.first_page && self.source && self.last_page
+    }
 }
 
 /// The session that is being read.
 struct SessionFold<'v> {
     question: &'v VisitQuestion<'v>,
     counts: &'v mut dyn VisitCounts,
-    identity: Option<RecordKey>,
+    identity: Option<CountedIdentity>,
+    /// Whether there is a session; else there are only events that are attached to none.
+    is_session: bool,
     session: CountedSession,
     first_ms: i64,
     last_ms: i64,
+    /// The number of interactive events.
     events: u64,
-    entry_matches: bool,
-    /// What holds if no event has an address.
-    no_exit_matches: bool,
-    exit_matches: bool,
+    /// What holds if no event decides anything.
+    of_null: OfSession,
+    of_session: OfSession,
     /// The values that belong to the session.
     key: Vec<u8>,
     null_key: Vec<u8>,
@@ -85,31 +127,19 @@ struct SessionFold<'v> {
 }
 
 impl<'v> SessionFold<'v> {
-    fn new(
-        question: &'v VisitQuestion<'v>,
-        counts: &'v mut dyn VisitCounts,
-        chosen: SessionBuffer,
-        no_exit_matches: bool,
-    ) -> Self {
-        let session = CountedSession {
-            identity_key: RecordKey(0),
-            identity: 0,
-            number: 0,
-            began: [None; 2],
-            is_bounce: false,
-            duration_ms: 0,
-        };
+    fn new(question: &'v VisitQuestion<'v>, counts: &'v mut dyn VisitCounts, chosen: SessionBuffer) -> Self {
+        let of_null = OfSession::of_null(question);
         Self {
             question,
             counts,
             identity: None,
-            session,
+            is_session: false,
+            session: CountedSession { number: 0, began: [None; 2], is_bounce: false, duration_ms: 0 },
             first_ms: 0,
             last_ms: 0,
             events: 0,
-            entry_matches: false,
-            no_exit_matches,
-            exit_matches: false,
+            of_null,
+            of_session: of_null,
             key: Vec::new(),
             null_key: question.null_key(),
             chosen,
@@ -118,74 +148,100 @@ impl<'v> SessionFold<'v> {
 
     fn add(&mut self, event: &InSession<'_>) -> io::Result<()> {
         let carried = Carried::read(event.carried);
-        if event.is_entry {
+        if event.place != Place::GoesOn {
             self.end()?;
             self.begin(event, &carried);
-            if event.earlier_entry.is_none() {
-                self.counts.entry(&self.session, event, carried.key)?;
-            }
         }
-        self.events += 1;
-        self.last_ms = event.time_ms;
-        if carried.can_be_exit {
-            self.exit_matches = carried.exit_matches;
-            if self.question.decided_by() == Some(SessionEnd::Exit) {
-                self.key.clear();
-                self.key.extend_from_slice(carried.key);
-            }
+        self.counts.met(event.identity, event, carried.key)?;
+        if event.is_interactive {
+            self.events += 1;
+            self.last_ms = event.time_ms;
+            self.decide(&carried);
         }
         if carried.may_count() { self.chosen.push(event.carried) } else { Ok(()) }
     }
 
+    /// Begins a session, or events without one.
     fn begin(&mut self, event: &InSession<'_>, carried: &Carried<'_>) {
-        if self.identity != Some(event.identity) {
-            self.identity = Some(event.identity);
-            self.session.identity_key = event.identity;
-            self.session.identity += 1;
+        if self.identity.is_none_or(|identity| identity.key != event.identity) {
+            let number = self.identity.map_or(0, |identity| identity.number) + 1;
+            self.identity = Some(CountedIdentity { key: event.identity, number });
         }
-        self.session.number += 1;
-        (self.first_ms, self.events, self.exit_matches) = (event.time_ms, 0, self.no_exit_matches);
-        (self.session.began, self.entry_matches) = (carried.buckets, carried.entry_matches);
-        let is_by_entry = self.question.decided_by() == Some(SessionEnd::Entry);
+        self.is_session = event.place == Place::Begins;
+        self.session.number += u64::from(self.is_session);
+        (self.first_ms, self.last_ms, self.events) = (event.time_ms, event.time_ms, 0);
+        (self.session.began, self.of_session) = (carried.buckets, self.of_null);
         self.key.clear();
-        self.key.extend_from_slice(if is_by_entry { carried.key } else { &self.null_key });
-        if let Some(entry) = &event.earlier_entry {
-            self.begin_below_floor(entry, is_by_entry);
+        self.key.extend_from_slice(&self.null_key);
+        match &event.earlier_entry {
+            Some(entry) => self.begin_below_floor(entry),
+            // Unless a later event has a source, the entry decides.
+            None if self.is_session => {
+                self.of_session.source = carried.source_matches;
+                self.set_key(Decider::Source, carried);
+            }
+            None => {}
         }
     }
 
-    /// Begins a session whose entry is not kept: it began before the windows, and only its channel is known.
-    fn begin_below_floor(&mut self, entry: &Entry, is_by_entry: bool) {
+    /// Begins a session whose entry is not kept: it began before the windows, and only its channel and its exit are known.
+    fn begin_below_floor(&mut self, entry: &Entry) {
         let value = |field: &Field| match field {
             Field::BuiltIn(BuiltIn::AcquisitionChannel) => field.value_of_session(Some(entry)),
             _ => Scalar::Null,
         };
         let holds = |filter: &Filter| filter.holds(&value(filter.field()));
         self.session.began = [None; 2];
-        self.entry_matches = self.question.predicate.of_session_end(SessionEnd::Entry).all(holds);
-        if is_by_entry {
+        self.of_session.source = self.question.predicate.decided_by(Decider::Source).all(holds);
+        (self.of_session.has_page, self.of_session.has_source) = (true, true);
+        if self.question.decided_by() == Some(Decider::Source) {
             self.key.clear();
             self.question.dimensions.iter().for_each(|field| write_value(&value(field), &mut self.key));
         }
     }
 
-    /// Counts the session, if there is one and it matches.
+    /// Takes what an interactive event decides.
+    fn decide(&mut self, event: &Carried<'_>) {
+        if event.has_page {
+            self.of_session.last_page = event.last_page_matches;
+            self.set_key(Decider::LastPage, event);
+            if !std::mem::replace(&mut self.of_session.has_page, true) {
+                self.of_session.first_page = event.first_page_matches;
+                self.set_key(Decider::FirstPage, event);
+            }
+        }
+        if event.has_source && !std::mem::replace(&mut self.of_session.has_source, true) {
+            self.of_session.source = event.source_matches;
+            self.set_key(Decider::Source, event);
+        }
+    }
+
+    /// Sets the values that an event decides, if rows are of such.
+    fn set_key(&mut self, decider: Decider, event: &Carried<'_>) {
+        if self.question.decided_by() == Some(decider) {
+            self.key.clear();
+            self.key.extend_from_slice(event.key);
+        }
+    }
+
+    /// Counts the session, if there is one and it matches, and its events.
     fn end(&mut self) -> io::Result<()> {
-        if self.session.number == 0 || !self.entry_matches || !self.exit_matches {
+        if !self.of_session.matches() {
             self.chosen.clear();
             return Ok(());
         }
         self.session.is_bounce = self.events == 1;
         self.session.duration_ms = u64::try_from(self.last_ms.saturating_sub(self.first_ms)).unwrap_or_default();
-        let Self { session, counts, key, chosen, question, .. } = self;
+        let Self { identity, is_session, session, counts, key, chosen, question, .. } = self;
         let is_of_session = question.decided_by().is_some();
         let (session, key) = (&*session, &key[..]);
+        let of = Counted { identity: *identity, session: Some(session).filter(|_| *is_session) };
         let mut holds = [false; 2];
         chosen.drain(|carried| {
             let event = Carried::read(carried);
             (0..2).for_each(|window| holds[window] |= event.buckets[window].is_some());
-            counts.event(Some(session), &event, if is_of_session { key } else { event.key })
+            counts.event(of, &event, if is_of_session { key } else { event.key })
         })?;
-        if holds == [false; 2] { Ok(()) } else { counts.session(session, holds, key) }
+        if holds == [false; 2] || !*is_session { Ok(()) } else { counts.session(session, holds, key) }
     }
 }

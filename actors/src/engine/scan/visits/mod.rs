@@ -10,11 +10,10 @@ mod events;
 mod fold;
 mod report;
 mod rows;
-mod session_buffer;
 
 pub(super) use breakdown::breakdown;
 pub(super) use carried::Carried;
 pub(super) use detail::{Detail, WantedDetails};
 pub(super) use events::VisitQuestion;
-pub(super) use fold::{CountedSession, VisitCounts, visit};
+pub(super) use fold::{Counted, CountedIdentity, CountedSession, VisitCounts, visit};
 pub(super) use report::report;

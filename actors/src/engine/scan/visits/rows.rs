@@ -17,7 +17,7 @@ use super::fold::CountedSession;
 /// Memory of a row besides its key, roughly: its entry in the table, and the allocation of its key.
 const OVERHEAD: usize = 2 * WINDOW_BYTES + 96;
 /// The bytes of the figures of a window.
-const WINDOW_BYTES: usize = 11 * 8 + 16;
+const WINDOW_BYTES: usize = 12 * 8 + 16;
 /// The number of rows after which a scan checks whether somebody still waits for it.
 const CHECK_EVERY: u64 = 4_096;
 
@@ -27,6 +27,8 @@ pub(super) struct RowFigures {
     pub(super) figures: EventFigures,
     identities: (u64, u64),
     sessions: (u64, u64),
+    /// Whether the last session is a bounce.
+    last_bounces: bool,
 }
 
 /// Notes one more number of a sequence that never falls. Returns whether it is a new one.
@@ -48,8 +50,8 @@ fn join(ends: &mut (u64, u64), next: (u64, u64)) -> bool {
 
 impl RowFigures {
     /// Counts the identity of an event.
-    pub(super) fn add_identity(&mut self, session: &CountedSession) {
-        self.figures.unique_users += u64::from(note(&mut self.identities, session.identity));
+    pub(super) fn add_identity(&mut self, number: u64) {
+        self.figures.unique_users += u64::from(note(&mut self.identities, number));
     }
 
     /// Counts a session.
@@ -57,15 +59,20 @@ impl RowFigures {
         if note(&mut self.sessions, session.number) {
             self.figures.sessions += 1;
             self.figures.bounces += u64::from(session.is_bounce);
+            self.last_bounces = session.is_bounce;
         }
     }
 
-    /// Adds what was counted after this. A session in both is counted once; its bounce is in neither, since it has one event.
+    /// Adds what was counted after this. A session in both is counted once.
     fn merge(&mut self, next: &Self) {
         let (sum, other) = (&mut self.figures, &next.figures);
         sum.unique_users += other.unique_users - u64::from(join(&mut self.identities, next.identities));
-        sum.sessions += other.sessions - u64::from(join(&mut self.sessions, next.sessions));
-        sum.bounces += other.bounces;
+        let is_in_both = join(&mut self.sessions, next.sessions);
+        sum.sessions += other.sessions - u64::from(is_in_both);
+        sum.bounces += other.bounces - u64::from(is_in_both && self.last_bounces);
+        if next.sessions.0 > 0 {
+            self.last_bounces = next.last_bounces;
+        }
         sum.pageviews += other.pageviews;
         sum.events += other.events;
         sum.revenue += other.revenue;
@@ -75,7 +82,7 @@ impl RowFigures {
     fn write(&self, to: &mut Vec<u8>) {
         let EventFigures { unique_users, sessions, bounces, duration_ms, pageviews, events, revenue, orders } = self.figures;
         let counts = [unique_users, sessions, bounces, duration_ms, pageviews, events, orders.cast_unsigned()];
-        let ends = [self.identities.0, self.identities.1, self.sessions.0, self.sessions.1];
+        let ends = [self.identities.0, self.identities.1, self.sessions.0, self.sessions.1, self.last_bounces.into()];
         counts.iter().chain(&ends).for_each(|count| to.extend_from_slice(&count.to_le_bytes()));
         to.extend_from_slice(&revenue.micros().to_le_bytes());
     }
@@ -85,7 +92,7 @@ impl RowFigures {
             let word = bytes.get(8 * at..8 * at + 8).and_then(|word| word.try_into().ok());
             word.map_or(0, u64::from_le_bytes)
         };
-        let revenue = bytes.get(11 * 8..WINDOW_BYTES).and_then(|micros| micros.try_into().ok()).map_or(0, i128::from_le_bytes);
+        let revenue = bytes.get(12 * 8..WINDOW_BYTES).and_then(|micros| micros.try_into().ok()).map_or(0, i128::from_le_bytes);
         let figures = EventFigures {
             unique_users: word(0),
             sessions: word(1),
@@ -96,7 +103,7 @@ impl RowFigures {
             orders: word(6).cast_signed(),
             revenue: Amount::from_micros(revenue),
         };
-        Self { figures, identities: (word(7), word(8)), sessions: (word(9), word(10)) }
+        Self { figures, identities: (word(7), word(8)), sessions: (word(9), word(10)), last_bounces: word(11) == 1 }
     }
 }
 
@@ -191,8 +198,6 @@ impl RowTable {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use headcount_domain::ids::RecordKey;
-
     use super::*;
 
     #[test]
@@ -204,21 +209,14 @@ mod tests {
             for number in 0..6_000_u64 {
                 // Identities and sessions rise, and each has many values.
                 let (identity, session) = (1 + number / 40, 1 + number / 15);
-                let identity_key = RecordKey(0);
-                let session = CountedSession {
-                    identity_key,
-                    identity,
-                    number: session,
-                    began: [None; 2],
-                    is_bounce: false,
-                    duration_ms: 0,
-                };
+                let is_bounce = session % 3 == 0;
+                let session = CountedSession { number: session, began: [None; 2], is_bounce, duration_ms: 0 };
                 let key = [&[0][..], (number * 7 % 29).to_string().as_bytes()].concat();
                 let [first, second] = table.row(&key).unwrap();
                 for figures in [first, second] {
                     figures.figures.events += 1;
                     figures.figures.revenue += Amount::from_micros(-3);
-                    figures.add_identity(&session);
+                    figures.add_identity(identity);
                     figures.add_session(&session);
                 }
                 let row = expected.entry(key).or_default();
@@ -231,8 +229,9 @@ mod tests {
             let mut seen = 0;
             let visit = &mut |key: GroupKey<'_>, first: EventFigures, second: EventFigures| {
                 let (identities, sessions, events) = &expected[key.as_bytes()];
-                let counts = (first.unique_users, first.sessions, first.events);
-                assert_eq!(counts, (identities.len() as u64, sessions.len() as u64, *events), "{most} bytes");
+                let counts = (first.unique_users, first.sessions, first.bounces, first.events);
+                let bounces = sessions.iter().filter(|session| **session % 3 == 0).count() as u64;
+                assert_eq!(counts, (identities.len() as u64, sessions.len() as u64, bounces, *events), "{most} bytes");
                 assert_eq!((first.revenue, first), (Amount::from_micros(-3 * i128::from(*events)), second));
                 seen += 1;
             };
@@ -253,7 +252,7 @@ mod tests {
             revenue: Amount::from_micros(-7),
             orders: -8,
         };
-        let row = RowFigures { figures, identities: (9, 10), sessions: (11, 12) };
+        let row = RowFigures { figures, identities: (9, 10), sessions: (11, 12), last_bounces: true };
         let mut bytes = Vec::new();
         row.write(&mut bytes);
         assert_eq!((bytes.len(), RowFigures::read(&bytes)), (WINDOW_BYTES, row));

@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use headcount_storage::files::File;
 
-use super::super::spill_dir::{SpillDir, SpillWriter};
+use super::spill_dir::{SpillDir, SpillWriter};
 
 const BUFFER_BYTES: usize = 16 << 10;
 
