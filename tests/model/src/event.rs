@@ -209,7 +209,7 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
     let consent = granted(&sent) && !(signalled && place.setup.signals == Signals::Anonymize);
     // Without consent, only the page itself is kept of an address.
     let page = |url: String| if consent { url } else { url.split(['?', '#']).next().unwrap_or_default().to_owned() };
-    let url = text("url").map(|url| Url::parse(&page(url)));
+    let url = text("url").map(page).filter(|url| !url.is_empty()).map(|url| Url::parse(&url));
     let hostname = text("hostname").or_else(|| url.as_ref().and_then(|url| url.host.clone()));
     let agent = if sender.server { text("user_agent").unwrap_or_default() } else { sender.agent.clone() };
     let address = if sender.server { text("ip").unwrap_or_default() } else { sender.address.clone() };

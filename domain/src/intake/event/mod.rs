@@ -133,7 +133,8 @@ impl Details {
     /// Returns what an event without consent keeps of the page's address: no query, fragment and userinfo.
     #[must_use]
     pub fn url_without_person(&self) -> Option<CompactString> {
-        self.url.as_deref().map(|url| text::page_without_userinfo(url).into())
+        let page = self.url.as_deref().map(text::page_without_userinfo);
+        page.filter(|page| !page.is_empty()).map(CompactString::from)
     }
 
     /// Returns what an event without consent keeps of the referrer: the host, if it is external.
