@@ -217,6 +217,7 @@ fn explanations_equal_the_model_and_add_up_to_the_figure() {
         "touch",
         "direct",
         "no_consent",
+        "no_session",
         "began_before",
         "server_only",
         "no_rate",

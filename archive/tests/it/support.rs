@@ -101,7 +101,7 @@ fn bare() -> Event {
         time: Instant(-1),
         received: Instant(0),
         day: Day(-1),
-        interactive: true,
+        interactive: false,
         name: "\u{e9}".into(),
         who: SentIds::default(),
         external_id: None,

@@ -17,7 +17,7 @@ fn export(format: ExportFormat, rows: u64) -> Vec<u8> {
     for number in 0..rows {
         let json = format!(
             r#"{{"_v":1,"position":{},"timestamp":"2015-05-17T10:05:03.000Z","received_at":"2015-05-17T10:05:03.000Z",
-            "day":"2015-05-17","name":"purchase","consented":true,"user_id":"u{number}","value":1,"value_in_project":1,
+            "day":"2015-05-17","name":"purchase","consented":true,"interactive":true,"user_id":"u{number}","value":1,"value_in_project":1,
             "value_in_organization":1,"value_counted":true,"currency":"USD","project_currency":"USD","organization_currency":"USD",
             "message":"a \"quoted\",\r\nbroken {number}","event_source":"(direct)","event_medium":"(none)","event_campaign":"(none)",
             "event_channel":"Direct","metadata":{{"plan":"pro","text":"ä,b"}}}}"#,

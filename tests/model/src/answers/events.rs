@@ -49,6 +49,7 @@ fn row(asked: &Asked<'_>, index: usize) -> Json {
         ("day", Json::from(asked.day(index).to_string())),
         ("name", Json::from(event.name.clone())),
         ("consented", Json::from(event.consent)),
+        ("interactive", Json::from(event.interactive)),
         ("user_id", Json::from(event.user_id.clone())),
         ("anonymous_id", Json::from(event.anonymous_id.clone())),
         ("external_id", Json::from(event.external_id.clone())),
