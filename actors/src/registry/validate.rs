@@ -14,7 +14,7 @@ pub const MAX_NAME_CHARACTERS: usize = 200;
 /// The maximum number of origins of a project. Each event of a browser is compared with them one by one.
 pub const MAX_ALLOWED_ORIGINS: usize = 100;
 /// The maximum number of hosts in each list of a project that are no referrers.
-pub const MAX_LISTED_HOSTS: usize = 100;
+const MAX_LISTED_HOSTS: usize = 100;
 /// The maximum length of an origin, in bytes. A host name has at most 253.
 pub const MAX_ORIGIN_BYTES: usize = 300;
 /// The maximum number of public keys of a project: enough for any rotation.
