@@ -1,7 +1,6 @@
 //! Hosts as they are compared: in lower case, in their ASCII form, without `www.`, port and trailing dot.
 
 use std::borrow::Cow;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 pub use headcount_suffixes::is_registry_suffix;
@@ -45,25 +44,26 @@ pub fn listed(text: &str) -> Option<String> {
     let is_label = |label: &str| (1..=MAX_LABEL_LEN).contains(&label.len());
     let is_number = host.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     let is_name = host.is_ascii() && host.len() <= MAX_NAME_LEN && host.split('.').all(is_label);
-    let is_host = if is_number { host.parse::<Ipv4Addr>().is_ok() } else { is_name };
+    let is_address = host.split('.').count() == 4 && host.split('.').all(|part| part.parse::<u8>().is_ok());
+    let is_host = if is_number { is_address } else { is_name };
     (is_alone && is_host).then(|| host.to_owned())
 }
 
 /// Where an event happened, or where its visitor was before.
-pub(crate) struct Place<'a> {
+pub(crate) struct SiteHost<'a> {
     /// In the form of [`listed`].
     pub(crate) host: Cow<'a, str>,
     /// Whether it is an app, whose name begins where those of hosts end.
     pub(crate) is_app: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SiteHost<'a> {
     /// The place of a host that was read from `address`.
-    pub(crate) fn new(host: &'a str, address: &str) -> Place<'a> {
+    pub(crate) fn new(host: &'a str, address: &str) -> SiteHost<'a> {
         let is_scheme =
             |scheme: &&str| address.trim_start().get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
         let host = in_ascii(host.strip_prefix("www.").unwrap_or(host));
-        Place { host, is_app: ["android-app:", "ios-app:"].iter().any(|scheme| is_scheme(&scheme)) }
+        SiteHost { host, is_app: ["android-app:", "ios-app:"].iter().any(|scheme| is_scheme(&scheme)) }
     }
 
     /// The domain that somebody registered, under a public suffix; `None` for apps, addresses and names of a local network.
@@ -72,7 +72,7 @@ impl<'a> Place<'a> {
     }
 
     /// Whether both belong to one site.
-    pub(crate) fn is_of_site(&self, other: &Place<'_>) -> bool {
+    pub(crate) fn is_of_site(&self, other: &SiteHost<'_>) -> bool {
         self.host == other.host || self.domain().is_some_and(|domain| other.domain() == Some(domain))
     }
 }
@@ -158,9 +158,9 @@ mod tests {
             ("www.shop.example", "shop.example", true),
         ];
         for (left, right, is_one) in table {
-            assert_eq!(Place::new(left, "https://").is_of_site(&Place::new(right, "")), is_one, "{left} {right}");
+            assert_eq!(SiteHost::new(left, "https://").is_of_site(&SiteHost::new(right, "")), is_one, "{left} {right}");
         }
-        let app = |host| Place::new(host, "Android-App://");
+        let app = |host| SiteHost::new(host, "Android-App://");
         assert!(!app("com.one.android").is_of_site(&app("org.one.android")));
         assert!(app("com.one.android").is_of_site(&app("com.one.android")));
     }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::no_sources::{CARD_CHECKS, SIGN_IN, TILLS};
 use super::sources::{Fnv, name_under_country};
-use crate::hosts::{HostList, Place, and_parents};
+use crate::hosts::{HostList, SiteHost, and_parents};
 use crate::text;
 
 /// The words in the names of hosts that confirm a card at a bank of their own: `3dsecure.bank.example`, `acs-2.bank.example`.
@@ -32,8 +32,8 @@ pub fn external_host<'r>(
 ) -> Option<Cow<'r, str>> {
     let referrer = referrer?;
     let host = text::referring_host(referrer)?;
-    let from = Place::new(&host, referrer);
-    let is_own = |own: Option<Cow<'_, str>>, address: &str| own.is_some_and(|own| Place::new(&own, address).is_of_site(&from));
+    let from = SiteHost::new(&host, referrer);
+    let is_own = |own: Option<Cow<'_, str>>, address: &str| own.is_some_and(|own| SiteHost::new(&own, address).is_of_site(&from));
     let is_internal = own_hostname.is_some_and(|own| is_own(text::named_host(own), own))
         || url.is_some_and(|url| is_own(text::host_of(url), url));
     let is_external = !is_internal && !ignored.covers(&from.host) && !is_no_source(&from);
@@ -42,13 +42,13 @@ pub fn external_host<'r>(
 }
 
 /// Whether people pay or sign in at a place, and come back.
-fn is_no_source(place: &Place<'_>) -> bool {
+fn is_no_source(place: &SiteHost<'_>) -> bool {
     let is_listed =
         |host: &str| NO_SOURCES.contains(host) || name_under_country(host).is_some_and(|name| NO_SOURCES.contains(name));
     and_parents(&place.host).any(is_listed) || checks_cards(place)
 }
 
-fn checks_cards(place: &Place<'_>) -> bool {
+fn checks_cards(place: &SiteHost<'_>) -> bool {
     let Some(below) = place.domain().and_then(|domain| place.host.strip_suffix(domain)) else { return false };
     let mut words = below.split(['.', '-']).map(|word| word.trim_end_matches(|letter: char| letter.is_ascii_digit()));
     words.any(|word| CARD_CHECK_WORDS.contains(&word))

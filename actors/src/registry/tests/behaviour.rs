@@ -236,6 +236,8 @@ fn a_changed_project_shows_in_its_policy() {
         signals_policy: Some(SignalsPolicy::Anonymize),
         server_only_revenue: Some(true),
         retention_days: Some(Some(90)),
+        own_domains: Some(vec!["Blog.example".into()]),
+        ignored_referrers: Some(vec!["pay.example".into()]),
         ..Default::default()
     };
     let changed = registry.update_project(id, project, patch, NOW).unwrap();
@@ -247,6 +249,8 @@ fn a_changed_project_shows_in_its_policy() {
     assert_eq!((policy.currency, policy.organization_currency), (euro(), Currency::USD));
     assert_eq!((policy.cookieless, policy.server_only_revenue), (false, true));
     assert_eq!((policy.bots, policy.signals), (BotPolicy::Record, SignalsPolicy::Anonymize));
+    let hosts = ["blog.example", "a.pay.example", "shop.example"].map(|host| policy.no_referrers.covers(host));
+    assert_eq!(hosts, [true, true, false]);
 
     let bad = ProjectPatch { allowed_origins: Some(vec!["*".into()]), ..Default::default() };
     assert_eq!(invalid(registry.update_project(id, project, bad, NOW)), "allowed_origins[0]");

@@ -118,7 +118,7 @@ fn records_that_this_program_does_not_know_are_errors() {
     let organization = r#"{"organization_changed":{"id":1}}"#;
     let table = [
         // record, error
-        (r#"{"version":10,"record":{"not_a_record":{}}}"#.to_owned(), "format version 10"),
+        (r#"{"version":11,"record":{"not_a_record":{}}}"#.to_owned(), "format version 11"),
         (r#"{"version":0,"record":{"not_a_record":{}}}"#.to_owned(), "format version 0"),
         (r#"{"version":1,"record":{"not_a_record":{}}}"#.to_owned(), "unknown variant"),
         (format!(r#"{{"version":1,"record":{organization}}}"#), "missing field"),
@@ -149,8 +149,8 @@ fn a_snapshot_of_a_later_version_is_an_error_and_no_damage() {
     let position: u64 = path.file_stem().unwrap().to_str().unwrap()["snapshot-".len()..].parse().unwrap();
     let state_at = text.find("\"state\":").unwrap() + "\"state\":".len();
     let state = &text[state_at..text.len() - 1];
-    let later = super::super::snapshot::tests::envelope(position, 10, state);
+    let later = super::super::snapshot::tests::envelope(position, 11, state);
     fs::write(&path, later).unwrap();
     let error = storage_error(dir.path());
-    assert!(matches!(error, ControlError::UnsupportedSnapshot { found: 10, supported: 9, .. }), "{error}");
+    assert!(matches!(error, ControlError::UnsupportedSnapshot { found: 11, supported: 10, .. }), "{error}");
 }
