@@ -48,7 +48,7 @@ const ADS: [(&str, &str, &str); 11] = [
 const SHARED: [(&str, &str); 3] = [("fbclid", "facebook"), ("igshid", "instagram"), ("igsh", "instagram")];
 
 /// Hosts with their brands and the mediums of their referrers.
-const HOSTS: [(&str, &str, &str); 19] = [
+const HOSTS: [(&str, &str, &str); 20] = [
     ("google.com", "google", "organic"),
     ("google.co.uk", "google", "organic"),
     ("bing.com", "bing", "organic"),
@@ -57,6 +57,7 @@ const HOSTS: [(&str, &str, &str); 19] = [
     ("facebook.com", "facebook", "social"),
     ("l.facebook.com", "facebook", "social"),
     ("instagram.com", "instagram", "social"),
+    ("l.instagram.com", "instagram", "social"),
     ("linkedin.com", "linkedin", "social"),
     ("lnkd.in", "linkedin", "social"),
     ("com.linkedin.android", "linkedin", "social"),
