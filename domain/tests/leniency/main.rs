@@ -3,6 +3,8 @@
 //!
 //! `HEADCOUNT_BODIES` sets the number of bodies, `HEADCOUNT_SEED` the first of their seeds.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod mutations;
 mod reports;
 mod resent;
