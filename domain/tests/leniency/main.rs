@@ -3,6 +3,8 @@
 //!
 //! `HEADCOUNT_BODIES` sets the number of bodies, `HEADCOUNT_SEED` the first of their seeds.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+
 mod mutations;
 mod reports;
 mod resent;

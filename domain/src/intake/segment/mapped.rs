@@ -130,17 +130,19 @@ impl<'a> Mapped<'a> {
     /// Returns the event.
     #[must_use]
     pub fn submission(&self) -> Submission<'_> {
-        let mut submission = Submission::default();
-        submission.name = self.name.as_deref().map(|name| Text(Cow::Borrowed(name)));
+        let mut submission = Submission {
+            name: self.name.as_deref().map(|name| Text(Cow::Borrowed(name))),
+            metadata: self.metadata.as_deref().map(Raw),
+            value: self.value.as_ref().map(|(json, _)| Raw(json)),
+            timestamp: self.timestamp.map(Raw),
+            sent_at: self.sent_at.map(Raw),
+            overrides: self.overrides.as_deref().map(Raw),
+            of_other_type: self.of_other_type.clone(),
+            ..Submission::default()
+        };
         for (field, text) in &self.texts {
             submission.set(*field, text);
         }
-        submission.metadata = self.metadata.as_deref().map(Raw);
-        submission.value = self.value.as_ref().map(|(json, _)| Raw(json));
-        submission.timestamp = self.timestamp.map(Raw);
-        submission.sent_at = self.sent_at.map(Raw);
-        submission.overrides = self.overrides.as_deref().map(Raw);
-        submission.of_other_type.clone_from(&self.of_other_type);
         submission
     }
 
