@@ -37,22 +37,41 @@ const KNOWN: [(&str, &str, &str); 11] = [
 ];
 
 /// Browsers, by the first of these tokens in a user agent of this log. Tokens without a name stand for minor browsers.
-const BROWSERS: [(&str, &str); 11] = [
-    ("compatible; MSIE ", "Internet Explorer"),
-    ("MSIE ", ""),
+const BROWSERS: [(&str, &str); 30] = [
+    ("Opera 8", "Opera"),
+    ("2345Explorer", ""),
+    ("Opera Mini", ""),
+    ("MSIE ", "Internet Explorer"),
     ("Trident/", "Internet Explorer"),
     ("Opera", "Opera"),
     ("OPR/", "Opera"),
     ("GSA/", ""),
+    ("UCBrowser", ""),
+    ("Instagram", ""),
+    ("Iceweasel/", ""),
+    ("SeaMonkey/", ""),
+    ("PaleMoon/", ""),
+    ("Midori/", ""),
+    ("BonEcho/", ""),
+    ("conkeror/", ""),
+    ("Thunderbird/", ""),
     ("Firefox/", "Firefox"),
+    ("Chromium/", ""),
+    ("Iron/", ""),
+    (" SE 2.X", ""),
+    ("Version/4.0 Chrome/", ""),
     ("Chrome/", "Chrome"),
     ("CriOS/", "Chrome"),
+    ("Silk/", ""),
+    ("rekonq/", ""),
+    ("Epiphany/", ""),
+    ("konqueror", ""),
     ("Android", ""),
     ("Safari/", "Safari"),
 ];
 /// Substrings, in lower case, of the user agents of bots and programs.
-const PROGRAMS: [&str; 10] =
-    ["bot", "+http", "daumoa", "slurp", "spider", "preview", "fetcher", "google favicon", "imageproxy", "phantomjs"];
+const PROGRAMS: [&str; 11] =
+    ["dts agent", "bot", "+http", "daumoa", "slurp", "spider", "preview", "fetcher", "google favicon", "imageproxy", "phantomjs"];
 
 /// A request, as an event for the model.
 struct Request {

@@ -1,5 +1,6 @@
 //! Segment's messages: from JSON to what is recorded.
 
+use headcount_domain::agent::Hints;
 use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::segment::{Call, Envelope, Mapped, Message};
@@ -37,13 +38,18 @@ impl Engine {
         let sender = request.origin.sender;
         let mut origin = request.origin;
         if !request.is_of_page && !mapped.is_of_device() {
-            origin = Origin { address: None, user_agent: None, country: None, gpc: false, dnt: false, sender };
+            origin = Origin { sender, ..Origin::SERVER };
         }
         if let Some(address) = mapped.ip().map(ClientAddress::parse) {
             origin.country = address.ip().and_then(|address| self.country_of(address));
             origin.address = Some(address);
         }
-        origin.user_agent = mapped.user_agent().or(origin.user_agent);
+        let stated = mapped.user_agent().or(origin.user_agent);
+        if stated != origin.user_agent {
+            // They are of the program that sent the message.
+            origin.hints = Hints::NONE;
+        }
+        origin.user_agent = stated;
         match self.prepare_submission(policy, &mapped.submission(), &origin) {
             Ok(mut prepared) => {
                 prepared.rename_warnings(|warning| mapped.renamed_warning(warning));

@@ -114,7 +114,7 @@ impl Engine {
         };
         let verdict = match &imported.agent {
             Some(agent) => admit_from(agent),
-            None => with_agent(user_agent.unwrap_or_default(), admit_from),
+            None => with_agent(user_agent.unwrap_or_default(), &origin.hints, admit_from),
         };
         Ok(Prepared { verdict: verdict? })
     }

@@ -3,22 +3,17 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use headcount_domain::agent::Agent;
+use headcount_domain::agent::{self, Agent, Hints, MAX_HINT_BYTES};
 
-/// How many bytes of user agents, and of their parsed values, each thread remembers.
+/// How many bytes of user agents with their hints, and of their parsed values, each thread remembers.
 const AGENTS_BYTES: usize = 1 << 20;
 
 /// Calls `use_it` with the parsed `user_agent`. Parsing costs microseconds, and few different agents are frequent.
-pub(crate) fn with_agent<R>(user_agent: &str, use_it: impl FnOnce(&Agent) -> R) -> R {
+pub(crate) fn with_agent<R>(user_agent: &str, hints: &Hints<'_>, use_it: impl FnOnce(&Agent) -> R) -> R {
     thread_local! {
         static KNOWN: RefCell<KnownAgents> = RefCell::default();
     }
-    KNOWN.with_borrow_mut(|known| {
-        if let Some(agent) = known.agents.get(user_agent) {
-            return use_it(agent);
-        }
-        use_it(known.learn(user_agent))
-    })
+    KNOWN.with_borrow_mut(|known| known.with(user_agent, hints, use_it))
 }
 
 /// Parsed user agents.
@@ -26,19 +21,43 @@ pub(crate) fn with_agent<R>(user_agent: &str, use_it: impl FnOnce(&Agent) -> R) 
 struct KnownAgents {
     agents: HashMap<Box<str>, Agent>,
     bytes: usize,
+    /// The key of the last agent.
+    key: String,
 }
 
 impl KnownAgents {
-    /// Parses an agent and remembers it.
-    fn learn(&mut self, user_agent: &str) -> &Agent {
-        let agent = headcount_domain::agent::parse(user_agent);
+    fn with<R>(&mut self, user_agent: &str, hints: &Hints<'_>, use_it: impl FnOnce(&Agent) -> R) -> R {
+        write_key(&mut self.key, user_agent, hints);
+        if let Some(agent) = self.agents.get(self.key.as_str()) {
+            return use_it(agent);
+        }
+        let agent = agent::parse_with(user_agent, hints);
+        let result = use_it(&agent);
+        self.learn(agent);
+        result
+    }
+
+    /// Remembers a parsed agent.
+    fn learn(&mut self, agent: Agent) {
         let texts = [&agent.browser, &agent.browser_version, &agent.os].into_iter().flatten();
-        let bytes = size_of::<(Box<str>, Agent)>() + user_agent.len() + texts.map(|text| text.len()).sum::<usize>();
+        let bytes = size_of::<(Box<str>, Agent)>() + self.key.len() + texts.map(|text| text.len()).sum::<usize>();
         if self.bytes + bytes > AGENTS_BYTES {
-            *self = Self::default();
+            self.agents = HashMap::new();
+            self.bytes = 0;
         }
         self.bytes += bytes;
-        self.agents.entry(user_agent.into()).or_insert(agent)
+        self.agents.insert(self.key.as_str().into(), agent);
+    }
+}
+
+/// Writes what an agent with its hints is known by: none is another's, since the fields of a header have no control characters.
+fn write_key(key: &mut String, user_agent: &str, hints: &Hints<'_>) {
+    key.clear();
+    key.push(if *hints == Hints::NONE { 'a' } else { 'h' });
+    key.push_str(user_agent);
+    for (number, hint) in hints.each().filter(|(_, hint)| hint.len() <= MAX_HINT_BYTES) {
+        key.push(char::from(number + 1));
+        key.push_str(hint);
     }
 }
 
@@ -51,9 +70,23 @@ mod tests {
         let mut known = KnownAgents::default();
         let agent = |i: usize| format!("Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/{i}.0 {}", "x".repeat(400));
         for i in 0..20_000 {
-            assert_eq!(known.learn(&agent(i)).browser.as_deref(), Some("Firefox"));
+            known.with(&agent(i), &Hints::NONE, |agent| assert_eq!(agent.browser.as_deref(), Some("Firefox")));
             assert!(known.bytes <= AGENTS_BYTES && known.agents.len() < 3_000);
         }
         assert!(known.agents.len() > 1, "some are remembered");
+    }
+
+    #[test]
+    fn an_agent_with_hints_is_another() {
+        let mut known = KnownAgents::default();
+        let chrome = "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36";
+        let brave = Hints { brands: Some(r#""Brave";v="124""#), ..Hints::NONE };
+        let platform = Hints { platform: brave.brands, ..Hints::NONE };
+        for (hints, browser) in
+            [(Hints::NONE, "Chrome"), (brave, "Brave"), (platform, "Chrome"), (brave, "Brave"), (Hints::NONE, "Chrome")]
+        {
+            known.with(chrome, &hints, |agent| assert_eq!(agent.browser.as_deref(), Some(browser)));
+        }
+        assert_eq!(known.agents.len(), 3);
     }
 }

@@ -1,5 +1,6 @@
 //! Events between their parsing and their recording.
 
+use headcount_domain::agent::Hints;
 use headcount_domain::intake::admission::{Sender, Verdict};
 use headcount_domain::intake::client_address::ClientAddress;
 use headcount_domain::intake::country::Country;
@@ -16,6 +17,8 @@ pub struct Origin<'a> {
     pub address: Option<ClientAddress<'a>>,
     /// The visitor's user agent. Never stored.
     pub user_agent: Option<&'a str>,
+    /// The client hints that came with it. Never stored.
+    pub hints: Hints<'a>,
     /// The visitor's country: as a proxy reports it, or that of the address ([`Engine::country_of`](crate::Engine::country_of)).
     pub country: Option<Country>,
     /// `Sec-GPC: 1` was sent.
@@ -26,8 +29,15 @@ pub struct Origin<'a> {
 
 impl Origin<'_> {
     /// A server, without a visitor's request.
-    pub const SERVER: Origin<'static> =
-        Origin { sender: Sender::Server, address: None, user_agent: None, country: None, gpc: false, dnt: false };
+    pub const SERVER: Origin<'static> = Origin {
+        sender: Sender::Server,
+        address: None,
+        user_agent: None,
+        hints: Hints::NONE,
+        country: None,
+        gpc: false,
+        dnt: false,
+    };
 }
 
 /// An event that was parsed and admitted or dropped by the project's policy.

@@ -215,7 +215,8 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
     let address = if sender.server { text("ip").unwrap_or_default() } else { sender.address.clone() };
     let days = (day_of(at_ms, place.timezone), day_of(received_ms, place.timezone));
     // Without an address nobody is told apart.
-    let visitor = (place.setup.cookieless && !address.is_empty()).then(|| format!("{}/{address}/{agent}/{days:?}", place.project));
+    let visitor =
+        (place.setup.cookieless && !address.is_empty()).then(|| format!("{}/{address}/{agent}/{days:?}", place.project));
     let mut others = BTreeMap::new();
     for field in ["language", "screen", "channel", "consent_source"] {
         if let Some(value) = text(field) {

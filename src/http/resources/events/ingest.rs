@@ -10,6 +10,7 @@ use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
 use headcount_actors::registry::{ProjectConfig, PublicKey, Scope};
 use headcount_actors::{Engine, Tracker};
+use headcount_domain::agent::Hints;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::client_address::ClientAddress;
@@ -38,6 +39,13 @@ pub(crate) type IngestArguments = (Data<AppState>, Data<Tracker>, HttpRequest, P
 pub(crate) const IMPORT_LIMIT_BYTES: usize = 2 * body::EVENT_LIMIT_BYTES;
 
 const PUBLIC_KEY: HeaderName = HeaderName::from_static("x-service-pk");
+const BRANDS: HeaderName = HeaderName::from_static("sec-ch-ua");
+const FULL_VERSIONS: HeaderName = HeaderName::from_static("sec-ch-ua-full-version-list");
+const MOBILE: HeaderName = HeaderName::from_static("sec-ch-ua-mobile");
+const PLATFORM: HeaderName = HeaderName::from_static("sec-ch-ua-platform");
+const PLATFORM_VERSION: HeaderName = HeaderName::from_static("sec-ch-ua-platform-version");
+const MODEL: HeaderName = HeaderName::from_static("sec-ch-ua-model");
+const FORM_FACTORS: HeaderName = HeaderName::from_static("sec-ch-ua-form-factors");
 const SEC_GPC: HeaderName = HeaderName::from_static("sec-gpc");
 
 /// The kind of a body.
@@ -149,9 +157,31 @@ pub(crate) fn origin<'r>(state: &AppState, request: &'r HttpRequest, sender: Sen
         address: client.map(ClientAddress::from),
         // Some phones have their names in it, in UTF-8.
         user_agent: headers.get(header::USER_AGENT).and_then(|value| std::str::from_utf8(value.as_bytes()).ok()),
+        hints: hints(headers),
         country: state.client_country(request, client),
         gpc: is_one(headers, &SEC_GPC),
         dnt: is_one(headers, &header::DNT),
+    }
+}
+
+fn text<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Option<&'r str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Browsers with client hints send the first on every page of HTTPS, and the rest beside it.
+fn hints(headers: &HeaderMap) -> Hints<'_> {
+    let (brands, platform) = (text(headers, &BRANDS), text(headers, &PLATFORM));
+    if brands.is_none() && platform.is_none() {
+        return Hints::NONE;
+    }
+    Hints {
+        brands,
+        platform,
+        mobile: text(headers, &MOBILE),
+        full_versions: text(headers, &FULL_VERSIONS),
+        platform_version: text(headers, &PLATFORM_VERSION),
+        model: text(headers, &MODEL),
+        form_factors: text(headers, &FORM_FACTORS),
     }
 }
 

@@ -37,3 +37,38 @@ async fn a_quota_refuses_what_is_new() {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
 }
+
+#[actix_web::test]
+async fn client_hints_are_those_of_browsers() {
+    const CHROME: &str =
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36";
+    let server = TestServer::start();
+    let hinted = |request: TestRequest| {
+        request
+            .insert_header((header::USER_AGENT, CHROME))
+            .insert_header(("sec-ch-ua", r#""Brave";v="124", "Chromium";v="124", "Not-A.Brand";v="99""#))
+            .insert_header(("sec-ch-ua-mobile", "?0"))
+            .insert_header(("sec-ch-ua-platform", "\"Windows\""))
+            .insert_header(("sec-ch-ua-platform-version", "\"15.0.0\""))
+    };
+    let page = json!({"name": "pageview", "user_id": "u", "user_agent": CHROME}).to_string();
+    let key = ("x-service-pk", server.keys.public_key.clone());
+    let of_browser = hinted(TestRequest::post().uri("/i").insert_header(key.clone())).set_payload(page.clone());
+    let unreadable = TestRequest::post().uri("/i").insert_header(key).insert_header((header::USER_AGENT, CHROME));
+    let unreadable = unreadable.insert_header(("sec-ch-ua", "Brave")).insert_header(("sec-ch-ua-platform", "\"Win"));
+    let token = format!("Bearer {}", server.keys.api_token.expose());
+    let track = format!("/projects/{}/track", server.keys.project_id);
+    let of_server = hinted(TestRequest::post().uri(&track).insert_header((header::AUTHORIZATION, token)));
+    let of_server = of_server.insert_header((header::CONTENT_TYPE, "application/json")).set_payload(page.clone());
+    for request in [of_browser, unreadable.set_payload(page), of_server] {
+        assert_eq!(server.send(request).await.status, 202);
+    }
+    let path = format!("/projects/{}/analytics/breakdown", server.keys.project_id);
+    for (dimension, expected) in [("browser", [("Chrome", 2), ("Brave", 1)]), ("os", [("Windows", 2), ("Windows 11", 1)])] {
+        let answer =
+            server.owner(Method::POST, &path, &json!({"dimension": dimension, "order_by": "events"}).to_string()).await.json();
+        let rows = answer["rows"].as_array().unwrap_or_else(|| panic!("{answer}"));
+        let found: Vec<_> = rows.iter().map(|row| (row["value"].as_str().unwrap(), row["events"].as_u64().unwrap())).collect();
+        assert_eq!(found, expected, "{answer}");
+    }
+}

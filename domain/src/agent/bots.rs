@@ -1,0 +1,184 @@
+//! Which agents are bots: crawlers, monitors and previewers, by lists that others maintain and by what bots say.
+
+use std::sync::LazyLock;
+
+use super::patterns::version_at;
+use super::words::Words;
+use super::{BROWSERS, SYSTEMS, devices};
+
+/// The names of crawlers, monitors and previewers.
+pub(super) static NAMES: LazyLock<Option<Words>> = LazyLock::new(|| {
+    Words::read([include_str!("data/names.txt"), include_str!("data/own_bots.txt")].into_iter().flat_map(str::lines))
+});
+
+/// Names that are parts of other words, too: these count only as they are written.
+static WHOLE_NAMES: LazyLock<Option<Words>> = LazyLock::new(|| Words::read(include_str!("data/more_names.txt").lines()));
+
+/// Words of bots. Nobody's browser has them, but devices and apps do: see [`of_device`].
+static WORDS: LazyLock<Option<Words>> =
+    LazyLock::new(|| Words::read(include_str!("data/words.txt").lines().chain(MORE_WORDS.iter().copied())));
+
+/// Programs and libraries that speak HTTP, as their agents begin.
+static PROGRAMS: LazyLock<Option<Words>> = LazyLock::new(|| Words::read(include_str!("data/programs.txt").lines()));
+
+/// What the list of words lacks, or has with look-around.
+#[rustfmt::skip]
+const MORE_WORDS: &[&str] = &[
+    "bot", "scan", "slurp", "scrap", "indexer", "monitor", "uptime", "fetcher", "probe", "sitemap", "favicon", "imageproxy", "imgproxy",
+    "lighthouse", "healthcheck", "health check", "health-check", "link check", "checklink", "rss", "theoldreader", "googlehc/", "visualping", "hyperping",
+    "gomezagent", "ezooms", "daumoa", "mediapartners-google", "whatsapp/",
+];
+
+/// Words as parts of other words: a brand of phones, an app, and a company.
+const OTHER_WORDS: &[(&str, &str)] = &[("bot", "cubot"), ("scan", "camscan"), ("bot", "abbott")];
+
+/// A bot: its name and version, if the list of names has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bot<'a> {
+    pub name: Option<&'static str>,
+    pub version: Option<&'a str>,
+}
+
+impl Bot<'_> {
+    const UNNAMED: Self = Self { name: None, version: None };
+}
+
+/// The bot that the agent is of.
+pub(super) fn of(agent: &str) -> Option<Bot<'_>> {
+    if is_made_up(agent) {
+        return Some(Bot::UNNAMED);
+    }
+    if devices::is_handheld(agent) || devices::is_screen(agent) { of_device(agent) } else { of_other(agent) }
+}
+
+/// Whether the agent is a template that nobody filled in, an attempt to run something, or has a comment as Google's have it.
+fn is_made_up(agent: &str) -> bool {
+    let is_placeholder = || {
+        let lower = agent.to_ascii_lowercase();
+        ["useragent", "user agent", "user-agent", "user_agent"].into_iter().any(|text| lower.contains(text))
+    };
+    ["${", "{{", "<?", "(KHTML, like Gecko; "].into_iter().any(|text| agent.contains(text))
+        || (!agent.contains("Mozilla/") && is_placeholder())
+}
+
+/// Programs that speak HTTP are no bots: servers send events that way.
+pub(super) fn is_program(agent: &str) -> bool {
+    // App Engine appends its name to the agent of every program that runs there.
+    agent.eq_ignore_ascii_case("node")
+        || PROGRAMS.as_ref().is_some_and(|programs| programs.begin(agent))
+        || agent.contains("AppEngine-Google")
+}
+
+/// Of a phone, a tablet or an app: the names of models and apps sound like anything. A bot that claims to be one names itself
+/// beside the device, as a product (`AhrefsBot/7.0`) or in a comment with `compatible` or an address.
+fn of_device(agent: &str) -> Option<Bot<'_>> {
+    // An app names its site, too.
+    let is_browser = is_browser(agent);
+    for part in beside_device(agent) {
+        // What loads media inside of WhatsApp says `Device/…`; what previews links does not.
+        if let Some(bot) = named(part, true).filter(|bot| bot.name != Some("WhatsApp")) {
+            return Some(bot);
+        }
+        let says = |text| part.contains(text);
+        if names_a_product(part) || (is_browser && ["http://", "https://"].into_iter().any(says)) {
+            return Some(Bot::UNNAMED);
+        }
+    }
+    None
+}
+
+fn is_browser(agent: &str) -> bool {
+    agent.starts_with("Mozilla/") || agent.starts_with("Opera/")
+}
+
+/// The parts of an agent but the first comment, which describes the device; of it, what follows `compatible` or is an address.
+fn beside_device(agent: &str) -> [&str; 3] {
+    let Some(start) = agent.find('(') else { return [agent, "", ""] };
+    let mut depth = 0_usize;
+    let end = agent.bytes().enumerate().skip(start).find(|(_, byte)| {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    let end = end.map_or(agent.len(), |(end, _)| end + 1);
+    let comment = &agent[start..end];
+    let at =
+        ["compatible;", "http://", "https://", "DuplexWeb-", "Storebot-"].into_iter().filter_map(|text| comment.find(text)).min();
+    [&agent[..start], at.map_or("", |at| &comment[at..]), &agent[end..]]
+}
+
+/// Whether the text has a product whose name ends like that of a bot.
+fn names_a_product(text: &str) -> bool {
+    let names = |word: &str| {
+        let end = word.find('/').unwrap_or(word.len());
+        let name = word[..end].to_ascii_lowercase();
+        let is_product = end < word.len() || text.contains("compatible;");
+        let ends = |part: &str| ["bot", "bots", "spider", "crawler"].into_iter().any(|bot| part.ends_with(bot));
+        is_product && !name.starts_with("cubot") && name.split('-').any(ends)
+    };
+    text.split([' ', ';', '(', ')', ',']).any(names)
+}
+
+fn of_other(agent: &str) -> Option<Bot<'_>> {
+    if let Some(bot) = named(agent, false) {
+        return Some(bot);
+    }
+    let is_bot = has_word(agent) || (!is_program(agent) && (names_a_page(agent) || names_a_mailbox(agent) || is_nameless(agent)));
+    is_bot.then_some(Bot::UNNAMED)
+}
+
+fn named(agent: &str, strictly: bool) -> Option<Bot<'_>> {
+    let found = NAMES.as_ref()?.name(agent, strictly);
+    let (name, at) = found.or_else(|| WHOLE_NAMES.as_ref()?.name(agent, true))?;
+    let name = name.trim_end_matches('/');
+    let version = version_at(agent, (at.start + name.len() + 1).min(agent.len()));
+    Some(Bot { name: Some(name.trim()), version: Some(version).filter(|version| !version.is_empty()) })
+}
+
+fn has_word(agent: &str) -> bool {
+    let Some(words) = WORDS.as_ref() else { return false };
+    // What old versions of Internet Explorer list are the add-ons of a computer.
+    let is_browser = is_browser(agent);
+    let is_explorer = is_browser && (agent.contains("MSIE ") || agent.contains("Trident/"));
+    words.places(agent).any(|(word, at)| {
+        let is_other = OTHER_WORDS.iter().filter(|(part, _)| *part == word).any(|(part, whole)| {
+            let start = at.start.checked_sub(whole.find(part).unwrap_or_default());
+            let found = start.and_then(|start| agent.as_bytes().get(start..start + whole.len()));
+            found.is_some_and(|found| found.eq_ignore_ascii_case(whole.as_bytes()))
+        });
+        let is_end = || !agent.as_bytes().get(at.end).is_some_and(u8::is_ascii_alphabetic);
+        let is_general = || is_end() && ["bot", "crawler", "spider", "slurp"].contains(&word);
+        // A browser's `rss` is a part of something else, such as the build of a system.
+        let is_part = is_browser && word == "rss" && agent.as_bytes().get(at.end).is_some_and(u8::is_ascii_alphanumeric);
+        !is_other && !is_part && (!is_explorer || is_general())
+    })
+}
+
+/// Whether the agent links to a page about itself, as bots do: `+http://…`. Old extensions of Internet Explorer link
+/// without the plus.
+fn names_a_page(agent: &str) -> bool {
+    let mut addresses = agent.match_indices("http").filter(|(at, _)| {
+        let rest = &agent.as_bytes()[*at..];
+        rest.starts_with(b"http://") || rest.starts_with(b"https://")
+    });
+    let is_explorer = agent.contains("MSIE");
+    addresses.any(|(at, _)| !is_explorer || agent[..at].trim_end().ends_with('+'))
+}
+
+/// Whether the agent tells where to complain, as isbot looks for it: `name@host.`
+fn names_a_mailbox(agent: &str) -> bool {
+    agent.split('@').skip(1).any(|rest| {
+        let host = rest.find(|character: char| !character.is_ascii_alphanumeric() && character != '-').unwrap_or(rest.len());
+        host > 1 && rest.starts_with(|first: char| first.is_ascii_alphabetic()) && rest[host..].starts_with('.')
+    })
+}
+
+/// Whether the agent says that it is a browser's, and neither which nor on what system.
+fn is_nameless(agent: &str) -> bool {
+    const SHORTEST: usize = "Mozilla/5.0 (x)".len();
+    let knows = |patterns: &LazyLock<Option<super::Patterns>>| patterns.as_ref().is_some_and(|patterns| patterns.any(agent));
+    agent.starts_with("Mozilla/") && agent.len() >= SHORTEST && !agent.contains("X11") && !knows(&SYSTEMS) && !knows(&BROWSERS)
+}
