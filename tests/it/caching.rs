@@ -211,7 +211,7 @@ fn a_closed_window_keeps_its_tags_while_events_flow() {
     changed("a link of who was active then", [true, true, true, false, false, true], &|| {
         now(json!({"name": "login", "user_id": "ada", "anonymous_id": "a1"}));
     });
-    changed("a late event that takes the touch of a company's session away", [false, true, false, false, true, true], &|| {
+    changed("a late event that joins two sessions, of which one had a source", [false, true, false, false, false, true], &|| {
         then(json!({"name": "click", "user_id": "ben", "at": "2024-01-05T10:25:00Z"}));
     });
     changed("late money of nobody", [false, true, true, true, true, true], &|| {

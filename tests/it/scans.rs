@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use headcount_histories::{History, Rng, Served, Size, Step, Subject, model_of, run, scans, sender_of};
-use headcount_model::{Ids, Json, Model, Question, same};
+use headcount_histories::{History, Rng, Served, Size, Step, Subject, model_of, run, scans};
+use headcount_model::{Ids, Json, Model, Question, Sender, same};
 use serde_json::{Value, json};
 
 use crate::archive::seal;
@@ -107,7 +107,7 @@ fn answers_after_each(mut model: Model, bodies: &[String], received_ms: i64, que
         |model: &Model| -> Vec<Json> { questions.iter().map(|question| model.answer(received_ms, question).body).collect() };
     let mut after = vec![answers(&model)];
     for body in bodies {
-        let _ = model.record("shop", body, received_ms, &sender_of(body));
+        let _ = model.record("shop", body, received_ms, &Sender::browser());
         after.push(answers(&model));
     }
     after

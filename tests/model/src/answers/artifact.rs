@@ -110,7 +110,6 @@ fn event(asked: &Asked<'_>, index: usize) -> Json {
         ("identity_id", asked.facts.identities[index].as_ref().map_or(Json::Null, identities::id)),
         ("timestamp", shown(event.at_ms)),
         ("name", Json::from(event.name.clone())),
-        ("interactive", Json::from(event.interactive)),
         ("user_id", Json::from(event.user_id.clone())),
         ("anonymous_id", Json::from(event.anonymous_id.clone())),
         ("external_id", Json::from(event.external_id.clone())),
