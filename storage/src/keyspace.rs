@@ -87,16 +87,16 @@ spaces! {
     StoredTypes: META 1, "stored_types" version 1;
 
     /// By the key of an identity. Value: its company, e-mail address and facts; or the user that an anonymous id is linked to.
-    Identities: RECORD 0, "identity" version 3;
+    Identities: RECORD 0, "identity" version 4;
     /// By the key of an account. Value: the facts of a company, or the domain that it is linked to.
-    Accounts: RECORD 1, "account" version 1;
+    Accounts: RECORD 1, "account" version 2;
     /// Id 0: where a project stands. Project 0, id 1: the highest position that the partition reflects anything of; id 2: the mark
     /// of the log at the position of its last checkpoint, if the log has marks.
     Projects: RECORD 2, "project" version 1;
     /// Pages of the lists of [`Space::Identities`].
-    IdentityPages: RECORD 3, "identity" version 3;
+    IdentityPages: RECORD 3, "identity" version 4;
     /// Pages of the lists of [`Space::Accounts`].
-    AccountPages: RECORD 4, "account" version 1;
+    AccountPages: RECORD 4, "account" version 2;
     /// By the key of a company or group. Value: its sums by day, and its roster.
     Groups: RECORD 5, "group" version 1;
     /// Pages of the lists of [`Space::Groups`].

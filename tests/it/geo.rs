@@ -135,7 +135,7 @@ fn a_server_tells_an_address_or_nothing() {
         (json!(" 2001:db8:2::1 "), "IN"),
         (json!("203.0.113.1"), ""),
         (json!("no address"), ""),
-        (json!("192.0.2.1:443"), ""),
+        (json!("192.0.2.1:443"), "CH"),
         (json!(""), ""),
         (json!(null), ""),
     ];

@@ -151,7 +151,7 @@ fn assert_events(tenant: &Tenant, artifact: &Value, other: &str) {
     let (rows, id) = (artifact["events"].as_array().unwrap(), &artifact["identity"]["identity_id"]);
     let names: Vec<&str> = rows.iter().map(|event| event["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["pageview", "click", "identify", "identify", "order", "refund", "zero", "pageview"]);
-    assert!(rows.iter().all(|event| event.as_object().unwrap().len() == 38 && event["identity_id"] == *id), "{}", rows[0]);
+    assert!(rows.iter().all(|event| event.as_object().unwrap().len() == 39 && event["identity_id"] == *id), "{}", rows[0]);
     assert_eq!(
         (&rows[0]["url"], &rows[0]["language"], &rows[0]["source"], &rows[0]["user_id"], &rows[0]["browser"]),
         (&json!("https://shop.example/a?utm_source=news&x=1#top"), &json!("en"), &json!("news"), &Value::Null, &json!("Chrome"))

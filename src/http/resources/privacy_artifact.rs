@@ -229,6 +229,8 @@ shapes! {
         amount: Option<Decimal>,
         /// Whether the money counts.
         counted: Option<bool>,
+        /// Whether somebody did something at its time: only such events make sessions.
+        interactive: bool,
     }
 
     /// A session.

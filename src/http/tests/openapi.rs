@@ -116,7 +116,7 @@ fn an_event_is_documented_as_the_interface_has_it() {
     let fields: BTreeSet<&str> = event["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     let expected = "name timestamp notify message user_id anonymous_id referrer screen language url hostname metadata channel value \
                     currency external_id group_id group_type privacy_categories pc privacy_signals ps consent_source _acOverrides \
-                    user_agent ip _sent_at";
+                    user_agent ip non_interaction _sent_at";
     assert_eq!(fields, expected.split_whitespace().collect());
     assert!(event["properties"]["metadata"].get("type").is_none());
     for (name, schema) in event["properties"].as_object().unwrap() {

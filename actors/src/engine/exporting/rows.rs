@@ -75,6 +75,7 @@ pub(super) struct EventRow<'e> {
     company_id: Option<&'e str>,
     amount: Option<Number>,
     counted: Option<bool>,
+    interactive: bool,
 }
 
 impl<'e> EventRow<'e> {
@@ -127,6 +128,7 @@ impl<'e> EventRow<'e> {
             company_id,
             amount: money.and_then(|money| money.in_project).map(Number),
             counted: money.map(|money| money.counted),
+            interactive: event.interactive,
         })
     }
 }

@@ -129,6 +129,7 @@ fn event(asked: &Asked<'_>, index: usize) -> Json {
         ("company_id", asked.facts.company(index).map_or(Json::Null, |key| Json::Id(id_name(&key)))),
         ("amount", amount(money.and_then(|money| money.in_project))),
         ("counted", money.map_or(Json::Null, |money| Json::from(money.counted))),
+        ("interactive", Json::from(event.interactive)),
     ])
 }
 
