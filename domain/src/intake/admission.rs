@@ -14,6 +14,7 @@ use crate::intake::event::{Details, Event, SentIds};
 use crate::intake::fields::metadata_text;
 use crate::intake::interaction::is_interactive;
 use crate::intake::policy::{BotPolicy, Policy, SignalsPolicy};
+pub use crate::intake::repairs::is_group_type;
 use crate::intake::repairs::{self, Repaired};
 use crate::intake::submission::{Invalid, MAX_NAME_CHARS, MAX_TEXT_BYTES, Submission, Text, id, text};
 use crate::intake::warning::Warning;
@@ -100,7 +101,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     let name = name(submission)?;
     let external_id = external_id(submission)?;
     let Repaired { time, clamped, money, group, metadata, overrides, warnings } =
-        repairs::repair(submission, policy, client.sender, received)?;
+        repairs::repair(submission, policy, client.sender == Sender::Server, received)?;
     let signals = signals(submission, client);
     if client.agent.device == Device::Bot && policy.bots == BotPolicy::Drop {
         return Ok(Verdict::Dropped(DropReason::Bot));
@@ -172,15 +173,6 @@ fn external_id<'s>(submission: &'s Submission<'_>) -> Result<Option<&'s str>, In
             Err(Invalid::parameter("external_id", message))
         }
     }
-}
-
-/// Whether `kind` matches `^[a-z][a-z0-9_]{0,63}$`.
-#[must_use]
-pub fn is_group_type(kind: &str) -> bool {
-    let mut bytes = kind.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
-        && kind.len() <= 64
-        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
 /// Collects the signals of the event and of its request, without duplicates.

@@ -3,10 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::submission::Text;
+/// Text, borrowed from the body if it contains no escapes. (serde's `borrow` on `Option<Cow<str>>` would copy it.)
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 /// The fields of a JSON object, as they were sent. Values are unread, however deep they nest.
 #[derive(Debug, Clone, Default)]

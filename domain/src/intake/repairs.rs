@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::admission::{Sender, is_group_type};
 use super::event::Money;
 use super::json_fields::{JsonFields, text_of};
 use super::metadata_bounds::within_bounds;
@@ -40,13 +39,13 @@ pub(super) struct Repaired<'s> {
 pub(super) fn repair<'s>(
     submission: &'s Submission<'_>,
     policy: &Policy,
-    sender: Sender,
+    is_server: bool,
     received: Instant,
 ) -> Result<Repaired<'s>, Invalid> {
     let mut warnings = Vec::new();
     warn_of_texts(submission, &mut warnings);
     let (time, clamped) = time(submission, received, &mut warnings)?;
-    let money = money(submission, policy, sender, &mut warnings);
+    let money = money(submission, policy, is_server, &mut warnings);
     let group = group(submission, &mut warnings);
     let metadata = metadata(submission, &mut warnings);
     let overrides = submission.overrides.map(|raw| overrides(raw, &mut warnings)).unwrap_or_default();
@@ -148,7 +147,7 @@ pub(super) fn instant(raw: &str) -> Option<SentInstant> {
     Some(SentInstant { as_milliseconds, as_seconds: is_small.then(|| Instant::parse_epoch_seconds(text)).flatten() })
 }
 
-fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender, warnings: &mut Vec<Warning>) -> Option<Money> {
+fn money(submission: &Submission<'_>, policy: &Policy, is_server: bool, warnings: &mut Vec<Warning>) -> Option<Money> {
     let code = text(submission.currency.as_ref()).filter(|code| !code.trim().is_empty());
     let Ok(currency) = code.map_or(Ok(policy.currency), Currency::parse) else {
         let problem = "is no ISO 4217 code such as USD: the event has no money";
@@ -173,7 +172,7 @@ fn money(submission: &Submission<'_>, policy: &Policy, sender: Sender, warnings:
         currency,
         in_project,
         in_organization: policy.convert(amount, currency, policy.organization_currency),
-        counted: sender == Sender::Server || !policy.server_only_revenue,
+        counted: is_server || !policy.server_only_revenue,
     })
 }
 
@@ -202,6 +201,15 @@ fn group<'s>(submission: &'s Submission<'_>, warnings: &mut Vec<Warning>) -> Opt
         }
         id => Some((kind.unwrap_or("company"), id?)),
     }
+}
+
+/// Whether `kind` matches `^[a-z][a-z0-9_]{0,63}$`.
+#[must_use]
+pub fn is_group_type(kind: &str) -> bool {
+    let mut bytes = kind.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_lowercase())
+        && kind.len() <= 64
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
 fn metadata<'s>(submission: &Submission<'s>, warnings: &mut Vec<Warning>) -> Option<Cow<'s, str>> {

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
+pub use super::json_fields::Text;
 use super::json_fields::{JsonFields, readable, text_of};
 use super::placeholder::is_placeholder;
 use super::plain_json::PlainJson;
@@ -56,11 +56,6 @@ impl Invalid {
         Self { code: "missing_parameter", param: Some(param.to_owned()), message: format!("`{param}` is required") }
     }
 }
-
-/// Text, borrowed from the body if it contains no escapes. (serde's `borrow` on `Option<Cow<str>>` would copy it.)
-#[derive(Debug, Clone, Deserialize)]
-#[serde(transparent)]
-pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 /// JSON as it was sent, without the white space around it. Never null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
