@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
+use super::devices;
+use super::lists::{BROWSERS, SYSTEMS};
 use super::patterns::version_at;
 use super::words::Words;
-use super::{BROWSERS, SYSTEMS, devices};
 
 /// The names of crawlers, monitors and previewers.
 pub(super) static NAMES: LazyLock<Option<Words>> = LazyLock::new(|| {

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 
-use super::{Device, PHONES, Patterns, TABLETS};
+use super::kinds::Device;
+use super::lists::{PHONES, TABLETS};
+use super::patterns::Patterns;
 
 /// What agents of phones, tablets and their apps have, in lower case.
 #[rustfmt::skip]

@@ -6,66 +6,19 @@
 mod bots;
 mod devices;
 mod hints;
+mod kinds;
+mod lists;
 mod patterns;
 mod words;
 
-use std::sync::LazyLock;
-
-use compact_str::CompactString;
-use serde::{Deserialize, Serialize};
-
 pub use hints::{Hints, MAX_HINT_BYTES};
+pub use kinds::{Agent, Device};
 
-use crate::named_values;
 use crate::text;
-use patterns::Patterns;
+use lists::{BROWSERS, SYSTEMS};
 
 /// The number of bytes that are examined; the longest genuine agents have about 400.
 const MAX_AGENT_BYTES: usize = 1024;
-
-named_values! {
-    /// The kind of device that an event came from.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-    pub enum Device by name {
-        /// A computer with a browser.
-        Desktop = "desktop",
-        /// A phone.
-        Mobile = "mobile",
-        /// A tablet: an iPad that identifies itself, or an Android browser without "Mobile" in its agent.
-        Tablet = "tablet",
-        /// A crawler, monitor or previewer, see [`is_bot`].
-        Bot = "bot",
-        /// A television, a console, a program or an unknown device.
-        #[default]
-        Other = "other",
-    }
-}
-
-/// The information in a user agent. `None` for what it does not state.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Agent {
-    /// The browser's usual name (`Chrome`, `Safari`, `Samsung Internet`), or the name of a well-known bot.
-    pub browser: Option<CompactString>,
-    /// The browser's full version, as sent: `124.0.2478.51`.
-    pub browser_version: Option<CompactString>,
-    /// The operating system, without its version: `Windows`, `macOS`, `iOS`, `Android`, `Linux`, `ChromeOS` …; `Windows 11` where a
-    /// client hint says so, since user agents can't.
-    pub os: Option<CompactString>,
-    /// The kind of device.
-    pub device: Device,
-}
-
-const BROWSER_LISTS: &[&str] = &[include_str!("data/own_browsers.tsv"), include_str!("data/browsers.tsv")];
-const SYSTEM_LISTS: &[&str] = &[include_str!("data/own_systems.tsv"), include_str!("data/systems.tsv"), JAVA];
-/// Phones that name no other system.
-const JAVA: &str = "midp|j2me\t(MIDP|J2ME)\tJava ME\t";
-const PHONE_LISTS: &[&str] = &[include_str!("data/phones.tsv")];
-const TABLET_LISTS: &[&str] = &[include_str!("data/tablets.tsv")];
-
-static BROWSERS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(BROWSER_LISTS));
-static SYSTEMS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(SYSTEM_LISTS));
-static PHONES: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(PHONE_LISTS));
-static TABLETS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(TABLET_LISTS));
 
 /// Parses a user agent in some ten microseconds; never fails.
 #[must_use]

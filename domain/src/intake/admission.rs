@@ -137,7 +137,7 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         time,
         received,
         day,
-        interactive: is_interactive(name, submission, client),
+        interactive: is_interactive(name, submission, is_server_alone(client)),
         name: name.into(),
         who,
         external_id: external_id.map(Into::into),
@@ -148,6 +148,13 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
         details,
     };
     Ok(Verdict::Record { event: Box::new(event), clamped, warnings })
+}
+
+/// Whether a server sends the event, or an import, and no visitor's agent is known.
+fn is_server_alone(client: &Client<'_>) -> bool {
+    // An import may have what another product found in the user agent, in its place.
+    let has_agent = client.user_agent.is_some_and(|agent| !agent.is_empty()) || *client.agent != Agent::default();
+    client.sender == Sender::Server && !has_agent
 }
 
 fn name<'s>(submission: &'s Submission<'_>) -> Result<&'s str, Invalid> {

@@ -214,7 +214,7 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
     let agent = if sender.server { text("user_agent").unwrap_or_default() } else { sender.agent.clone() };
     let address = if sender.server { text("ip").unwrap_or_default() } else { sender.address.clone() };
     let days = (day_of(at_ms, place.timezone), day_of(received_ms, place.timezone));
-    // Without an address nobody is told apart.
+    // Without an address visitors are not distinguished.
     let visitor =
         (place.setup.cookieless && !address.is_empty()).then(|| format!("{}/{address}/{agent}/{days:?}", place.project));
     let mut others = BTreeMap::new();

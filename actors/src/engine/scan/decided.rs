@@ -12,7 +12,7 @@ use headcount_domain::intake::fields::{Decider, Entry};
 use super::error::ScanError;
 use super::events::Scan;
 use super::session_buffer::SessionBuffer;
-use super::sessions::{InSession, Place, Sessions};
+use super::sessions::{InSession, SessionPlace, Sessions};
 
 /// The event itself matches, apart from its session.
 const MATCHES: u8 = 1;
@@ -48,7 +48,7 @@ pub(super) fn visit_matching(
     sort_bytes: usize,
     visit: &mut MatchVisitor<'_>,
 ) -> Result<(), ScanError> {
-    let mut open = OpenSession {
+    let mut open = DecidedSession {
         predicate,
         grouping: grouping.filter(|grouping| grouping.is_by_session()),
         identity: RecordKey(0),
@@ -69,7 +69,7 @@ struct Decision {
 }
 
 /// The session that is being read.
-struct OpenSession<'o> {
+struct DecidedSession<'o> {
     predicate: &'o Predicate,
     /// What events are grouped by, if it is a field of the session.
     grouping: Option<&'o Grouping>,
@@ -81,11 +81,11 @@ struct OpenSession<'o> {
     waiting: SessionBuffer,
 }
 
-impl OpenSession<'_> {
+impl DecidedSession<'_> {
     fn add(&mut self, event: &InSession<'_>, visit: &mut MatchVisitor<'_>) -> io::Result<()> {
         let Some((flags, rest)) = event.carried.split_first() else { return Ok(()) };
         match event.place {
-            Place::Begins => {
+            SessionPlace::Begins => {
                 self.end(visit)?;
                 self.begin(event.identity, event.earlier_entry.as_ref());
                 if event.earlier_entry.is_none() {
@@ -94,11 +94,11 @@ impl OpenSession<'_> {
                     self.set_group(Decider::Source, rest);
                 }
             }
-            Place::Alone => {
+            SessionPlace::Alone => {
                 self.end(visit)?;
                 self.begin(event.identity, Some(&NO_SESSION));
             }
-            Place::GoesOn => {}
+            SessionPlace::GoesOn => {}
         }
         if event.is_interactive {
             self.decide(*flags, rest);

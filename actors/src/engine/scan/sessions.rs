@@ -37,7 +37,7 @@ pub(super) struct Sessions<'h> {
 
 /// Where an event stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SessionPlace {
     /// It is the first event of its session that the scan meets: the entry, unless that is below the project's floor.
     Begins,
     /// In the session of the event before, or attached to it.
@@ -54,7 +54,7 @@ pub(super) struct InSession<'r> {
     pub(super) time_ms: i64,
     /// Rises from event to event, in the order of recording.
     pub(super) order: Position,
-    pub(super) place: Place,
+    pub(super) place: SessionPlace,
     /// Whether it makes its session; else it is attached, or alone.
     pub(super) is_interactive: bool,
     /// What is known of the session, if this is the first event of one that began below the project's floor.
@@ -121,10 +121,10 @@ impl<'h> Sessions<'h> {
             let (identity, time) = (key_of(&head[..KEY]), time_of(&head[KEY..KEY + 8]));
             let is_interactive = head[KEY + 8] == INTERACTIVE;
             let goes_on = |(of, before): (RecordKey, i64)| of == identity && time.saturating_sub(before) <= SESSION_GAP_MS;
-            let (mut place, mut earlier) = (Place::GoesOn, None);
+            let (mut place, mut earlier) = (SessionPlace::GoesOn, None);
             if !last.is_some_and(goes_on) {
                 earlier = scan.session_below_floor(identity, time)?;
-                place = if is_interactive || earlier.is_some() { Place::Begins } else { Place::Alone };
+                place = if is_interactive || earlier.is_some() { SessionPlace::Begins } else { SessionPlace::Alone };
             }
             match &earlier {
                 _ if is_interactive => last = Some((identity, time)),

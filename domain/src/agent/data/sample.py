@@ -3,7 +3,7 @@
 was right once should stay so.
 
 The agents are those of crawlerdetect's tests (MIT; people's and crawlers') and of user-agents (BSD-2-Clause, by real visitors),
-the judge is Device Detector (the package `device_detector`; none of its data is copied). Needs both packages of PyPI, crawlerdetect
+the classify is Device Detector (the package `device_detector`; none of its data is copied). Needs both packages of PyPI, crawlerdetect
 unpacked: `sample.py DIRECTORY`.
 """
 
@@ -43,7 +43,7 @@ def spread(agents, count):
     return random.sample(sorted(shapes.values()), min(count, len(shapes)))
 
 
-def judged(agent):
+def classified(agent):
     found = DeviceDetector(agent).parse()
     if found.is_bot():
         return None
@@ -59,7 +59,7 @@ def main():
     people = spread((fixtures / "devices.txt").read_text(encoding="utf-8", errors="replace").splitlines(), PEOPLE)
     visitors = spread((HERE / "browsers.txt").read_text(encoding="utf-8").splitlines()[1:], PEOPLE // 5)
     crawlers = spread((fixtures / "crawlers.txt").read_text(encoding="utf-8", errors="replace").splitlines(), BOTS)
-    lines = [line for agent in people + visitors if (line := judged(agent))]
+    lines = [line for agent in people + visitors if (line := classified(agent))]
     # Programs that speak HTTP are no bots here.
     lines += [f"bot\t-\t-\t{agent}" for agent in crawlers if DeviceDetector(agent).parse().is_bot()]
     header = "# Made by sample.py: device, system, browser, agent. crawlerdetect 0.4.2 (MIT), user-agents 2.1.198 (BSD-2-Clause), see LICENSES."

@@ -5,7 +5,8 @@
 
 mod structured;
 
-use super::{Agent, Device, devices};
+use super::devices;
+use super::kinds::{Agent, Device};
 pub use structured::MAX_BYTES as MAX_HINT_BYTES;
 use structured::{Member, list, text};
 

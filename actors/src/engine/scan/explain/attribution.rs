@@ -16,7 +16,7 @@ use super::super::external_sort::Sorter;
 use super::super::identities::{KEY, bytes, key_of};
 use super::super::record_sort::{RecordSorter, SortedRecords};
 use super::super::sessions::InSession;
-use super::super::visits::{Carried, Counted, CountedIdentity, CountedSession, Detail, VisitCounts};
+use super::super::visits::{Carried, CountedIdentity, CountedOwner, CountedSession, Detail, VisitCounts};
 use super::companies::{Companies, add_known_links, company_bytes, company_keys};
 use super::found::FoundEvents;
 use super::pinned::{FirstPins, Pins};
@@ -147,7 +147,7 @@ impl VisitCounts for AttributedEvents<'_> {
         self.reported.push(&[&entity.to_bytes(), &place, &[detail.touch_has_value.into()]])
     }
 
-    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
+    fn event(&mut self, of: CountedOwner<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
         let detail = Detail::read(key);
         let Some(at) = detail.at else { return Ok(()) };
         let Some(outcome) = ExplainedFigure::Attribution.of_money(event.money, detail.is_server_only) else { return Ok(()) };

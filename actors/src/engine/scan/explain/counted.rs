@@ -7,7 +7,7 @@ use headcount_domain::figures::{ExplainedFigure, Reason};
 use headcount_domain::ids::RecordKey;
 use headcount_domain::money::Amount;
 
-use super::super::visits::{Carried, Counted, CountedIdentity, CountedSession, Detail, VisitCounts};
+use super::super::visits::{Carried, CountedIdentity, CountedOwner, CountedSession, Detail, VisitCounts};
 use super::found::FoundEvents;
 
 /// What a user or a session contributes.
@@ -79,7 +79,7 @@ impl CountedEvents {
 }
 
 impl VisitCounts for CountedEvents {
-    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
+    fn event(&mut self, of: CountedOwner<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
         let detail = Detail::read(key);
         let Some(at) = detail.at else { return Ok(()) };
         if self.figure.is_of_money() {

@@ -10,7 +10,7 @@ use super::super::error::ScanError;
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::{VisitQuestion, values_of};
-use super::fold::{Counted, CountedSession, VisitCounts, visit};
+use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
 use super::report::{add_event, add_unconverted};
 use super::rows::RowTable;
 
@@ -47,7 +47,7 @@ struct RowCounts {
 }
 
 impl VisitCounts for RowCounts {
-    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
+    fn event(&mut self, of: CountedOwner<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()> {
         let row = self.rows.row(values_of(key).next().unwrap_or_default())?;
         for (window, figures) in row.iter_mut().enumerate().filter(|(window, _)| event.buckets[*window].is_some()) {
             add_event(&mut figures.figures, event);

@@ -9,7 +9,7 @@ use headcount_domain::intake::fields::{BuiltIn, Decider, Entry, Field, Scalar};
 use super::super::error::ScanError;
 use super::super::events::Scan;
 use super::super::session_buffer::SessionBuffer;
-use super::super::sessions::{InSession, Place, Sessions};
+use super::super::sessions::{InSession, SessionPlace, Sessions};
 use super::carried::Carried;
 use super::events::{VisitQuestion, add_events, write_value};
 
@@ -33,7 +33,7 @@ pub(in super::super) struct CountedSession {
 
 /// Whose a counted event is, and the session that has it or that it is attached to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in super::super) struct Counted<'s> {
+pub(in super::super) struct CountedOwner<'s> {
     /// `None` if the event has no ids.
     pub(in super::super) identity: Option<CountedIdentity>,
     pub(in super::super) session: Option<&'s CountedSession>,
@@ -47,7 +47,7 @@ pub(in super::super) trait VisitCounts {
     }
 
     /// Counts a chosen event, which is in a window. Of one instant, interactive events come first.
-    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()>;
+    fn event(&mut self, of: CountedOwner<'_>, event: &Carried<'_>, key: &[u8]) -> io::Result<()>;
 
     /// Counts a session, after its events. `holds` says in which windows it holds a chosen event.
     fn session(&mut self, session: &CountedSession, holds: [bool; 2], key: &[u8]) -> io::Result<()>;
@@ -67,7 +67,7 @@ pub(in super::super) fn visit(
     add_events(scan, question, &mut sessions, &mut |carried| {
         let event = Carried::read(carried);
         let key = if is_of_session { &null_key } else { event.key };
-        if chooses_alone { counts.event(Counted::default(), &event, key) } else { Ok(()) }
+        if chooses_alone { counts.event(CountedOwner::default(), &event, key) } else { Ok(()) }
     })?;
     let buffer = SessionBuffer::new(scan.engine.scratch(), sort_bytes);
     let mut open = SessionFold::new(question, counts, buffer);
@@ -148,7 +148,7 @@ impl<'v> SessionFold<'v> {
 
     fn add(&mut self, event: &InSession<'_>) -> io::Result<()> {
         let carried = Carried::read(event.carried);
-        if event.place != Place::GoesOn {
+        if event.place != SessionPlace::GoesOn {
             self.end()?;
             self.begin(event, &carried);
         }
@@ -167,7 +167,7 @@ impl<'v> SessionFold<'v> {
             let number = self.identity.map_or(0, |identity| identity.number) + 1;
             self.identity = Some(CountedIdentity { key: event.identity, number });
         }
-        self.is_session = event.place == Place::Begins;
+        self.is_session = event.place == SessionPlace::Begins;
         self.session.number += u64::from(self.is_session);
         (self.first_ms, self.last_ms, self.events) = (event.time_ms, event.time_ms, 0);
         (self.session.began, self.of_session) = (carried.buckets, self.of_null);
@@ -235,7 +235,7 @@ impl<'v> SessionFold<'v> {
         let Self { identity, is_session, session, counts, key, chosen, question, .. } = self;
         let is_of_session = question.decided_by().is_some();
         let (session, key) = (&*session, &key[..]);
-        let of = Counted { identity: *identity, session: Some(session).filter(|_| *is_session) };
+        let of = CountedOwner { identity: *identity, session: Some(session).filter(|_| *is_session) };
         let mut holds = [false; 2];
         chosen.drain(|carried| {
             let event = Carried::read(carried);

@@ -15,5 +15,5 @@ pub(super) use breakdown::breakdown;
 pub(super) use carried::Carried;
 pub(super) use detail::{Detail, WantedDetails};
 pub(super) use events::VisitQuestion;
-pub(super) use fold::{Counted, CountedIdentity, CountedSession, VisitCounts, visit};
+pub(super) use fold::{CountedIdentity, CountedOwner, CountedSession, VisitCounts, visit};
 pub(super) use report::report;

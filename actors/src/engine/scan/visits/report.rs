@@ -11,7 +11,7 @@ use super::super::error::ScanError;
 use super::super::events::Scan;
 use super::carried::Carried;
 use super::events::VisitQuestion;
-use super::fold::{Counted, CountedSession, VisitCounts, visit};
+use super::fold::{CountedOwner, CountedSession, VisitCounts, visit};
 
 /// Answers a [`ReportQuestion`], in sorts of `sort_bytes` each.
 pub(in super::super) fn report(scan: &Scan<'_>, question: &ReportQuestion, sort_bytes: usize) -> Result<Report, ScanError> {
@@ -70,7 +70,7 @@ impl CountedSeries {
 }
 
 impl VisitCounts for SeriesCounts {
-    fn event(&mut self, of: Counted<'_>, event: &Carried<'_>, _: &[u8]) -> io::Result<()> {
+    fn event(&mut self, of: CountedOwner<'_>, event: &Carried<'_>, _: &[u8]) -> io::Result<()> {
         for (window, bucket) in self.windows.iter_mut().zip(event.buckets) {
             let Some(bucket) = bucket else { continue };
             window.change(bucket, |figures| add_event(figures, event));
