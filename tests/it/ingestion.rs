@@ -184,7 +184,8 @@ fn the_valid_events_of_a_batch_are_recorded() {
         ];
         assert_eq!(accepted, expected);
         assert!(errors.iter().all(|error| error["message"].as_str().is_some_and(|message| !message.is_empty())));
-        let warnings: Vec<_> = answer["warnings"].as_array().unwrap().iter().map(|warning| (&warning["index"], &warning["code"])).collect();
+        let warnings: Vec<_> =
+            answer["warnings"].as_array().unwrap().iter().map(|warning| (&warning["index"], &warning["code"])).collect();
         assert_eq!(warnings, [(&json!(3), &json!("currency_unknown"))]);
     }
     assert_eq!(tenant.users(&tenant.project), 4);

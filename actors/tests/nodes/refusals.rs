@@ -106,7 +106,7 @@ async fn projects_of_other_organizations_are_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_bytes_get_errors() {
-    let (rig, names) = rig(60).await;
+    let (rig, names) = rig(120).await;
     let window = windows(rig.timezone)[2];
     let before = answers(&rig.a, rig.organization, &names, window, 5).await;
     let mut requests = std::mem::take(&mut *rig.wire.requests.lock().unwrap());

@@ -55,7 +55,7 @@ fn event(number: usize) -> NewEvent {
     // A browser with a long history, which the user keeps who signs in on it.
     if number < 1_500 && number.is_multiple_of(10) || number == 1_501 {
         let at_ms = BASE_MS + i64::try_from(number).unwrap() * HOUR_MS;
-        let event = NewEvent::new("pageview").anonymous("long").at_ms(at_ms);
+        let event = NewEvent::new("pageview").anonymous("long").at_ms(at_ms).with(Field::Url, "https://s.example/");
         let event = event.with(Field::GroupId, "t1").with(Field::GroupType, "team");
         return if number == 1_501 { event.user("newcomer") } else { event };
     }

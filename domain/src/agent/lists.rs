@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use super::patterns::Patterns;
 
-const BROWSER_LISTS: &[&str] = &[include_str!("data/own_browsers.tsv"), include_str!("data/browsers.tsv")];
-const SYSTEM_LISTS: &[&str] = &[include_str!("data/own_systems.tsv"), include_str!("data/systems.tsv"), JAVA];
+pub(super) const BROWSER_LISTS: &[&str] = &[include_str!("data/own_browsers.tsv"), include_str!("data/browsers.tsv")];
+pub(super) const SYSTEM_LISTS: &[&str] = &[include_str!("data/own_systems.tsv"), include_str!("data/systems.tsv"), JAVA];
 /// Phones that name no other system.
 const JAVA: &str = "midp|j2me\t(MIDP|J2ME)\tJava ME\t";
-const PHONE_LISTS: &[&str] = &[include_str!("data/phones.tsv")];
-const TABLET_LISTS: &[&str] = &[include_str!("data/tablets.tsv")];
+pub(super) const PHONE_LISTS: &[&str] = &[include_str!("data/phones.tsv")];
+pub(super) const TABLET_LISTS: &[&str] = &[include_str!("data/tablets.tsv")];
 
 pub(super) static BROWSERS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(BROWSER_LISTS));
 pub(super) static SYSTEMS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(SYSTEM_LISTS));

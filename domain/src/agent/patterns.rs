@@ -122,7 +122,7 @@ pub(super) fn version_at(agent: &str, start: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BROWSER_LISTS, PHONE_LISTS, SYSTEM_LISTS, TABLET_LISTS};
+    use super::super::lists::{BROWSER_LISTS, PHONE_LISTS, SYSTEM_LISTS, TABLET_LISTS};
     use super::*;
 
     #[test]

@@ -231,7 +231,19 @@ proptest! {
 
 #[test]
 fn agents_that_say_little_are_no_bots() {
-    for agent in ["Mozilla/5.0", "Mozilla", "Chrome", "Firefox", "Firefox/140.0", "Safari", "Opera/9.80", "test", "x", "my agent", "a usual browser"] {
+    for agent in [
+        "Mozilla/5.0",
+        "Mozilla",
+        "Chrome",
+        "Firefox",
+        "Firefox/140.0",
+        "Safari",
+        "Opera/9.80",
+        "test",
+        "x",
+        "my agent",
+        "a usual browser",
+    ] {
         assert_ne!(parse(agent).device, Device::Bot, "{agent}");
     }
 }

@@ -3,7 +3,7 @@
 was right once should stay so.
 
 The agents are those of crawlerdetect's tests (MIT; people's and crawlers') and of user-agents (BSD-2-Clause, by real visitors),
-the classify is Device Detector (the package `device_detector`; none of its data is copied). Needs both packages of PyPI, crawlerdetect
+and Device Detector says what they are (the package `device_detector`; none of its data is copied). Needs both packages of PyPI, crawlerdetect
 unpacked: `sample.py DIRECTORY`.
 """
 

@@ -1,5 +1,6 @@
 //! The bodies of events.
 
+use super::addresses::{REFERRERS, URLS};
 use crate::rng::Rng;
 use crate::times::Times;
 
@@ -19,74 +20,6 @@ const COMPANIES: [&str; 6] = ["acct_1", "acct_1", "acct_2", "acme.com", "https:/
 const DOMAINS: [&str; 4] = ["hooli.dev", "https://ACME.com/", "http://www.umbrella.co:80/x", "globex.io"];
 const TEAMS: [(&str, &str); 4] = [("team", "t1"), ("team", "t2"), ("team", "red one"), ("class", "t1")];
 const TITLES: [&str; 5] = ["Acme", "Umbrella", "Zeta", "acme", ""];
-
-const URLS: [&str; 35] = [
-    "https://shop.example/%C3%BCber?x=1",
-    "https://shop.example/%c3%bcber",
-    "https://shop.example/über",
-    "https://shop.example/a%2fb",
-    "https://shop.example/a%2Fb",
-    "https://shop.example/%7Emia/%E4%BD%A0",
-    "https://shop.example/~mia/你?ref=hn",
-    "/%ff%20%C3",
-    "/%FF%20%c3?ref=hn",
-    "https://shop.example/",
-    "https://shop.example/",
-    "https://shop.example/a?x=1#top",
-    "https://shop.example/a",
-    "https://shop.example/a#top",
-    "https://shop.example/pricing?utm_source=google&utm_medium=cpc&utm_campaign=Spring",
-    "https://shop.example/pricing?utm_source=NewsLetter&utm_medium=email&utm_campaign=spring%20sale",
-    "https://shop.example/?ref=hn",
-    "https://shop.example/?gclid=abc",
-    "https://shop.example/b?fbclid=abc",
-    "https://blog.example/post?utm_source=adnet&utm_medium=cpc&utm_term=x&utm_content=Y",
-    "/relative?utm_source=partner&utm_medium=affiliate",
-    "https://blog.example/?source=App",
-    "https://shop.example/b?utm_medium=Email",
-    "https://shop.example/a?utm_campaign=Spring%20Sale",
-    "https://shop.example/?wbraid=w&gad_source=1",
-    "https://shop.example/a?GCLID=&Gbraid=g&fbclid=f",
-    "https://shop.example/?msclkid=m&utm_source=Partner",
-    "https://blog.example/?yclid=1",
-    "https://shop.example/?ttclid=1&utm_campaign=Spring",
-    "https://shop.example/?ScCid=1",
-    "https://shop.example/?igsh=abc",
-    "https://shop.example/?UTM_SOURCE=chatgpt.com",
-    "https://shop.example/b?utm_source=IG&UTM_Medium=story",
-    "https://shop.example/?Ref=https%3A%2F%2Fwww.google.co.uk%2Fsearch",
-    "https://help.shop.example/a?source=fb",
-];
-const REFERRERS: [&str; 28] = [
-    "https://www.google.com/",
-    "https://www.bing.com/search?q=shop",
-    "https://duckduckgo.com/",
-    "https://www.facebook.com/",
-    "https://News.example:8443/a",
-    "https://github.com/x",
-    "https://chatgpt.com/",
-    "https://shop.example/before",
-    "https://www.shop.example/",
-    "https://blog.example/",
-    "https://Blog.Shop.example./post",
-    "https://www.paypal.com/checkout",
-    "https://checkout.stripe.com/c",
-    "https://pay.klarna.com:443/",
-    "https://www.mercadopago.com.br/",
-    "https://acs.bank.example/3ds",
-    "https://accounts.google.com/",
-    "https://acme.okta.com/",
-    "https://one.github.io/",
-    "https://two.github.io/",
-    "http://10.0.0.1:8080/",
-    "http://10.0.0.2/",
-    "https://l.facebook.com/",
-    "https://t.co/x",
-    "https://www.google.co.uk/",
-    "https://www.perplexity.ai/",
-    "android-app://com.linkedin.android/",
-    "android-app://com.google.android.gm/",
-];
 const NAMES_OF_EVENTS: [&str; 10] =
     ["pageview", "pageview", "pageview", "page", "$pageview", "order", "order", "refund", "signup", "saved"];
 const PLANS: [&str; 12] = [

@@ -1,5 +1,6 @@
 //! The generation of a history from a seed.
 
+mod addresses;
 mod body;
 pub(crate) mod crowd;
 mod passive;
