@@ -63,7 +63,7 @@ impl<'a> SiteHost<'a> {
         let is_scheme =
             |scheme: &&str| address.trim_start().get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
         let host = in_ascii(host.strip_prefix("www.").unwrap_or(host));
-        SiteHost { host, is_app: ["android-app:", "ios-app:"].iter().any(|scheme| is_scheme(&scheme)) }
+        SiteHost { host, is_app: ["android-app:", "ios-app:"].iter().any(is_scheme) }
     }
 
     /// The domain that somebody registered, under a public suffix; `None` for apps, addresses and names of a local network.

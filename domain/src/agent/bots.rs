@@ -180,6 +180,7 @@ fn names_a_mailbox(agent: &str) -> bool {
 /// Whether the agent says that it is a browser's, and neither which nor on what system.
 fn is_nameless(agent: &str) -> bool {
     const SHORTEST: usize = "Mozilla/5.0 (x)".len();
-    let knows = |patterns: &LazyLock<Option<super::Patterns>>| patterns.as_ref().is_some_and(|patterns| patterns.any(agent));
+    let knows =
+        |patterns: &LazyLock<Option<super::patterns::Patterns>>| patterns.as_ref().is_some_and(|patterns| patterns.any(agent));
     agent.starts_with("Mozilla/") && agent.len() >= SHORTEST && !agent.contains("X11") && !knows(&SYSTEMS) && !knows(&BROWSERS)
 }

@@ -1,5 +1,7 @@
 //! User agents as sent, most of them from the access log of a public web site (2014) and from current browsers.
 
+use compact_str::CompactString;
+
 use super::*;
 use proptest::prelude::*;
 

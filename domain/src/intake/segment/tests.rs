@@ -20,13 +20,16 @@ use crate::time::{Instant, Timezone};
 /// 2024-06-01T12:00:00Z
 const RECEIVED: Instant = Instant(1_717_243_200_000);
 
+/// The code and the field of a repair.
+type Repair = (&'static str, String);
+
 /// Admits the only message of a batch, which says what it is.
 fn recorded_in(batch: &Value) -> Result<Event, Invalid> {
     admitted_in(batch).map(|(event, _)| event)
 }
 
 /// As [`recorded_in`], with the kinds and fields of its repairs.
-fn admitted_in(batch: &Value) -> Result<(Event, Vec<(&'static str, String)>), Invalid> {
+fn admitted_in(batch: &Value) -> Result<(Event, Vec<Repair>), Invalid> {
     let body = batch.to_string();
     let Batch { messages, envelope } = Batch::parse(&body)?;
     let message = Message::parse(messages[0])?;
