@@ -1363,6 +1363,8 @@ export interface components {
             errors: components["schemas"]["BatchError"][];
             /** @description How many were recorded. */
             recorded: number;
+            /** @description What was repaired of the events, and probable mistakes in them: the first 100. Absent if there are none. */
+            warnings?: components["schemas"]["BatchWarning"][];
         };
         /** @description An event of a batch that was not recorded. */
         BatchError: {
@@ -1389,6 +1391,17 @@ export interface components {
         BatchShape: {
             /** @description The events, at most 5000. */
             events: components["schemas"]["EventShape"][];
+        };
+        /** @description A warning about an event of a batch. */
+        BatchWarning: {
+            /** @description Its kind, for programs, as of a single event. */
+            code: string;
+            /** @description The event's place in the batch, from 0. */
+            index: number;
+            /** @description What was wrong and what became of it, for people. */
+            message: string;
+            /** @description The field. */
+            param: string;
         };
         /** @description The figures of a window by the values of a property. Money is there if the token may see it. */
         BreakdownAnswer: {
@@ -2109,7 +2122,7 @@ export interface components {
         ErrorType: "invalid_request" | "authentication" | "permission" | "not_found" | "conflict" | "gone" | "rate_limited" | "overloaded" | "internal";
         /** @description A recorded event. Every column is there; those without a value are null. */
         EventRow: {
-            /** @description The channel of the session's entry. Null without a session. */
+            /** @description The channel of the session. Null without one. */
             acquisition_channel: string | null;
             /** @description As recorded. */
             anonymous_id: string | null;
@@ -2140,7 +2153,7 @@ export interface components {
             email: string | null;
             /** @description As recorded. */
             email_company: string | null;
-            /** @description The page of the session's entry, without query and fragment. */
+            /** @description The page of the session's first event that has one, without query and fragment. */
             entry_url: string | null;
             /** @description As recorded. */
             event_campaign: string | null;
@@ -2162,6 +2175,8 @@ export interface components {
             id: string;
             /** @description The identity, after links. Null without ids. */
             identity_id: string | null;
+            /** @description As recorded. */
+            interactive: boolean;
             /** @description As recorded. */
             language: string | null;
             /** @description As recorded. */
@@ -2194,6 +2209,8 @@ export interface components {
             /** @description As recorded. */
             referrer: string | null;
             /** @description As recorded. */
+            referrer_host: string | null;
+            /** @description As recorded. */
             screen: string | null;
             /**
              * Format: date-time
@@ -2216,7 +2233,7 @@ export interface components {
             visitor_id: string | null;
         };
         /**
-         * @description Something that happened. Fields that are not listed are ignored; null and empty text are as if absent, but for `privacy_categories` and `pc`.
+         * @description Something that happened. Fields that are not listed are ignored; null and empty text are as if absent, but for `privacy_categories` and `pc`. An event is refused without a usable `name`, for a `timestamp` that is no time, and for an `external_id` that is too long; whatever else is wrong costs a detail, which `warnings` in the answer names.
          * @example {
          *       "currency": "EUR",
          *       "name": "order",
@@ -2256,6 +2273,8 @@ export interface components {
             metadata?: unknown;
             /** @description What happened: `pageview`, `signup`, `order` … */
             name: string;
+            /** @description `true`: nobody did anything at its time, so it makes no session. Anything else is as absent. */
+            non_interaction?: boolean | null;
             /** @description Whether to send a notification about it. */
             notify?: boolean | null;
             /** @description Short for `privacy_categories`, which wins. */
@@ -2272,7 +2291,7 @@ export interface components {
             screen?: string | null;
             /**
              * Format: date-time
-             * @description When it happened: RFC 3339, or milliseconds since 1970. Default: now. More than 5 minutes ahead: now. Before 1990: refused.
+             * @description When it happened: RFC 3339, or milliseconds since 1970; a number below 1e11 is seconds. Default: now. More than 5 minutes ahead: now. Before 1990: refused.
              */
             timestamp?: string | number | null;
             /** @description The address of the page. */
@@ -2283,9 +2302,21 @@ export interface components {
             user_id?: string | null;
             /**
              * Format: double
-             * @description Money: above 0 an order, below 0 a refund. At most 6 decimals.
+             * @description Money: above 0 an order, below 0 a refund. Rounded to 6 decimals. A text that reads as a number is one.
              */
             value?: number | null;
+        };
+        /** @description What was wrong with an event that was taken all the same. */
+        EventWarning: {
+            /**
+             * @description Its kind, for programs: `clamped`, `currency_unknown`, `field_ignored`, `group_ignored`, `metadata_trimmed`, `misspelt_field`, `no_rate`,
+             *     `placeholder_id`, `text_cut`, `timestamp_in_seconds` or `value_ignored`.
+             */
+            code: string;
+            /** @description What was wrong and what became of it, for people. */
+            message: string;
+            /** @description The field. */
+            param: string;
         };
         /** @description A page of events. */
         EventsAnswer: {
@@ -2530,6 +2561,10 @@ export interface components {
              * @description Recorded events. Exact, also after a crash; erasing an identity lowers it.
              */
             recorded: number;
+            /** @description What was repaired of events that were taken, by the `code` of the warning. Codes that did not occur are absent. */
+            repaired: {
+                [key: string]: number;
+            };
             /**
              * Format: int64
              * @description Recorded events that were sent without consent: part of `recorded`.
@@ -2762,8 +2797,12 @@ export interface components {
             cookieless?: boolean | null;
             /** @description The currency of its figures: an ISO 4217 code of any case. Default: USD. */
             currency?: string | null;
+            /** @description Other hosts that are no referrers, each with its subdomains: tills and sign-in pages that the server doesn't know. Default: empty. */
+            ignored_referrers?: string[] | null;
             /** @description Its name. */
             name: string;
+            /** @description Hosts of its own sites, each with its subdomains: links from there are no referrers. Links within one registrable domain never are. Default: empty. */
+            own_domains?: string[] | null;
             /**
              * Format: int32
              * @description For how many days events are kept, today included. Default: for ever.
@@ -2925,7 +2964,7 @@ export interface components {
             url: string;
         };
         /** @enum {string} */
-        OmissionReason: "no_consent" | "began_before" | "server_only" | "no_rate" | "refund";
+        OmissionReason: "no_consent" | "no_session" | "began_before" | "server_only" | "no_rate" | "refund";
         /**
          * @default unique_users
          * @enum {string}
@@ -3108,6 +3147,8 @@ export interface components {
                 hostname: null | string;
                 /** @description Whose it is. */
                 identity_id: string;
+                /** @description Whether somebody did something at its time: only such events make sessions. */
+                interactive: boolean;
                 /** @description The language. */
                 language: null | string;
                 /** @description The country. */
@@ -3142,6 +3183,8 @@ export interface components {
                 received_at: string;
                 /** @description Where the visitor came from. */
                 referrer: null | string;
+                /** @description The host of an external referrer. */
+                referrer_host: null | string;
                 /** @description The size of the screen. */
                 screen: null | string;
                 /** @description The event's own source, not its session's. */
@@ -3442,8 +3485,12 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description The currency of its figures. */
             currency: string;
+            /** @description Other hosts that are no referrers, each with its subdomains. */
+            ignored_referrers: string[];
             /** @description Its name. */
             name: string;
+            /** @description Hosts of its own sites, each with its subdomains: links from there are no referrers. */
+            own_domains: string[];
             /** @description Its id. */
             project_id: string;
             /** @description Its newest public key: the one to put into pages. */
@@ -3499,8 +3546,12 @@ export interface components {
             cookieless?: boolean | null;
             /** @description Another currency, as long as the project has recorded no event. */
             currency?: string | null;
+            /** @description Replaces the whole list of other hosts that are no referrers. It holds for events that are recorded from then on. */
+            ignored_referrers?: string[] | null;
             /** @description Another name. */
             name?: string | null;
+            /** @description Replaces the whole list of hosts of its own sites. It holds for events that are recorded from then on. */
+            own_domains?: string[] | null;
             /** @description The quotas to change. Absent ones stay unchanged. */
             quotas: {
                 companies?: number;
@@ -3712,7 +3763,7 @@ export interface components {
              * @description How many sessions.
              */
             sessions: number;
-            /** @description The channel, source, medium or campaign of the session's first event. */
+            /** @description The channel, source, medium or campaign of the session: of its first event with a source, else of its first. */
             value: string;
         };
         /** @description A share, without its secret. */
@@ -3889,8 +3940,8 @@ export interface components {
             reason: string | null;
             /** @description `recorded`, `duplicate` or `dropped`. */
             status: components["schemas"]["TrackStatus"];
-            /** @description Probable mistakes in the event, for people. Absent if there are none. */
-            warnings?: string[];
+            /** @description What was repaired of the event, and probable mistakes in it. Absent if there are none. */
+            warnings?: components["schemas"]["EventWarning"][];
         };
         /**
          * @description Whether an event counts.

@@ -17,6 +17,7 @@ from .audit_row_changes import AuditRowChanges
 from .batch_answer import BatchAnswer
 from .batch_error import BatchError
 from .batch_shape import BatchShape
+from .batch_warning import BatchWarning
 from .breakdown_answer import BreakdownAnswer
 from .breakdown_answer_unconverted import BreakdownAnswerUnconverted
 from .breakdown_body import BreakdownBody
@@ -66,6 +67,7 @@ from .error_detail import ErrorDetail
 from .error_type import ErrorType
 from .event_row import EventRow
 from .event_shape import EventShape
+from .event_warning import EventWarning
 from .events_answer import EventsAnswer
 from .explain_answer import ExplainAnswer
 from .explain_body import ExplainBody
@@ -82,6 +84,7 @@ from .group_row import GroupRow
 from .health_answer import HealthAnswer
 from .identity_row import IdentityRow
 from .intake_answer import IntakeAnswer
+from .intake_answer_repaired import IntakeAnswerRepaired
 from .interval_name import IntervalName
 from .key_answer import KeyAnswer
 from .key_limit_answer import KeyLimitAnswer
@@ -249,6 +252,7 @@ __all__ = (
     "BatchAnswer",
     "BatchError",
     "BatchShape",
+    "BatchWarning",
     "BreakdownAnswer",
     "BreakdownAnswerUnconverted",
     "BreakdownBody",
@@ -298,6 +302,7 @@ __all__ = (
     "ErrorType",
     "EventRow",
     "EventShape",
+    "EventWarning",
     "EventsAnswer",
     "ExplainAnswer",
     "ExplainBody",
@@ -314,6 +319,7 @@ __all__ = (
     "HealthAnswer",
     "IdentityRow",
     "IntakeAnswer",
+    "IntakeAnswerRepaired",
     "IntervalName",
     "KeyAnswer",
     "KeyLimitAnswer",

@@ -9,6 +9,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.batch_error import BatchError
+    from ..models.batch_warning import BatchWarning
 
 
 T = TypeVar("T", bound="BatchAnswer")
@@ -26,6 +27,8 @@ class BatchAnswer:
         recorded (int): How many were recorded.
         clamped (list[int] | Unset): The places, from 0, of those that were recorded with the time of receipt, as their
             `timestamp` lay too far ahead. Absent if there are none.
+        warnings (list[BatchWarning] | Unset): What was repaired of the events, and probable mistakes in them: the first
+            100. Absent if there are none.
     """
 
     dropped: int
@@ -33,6 +36,7 @@ class BatchAnswer:
     errors: list[BatchError]
     recorded: int
     clamped: list[int] | Unset = UNSET
+    warnings: list[BatchWarning] | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         dropped = self.dropped
@@ -50,6 +54,13 @@ class BatchAnswer:
         if not isinstance(self.clamped, Unset):
             clamped = self.clamped
 
+        warnings: list[dict[str, Any]] | Unset = UNSET
+        if not isinstance(self.warnings, Unset):
+            warnings = []
+            for warnings_item_data in self.warnings:
+                warnings_item = warnings_item_data.to_dict()
+                warnings.append(warnings_item)
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -62,12 +73,15 @@ class BatchAnswer:
         )
         if clamped is not UNSET:
             field_dict["clamped"] = clamped
+        if warnings is not UNSET:
+            field_dict["warnings"] = warnings
 
         return field_dict
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         from ..models.batch_error import BatchError
+        from ..models.batch_warning import BatchWarning
 
         d = dict(src_dict)
         dropped = d.pop("dropped")
@@ -85,12 +99,22 @@ class BatchAnswer:
 
         clamped = cast(list[int], d.pop("clamped", UNSET))
 
+        _warnings = d.pop("warnings", UNSET)
+        warnings: list[BatchWarning] | Unset = UNSET
+        if _warnings is not UNSET:
+            warnings = []
+            for warnings_item_data in _warnings:
+                warnings_item = BatchWarning.from_dict(warnings_item_data)
+
+                warnings.append(warnings_item)
+
         batch_answer = cls(
             dropped=dropped,
             duplicates=duplicates,
             errors=errors,
             recorded=recorded,
             clamped=clamped,
+            warnings=warnings,
         )
 
         return batch_answer

@@ -14,7 +14,7 @@ class EventRow:
     """A recorded event. Every column is there; those without a value are null.
 
     Attributes:
-        acquisition_channel (None | str): The channel of the session's entry. Null without a session.
+        acquisition_channel (None | str): The channel of the session. Null without one.
         anonymous_id (None | str): As recorded.
         browser (None | str): As recorded.
         browser_version (None | str): As recorded.
@@ -28,7 +28,7 @@ class EventRow:
         device (None | str): As recorded.
         email (None | str): As recorded.
         email_company (None | str): As recorded.
-        entry_url (None | str): The page of the session's entry, without query and fragment.
+        entry_url (None | str): The page of the session's first event that has one, without query and fragment.
         event_campaign (None | str): As recorded.
         event_channel (None | str): As recorded.
         event_medium (None | str): As recorded.
@@ -39,6 +39,7 @@ class EventRow:
         hostname (None | str): As recorded.
         id (str): The event's id, as the answer to it has it.
         identity_id (None | str): The identity, after links. Null without ids.
+        interactive (bool): As recorded.
         language (None | str): As recorded.
         location_country (None | str): As recorded.
         message (None | str): As recorded.
@@ -53,6 +54,7 @@ class EventRow:
         project_currency (None | str): As recorded.
         received_at (datetime.datetime): An instant in UTC, with milliseconds.
         referrer (None | str): As recorded.
+        referrer_host (None | str): As recorded.
         screen (None | str): As recorded.
         timestamp (datetime.datetime): An instant in UTC, with milliseconds.
         url (None | str): As recorded.
@@ -89,6 +91,7 @@ class EventRow:
     hostname: None | str
     id: str
     identity_id: None | str
+    interactive: bool
     language: None | str
     location_country: None | str
     message: None | str
@@ -103,6 +106,7 @@ class EventRow:
     project_currency: None | str
     received_at: datetime.datetime
     referrer: None | str
+    referrer_host: None | str
     screen: None | str
     timestamp: datetime.datetime
     url: None | str
@@ -186,6 +190,8 @@ class EventRow:
         identity_id: None | str
         identity_id = self.identity_id
 
+        interactive = self.interactive
+
         language: None | str
         language = self.language
 
@@ -223,6 +229,9 @@ class EventRow:
 
         referrer: None | str
         referrer = self.referrer
+
+        referrer_host: None | str
+        referrer_host = self.referrer_host
 
         screen: None | str
         screen = self.screen
@@ -279,6 +288,7 @@ class EventRow:
                 "hostname": hostname,
                 "id": id,
                 "identity_id": identity_id,
+                "interactive": interactive,
                 "language": language,
                 "location_country": location_country,
                 "message": message,
@@ -293,6 +303,7 @@ class EventRow:
                 "project_currency": project_currency,
                 "received_at": received_at,
                 "referrer": referrer,
+                "referrer_host": referrer_host,
                 "screen": screen,
                 "timestamp": timestamp,
                 "url": url,
@@ -471,6 +482,8 @@ class EventRow:
 
         identity_id = _parse_identity_id(d.pop("identity_id"))
 
+        interactive = d.pop("interactive")
+
         def _parse_language(data: object) -> None | str:
             if data is None:
                 return data
@@ -550,6 +563,13 @@ class EventRow:
             return cast(None | str, data)
 
         referrer = _parse_referrer(d.pop("referrer"))
+
+        def _parse_referrer_host(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        referrer_host = _parse_referrer_host(d.pop("referrer_host"))
 
         def _parse_screen(data: object) -> None | str:
             if data is None:
@@ -637,6 +657,7 @@ class EventRow:
             hostname=hostname,
             id=id,
             identity_id=identity_id,
+            interactive=interactive,
             language=language,
             location_country=location_country,
             message=message,
@@ -651,6 +672,7 @@ class EventRow:
             project_currency=project_currency,
             received_at=received_at,
             referrer=referrer,
+            referrer_host=referrer_host,
             screen=screen,
             timestamp=timestamp,
             url=url,

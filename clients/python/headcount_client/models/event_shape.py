@@ -19,7 +19,8 @@ T = TypeVar("T", bound="EventShape")
 @_attrs_define
 class EventShape:
     """Something that happened. Fields that are not listed are ignored; null and empty text are as if absent, but for
-    `privacy_categories` and `pc`.
+    `privacy_categories` and `pc`. An event is refused without a usable `name`, for a `timestamp` that is no time, and
+    for an `external_id` that is too long; whatever else is wrong costs a detail, which `warnings` in the answer names.
 
         Attributes:
             name (str): What happened: `pageview`, `signup`, `order` …
@@ -42,6 +43,8 @@ class EventShape:
             language (None | str | Unset): The language of the user.
             message (None | str | Unset): The text of the notification.
             metadata (Any | Unset): Any JSON; the fields of an object can be filtered, grouped and summed by.
+            non_interaction (bool | None | Unset): `true`: nobody did anything at its time, so it makes no session. Anything
+                else is as absent.
             notify (bool | None | Unset): Whether to send a notification about it.
             pc (None | str | Unset): Short for `privacy_categories`, which wins.
             privacy_categories (None | str | Unset): What the user consented to, separated by commas. Given and without
@@ -50,13 +53,14 @@ class EventShape:
             ps (None | str | Unset): Short for `privacy_signals`, which wins.
             referrer (None | str | Unset): The address of the page before.
             screen (None | str | Unset): The size or name of the screen.
-            timestamp (datetime.datetime | float | None | Unset): When it happened: RFC 3339, or milliseconds since 1970.
-                Default: now. More than 5 minutes ahead: now. Before 1990: refused.
+            timestamp (datetime.datetime | float | None | Unset): When it happened: RFC 3339, or milliseconds since 1970; a
+                number below 1e11 is seconds. Default: now. More than 5 minutes ahead: now. Before 1990: refused.
             url (None | str | Unset): The address of the page.
             user_agent (None | str | Unset): The visitor's user agent. Only read from servers: a browser's own is that of
                 its request.
             user_id (None | str | Unset): Who, as the sender's own system names the user.
-            value (float | None | Unset): Money: above 0 an order, below 0 a refund. At most 6 decimals.
+            value (float | None | Unset): Money: above 0 an order, below 0 a refund. Rounded to 6 decimals. A text that
+                reads as a number is one.
     """
 
     name: str
@@ -74,6 +78,7 @@ class EventShape:
     language: None | str | Unset = UNSET
     message: None | str | Unset = UNSET
     metadata: Any | Unset = UNSET
+    non_interaction: bool | None | Unset = UNSET
     notify: bool | None | Unset = UNSET
     pc: None | str | Unset = UNSET
     privacy_categories: None | str | Unset = UNSET
@@ -174,6 +179,12 @@ class EventShape:
             message = self.message
 
         metadata = self.metadata
+
+        non_interaction: bool | None | Unset
+        if isinstance(self.non_interaction, Unset):
+            non_interaction = UNSET
+        else:
+            non_interaction = self.non_interaction
 
         notify: bool | None | Unset
         if isinstance(self.notify, Unset):
@@ -284,6 +295,8 @@ class EventShape:
             field_dict["message"] = message
         if metadata is not UNSET:
             field_dict["metadata"] = metadata
+        if non_interaction is not UNSET:
+            field_dict["non_interaction"] = non_interaction
         if notify is not UNSET:
             field_dict["notify"] = notify
         if pc is not UNSET:
@@ -445,6 +458,15 @@ class EventShape:
 
         metadata = d.pop("metadata", UNSET)
 
+        def _parse_non_interaction(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        non_interaction = _parse_non_interaction(d.pop("non_interaction", UNSET))
+
         def _parse_notify(data: object) -> bool | None | Unset:
             if data is None:
                 return data
@@ -579,6 +601,7 @@ class EventShape:
             language=language,
             message=message,
             metadata=metadata,
+            non_interaction=non_interaction,
             notify=notify,
             pc=pc,
             privacy_categories=privacy_categories,

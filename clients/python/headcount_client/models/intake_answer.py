@@ -8,6 +8,7 @@ from attrs import define as _attrs_define
 
 if TYPE_CHECKING:
     from ..models.dropped_by_reason import DroppedByReason
+    from ..models.intake_answer_repaired import IntakeAnswerRepaired
 
 
 T = TypeVar("T", bound="IntakeAnswer")
@@ -26,6 +27,8 @@ class IntakeAnswer:
             as one.
         last_event_at (datetime.datetime | None):
         recorded (int): Recorded events. Exact, also after a crash; erasing an identity lowers it.
+        repaired (IntakeAnswerRepaired): What was repaired of events that were taken, by the `code` of the warning.
+            Codes that did not occur are absent.
         without_consent (int): Recorded events that were sent without consent: part of `recorded`.
     """
 
@@ -35,6 +38,7 @@ class IntakeAnswer:
     invalid: int
     last_event_at: datetime.datetime | None
     recorded: int
+    repaired: IntakeAnswerRepaired
     without_consent: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,6 +58,8 @@ class IntakeAnswer:
 
         recorded = self.recorded
 
+        repaired = self.repaired.to_dict()
+
         without_consent = self.without_consent
 
         field_dict: dict[str, Any] = {}
@@ -66,6 +72,7 @@ class IntakeAnswer:
                 "invalid": invalid,
                 "last_event_at": last_event_at,
                 "recorded": recorded,
+                "repaired": repaired,
                 "without_consent": without_consent,
             }
         )
@@ -75,6 +82,7 @@ class IntakeAnswer:
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         from ..models.dropped_by_reason import DroppedByReason
+        from ..models.intake_answer_repaired import IntakeAnswerRepaired
 
         d = dict(src_dict)
         approximate = d.pop("approximate")
@@ -102,6 +110,8 @@ class IntakeAnswer:
 
         recorded = d.pop("recorded")
 
+        repaired = IntakeAnswerRepaired.from_dict(d.pop("repaired"))
+
         without_consent = d.pop("without_consent")
 
         intake_answer = cls(
@@ -111,6 +121,7 @@ class IntakeAnswer:
             invalid=invalid,
             last_event_at=last_event_at,
             recorded=recorded,
+            repaired=repaired,
             without_consent=without_consent,
         )
 

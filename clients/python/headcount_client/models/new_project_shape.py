@@ -26,6 +26,10 @@ class NewProjectShape:
         bots (NewProjectShapeBots | Unset): The policy for events of crawlers, monitors and previewers.
         cookieless (bool | None | Unset): Whether visitors without ids are distinguished by a daily hash. Default: true.
         currency (None | str | Unset): The currency of its figures: an ISO 4217 code of any case. Default: USD.
+        ignored_referrers (list[str] | None | Unset): Other hosts that are no referrers, each with its subdomains: tills
+            and sign-in pages that the server doesn't know. Default: empty.
+        own_domains (list[str] | None | Unset): Hosts of its own sites, each with its subdomains: links from there are
+            no referrers. Links within one registrable domain never are. Default: empty.
         retention_days (int | None | Unset): For how many days events are kept, today included. Default: for ever.
         server_only_revenue (bool | None | Unset): Whether money sent with a public key is kept on the event and not
             counted. Default: false.
@@ -37,6 +41,8 @@ class NewProjectShape:
     bots: NewProjectShapeBots | Unset = UNSET
     cookieless: bool | None | Unset = UNSET
     currency: None | str | Unset = UNSET
+    ignored_referrers: list[str] | None | Unset = UNSET
+    own_domains: list[str] | None | Unset = UNSET
     retention_days: int | None | Unset = UNSET
     server_only_revenue: bool | None | Unset = UNSET
     signals_policy: NewProjectShapeSignalsPolicy | Unset = UNSET
@@ -69,6 +75,24 @@ class NewProjectShape:
         else:
             currency = self.currency
 
+        ignored_referrers: list[str] | None | Unset
+        if isinstance(self.ignored_referrers, Unset):
+            ignored_referrers = UNSET
+        elif isinstance(self.ignored_referrers, list):
+            ignored_referrers = self.ignored_referrers
+
+        else:
+            ignored_referrers = self.ignored_referrers
+
+        own_domains: list[str] | None | Unset
+        if isinstance(self.own_domains, Unset):
+            own_domains = UNSET
+        elif isinstance(self.own_domains, list):
+            own_domains = self.own_domains
+
+        else:
+            own_domains = self.own_domains
+
         retention_days: int | None | Unset
         if isinstance(self.retention_days, Unset):
             retention_days = UNSET
@@ -100,6 +124,10 @@ class NewProjectShape:
             field_dict["cookieless"] = cookieless
         if currency is not UNSET:
             field_dict["currency"] = currency
+        if ignored_referrers is not UNSET:
+            field_dict["ignored_referrers"] = ignored_referrers
+        if own_domains is not UNSET:
+            field_dict["own_domains"] = own_domains
         if retention_days is not UNSET:
             field_dict["retention_days"] = retention_days
         if server_only_revenue is not UNSET:
@@ -156,6 +184,40 @@ class NewProjectShape:
 
         currency = _parse_currency(d.pop("currency", UNSET))
 
+        def _parse_ignored_referrers(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                ignored_referrers_type_0 = cast(list[str], data)
+
+                return ignored_referrers_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        ignored_referrers = _parse_ignored_referrers(d.pop("ignored_referrers", UNSET))
+
+        def _parse_own_domains(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                own_domains_type_0 = cast(list[str], data)
+
+                return own_domains_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        own_domains = _parse_own_domains(d.pop("own_domains", UNSET))
+
         def _parse_retention_days(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -189,6 +251,8 @@ class NewProjectShape:
             bots=bots,
             cookieless=cookieless,
             currency=currency,
+            ignored_referrers=ignored_referrers,
+            own_domains=own_domains,
             retention_days=retention_days,
             server_only_revenue=server_only_revenue,
             signals_policy=signals_policy,

@@ -5,6 +5,7 @@ class OmissionReason(StrEnum):
     BEGAN_BEFORE = "began_before"
     NO_CONSENT = "no_consent"
     NO_RATE = "no_rate"
+    NO_SESSION = "no_session"
     REFUND = "refund"
     SERVER_ONLY = "server_only"
 

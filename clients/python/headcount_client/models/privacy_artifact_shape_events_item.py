@@ -32,6 +32,7 @@ class PrivacyArtifactShapeEventsItem:
         group_type (None | str): The type of its group.
         hostname (None | str): The page's host.
         identity_id (str): Whose it is.
+        interactive (bool): Whether somebody did something at its time: only such events make sessions.
         language (None | str): The language.
         location_country (None | str): The country.
         medium (None | str): The event's own medium.
@@ -46,6 +47,7 @@ class PrivacyArtifactShapeEventsItem:
         project_id (str): Its project.
         received_at (datetime.datetime): When it was received.
         referrer (None | str): Where the visitor came from.
+        referrer_host (None | str): The host of an external referrer.
         screen (None | str): The size of the screen.
         source (None | str): The event's own source, not its session's.
         timestamp (datetime.datetime): When it happened.
@@ -72,6 +74,7 @@ class PrivacyArtifactShapeEventsItem:
     group_type: None | str
     hostname: None | str
     identity_id: str
+    interactive: bool
     language: None | str
     location_country: None | str
     medium: None | str
@@ -86,6 +89,7 @@ class PrivacyArtifactShapeEventsItem:
     project_id: str
     received_at: datetime.datetime
     referrer: None | str
+    referrer_host: None | str
     screen: None | str
     source: None | str
     timestamp: datetime.datetime
@@ -146,6 +150,8 @@ class PrivacyArtifactShapeEventsItem:
 
         identity_id = self.identity_id
 
+        interactive = self.interactive
+
         language: None | str
         language = self.language
 
@@ -182,6 +188,9 @@ class PrivacyArtifactShapeEventsItem:
 
         referrer: None | str
         referrer = self.referrer
+
+        referrer_host: None | str
+        referrer_host = self.referrer_host
 
         screen: None | str
         screen = self.screen
@@ -222,6 +231,7 @@ class PrivacyArtifactShapeEventsItem:
                 "group_type": group_type,
                 "hostname": hostname,
                 "identity_id": identity_id,
+                "interactive": interactive,
                 "language": language,
                 "location_country": location_country,
                 "medium": medium,
@@ -236,6 +246,7 @@ class PrivacyArtifactShapeEventsItem:
                 "project_id": project_id,
                 "received_at": received_at,
                 "referrer": referrer,
+                "referrer_host": referrer_host,
                 "screen": screen,
                 "source": source,
                 "timestamp": timestamp,
@@ -367,6 +378,8 @@ class PrivacyArtifactShapeEventsItem:
 
         identity_id = d.pop("identity_id")
 
+        interactive = d.pop("interactive")
+
         def _parse_language(data: object) -> None | str:
             if data is None:
                 return data
@@ -440,6 +453,13 @@ class PrivacyArtifactShapeEventsItem:
 
         referrer = _parse_referrer(d.pop("referrer"))
 
+        def _parse_referrer_host(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        referrer_host = _parse_referrer_host(d.pop("referrer_host"))
+
         def _parse_screen(data: object) -> None | str:
             if data is None:
                 return data
@@ -496,6 +516,7 @@ class PrivacyArtifactShapeEventsItem:
             group_type=group_type,
             hostname=hostname,
             identity_id=identity_id,
+            interactive=interactive,
             language=language,
             location_country=location_country,
             medium=medium,
@@ -510,6 +531,7 @@ class PrivacyArtifactShapeEventsItem:
             project_id=project_id,
             received_at=received_at,
             referrer=referrer,
+            referrer_host=referrer_host,
             screen=screen,
             source=source,
             timestamp=timestamp,

@@ -27,7 +27,9 @@ class ProjectAnswer:
         cookieless (bool): Whether visitors without ids are distinguished by a daily hash.
         created_at (datetime.datetime):
         currency (str): The currency of its figures.
+        ignored_referrers (list[str]): Other hosts that are no referrers, each with its subdomains.
         name (str): Its name.
+        own_domains (list[str]): Hosts of its own sites, each with its subdomains: links from there are no referrers.
         project_id (str): Its id.
         public_key (str): Its newest public key: the one to put into pages.
         public_keys (list[str]): All keys that are valid, oldest first.
@@ -46,7 +48,9 @@ class ProjectAnswer:
     cookieless: bool
     created_at: datetime.datetime
     currency: str
+    ignored_referrers: list[str]
     name: str
+    own_domains: list[str]
     project_id: str
     public_key: str
     public_keys: list[str]
@@ -70,7 +74,11 @@ class ProjectAnswer:
 
         currency = self.currency
 
+        ignored_referrers = self.ignored_referrers
+
         name = self.name
+
+        own_domains = self.own_domains
 
         project_id = self.project_id
 
@@ -105,7 +113,9 @@ class ProjectAnswer:
                 "cookieless": cookieless,
                 "created_at": created_at,
                 "currency": currency,
+                "ignored_referrers": ignored_referrers,
                 "name": name,
+                "own_domains": own_domains,
                 "project_id": project_id,
                 "public_key": public_key,
                 "public_keys": public_keys,
@@ -137,7 +147,11 @@ class ProjectAnswer:
 
         currency = d.pop("currency")
 
+        ignored_referrers = cast(list[str], d.pop("ignored_referrers"))
+
         name = d.pop("name")
+
+        own_domains = cast(list[str], d.pop("own_domains"))
 
         project_id = d.pop("project_id")
 
@@ -182,7 +196,9 @@ class ProjectAnswer:
             cookieless=cookieless,
             created_at=created_at,
             currency=currency,
+            ignored_referrers=ignored_referrers,
             name=name,
+            own_domains=own_domains,
             project_id=project_id,
             public_key=public_key,
             public_keys=public_keys,

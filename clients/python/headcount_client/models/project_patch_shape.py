@@ -31,7 +31,11 @@ class ProjectPatchShape:
             Default: as many as `rate_limit`.
         cookieless (bool | None | Unset): Whether visitors without ids are distinguished by a daily hash.
         currency (None | str | Unset): Another currency, as long as the project has recorded no event.
+        ignored_referrers (list[str] | None | Unset): Replaces the whole list of other hosts that are no referrers. It
+            holds for events that are recorded from then on.
         name (None | str | Unset): Another name.
+        own_domains (list[str] | None | Unset): Replaces the whole list of hosts of its own sites. It holds for events
+            that are recorded from then on.
         rate_limit (int | None | Unset): How many events a second may be sent with its public keys together; 0: no
             limit, and no burst.
         retention_days (int | None | Unset): For how many days events are kept, today included; null: for ever. Events
@@ -47,7 +51,9 @@ class ProjectPatchShape:
     burst: int | None | Unset = UNSET
     cookieless: bool | None | Unset = UNSET
     currency: None | str | Unset = UNSET
+    ignored_referrers: list[str] | None | Unset = UNSET
     name: None | str | Unset = UNSET
+    own_domains: list[str] | None | Unset = UNSET
     rate_limit: int | None | Unset = UNSET
     retention_days: int | None | Unset = UNSET
     server_only_revenue: bool | None | Unset = UNSET
@@ -87,11 +93,29 @@ class ProjectPatchShape:
         else:
             currency = self.currency
 
+        ignored_referrers: list[str] | None | Unset
+        if isinstance(self.ignored_referrers, Unset):
+            ignored_referrers = UNSET
+        elif isinstance(self.ignored_referrers, list):
+            ignored_referrers = self.ignored_referrers
+
+        else:
+            ignored_referrers = self.ignored_referrers
+
         name: None | str | Unset
         if isinstance(self.name, Unset):
             name = UNSET
         else:
             name = self.name
+
+        own_domains: list[str] | None | Unset
+        if isinstance(self.own_domains, Unset):
+            own_domains = UNSET
+        elif isinstance(self.own_domains, list):
+            own_domains = self.own_domains
+
+        else:
+            own_domains = self.own_domains
 
         rate_limit: int | None | Unset
         if isinstance(self.rate_limit, Unset):
@@ -132,8 +156,12 @@ class ProjectPatchShape:
             field_dict["cookieless"] = cookieless
         if currency is not UNSET:
             field_dict["currency"] = currency
+        if ignored_referrers is not UNSET:
+            field_dict["ignored_referrers"] = ignored_referrers
         if name is not UNSET:
             field_dict["name"] = name
+        if own_domains is not UNSET:
+            field_dict["own_domains"] = own_domains
         if rate_limit is not UNSET:
             field_dict["rate_limit"] = rate_limit
         if retention_days is not UNSET:
@@ -203,6 +231,23 @@ class ProjectPatchShape:
 
         currency = _parse_currency(d.pop("currency", UNSET))
 
+        def _parse_ignored_referrers(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                ignored_referrers_type_0 = cast(list[str], data)
+
+                return ignored_referrers_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        ignored_referrers = _parse_ignored_referrers(d.pop("ignored_referrers", UNSET))
+
         def _parse_name(data: object) -> None | str | Unset:
             if data is None:
                 return data
@@ -211,6 +256,23 @@ class ProjectPatchShape:
             return cast(None | str | Unset, data)
 
         name = _parse_name(d.pop("name", UNSET))
+
+        def _parse_own_domains(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                own_domains_type_0 = cast(list[str], data)
+
+                return own_domains_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        own_domains = _parse_own_domains(d.pop("own_domains", UNSET))
 
         def _parse_rate_limit(data: object) -> int | None | Unset:
             if data is None:
@@ -255,7 +317,9 @@ class ProjectPatchShape:
             burst=burst,
             cookieless=cookieless,
             currency=currency,
+            ignored_referrers=ignored_referrers,
             name=name,
+            own_domains=own_domains,
             rate_limit=rate_limit,
             retention_days=retention_days,
             server_only_revenue=server_only_revenue,

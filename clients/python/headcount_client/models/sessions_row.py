@@ -16,7 +16,8 @@ class SessionsRow:
         bounce_rate (float):
         bounces (int): Sessions of exactly one event.
         sessions (int): How many sessions.
-        value (str): The channel, source, medium or campaign of the session's first event.
+        value (str): The channel, source, medium or campaign of the session: of its first event with a source, else of
+            its first.
     """
 
     bounce_rate: float

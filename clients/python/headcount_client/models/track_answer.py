@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 
 from ..models.track_status import TrackStatus
 from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.event_warning import EventWarning
+
 
 T = TypeVar("T", bound="TrackAnswer")
 
@@ -23,7 +27,8 @@ class TrackAnswer:
             was dropped.
         reason (None | str): Why it was dropped: `bot`, `consent`, `opted_out`, `retention`.
         status (TrackStatus): Whether an event counts.
-        warnings (list[str] | Unset): Probable mistakes in the event, for people. Absent if there are none.
+        warnings (list[EventWarning] | Unset): What was repaired of the event, and probable mistakes in it. Absent if
+            there are none.
     """
 
     clamped: bool
@@ -32,7 +37,7 @@ class TrackAnswer:
     position: int | None
     reason: None | str
     status: TrackStatus
-    warnings: list[str] | Unset = UNSET
+    warnings: list[EventWarning] | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         clamped = self.clamped
@@ -50,9 +55,12 @@ class TrackAnswer:
 
         status = self.status.value
 
-        warnings: list[str] | Unset = UNSET
+        warnings: list[dict[str, Any]] | Unset = UNSET
         if not isinstance(self.warnings, Unset):
-            warnings = self.warnings
+            warnings = []
+            for warnings_item_data in self.warnings:
+                warnings_item = warnings_item_data.to_dict()
+                warnings.append(warnings_item)
 
         field_dict: dict[str, Any] = {}
 
@@ -73,6 +81,8 @@ class TrackAnswer:
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.event_warning import EventWarning
+
         d = dict(src_dict)
         clamped = d.pop("clamped")
 
@@ -101,7 +111,14 @@ class TrackAnswer:
 
         status = TrackStatus(d.pop("status"))
 
-        warnings = cast(list[str], d.pop("warnings", UNSET))
+        _warnings = d.pop("warnings", UNSET)
+        warnings: list[EventWarning] | Unset = UNSET
+        if _warnings is not UNSET:
+            warnings = []
+            for warnings_item_data in _warnings:
+                warnings_item = EventWarning.from_dict(warnings_item_data)
+
+                warnings.append(warnings_item)
 
         track_answer = cls(
             clamped=clamped,

@@ -115,7 +115,10 @@ def sync_detailed(
     Args:
         project_id (str):
         body (EventShape): Something that happened. Fields that are not listed are ignored; null
-            and empty text are as if absent, but for `privacy_categories` and `pc`.
+            and empty text are as if absent, but for `privacy_categories` and `pc`. An event is
+            refused without a usable `name`, for a `timestamp` that is no time, and for an
+            `external_id` that is too long; whatever else is wrong costs a detail, which `warnings` in
+            the answer names.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -148,7 +151,10 @@ def sync(
     Args:
         project_id (str):
         body (EventShape): Something that happened. Fields that are not listed are ignored; null
-            and empty text are as if absent, but for `privacy_categories` and `pc`.
+            and empty text are as if absent, but for `privacy_categories` and `pc`. An event is
+            refused without a usable `name`, for a `timestamp` that is no time, and for an
+            `external_id` that is too long; whatever else is wrong costs a detail, which `warnings` in
+            the answer names.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -176,7 +182,10 @@ async def asyncio_detailed(
     Args:
         project_id (str):
         body (EventShape): Something that happened. Fields that are not listed are ignored; null
-            and empty text are as if absent, but for `privacy_categories` and `pc`.
+            and empty text are as if absent, but for `privacy_categories` and `pc`. An event is
+            refused without a usable `name`, for a `timestamp` that is no time, and for an
+            `external_id` that is too long; whatever else is wrong costs a detail, which `warnings` in
+            the answer names.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -207,7 +216,10 @@ async def asyncio(
     Args:
         project_id (str):
         body (EventShape): Something that happened. Fields that are not listed are ignored; null
-            and empty text are as if absent, but for `privacy_categories` and `pc`.
+            and empty text are as if absent, but for `privacy_categories` and `pc`. An event is
+            refused without a usable `name`, for a `timestamp` that is no time, and for an
+            `external_id` that is too long; whatever else is wrong costs a detail, which `warnings` in
+            the answer names.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
