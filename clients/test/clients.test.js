@@ -12,7 +12,7 @@ import { Headcount } from "../../tests/browser/headcount.js";
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
 const TYPESCRIPT = path("../typescript");
-// 250 orders of 10.25 by 40 users, in 250 / 5 of the free plan; a refund of 5.50; one more user with a pageview. A currency that is none is refused.
+// 250 orders of 10.25 by 40 users, in 250 / 5 of the free plan; a refund of 5.50; one more user with a pageview. A name of 105 characters is refused.
 const EXPECTED = {
   recorded: 251,
   errors: [[250, "invalid_parameter"]],

@@ -20,7 +20,7 @@ for number in range(250):
     plan = {"plan": "pro" if number % 5 else "free"}
     order = EventShape("order", user_id=f"user-{number % 40}", value=10.25, currency="USD", external_id=f"py-order-{number}", metadata=plan)
     events.append(order)
-events += [EventShape("order", user_id="user-1", value=1, currency="EURO"), EventShape("refund", user_id="user-1", value=-5.5, external_id="py-refund")]
+events += [EventShape("order" * 21, user_id="user-1", value=1), EventShape("refund", user_id="user-1", value=-5.5, external_id="py-refund")]
 
 batch = server_batch.sync(PROJECT, client=server, body=BatchShape(events))
 again = server_track.sync(PROJECT, client=server, body=events[0])

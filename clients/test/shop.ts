@@ -12,7 +12,7 @@ for (let number = 0; number < 250; number += 1) {
   const user_id = `user-${number % 40}`;
   events.push({ name: "order", user_id, value: 10.25, currency: "USD", external_id: `ts-order-${number}`, metadata: { plan: number % 5 ? "pro" : "free" } });
 }
-events.push({ name: "order", user_id: "user-1", value: 1, currency: "EURO" }, { name: "refund", user_id: "user-1", value: -5.5, external_id: "ts-refund" });
+events.push({ name: "order".repeat(21), user_id: "user-1", value: 1 }, { name: "refund", user_id: "user-1", value: -5.5, external_id: "ts-refund" });
 
 const batch = await server.POST("/projects/{project_id}/batch", { params: { path }, body: { events } });
 const again = await server.POST("/projects/{project_id}/track", { params: { path }, body: events[0]! });
