@@ -220,7 +220,7 @@ async fn a_repeated_event_is_a_duplicate_whatever_the_quota() {
     let (engine, project) = open(dir.path(), TINY);
     let first = email("ann", "ann@acme.com").external_id("e1");
     let second = visit("w", "utm_medium=b&utm_campaign=c").external_id("e2");
-    recorded(&engine, project, NewEvent::new("order").user("w")).await;
+    recorded(&engine, project, visit("w", "")).await;
     // It has no source, and goes on with a session that nothing brought: its campaign is not kept.
     recorded(&engine, project, second.clone()).await;
     recorded(&engine, project, first).await;

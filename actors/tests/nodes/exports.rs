@@ -119,7 +119,8 @@ async fn two_nodes_export_as_one() {
                 | Step::Clock { .. }
                 | Step::Ask(_) => continue,
             };
-            for body in bodies {
+            // Of one moment, what projects of two nodes report of a company has no order that both know.
+            for body in bodies.into_iter().filter(|body| body.contains("\"timestamp\"")) {
                 let project = *rng.pick(&rig.projects);
                 people.add(project, body);
                 rig.send(project, body).await;
