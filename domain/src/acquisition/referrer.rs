@@ -49,9 +49,12 @@ fn is_no_source(place: &SiteHost<'_>) -> bool {
 }
 
 fn checks_cards(place: &SiteHost<'_>) -> bool {
-    let Some(below) = place.domain().and_then(|domain| place.host.strip_suffix(domain)) else { return false };
-    let mut words = below.split(['.', '-']).map(|word| word.trim_end_matches(|letter: char| letter.is_ascii_digit()));
-    words.any(|word| CARD_CHECK_WORDS.contains(&word))
+    let has_word = |text: &str| {
+        let mut words = text.split(['.', '-']).map(|word| word.trim_end_matches(|letter: char| letter.is_ascii_digit()));
+        words.any(|word| CARD_CHECK_WORDS.contains(&word))
+    };
+    // Nearly no host has one.
+    has_word(&place.host) && place.domain().and_then(|domain| place.host.strip_suffix(domain)).is_some_and(has_word)
 }
 
 #[cfg(test)]
