@@ -270,7 +270,7 @@ BUGS = [
     ("referrers keep their www", "Cow::Borrowed(host) => Cow::Borrowed(host.strip_prefix(\"www.\")", "Cow::Borrowed(host) => Cow::Borrowed(host.strip_prefix(\"wwww.\")"),
     ("every event's page counts", "details.url.as_deref().filter(|_| event.is_pageview())", "details.url.as_deref()"),
     ("a site refers to itself", "let is_external = !is_internal &&", "let is_external = (is_internal || !is_internal) &&"),
-    ("a subdomain is another site", "self.host == other.host || self.domain()", "self.host == other.host || self.domain().filter(|_| self.host == other.host)"),
+    ("a subdomain is another site", "last_two_labels(&self.host) == last_two_labels(&other.host)", "self.host == other.host"),
     ("two sites under one suffix are one", "registrable_domain(&self.host).filter(|_| !self.is_app)", "and_parents(&self.host).filter(|host| !self.is_app && host.contains('.') && registrable_domain(&self.host).is_some()).last()"),
     ("apps have domains", "registrable_domain(&self.host).filter(|_| !self.is_app)", "registrable_domain(&self.host)"),
     ("the hostname is not a site's own", "own_hostname.is_some_and(|own| is_own(text::named_host(own), own))", "own_hostname.is_some_and(|own| own.is_empty())"),
