@@ -61,7 +61,7 @@ impl<'a> SiteHost<'a> {
     /// The place of a host that was read from `address`.
     pub(crate) fn new(host: &'a str, address: &str) -> SiteHost<'a> {
         let is_scheme =
-            |scheme: &&str| address.trim_start().get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+            |scheme: &&str| text::trimmed(address).get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
         let host = in_ascii(host.strip_prefix("www.").unwrap_or(host));
         SiteHost { host, is_app: ["android-app:", "ios-app:"].iter().any(is_scheme) }
     }
@@ -74,20 +74,25 @@ impl<'a> SiteHost<'a> {
     /// Whether both belong to one site.
     pub(crate) fn is_of_site(&self, other: &SiteHost<'_>) -> bool {
         self.host == other.host
-            || last_two_labels(&self.host) == last_two_labels(&other.host)
+            || end_alike(self.host.as_bytes(), other.host.as_bytes())
                 && self.domain().is_some_and(|domain| other.domain() == Some(domain))
     }
 }
 
-/// What hosts of one registrable domain have in common at least, which is found faster.
-fn last_two_labels(host: &str) -> &str {
-    let before = memchr::memrchr(b'.', host.as_bytes()).and_then(|last| memchr::memrchr(b'.', &host.as_bytes()[..last]));
-    before.map_or(host, |dot| &host[dot + 1..])
+/// Whether the last two labels are the same, as hosts of one registrable domain have them. This is found faster.
+fn end_alike(left: &[u8], right: &[u8]) -> bool {
+    let same = left.iter().rev().zip(right.iter().rev()).take_while(|(left, right)| left == right).count();
+    let begins_label = |host: &[u8]| host.len() == same || host[host.len() - same - 1] == b'.';
+    match left[left.len() - same..].iter().filter(|byte| **byte == b'.').count() {
+        0 => false,
+        1 => begins_label(left) && begins_label(right),
+        _ => true,
+    }
 }
 
 /// A host, and all names that it lies below.
 pub(crate) fn and_parents(host: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(host), |host| host.split_once('.').map(|(_, parent)| parent))
+    std::iter::successors(Some(host), |host| host.bytes().position(|byte| byte == b'.').map(|dot| &host[dot + 1..]))
 }
 
 /// A host with its international labels as `xn--…`, as browsers send them.

@@ -29,7 +29,7 @@ pub fn non_empty(text: &str) -> Option<&str> {
 }
 
 /// As `trim`, with little work for text that is trimmed already and has an ASCII character at each end, as nearly every text.
-fn trimmed(text: &str) -> &str {
+pub(crate) fn trimmed(text: &str) -> &str {
     match text.as_bytes() {
         [b'!'..=b'~', .., b'!'..=b'~'] => text,
         _ => text.trim(),

@@ -43,9 +43,13 @@ pub fn external_host<'r>(
 
 /// Whether people pay or sign in at a place, and come back.
 fn is_no_source(place: &SiteHost<'_>) -> bool {
-    let is_listed =
-        |host: &str| NO_SOURCES.contains(host) || name_under_country(host).is_some_and(|name| NO_SOURCES.contains(name));
-    and_parents(&place.host).any(is_listed) || checks_cards(place)
+    let host = &*place.host;
+    let name_end = name_under_country(host).map_or(0, str::len);
+    let is_listed = |parent: &str| {
+        let name = host.get(host.len() - parent.len()..name_end);
+        NO_SOURCES.contains(parent) || name.is_some_and(|name| NO_SOURCES.contains(name))
+    };
+    and_parents(host).any(is_listed) || checks_cards(place)
 }
 
 fn checks_cards(place: &SiteHost<'_>) -> bool {

@@ -1,5 +1,7 @@
 //! What programs write in place of an id when they know nobody.
 
+use crate::text::trimmed;
+
 /// Texts that are no ids, in lower case.
 const PLACEHOLDERS: [&str; 21] = [
     "undefined",
@@ -28,7 +30,7 @@ const PLACEHOLDERS: [&str; 21] = [
 /// Whether a text stands for an id that is not known: everybody who has it would become one person for ever.
 #[must_use]
 pub(crate) fn is_placeholder(id: &str) -> bool {
-    let id = id.trim();
+    let id = trimmed(id);
     PLACEHOLDERS.iter().any(|placeholder| id.eq_ignore_ascii_case(placeholder))
 }
 
