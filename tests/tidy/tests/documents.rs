@@ -1,4 +1,4 @@
-//! Habits of the documents: links lead somewhere, and decisions are numbered and short.
+//! Habits of the documents: links lead somewhere, decisions are numbered and short, and what a newcomer reads first stays short.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -9,6 +9,8 @@ use headcount_tidy::source::{Source, files};
 
 const RECORDS: &str = "docs/adr/";
 const MAX_RECORD_WORDS: usize = 450;
+/// What a newcomer reads first, and the words that it may have.
+const MAX_WORDS: [(&str, usize); 1] = [("README.md", 900)];
 /// Their references are those of former commits.
 const OF_BEFORE: [&str; 2] = ["CHANGELOG.md", "docs/adr/README.md"];
 
@@ -120,4 +122,13 @@ fn references_name_decisions_that_there_are() {
         }
     }
     assert!(wrong.is_empty(), "no such decisions:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_a_newcomer_reads_first_stays_short() {
+    for Source { name, text } in files(&[".md"]) {
+        if let Some((_, most)) = MAX_WORDS.iter().find(|(listed, _)| *listed == name) {
+            assert!(words(&text) <= *most, "{name} has {} words, of {most}", words(&text));
+        }
+    }
 }
