@@ -4,7 +4,7 @@
 //! start, so that a rebuild skips the same events. A torn last line (a crash while writing) is ignored: the event will
 //! panic again.
 //!
-//! Members of a cluster keep the positions where all of them reach them ([`SharedLetters`], ADR 58), and the events in their log alone. Their file has the positions that no checkpoint
+//! Members of a cluster keep the positions where all of them reach them ([`SharedLetters`], ADR 18), and the events in their log alone. Their file has the positions that no checkpoint
 //! of this machine reflects.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,7 +9,7 @@ use core::ffi::c_void;
 use libmimalloc_sys as mi;
 
 /// mimalloc. The crate of this name calls the functions that take an alignment for every block; those without it are
-/// shorter, and place blocks more tightly (ADR 37).
+/// shorter, and place blocks more tightly (ADR 9).
 #[derive(Debug, Clone, Copy)]
 pub struct MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Documents that all nodes share: a stream with a subject for each, in which each change is a message (ADR 58).
+//! Documents that all nodes share: a stream with a subject for each, in which each change is a message (ADR 18).
 //!
 //! A change names the last message of the stream, so that changes have a total order, and each is made to documents as its node knows them. A node follows by asking the leader for the
 //! message after the last one it has seen; no consumer has a part in that. When a document has changed, its former message is erased: overwritten, and removed. If brokers do not do so, it is tried

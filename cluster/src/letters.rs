@@ -1,4 +1,4 @@
-//! Which events of a partition were set aside: a key of the brokers, `dead.<partition>`, which only the owner changes (ADR 58).
+//! Which events of a partition were set aside: a key of the brokers, `dead.<partition>`, which only the owner changes (ADR 18).
 //!
 //! An owner writes its epoch into it before it reads it, so that what a former owner sets aside afterwards fails: nobody counts without an event that the next owner counts. The value has
 //! positions alone; the events are in the partition's log.

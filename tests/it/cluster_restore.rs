@@ -1,4 +1,4 @@
-//! A cluster that is lost comes back from copies of its brokers and its files, as `docs/CLUSTER.md` says.
+//! A cluster that is lost comes back from copies of its brokers and its files, as `docs/CLUSTER_RUNBOOK.md` says.
 
 use std::fs;
 use std::path::Path;

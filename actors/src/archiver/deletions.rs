@@ -3,7 +3,7 @@
 //! A project's deletion is durable before any of its data is removed, and all readers skip what is left. So the parts can be removed in any order, and
 //! an attempt that ends half-way is repeated. When all parts are gone, a record in the control log ends the deletion.
 //!
-//! Of several machines, the owner of the project's partition does so (ADR 57). The archive is also removed where all of them reach it, and the log is on brokers, from which
+//! Of several machines, the owner of the project's partition does so (ADR 13). The archive is also removed where all of them reach it, and the log is on brokers, from which
 //! messages go in their order, when they have been sealed for some hours. What others have on their disks, they remove themselves (`engine/remains.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};

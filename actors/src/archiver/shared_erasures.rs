@@ -1,4 +1,4 @@
-//! Removes what is recorded of erased identities of one partition on its owner, one of several machines (ADR 61).
+//! Removes what is recorded of erased identities of one partition on its owner, one of several machines (ADR 27).
 //!
 //! What this machine has goes first, and what all machines reach: states, files and bases in the bucket, the published state. A record says so, project by project: from then on, only the log of
 //! brokers has the identity, and readers leave it out. When that has left, too, a second record ends the erasure in the project. A new owner begins again after the last record. What other

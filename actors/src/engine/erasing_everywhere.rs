@@ -1,4 +1,4 @@
-//! The erasure of an identity on several machines (ADR 61).
+//! The erasure of an identity on several machines (ADR 27).
 //!
 //! The ids are suppressed first, by a record of the control log: when that is answered, all machines know it. Then the owners of the organization's projects are asked which ids are linked to
 //! them, of what they recorded up to now, until none is new. With their last positions, which no event of the identity follows, the erasure begins. Until then, an attempt that is cut off leaves

@@ -1,5 +1,5 @@
 //! Marks: records that change nothing, each a message of its own in the log of brokers. They remove messages in their order, and keep the last one that is sealed, so that something must
-//! follow that with the last event of a deleted project, or of an erased identity (ADR 57, ADR 61).
+//! follow that with the last event of a deleted project, or of an erased identity (ADR 13, ADR 27).
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;

@@ -1,4 +1,4 @@
-//! Removes what this machine has of deleted projects, and of erased identities, whose partitions it does not have (ADR 57, ADR 61). The owner of a partition removes what all machines reach, and what it
+//! Removes what this machine has of deleted projects, and of erased identities, whose partitions it does not have (ADR 13, ADR 27). The owner of a partition removes what all machines reach, and what it
 //! has itself: `archiver/deletions.rs`, `archiver/shared_erasures.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Privacy requests of members of a cluster (ADR 62): documents that only the home of their organization changes. What exports made are files of the home alone.
+//! Privacy requests of members of a cluster (ADR 17): documents that only the home of their organization changes. What exports made are files of the home alone.
 
 use std::collections::BTreeMap;
 use std::io;

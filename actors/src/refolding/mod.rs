@@ -1,4 +1,4 @@
-//! Folds the state of a project anew without erased identities, beside the state that is served (ADR 21).
+//! Folds the state of a project anew without erased identities, beside the state that is served (ADR 12).
 //!
 //! A thread replays the project's history into a temporary store, catches up with what was recorded meanwhile, and replaces the stored state in one commit. Only
 //! then the project is held for a moment; the others of its partition notice nothing.

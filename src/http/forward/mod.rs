@@ -1,4 +1,4 @@
-//! The way of a request to the node that owns its project (ADR 52): whole, as HTTP, and its answer back unchanged.
+//! The way of a request to the node that owns its project (ADR 25): whole, as HTTP, and its answer back unchanged.
 //!
 //! `travel` says which operations travel, `way` where to, `send` sends. `upload` and `download` are the bodies on their way, `headers` what goes with
 //! them, and `peers` the connections. A slow client delays no other requests: bodies of requests are read before they are sent, short answers

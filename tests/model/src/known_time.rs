@@ -1,4 +1,4 @@
-//! The time that is believed, and the floors that follow it (ADR 68).
+//! The time that is believed, and the floors that follow it (ADR 11).
 //!
 //! The known time is the latest that was believed, and what has passed since by a steady clock. A clock up to 30 days ahead of it is believed. A jump
 //! of more than a day that is believed is kept, and holds the floors of projects that keep their events for less than the jump and a day.
