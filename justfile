@@ -159,12 +159,12 @@ bench-all *arguments:
 
 # Compare headcount with DuckDB, SQLite and the bare handler on the same work (requires numpy, pyarrow, duckdb).
 bench-peers:
-    cargo build --release -p headcount -p headcount-bench
+    cargo build --release -p headcount -p headcount-bench -p headcount-load
     python3 benches/peers.py
 
 # Measure many projects, a hot one, idle connections, readers of live streams, and dashboards that poll.
 bench-crowds:
-    cargo build --release -p headcount
+    cargo build --release -p headcount -p headcount-load
     python3 benches/crowds.py
 
 # Compare instructions and allocations of the hot paths with those in benches/guard.txt (requires valgrind).
@@ -178,12 +178,12 @@ guard-accept:
 
 # Benchmark ingestion over HTTP.
 bench-http:
-    cargo build --release -p headcount -p headcount-bench
+    cargo build --release -p headcount -p headcount-bench -p headcount-load
     python3 benches/http.py
 
 # Benchmark query latency against DuckDB, after comparing the answers (requires numpy, pyarrow, duckdb).
 bench-latency:
-    cargo build --release -p headcount -p headcount-bench
+    cargo build --release -p headcount -p headcount-bench -p headcount-load
     python3 benches/latency.py
 
 # Measure memory use with more identities than fit into the memory target.

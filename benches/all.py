@@ -79,7 +79,7 @@ def main():
                 print(f"{name}: {' '.join(command)}")
             return
         options.out.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["cargo", "build", "--release", "-p", "headcount", "-p", "headcount-bench"], cwd=ROOT, check=True)
+        subprocess.run(["cargo", "build", "--release", "-p", "headcount", "-p", "headcount-bench", "-p", "headcount-load"], cwd=ROOT, check=True)
         if any(command[0] == "node" for _, command, _ in chosen):
             subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=ROOT / "tests" / "browser", check=True)
         ends = {}

@@ -2,7 +2,7 @@
 
 usage: cluster.py [--rounds 3] [--seconds 10] [--nats-server PATH]
 Each round loads a server that is alone, and then `headcount demo --cluster`, first with batches of 100 and then with single events, on 48 connections and 12 projects. Each node has a
-third of both, so that two thirds of its events travel to another node. `headcount load` compares what the server counted with what it acknowledged. Everything is on loopback.
+third of both, so that two thirds of its events travel to another node. `headcount-load` compares what the server counted with what it acknowledged. Everything is on loopback.
 """
 import argparse
 import os
@@ -79,7 +79,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--nats-server", default=os.environ.get("HEADCOUNT_NATS_SERVER", "nats-server"))
     options = parser.parse_args()
-    require(BIN, "headcount")
+    require(BIN, "headcount", "headcount-load")
     rounds = [(alone(options), cluster(options)) for _ in range(options.rounds)]
     for place, kind in enumerate(KINDS):
         for number, name in enumerate(("one process", "three nodes and three brokers")):

@@ -5,7 +5,7 @@ usage: crowds.py [--only PATTERN] [--scale 1.0] [--seconds 10] [--rate 2000] [--
 
 Each scenario has a server of its own, and the same mix of single events, batches, questions and profiles at the same rate. It prints the server's
 processor time and memory, and the latencies; the counts of every project are verified, and the exit code is 1 if one differs. `--scale 0.01`
-makes all sizes a hundredth, to see that it works. Requires a release build: cargo build --release -p headcount
+makes all sizes a hundredth, to see that it works. Requires release builds: cargo build --release -p headcount -p headcount-load
 Uses loopback only, and stops all processes it started.
 """
 import argparse
@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--bin", type=Path, default=BIN, help="directory of the binaries")
     parser.add_argument("--dir", type=Path, help="directory for data [default: a temporary directory]")
     options = parser.parse_args()
-    require(options.bin, "headcount")
+    require(options.bin, "headcount", "headcount-load")
     print("| scenario | projects | requests/s | events/s | p50 ms | p99 ms | cores | MiB before | MiB after | MiB at most | counted | beside the load |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     chosen = [(name, flags) for name, flags in scenarios(options.scale) if re.search(options.only, name)]

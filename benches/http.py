@@ -2,7 +2,7 @@
 """Benchmarks ingestion over HTTP, alternating with the bare reference handler: machines are noisy, ratios less so.
 
 usage: http.py [--seconds 10] [--rounds 3] [--connections 64] [--batch 100]
-Requires release builds: cargo build --release -p headcount -p headcount-bench
+Requires release builds: cargo build --release -p headcount -p headcount-bench -p headcount-load
 Uses loopback only, and stops all processes it started.
 """
 import argparse
@@ -20,7 +20,7 @@ BIN = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[1
 
 
 def load(*arguments):
-    run = subprocess.run([BIN / "headcount", "load", "--json", *map(str, arguments)], capture_output=True, text=True)
+    run = subprocess.run([BIN / "headcount-load", "--json", *map(str, arguments)], capture_output=True, text=True)
     if run.returncode != 0:
         raise SystemExit(f"load failed: {run.stdout}{run.stderr}")
     return json.loads(run.stdout)

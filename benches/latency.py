@@ -7,7 +7,7 @@ usage: latency.py [--n 2000000] [--dir DIR] [--keep] [--only PATTERN] [--bin DIR
        latency.py --naive [--n 20000]    compare the SQL with the naive model instead, for all projects and many users and
                                          companies: no server, no measurement
 
-Requires numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench
+Requires numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench -p headcount-load
 (for --naive: cargo build --release -p headcount-model --example answers).
 Uses loopback only, and stops all processes it started.
 """
@@ -338,7 +338,7 @@ def ingesting(server, options):
         yield
         return
     _, other = server.ask("POST", "/organizations", body={"name": "ingesting"}, token=server.root_token)
-    arguments = [options.bin / "headcount", "load", "--url", f"http://{server.address}", "--key", other["public_key"], "--rate", options.ingest]
+    arguments = [options.bin / "headcount-load", "--url", f"http://{server.address}", "--key", other["public_key"], "--rate", options.ingest]
     load = subprocess.Popen([*map(str, arguments), "--duration", f"{options.max_seconds}s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield

@@ -68,7 +68,7 @@ class Server:
             return json.load(answer)
 
     def load(self, seconds):
-        command = [BIN, "load", "--json", "--url", self.url, "--key", self.keys["public_key"], "--batch", "100", "--connections", "16",
+        command = [BIN.with_name("headcount-load"), "--json", "--url", self.url, "--key", self.keys["public_key"], "--batch", "100", "--connections", "16",
                    "--duration", f"{seconds}s", "--warm-up", "2s", "--users", "20000"]
         before = self.events(), cpu_seconds(self.process.pid)
         run = subprocess.run(command, capture_output=True, text=True)

@@ -11,7 +11,7 @@ usage: peers.py [--n 2000000] [--seconds 8] [--rounds 3] [--dir DIR] [--bin DIR]
 - Questions: over the same events. Every answer is compared first, cell by cell, with both databases; if one differs, nothing is measured and the exit
   code is 1. DuckDB and SQLite have warm tables with all that headcount computes at ingestion (`latency_sql.py`); SQLite has indexes.
 
-Requires numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench
+Requires numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench -p headcount-load
 Uses loopback only, and stops all processes it started.
 """
 import argparse
@@ -212,7 +212,7 @@ def main():
     parser.add_argument("--bin", type=Path, default=BIN, help="directory of the binaries")
     parser.add_argument("--dir", type=Path, help="directory for events and data [default: a temporary directory]")
     options = parser.parse_args()
-    require(options.bin, "headcount", "reference", "latency")
+    require(options.bin, "headcount", "headcount-load", "reference", "latency")
     if (latency.today() - START).days + 1 - dataset.DAYS // 2 > 365:
         raise SystemExit("range_days reaches back 365 days: change START")
     directory = Path(tempfile.mkdtemp(prefix="headcount-peers-", dir=options.dir))

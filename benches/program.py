@@ -1,4 +1,4 @@
-"""A server on loopback, and `headcount load` against it, for the benchmarks."""
+"""A server on loopback, and `headcount-load` against it, for the benchmarks."""
 import json
 import os
 import shutil
@@ -15,14 +15,14 @@ def require(binaries, *names):
     """Ends the program if binaries are missing, with the command that builds them."""
     missing = [name for name in names if not (binaries / name).exists()]
     if missing:
-        raise SystemExit(f"{', '.join(missing)}: not in {binaries}; run `cargo build --release -p headcount -p headcount-bench`")
+        raise SystemExit(f"{', '.join(missing)}: not in {binaries}; run `cargo build --release -p headcount -p headcount-bench -p headcount-load`")
 
 
 def load(binaries, *arguments):
-    """Runs `headcount load`. Returns its report, and whether it ended well: the server counted what it acknowledged."""
-    run = subprocess.run([binaries / "headcount", "load", "--json", *map(str, arguments)], capture_output=True, text=True)
+    """Runs `headcount-load`. Returns its report, and whether it ended well: the server counted what it acknowledged."""
+    run = subprocess.run([binaries / "headcount-load", "--json", *map(str, arguments)], capture_output=True, text=True)
     if not run.stdout:
-        raise SystemExit(f"headcount load {' '.join(map(str, arguments))} failed: {run.stderr}")
+        raise SystemExit(f"headcount-load {' '.join(map(str, arguments))} failed: {run.stderr}")
     return json.loads(run.stdout), run.returncode == 0
 
 

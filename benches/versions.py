@@ -6,7 +6,7 @@ Both servers stay, with the same events, and are measured in turns. Each line ha
 usage: versions.py FORMER [--bin DIR] [--n 200000] [--rounds 20] [--only PATTERN] [--pairs 20]
        FORMER is the directory with the other build's `headcount`; --pairs 0 leaves the events out, --rounds 0 the questions
 
-Requires numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench
+Requires numpy, pyarrow and duckdb, and release builds: cargo build --release -p headcount -p headcount-bench -p headcount-load
 Uses loopback only, and stops all processes it started.
 """
 import argparse
@@ -74,7 +74,7 @@ class Build:
 
     def load(self, batch):
         """Sends events as fast as they are taken. Returns how many a second, and the processor time of one in some unit."""
-        command = [self.clients / "headcount", "load", "--url", f"http://{self.server.address}", "--key", self.key, "--batch", str(batch), *LOAD]
+        command = [self.clients / "headcount-load", "--url", f"http://{self.server.address}", "--key", self.key, "--batch", str(batch), *LOAD]
         before = self.processor_ticks()
         run = subprocess.run(command, capture_output=True, text=True)
         found = re.search(r"([\d,.]+) events/s", run.stdout)

@@ -94,13 +94,10 @@ struct ProjectList {
     projects: Vec<ListedProject>,
 }
 
-/// A project as the management API lists it.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct ListedProject {
-    pub(crate) project_id: String,
-    pub(crate) name: String,
-    #[serde(default)]
-    pub(crate) public_keys: Vec<String>,
+#[derive(Deserialize)]
+struct ListedProject {
+    project_id: String,
+    name: String,
 }
 
 impl Client {
@@ -249,17 +246,13 @@ impl Client {
         Err(refused.err().unwrap_or_else(|| Failure(format!("{}{path} answered {status}", self.url))))
     }
 
-    /// Lists the projects of the token's organization.
-    pub(crate) fn projects(&self) -> Result<Vec<ListedProject>, Failure> {
-        self.get::<ProjectList>("/projects").map(|list| list.projects)
-    }
-
     /// Finds a project by its id, by its name if that is unique, or without either if there is only one.
     pub(crate) fn project(&self, wanted: Option<&str>) -> Result<ProjectId, Failure> {
         if let Some(id) = wanted.and_then(|wanted| wanted.parse().ok()) {
             return Ok(id);
         }
-        let projects = self.projects()?.into_iter().filter_map(|project| Some((project.project_id.parse().ok()?, project.name)));
+        let listed = self.get::<ProjectList>("/projects")?.projects.into_iter();
+        let projects = listed.filter_map(|project| Some((project.project_id.parse().ok()?, project.name)));
         pick(wanted, projects)
     }
 

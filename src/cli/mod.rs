@@ -17,7 +17,6 @@ mod flags;
 mod health;
 mod import;
 mod init;
-mod load;
 mod login;
 mod manage;
 mod node;
@@ -103,8 +102,6 @@ enum Command {
     AuditLog(manage::AuditLogArgs),
     /// Count the days of an organization in another timezone, on a stopped data directory
     Reindex(reindex::ReindexArgs),
-    /// Generate load on a server and measure its throughput and latency
-    Load(load::LoadArgs),
     /// Check and measure NATS brokers, make a cluster of them, and show it
     Cluster(cluster::ClusterArgs),
     /// Print the completion script of a shell
@@ -127,7 +124,6 @@ impl Command {
             | Self::Backup(_)
             | Self::Restore(_)
             | Self::Verify(_)
-            | Self::Load(_)
             | Self::Cluster(_) => false,
             Self::Health(_) | Self::Completions(_) | Self::Man(_) => false,
         }
@@ -189,7 +185,6 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Privacy(args) => manage::run(&settings, &args),
         Command::AuditLog(args) => manage::audit_log(&settings, &args),
         Command::Reindex(args) => reindex::run(&settings, &args),
-        Command::Load(args) => load::run(&args),
         Command::Cluster(args) => cluster::run(&settings, args),
         Command::Completions(args) => reference::complete(Cli::command(), &args),
         Command::Man(args) => reference::write_pages(Cli::command(), &args),

@@ -19,7 +19,6 @@
 //! | [`live`] | the stream of what happens now |
 //! | [`caching`] | `ETag` and `If-None-Match` |
 //! | [`starting`] | what is answered while the engine opens |
-//! | [`load`] | the load generator: what it sends, finds out and refuses |
 //! | [`command_line`] | the commands beside the server, and `kill -9` of an import |
 //! | [`manage`] | the management commands |
 //! | [`revocation`] | credentials that are revoked while they are used |
@@ -82,7 +81,6 @@ mod killed_imports;
 mod leniency;
 mod limits;
 mod live;
-mod load;
 mod manage;
 mod management;
 mod matrix;

@@ -14,7 +14,7 @@ use headcount_tidy::words::{self, Replaced};
 const MAX_FILE_LINES: usize = 500;
 const MAX_FUNCTION_LINES: usize = 70;
 /// The budget of `just lines`. It only shrinks.
-const MAX_PRODUCTION_LINES: usize = 100_900;
+const MAX_PRODUCTION_LINES: usize = 97_800;
 
 /// Files that are longer, each with its reason.
 const LONG_FILES: &[&str] = &[];
@@ -101,6 +101,7 @@ fn imports_go_one_way() {
         ("storage/src", &["headcount_domain", "headcount_actors", "actix"]),
         ("archive/src", &["headcount_actors", "actix", "tokio", "std::fs::", "std::thread", "SystemTime", "time::Instant::now"]),
         ("actors/src", &["actix_web"]),
+        ("benches/load", &["headcount::", "headcount_"]),
         ("tests/model", &["headcount_domain", "headcount_storage", "headcount_actors"]),
         ("tests/histories", &["headcount_domain", "headcount_storage", "headcount_actors"]),
     ] {

@@ -3,13 +3,12 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use headcount_domain::ids::ProjectId;
 use serde::{Deserialize, Serialize};
 
+use super::client::Client;
+use super::failure::Failure;
 use super::ledger::{Acknowledged, Ledger};
 use super::spread::Destination;
-use crate::cli::client::Client;
-use crate::cli::failure::Failure;
 
 /// How many projects are asked about at a time.
 const THREADS: usize = 4;
@@ -81,10 +80,10 @@ pub(crate) fn counts(url: &str, destinations: &[Destination]) -> Result<Vec<Coun
             let known = client.take().filter(|(of, _)| of == token);
             let (_, client) = client.insert(match known {
                 Some(known) => known,
-                None => (token, Client::with(url, token)?),
+                None => (token, Client::new(url, token)),
             });
             if let Some(project) = project {
-                mine.push((at, counts_of(client, *project)?));
+                mine.push((at, counts_of(client, project)?));
             }
         }
     };
@@ -102,10 +101,10 @@ pub(crate) fn counts(url: &str, destinations: &[Destination]) -> Result<Vec<Coun
     })
 }
 
-fn counts_of(client: &Client, project: ProjectId) -> Result<Counts, Failure> {
+fn counts_of(client: &Client, project: &str) -> Result<Counts, Failure> {
     let Metrics { orders } = client.get(&format!("/projects/{project}/revenue/metrics"))?;
     let path = format!("/projects/{project}/analytics/count-unique-users-per-day");
-    let UniqueUsers { total_unique_users: users } = client.post(&path, b"{}")?;
+    let UniqueUsers { total_unique_users: users } = client.post(&path, "{}")?;
     let Arrived { recorded, duplicates } = client.get(&format!("/projects/{project}/intake"))?;
     Ok(Counts { events: recorded, duplicates, orders, users })
 }
@@ -118,7 +117,7 @@ pub(crate) fn compare(before: &[Counts], after: &[Counts], ledger: &Ledger, dest
         if !verified.add(*before, *after, sent, is_uncertain) {
             verified.agrees = false;
             if verified.differing.len() < MAX_NAMED {
-                verified.differing.push(destination.project.map_or_else(String::new, |id| id.to_string()));
+                verified.differing.push(destination.project.clone().unwrap_or_default());
             }
         }
     }
@@ -165,8 +164,8 @@ impl Verified {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::load::events::EventWriter;
-    use crate::cli::load::spread::Spread;
+    use crate::events::EventWriter;
+    use crate::spread::Spread;
 
     #[test]
     fn each_project_is_compared_by_itself() {
@@ -174,7 +173,7 @@ mod tests {
         let ledger = Ledger::new(2, Spread::new(2, 1_000, 0));
         ledger.recorded(0, 0..32, &events);
         ledger.recorded(1, 0..16, &events);
-        let destination = |id| Destination { project: Some(ProjectId(id)), key: String::new(), token: String::new() };
+        let destination = |id| Destination { project: Some(format!("prj_{id}")), key: String::new(), token: String::new() };
         let destinations = [destination(1), destination(2)];
         let before = [Counts { events: 5, duplicates: 1, orders: 2, users: 3 }, Counts::default()];
         let risen = |events: i64, orders, users| Counts { events, duplicates: 0, orders, users };

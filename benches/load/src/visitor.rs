@@ -140,8 +140,8 @@ impl LoadVisitor {
         self.question = at + 1;
         let (method, path) = QUESTIONS.get(at).copied().unwrap_or(("GET", "/"));
         let destination = self.target.destination(self.project);
-        let project = destination.and_then(|it| it.project).map_or_else(String::new, |id| id.to_string());
-        self.target.begin(method, &path.replace("{}", &project), request);
+        let project = destination.and_then(|it| it.project.as_deref()).unwrap_or_default();
+        self.target.begin(method, &path.replace("{}", project), request);
         push_token(destination, request);
         match self.etags.get(at) {
             Some(etag) if !etag.is_empty() => {
@@ -315,18 +315,14 @@ fn write_length(request: &mut [u8], body: usize) {
 
 #[cfg(test)]
 mod tests {
-    use headcount_domain::ids::ProjectId;
     use serde_json::Value;
 
     use super::*;
 
     fn target(mix: &str, projects: usize, batch: u64, duplicates: u64) -> Arc<Target> {
         let spread = Spread::new(projects, 1_000, 0);
-        let destination = |id: usize| Destination {
-            project: Some(ProjectId(id as u64 + 1)),
-            key: format!("pk_{id}"),
-            token: format!("sk_{id}"),
-        };
+        let destination =
+            |id: usize| Destination { project: Some(format!("prj_{id}")), key: format!("pk_{id}"), token: format!("sk_{id}") };
         Arc::new(Target {
             mix: Mix::parse(mix).unwrap(),
             events: EventWriter::new("run", duplicates > 0),
@@ -406,8 +402,7 @@ mod tests {
             }
         }
         assert!((60..140).contains(&repeats), "{repeats}");
-        let sum =
-            |of: fn(&crate::cli::load::ledger::Acknowledged) -> u64| (0..2).map(|at| of(&target.ledger.of(at).0)).sum::<u64>();
+        let sum = |of: fn(&crate::ledger::Acknowledged) -> u64| (0..2).map(|at| of(&target.ledger.of(at).0)).sum::<u64>();
         assert_eq!((sum(|it| it.events), sum(|it| it.duplicates)), (200 - repeats, repeats));
     }
 
@@ -450,7 +445,7 @@ mod tests {
         for (at, (method, path)) in QUESTIONS.iter().enumerate() {
             let exchange = visitor.write(at as u64, &mut request);
             let (head, body) = parts(&request);
-            let path = path.replace("{}", &ProjectId(1).to_string());
+            let path = path.replace("{}", "prj_0");
             assert!(head.starts_with(&format!("{method} /base{path} HTTP/1.1\r\n")), "{head}");
             assert!(head.contains("authorization: Bearer sk_0\r\n") && !head.contains("if-none-match"), "{head}");
             assert_eq!(body, if *method == "POST" { &b"{}"[..] } else { b"" });

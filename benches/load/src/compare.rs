@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::failure::Failure;
 use super::report::{KindReport, LoadReport, LoadSettings, QUANTILES};
-use crate::cli::failure::Failure;
 
 /// A figure of both runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -35,7 +35,7 @@ pub(crate) struct Comparison {
 pub(crate) fn read(file: &Path) -> Result<LoadReport, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| Failure::new(file.display(), error))?;
     serde_json::from_str(&text)
-        .map_err(|error| Failure(format!("{} is not the output of `headcount load --json`: {error}", file.display())))
+        .map_err(|error| Failure(format!("{} is not the output of `headcount-load --json`: {error}", file.display())))
 }
 
 impl Pair {
@@ -175,7 +175,7 @@ mod tests {
         let file = dir.path().join("a.json");
         assert!(read(&file).unwrap_err().0.contains("a.json"));
         std::fs::write(&file, "{\"recorded\": 3}").unwrap();
-        assert!(read(&file).unwrap_err().0.contains("headcount load --json"));
+        assert!(read(&file).unwrap_err().0.contains("headcount-load --json"));
         // What an earlier version printed.
         let former = r#"{"mode":"closed","target_rate":null,"connections":4,"seconds":1.0,"requests":5,"requests_per_second":5.0,
             "events_per_second":5.0,"by_status":{"202":5},"failures":{},"latency_ms":{"p50":1.0,"max":2.0}}"#;

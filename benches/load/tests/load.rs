@@ -1,31 +1,46 @@
-//! `headcount load`, against the server and against programs that answer what no server should.
+//! `headcount-load`, against the server and against programs that answer what no server should.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
+
+mod server;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::client::Call;
-use crate::server::{TestServer, command};
-use crate::tenant::{Tenant, away_from_midnight};
+use server::{Server, Tenant, command};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_headcount-load");
 
 /// What the server counts of a project.
 const COUNTS: [&str; 3] = ["/revenue/metrics", "/count-unique-users-per-day", "/intake"];
 /// The id of a project that no server has.
 const PROJECT: &str = "prj_92RppexRAre";
 
-/// Runs the command without a warm-up.
+/// Runs the program without a warm-up.
 fn load(address: SocketAddr, arguments: &[&str], more: &[&str]) -> Output {
-    let dir = tempfile::tempdir().unwrap();
     let url = format!("http://{address}");
-    command("load", dir.path()).args(["--url", &url, "--warm-up", "0s"]).args(arguments).args(more).output().unwrap()
+    command(PROGRAM).args(["--url", &url, "--warm-up", "0s"]).args(arguments).args(more).output().unwrap()
 }
 
 fn texts(output: &Output) -> (String, String) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Waits for the next day if this one is about to end: counts are of the days up to today.
+fn away_from_midnight() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let of_day = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() % DAY.as_secs();
+    let left = DAY - Duration::from_secs(of_day);
+    if left < Duration::from_secs(30) {
+        std::thread::sleep(left);
+    }
 }
 
 fn report(output: &Output) -> Value {
@@ -114,12 +129,12 @@ fn serve(stream: TcpStream, address: SocketAddr, paths: &Mutex<Vec<String>>, ans
 }
 
 /// What the server itself counted of the projects of a file.
-fn counted(server: &TestServer, file: &Path) -> (u64, u64, usize) {
+fn counted(server: &Server, file: &Path) -> (u64, u64, usize) {
     let text = std::fs::read_to_string(file).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let intake = |line: &Value| {
         let path = format!("/projects/{}/intake", line["project_id"].as_str().unwrap());
-        server.send(&Call::get(path).bearer(line["token"].as_str().unwrap())).ok(200)
+        server.get(&path, line["token"].as_str().unwrap())
     };
     let all: Vec<Value> = lines.iter().map(intake).collect();
     let sum = |name: &str| all.iter().map(|one| one[name].as_u64().unwrap()).sum();
@@ -133,7 +148,7 @@ fn a_mix_over_several_projects_is_counted_as_sent() {
     let dir = tempfile::tempdir().unwrap();
     let (file, page) = (dir.path().join("projects"), dir.path().join("page.html"));
     let (file_name, page_name) = (file.to_str().unwrap(), page.to_str().unwrap());
-    let server = tenant.server.address();
+    let server = tenant.server.address;
     let mix = [
         "--mix",
         "single=4,batch=2,poll=3,profile=1",
@@ -162,6 +177,8 @@ fn a_mix_over_several_projects_is_counted_as_sent() {
     assert_eq!(report["settings"]["mix"], "single=4,batch=2,poll=3,profile=1");
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.contains("<svg") && html.contains("as sent"), "{html}");
+    // It has keys and tokens.
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o077, 0);
     // The same projects again: what is counted is the increase.
     let again = load(server, &["--projects-file", file_name, "--batch", "3", "--duration", "1s", "--connections", "2"], &[]);
     let (text, errors) = texts(&again);
@@ -173,11 +190,11 @@ fn a_mix_over_several_projects_is_counted_as_sent() {
 
 #[test]
 fn organizations_are_created_with_the_root_token() {
-    let server = TestServer::shared();
+    let server = Server::shared();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("projects");
-    let arguments = ["--projects", "3", "--root-token", server.initial("root_token"), "--duration", "1s", "--connections", "2"];
-    let output = load(server.address(), &arguments, &["--projects-file", file.to_str().unwrap()]);
+    let arguments = ["--projects", "3", "--root-token", &server.root_token, "--duration", "1s", "--connections", "2"];
+    let output = load(server.address, &arguments, &["--projects-file", file.to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
     assert!(texts(&output).0.contains("in 3 projects"), "{output:?}");
     assert_eq!(counted(&server, &file).2, 3);
@@ -189,7 +206,7 @@ fn the_crowd_is_there_until_the_end() {
     let pid = std::process::id().to_string();
     let crowd = ["--idle", "20", "--streams", "3", "--dashboards", "2", "--rate", "20", "--connections", "2", "--duration", "1s"];
     let rest = ["--key", &tenant.key, "--token", &tenant.token, "--pid", &pid, "--progress", "--json"];
-    let output = load(tenant.server.address(), &crowd, &rest);
+    let output = load(tenant.server.address, &crowd, &rest);
     assert!(output.status.success(), "{output:?}");
     let report = report(&output);
     assert_eq!(report["idle"], json!({"wanted": 20, "opened": 20, "answered_at_end": 20}));
@@ -200,7 +217,7 @@ fn the_crowd_is_there_until_the_end() {
     // Each of them was asked once more at the end.
     assert!(report["kinds"]["idle"]["by_status"]["200"].as_u64() >= Some(20), "{report}");
     assert!(texts(&output).1.contains("requests/s"), "{output:?}");
-    let stranger = load(tenant.server.address(), &["--key", &tenant.key, "--pid", "4294967295"], &[]);
+    let stranger = load(tenant.server.address, &["--key", &tenant.key, "--pid", "4294967295"], &[]);
     assert!(texts(&stranger).1.contains("no such process"), "{stranger:?}");
 }
 
@@ -265,7 +282,7 @@ fn a_ramp_without_a_sustained_step_has_no_knee() {
 fn a_ramp_says_the_highest_rate_that_was_sustained() {
     let tenant = Tenant::new();
     let rest = ["--ramp", "10..30", "--steps", "3", "--duration", "1s", "--connections", "4", "--max-p99", "1h", "--json"];
-    let output = load(tenant.server.address(), &["--key", &tenant.key, "--token", &tenant.token], &rest);
+    let output = load(tenant.server.address, &["--key", &tenant.key, "--token", &tenant.token], &rest);
     let report = report(&output);
     assert_eq!((&report["mode"], &report["verified"]["agrees"]), (&json!("ramp"), &json!(true)), "{report}");
     let steps = report["ramp"]["steps"].as_array().unwrap();
@@ -280,8 +297,8 @@ fn a_ramp_says_the_highest_rate_that_was_sustained() {
 #[test]
 fn refusals_are_reported_with_their_reason() {
     let tenant = Tenant::new();
-    tenant.patch(&format!("/projects/{}", tenant.project), &json!({"rate_limit": 1, "burst": 1})).ok(200);
-    let server = tenant.server.address();
+    tenant.change_project(&json!({"rate_limit": 1, "burst": 1}));
+    let server = tenant.server.address;
     let rest = ["--duration", "1s", "--connections", "8"];
     let output = load(server, &["--key", &tenant.key, "--token", &tenant.token, "--json"], &rest);
     let report = report(&output);
@@ -323,8 +340,7 @@ fn two_runs_are_compared() {
         assert!(output.status.success(), "{output:?}");
         std::fs::write(file, output.stdout).unwrap();
     }
-    let compare =
-        |more: &[&str]| command("load", dir.path()).args(["--compare", &files[0], &files[1]]).args(more).output().unwrap();
+    let compare = |more: &[&str]| command(PROGRAM).args(["--compare", &files[0], &files[1]]).args(more).output().unwrap();
     let text = texts(&compare(&[])).0;
     assert!(text.contains("differs  connections: 1 / 2") && text.contains("single  p99 ms"), "{text}");
     let [a, b] =

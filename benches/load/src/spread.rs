@@ -1,12 +1,10 @@
 //! Which projects events go to, and whose they are.
 
-use headcount_domain::ids::ProjectId;
-
 /// A project that receives events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
     /// Its id; `None` if it isn't known because no token is.
-    pub(crate) project: Option<ProjectId>,
+    pub(crate) project: Option<String>,
     /// A public key.
     pub(crate) key: String,
     /// An API token, or empty.

@@ -114,7 +114,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::load::events::ORDER_EVERY;
+    use crate::events::ORDER_EVERY;
 
     #[test]
     fn events_orders_and_users_are_counted_by_project() {

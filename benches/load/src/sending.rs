@@ -9,15 +9,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::crowd::{Crowd, CrowdCounts};
+use super::failure::Failure;
 use super::http::Connection;
 use super::measured::{Measured, Measurement, Recorder, Times, message_of};
 use super::mix::RequestKind;
 use super::pace::Pace;
+use super::process::{runtime, stop_signal};
 use super::progress::ProgressLine;
 use super::usage::{ServerProcess, Usage};
 use super::visitor::{LoadVisitor, Target};
-use crate::cli::failure::Failure;
-use crate::cli::runtime::{runtime, stop_signal};
 
 /// How often it is looked at what happens meanwhile.
 const LOOK: Duration = Duration::from_millis(20);

@@ -1,67 +1,47 @@
-//! `headcount load`: a load generator, cheap enough to run on the same machine as the server.
-
-mod args;
-mod chart;
-mod compare;
-mod crowd;
-mod destinations;
-mod events;
-mod http;
-mod ledger;
-mod measured;
-mod mix;
-mod pace;
-mod page;
-mod progress;
-mod ramp;
-mod report;
-mod sending;
-mod spread;
-mod usage;
-mod verify;
-mod visitor;
+//! One run: from the flags to the results.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::SystemTime;
 
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use super::args::LoadArgs;
+use super::compare::{self, Comparison};
+use super::crowd::{Crowd, CrowdSizes};
+use super::destinations::destinations;
+use super::events::EventWriter;
 use super::failure::Failure;
-use super::output::print;
-use super::runtime::since_epoch;
-pub(crate) use args::LoadArgs;
-use compare::Comparison;
-use crowd::{Crowd, CrowdSizes};
-use events::EventWriter;
-use ledger::Ledger;
-use progress::ProgressLine;
-use ramp::{NextStep, Ramp, RampStep, RateRange};
-use report::{LoadReport, LoadSettings};
-use sending::{EarlyEnd, SendPlan, Sender, Sent};
-use spread::{Destination, Spread};
-use usage::{ServerProcess, ServerUsage};
-use verify::Counts;
-use visitor::Target;
+use super::ledger::Ledger;
+use super::page;
+use super::process::{allow_many_files, keep_files_private, print, since_epoch};
+use super::progress::ProgressLine;
+use super::ramp::{NextStep, Ramp, RampStep, RateRange};
+use super::report::{LoadReport, LoadSettings};
+use super::sending::{EarlyEnd, SendPlan, Sender, Sent};
+use super::spread::{Destination, Spread};
+use super::usage::{ServerProcess, ServerUsage};
+use super::verify::{self, Counts};
+use super::visitor::Target;
 
-/// With more connections than this, the limit of open files is raised.
-const USUAL_CONNECTIONS: u32 = 512;
 /// The user ids and external ids of a run begin with this and its time, so that they are not those of another.
 const PREFIX: &str = "load";
 
-/// Runs the command.
+/// Does what the flags say.
 pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
+    keep_files_private();
     if let Some(files) = &args.output.compare {
         return compare_files(files, args.output.json);
     }
     args.check()?;
     let process = args.crowd.pid.map(ServerProcess::new).transpose()?;
-    if args.connections > USUAL_CONNECTIONS {
-        crate::open_files::raise()?;
-    }
+    allow_many_files();
     let (host, address, base) = place(args)?;
     let progress = ProgressLine::new(args.output.progress);
-    let (destinations, are_new) = destinations::destinations(args, &progress)?;
+    let (destinations, are_new) = destinations(args, &progress)?;
     let before = counts_before(args, &destinations, are_new)?;
     let target = Arc::new(target(args, destinations, host, base)?);
     let mut sender = Sender { target: Arc::clone(&target), address, crowd: None, process, progress, next_number: 0 };
@@ -115,8 +95,8 @@ fn verdict(report: &LoadReport, end: Option<EarlyEnd>) -> Result<ExitCode, Failu
 fn write_results(args: &LoadArgs, report: &LoadReport) -> Result<(), Failure> {
     print(args.output.json, report, || report.describe())?;
     if let Some(file) = &args.output.html {
-        let at = headcount_domain::time::Instant(i64::try_from(since_epoch().as_millis()).unwrap_or(0));
-        let page = page::page(report, &at.to_string());
+        let at = DateTime::<Utc>::from(SystemTime::now()).to_rfc3339_opts(SecondsFormat::Millis, true);
+        let page = page::page(report, &at);
         std::fs::write(file, page).map_err(|error| Failure::new(file.display(), error))?;
     }
     Ok(())

@@ -300,8 +300,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::cli::load::measured::{Measurement, Recorder, RequestOutcome, Times};
-    use crate::cli::load::mix::RequestKind;
+    use crate::measured::{Measurement, Recorder, RequestOutcome, Times};
+    use crate::mix::RequestKind;
 
     fn report() -> LoadReport {
         let measurement = Measurement::new(Instant::now());

@@ -3,15 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use headcount_domain::ids::ProjectId;
 use serde::{Deserialize, Serialize};
 
-use super::args::LoadArgs;
+use super::args::{LoadArgs, project_id};
+use super::client::Client;
+use super::failure::Failure;
+use super::process::since_epoch;
 use super::progress::ProgressLine;
 use super::spread::Destination;
-use crate::cli::client::Client;
-use crate::cli::failure::Failure;
-use crate::cli::runtime::since_epoch;
 
 /// The most projects of an organization.
 const MAX_OF_ORGANIZATION: u64 = 1_000;
@@ -74,19 +73,20 @@ fn of_key(args: &LoadArgs) -> Result<Destination, Failure> {
     let Some(token) = args.token.clone().filter(|_| !args.raw.raw) else {
         return Ok(Destination { project: None, key, token: String::new() });
     };
-    let project = match args.project {
-        Some(project) => project,
-        None => project_of(&Client::with(&args.url, &token)?, &key)?,
+    let project = match &args.project {
+        Some(project) => project.clone(),
+        None => project_of(&Client::new(&args.url, &token), &key)?,
     };
     Ok(Destination { project: Some(project), key, token })
 }
 
 /// Finds the project of a public key.
-fn project_of(client: &Client, public_key: &str) -> Result<ProjectId, Failure> {
-    let projects = client.projects()?;
-    let mut found = projects.iter().filter(|project| project.public_keys.iter().any(|key| key == public_key));
-    let project = found.next().and_then(|project| project.project_id.parse().ok());
-    project.ok_or_else(|| Failure("the token's organization has no project with this public key: give --project".into()))
+fn project_of(client: &Client, public_key: &str) -> Result<String, Failure> {
+    let mut projects = client.projects()?.into_iter();
+    let project = projects.find(|project| project.public_keys.iter().any(|key| key == public_key));
+    project
+        .map(|project| project.project_id)
+        .ok_or_else(|| Failure("the token's organization has no project with this public key: give --project".into()))
 }
 
 fn create(args: &LoadArgs, wanted: u64, progress: &ProgressLine) -> Result<Vec<Destination>, Failure> {
@@ -96,16 +96,16 @@ fn create(args: &LoadArgs, wanted: u64, progress: &ProgressLine) -> Result<Vec<D
         let (token, most) = match &args.spread.root_token {
             Some(root) => {
                 let name = serde_json::json!({"name": format!("load {run:x} {}", created.len())}).to_string();
-                let made: NewOrganization = Client::with(&args.url, root)?.post_once("/organizations", name.as_bytes())?;
+                let made: NewOrganization = Client::new(&args.url, root).post("/organizations", &name)?;
                 created.push(destination(&made.project_id, made.public_key, &made.api_token)?);
                 (made.api_token, MAX_OF_ORGANIZATION - 1)
             }
             None => (args.token.clone().unwrap_or_default(), wanted),
         };
-        let client = Client::with(&args.url, &token)?;
+        let client = Client::new(&args.url, &token);
         for _ in 0..most.min(wanted - created.len() as u64) {
             let name = serde_json::json!({"name": format!("load {run:x} {}", created.len())}).to_string();
-            let made: NewProject = client.post_once("/projects", name.as_bytes())?;
+            let made: NewProject = client.post("/projects", &name)?;
             if (created.len() as u64).is_multiple_of(SAID_EVERY) {
                 progress.say(&format!("{} of {wanted} projects created", created.len()));
             }
@@ -116,7 +116,7 @@ fn create(args: &LoadArgs, wanted: u64, progress: &ProgressLine) -> Result<Vec<D
 }
 
 fn destination(project: &str, key: String, token: &str) -> Result<Destination, Failure> {
-    let id = project.parse().map_err(|_| Failure(format!("{project:?} is not the id of a project")))?;
+    let id = project_id(project).map_err(|_| Failure(format!("{project:?} is not the id of a project")))?;
     Ok(Destination { project: Some(id), key, token: token.to_owned() })
 }
 
@@ -138,7 +138,7 @@ fn read(file: &Path) -> Result<Vec<Destination>, Failure> {
 fn write(file: &Path, created: &[Destination]) -> Result<(), Failure> {
     let mut text = String::new();
     for Destination { project, key, token } in created {
-        let project_id = project.map_or_else(String::new, |id| id.to_string());
+        let project_id = project.clone().unwrap_or_default();
         let line = ProjectLine { project_id, public_key: key.clone(), token: token.clone() };
         writeln!(text, "{}", serde_json::to_string(&line)?)?;
     }
@@ -154,7 +154,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("projects");
         let all: Vec<Destination> = (1..4)
-            .map(|id| Destination { project: Some(ProjectId(id)), key: format!("pk_{id}"), token: "sk_x".into() })
+            .map(|id| Destination { project: Some(format!("prj_{id}")), key: format!("pk_{id}"), token: "sk_x".into() })
             .collect();
         write(&file, &all).unwrap();
         assert_eq!(read(&file).unwrap(), all);

@@ -1,14 +1,11 @@
-//! The flags of `load`.
+//! The flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use headcount_domain::ids::ProjectId;
-
+use super::failure::Failure;
 use super::mix::{Mix, RequestKind};
 use super::ramp::{RateRange, rate};
-use crate::cli::failure::Failure;
-use crate::cli::flags::duration;
 
 /// The events of a batch where `--mix` has batches and `--batch` doesn't say how many.
 const BATCH_OF_MIX: u32 = 100;
@@ -26,14 +23,14 @@ Exit code: 1 if the server counted something else than it acknowledged (with --t
 sustained no step; else 0.
 
 Examples:
-  headcount load --key pk_…
-  headcount load --key pk_… --token sk_… --mix single=70,batch=5,poll=20,profile=5 --rate 5000 --html report.html
-  headcount load --key pk_… --token sk_… --ramp 5000..50000 --steps 10
-  headcount load --compare before.json after.json";
+  headcount-load --key pk_…
+  headcount-load --key pk_… --token sk_… --mix single=70,batch=5,poll=20,profile=5 --rate 5000 --html report.html
+  headcount-load --key pk_… --token sk_… --ramp 5000..50000 --steps 10
+  headcount-load --compare before.json after.json";
 
-/// The flags of `load`.
-#[derive(Debug, Clone, clap::Args)]
-#[command(after_help = ABOUT_RAMP)]
+/// Generate load on a headcount server, and measure its throughput and latency
+#[derive(Debug, Clone, clap::Parser)]
+#[command(version, after_help = ABOUT_RAMP)]
 pub(crate) struct LoadArgs {
     /// URL of the server; with --raw, the full URL to post to
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
@@ -76,8 +73,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "TOKEN", env = "HEADCOUNT_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
     /// Project of the key, if the token can't list projects
-    #[arg(long, value_name = "PROJECT", requires = "token")]
-    pub(crate) project: Option<ProjectId>,
+    #[arg(long, value_name = "PROJECT", requires = "token", value_parser = project_id)]
+    pub(crate) project: Option<String>,
     #[command(flatten)]
     pub(crate) spread: SpreadFlags,
     #[command(flatten)]
@@ -209,5 +206,54 @@ impl LoadArgs {
             return refused("--duration must be longer than 0s");
         }
         Ok(())
+    }
+}
+
+/// Checks the id of a project, which becomes a part of paths.
+pub(crate) fn project_id(text: &str) -> Result<String, &'static str> {
+    let is_id = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    text.strip_prefix("prj_").filter(|digits| is_id(digits)).map(|_| text.to_owned()).ok_or("must be the id of a project")
+}
+
+/// Parses a duration: `60` (seconds), `500ms`, `60s`, `5m`, `1h`, `7d`.
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim() {
+        "ms" => Some(1),
+        "" | "s" => Some(1_000),
+        "m" | "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    };
+    let ms = number.parse().ok().zip(unit).and_then(|(number, unit): (u64, u64)| number.checked_mul(unit));
+    ms.map(Duration::from_millis).ok_or("must be a duration, such as 10s or 5m")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_fit_together() {
+        LoadArgs::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_units_and_ids_no_spaces() {
+        for (text, ms) in [("60", 60_000), ("500ms", 500), ("3 s", 3_000), ("5m", 300_000), ("2h", 7_200_000), ("1d", 86_400_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "-1s", "1w", "18446744073709551615s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(project_id("prj_92RppexRAre").as_deref(), Ok("prj_92RppexRAre"));
+        for text in ["", "prj_", "org_1", "prj_1 2", "prj_1/../x", "prj_\r\n"] {
+            assert!(project_id(text).is_err(), "{text:?}");
+        }
     }
 }

@@ -14,12 +14,12 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle as TaskHandle, LocalSet, spawn_local};
 
+use super::failure::Failure;
 use super::http::Connection;
 use super::measured::{Measurement, Recorder, RequestOutcome, Times};
 use super::mix::RequestKind;
+use super::process::runtime;
 use super::visitor::{LoadVisitor, Target};
-use crate::cli::failure::Failure;
-use crate::cli::runtime::runtime;
 
 /// How often a connection that is idle otherwise sends a request.
 const IDLE_EVERY: Duration = Duration::from_secs(20);
@@ -140,7 +140,6 @@ impl Crowd {
         if sizes == CrowdSizes::default() {
             return Ok(None);
         }
-        crate::open_files::raise()?;
         let shared = Arc::new(Shared {
             target: Arc::clone(target),
             address,
@@ -339,7 +338,7 @@ impl CrowdPart {
         let target = &self.shared.target;
         let of = at as usize % target.destinations.len().max(1);
         let destination = target.destinations.get(of).ok_or("no project")?;
-        let project = destination.project.map_or_else(String::new, |id| id.to_string());
+        let project = destination.project.as_deref().unwrap_or_default();
         let request = format!(
             "GET {}/projects/{project}/live HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
             target.base, target.host, destination.token

@@ -76,8 +76,8 @@ fn describe(tally: &Tally, wanted: &str, failures: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::load::measured::{Recorder, RequestOutcome, Times};
-    use crate::cli::load::mix::RequestKind;
+    use crate::measured::{Recorder, RequestOutcome, Times};
+    use crate::mix::RequestKind;
 
     #[test]
     fn the_line_tells_rate_latency_and_failures() {

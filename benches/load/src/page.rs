@@ -34,9 +34,9 @@ svg text{fill:var(--soft);font-size:12px}.grid{stroke:var(--grid);fill:none}.mar
 pub(crate) fn page(report: &LoadReport, at: &str) -> String {
     let mut page = String::from(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>headcount load</title>\n",
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>headcount-load</title>\n",
     );
-    let _ = write!(page, "<style>{STYLE}</style></head><body>\n<h1>headcount load</h1>\n");
+    let _ = write!(page, "<style>{STYLE}</style></head><body>\n<h1>headcount-load</h1>\n");
     let _ = writeln!(page, "<p class=\"soft\">{}, {:.1} s, {}</p>", escaped(&report.headline()), report.seconds, escaped(at));
     let settings = &report.settings;
     let _ = writeln!(
@@ -235,8 +235,8 @@ fn write_rest(report: &LoadReport, page: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::load::ramp::{Ramp, RampStep};
-    use crate::cli::load::verify::Verified;
+    use crate::ramp::{Ramp, RampStep};
+    use crate::verify::Verified;
 
     fn report() -> LoadReport {
         let kind = KindReport {

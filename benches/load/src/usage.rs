@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::failure::Failure;
+use super::failure::Failure;
 
 /// The clock ticks of a second in `/proc`: the same on every Linux, whatever its own clock does.
 const TICKS_PER_SECOND: f64 = 100.0;
