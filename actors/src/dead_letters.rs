@@ -30,9 +30,7 @@ use crate::shared_letters::{SharedLetters, SharedLettersError};
 #[derive(Serialize, Deserialize)]
 struct LetterPlace {
     position: Position,
-    /// Lines of before have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    partition: Option<u16>,
+    partition: u16,
 }
 
 #[derive(Deserialize)]
@@ -168,8 +166,7 @@ impl DeadLetters {
         let known = known.entry(partition).or_default();
         let new: Vec<Position> = places.get(&partition).into_iter().flatten().filter(|at| !known.contains(at)).copied().collect();
         if durable {
-            let place =
-                |position: &Position| serde_json::to_vec(&LetterPlace { position: *position, partition: Some(partition) });
+            let place = |position: &Position| serde_json::to_vec(&LetterPlace { position: *position, partition });
             let lines = new.iter().map(place).collect::<Result<Vec<_>, _>>()?;
             self.append(&lines)?;
         }
@@ -266,10 +263,7 @@ fn read(path: &Path) -> io::Result<LetterPlaces> {
     let mut places = LetterPlaces::new();
     for line in text.split(|byte| *byte == b'\n') {
         let Ok(LetterPlace { position, partition }) = serde_json::from_slice(line) else { continue };
-        let of_project = || serde_json::from_slice::<ProjectLine>(line).ok().map(|line| partition_of(line.event.project));
-        if let Some(partition) = partition.or_else(of_project) {
-            places.entry(partition).or_default().insert(position);
-        }
+        places.entry(partition).or_default().insert(position);
     }
     Ok(places)
 }
@@ -283,14 +277,12 @@ fn open_private(path: &Path) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    /// Lines of before have no partition: their projects tell it. Positions are those of a partition.
     #[test]
-    fn lines_of_before_are_read() {
+    fn lines_are_read_by_partition_and_one_that_was_cut_short_is_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("dead-letters.ndjson");
-        let project = ProjectId(1);
         let text = concat!(
-            "\n{\"position\":7,\"reason\":\"panicked twice\",\"event\":{\"project\":1,\"name\":\"a\"}}\n",
+            "\n{\"position\":7,\"partition\":2,\"reason\":\"panicked twice\",\"event\":{\"project\":1,\"name\":\"a\"}}\n",
             "\n{\"position\":7,\"partition\":3,\"reason\":\"panicked twice\",\"event\":{\"project\":1}}\n",
             "\n{\"position\":9,\"part"
         );
@@ -298,7 +290,7 @@ mod tests {
         let dead = DeadLetters::open(&path).unwrap();
         assert_eq!(dead.count(), 2);
         let has = |partition| (dead.contains(partition, 7), dead.count_of(partition), dead.within(partition, 1..=9));
-        assert_eq!(has(partition_of(project)), (true, 1, vec![7]));
+        assert_eq!(has(2), (true, 1, vec![7]));
         assert_eq!(has(3), (true, 1, vec![7]));
         assert_eq!(has(4), (false, 0, Vec::new()));
         assert!(!dead.contains(3, 9));

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use headcount_domain::floor::FloorMove;
-use headcount_domain::intake::event::{EVENT_VERSION, Event, EventV1};
+use headcount_domain::intake::event::{EVENT_VERSION, Event};
 use headcount_storage::codec::{self, CodecError};
 
 use crate::import_mark::ImportMark;
@@ -18,7 +18,7 @@ const MAX_RESERVED_BYTES: usize = 64 << 10;
 
 /// The version byte of a [`FloorMove`]. Events count theirs from 1.
 const FLOOR_VERSION: u8 = 128;
-/// The version byte of an [`ImportMark`] and events of version 2.
+/// The version byte of an [`ImportMark`] and events.
 const MARKED_VERSION: u8 = 129;
 
 /// A record of the log.
@@ -109,16 +109,11 @@ pub(crate) fn mark(payload: &[u8]) -> Result<Option<ImportMark>, CodecError> {
 /// # Errors
 /// The payload is damaged, or of a version that is not known here.
 pub(crate) fn decode(payload: &[u8]) -> Result<LogRecord, CodecError> {
-    codec::decode_any(payload, &[(EVENT_VERSION, version_2), (1, version_1), (FLOOR_VERSION, floor), (MARKED_VERSION, marked)])
+    codec::decode_any(payload, &[(EVENT_VERSION, events), (FLOOR_VERSION, floor), (MARKED_VERSION, marked)])
 }
 
-fn version_2(payload: &[u8]) -> Result<LogRecord, CodecError> {
+fn events(payload: &[u8]) -> Result<LogRecord, CodecError> {
     codec::payload(payload).map(LogRecord::Events)
-}
-
-fn version_1(payload: &[u8]) -> Result<LogRecord, CodecError> {
-    let events: Vec<EventV1> = codec::payload(payload)?;
-    Ok(LogRecord::Events(events.into_iter().map(|event| Box::new(Event::from(event))).collect()))
 }
 
 fn marked(payload: &[u8]) -> Result<LogRecord, CodecError> {
@@ -144,7 +139,6 @@ mod tests {
     use super::*;
 
     const V1: &[u8] = include_bytes!("../fixtures/events-v1.bin");
-    const V2: &[u8] = include_bytes!("../fixtures/events-v2.bin");
 
     /// An event with every field, and one with none but what every event has.
     fn sample() -> Events {
@@ -224,16 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn events_of_version_1_are_read() {
-        let mut expected = sample();
-        expected[0].details.country = None;
-        assert_eq!(decode(V1).unwrap(), LogRecord::Events(expected), "they had no country");
-    }
-
-    #[test]
-    fn events_of_version_2_are_read_and_written() {
-        assert_eq!(decode(V2).unwrap(), LogRecord::Events(sample()));
-        assert_eq!(LogRecord::Events(sample()).encode().unwrap(), V2);
+    fn events_are_read_and_written() {
+        assert_eq!(decode(V1).unwrap(), LogRecord::Events(sample()));
+        assert_eq!(LogRecord::Events(sample()).encode().unwrap(), V1);
     }
 
     #[test]
@@ -248,25 +235,22 @@ mod tests {
     #[test]
     fn marks_of_imports_are_read_and_written_with_their_events() {
         let written = ImportMark { import: 7, from: (10, 1), until: (300, 4), refused: vec![(2, 3)] };
-        let stored = [&[129, 7, 10, 1, 251, 0x2c, 0x01, 4, 1, 2, 3], &V2[1..]].concat();
+        let stored = [&[129, 7, 10, 1, 251, 0x2c, 0x01, 4, 1, 2, 3], &V1[1..]].concat();
         assert_eq!(encode_marked(&written, &sample()).unwrap(), stored);
         assert_eq!(decode(&stored).unwrap(), LogRecord::Events(sample()));
         assert_eq!(mark(&stored).unwrap(), Some(written));
-        assert_eq!(mark(V2).unwrap(), None);
+        assert_eq!(mark(V1).unwrap(), None);
         assert!(mark(&stored[..stored.len() - 1]).is_err());
     }
 
     #[test]
     fn what_is_no_version_is_refused() {
-        let of = |version: u8| [&[version], &V2[1..]].concat();
-        assert!(matches!(
-            decode(&of(1)),
-            Err(CodecError::Malformed(_) | CodecError::TrailingBytes { .. } | CodecError::Truncated)
-        ));
-        assert!(matches!(decode(&of(3)), Err(CodecError::UnknownVersion { found: 3, .. })));
-        assert!(matches!(decode(&V2[..V2.len() - 1]), Err(CodecError::Truncated)));
-        let country = V2.windows(3).position(|bytes| bytes == b"\x01CH").unwrap();
-        let lower = [&V2[..country], b"\x01Ch", &V2[country + 3..]].concat();
+        let of = |version: u8| [&[version], &V1[1..]].concat();
+        assert!(matches!(decode(&of(0)), Err(CodecError::UnknownVersion { found: 0, .. })));
+        assert!(matches!(decode(&of(2)), Err(CodecError::UnknownVersion { found: 2, .. })));
+        assert!(matches!(decode(&V1[..V1.len() - 1]), Err(CodecError::Truncated)));
+        let country = V1.windows(3).position(|bytes| bytes == b"\x01CH").unwrap();
+        let lower = [&V1[..country], b"\x01Ch", &V1[country + 3..]].concat();
         assert!(matches!(decode(&lower), Err(CodecError::Malformed(_))), "a country is upper case");
     }
 }

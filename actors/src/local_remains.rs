@@ -18,9 +18,8 @@ use crate::partitions::partition_of;
 use crate::registry::{ControlError, Registry, RegistryError, RemovedAfter};
 
 const FILE_NAME: &str = "deletions.json";
-/// The version of the file. Version 2 adds erasures; before, there were none on several machines.
-const VERSION: u8 = 2;
-const READABLE: [u8; 2] = [VERSION, 1];
+/// The version of the file.
+const VERSION: u8 = 1;
 
 /// See the module.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ struct NotedRemovals {
     /// Projects of which something may be here.
     projects: BTreeSet<ProjectId>,
     /// Projects of which an erased identity may be here, each with the last record of the control log that has one erased.
-    #[serde(default, with = "pairs")]
+    #[serde(with = "pairs")]
     erased: BTreeMap<ProjectId, u64>,
 }
 
@@ -60,9 +59,7 @@ impl LocalRemains {
     pub(crate) fn open(dir: &Path, registry: &Registry) -> Result<Self, RegistryError> {
         let path = dir.join(FILE_NAME);
         let bytes = files::read_if_there(&path).map_err(|error| failed("read", &path, error))?;
-        let noted: NotedRemovals = bytes
-            .and_then(|bytes| READABLE.into_iter().find_map(|version| checked_json::decode(version, &bytes)))
-            .unwrap_or_default();
+        let noted: NotedRemovals = bytes.and_then(|bytes| checked_json::decode(VERSION, &bytes)).unwrap_or_default();
         let seen = Mutex::new(applied(registry));
         let removed = registry.removed_after(noted.until)?;
         let remains = Self { path, noted: Mutex::new(noted), writing: Mutex::default(), seen };
@@ -286,9 +283,5 @@ mod tests {
         assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased().len(), 0, "it is durable");
         remains.add_erased(&[project]).unwrap();
         assert_eq!(LocalRemains::open(dir.path(), &registry).unwrap().erased(), BTreeSet::from([project]));
-        // The file of a version without erasures has the deletions all the same.
-        let former = checked_json::encode(1, &serde_json::json!({ "until": 1, "projects": [project] })).unwrap();
-        std::fs::write(dir.path().join(FILE_NAME), former).unwrap();
-        assert_eq!(remaining(&LocalRemains::open(dir.path(), &registry).unwrap()), [project]);
     }
 }

@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_text_is_fixed() {
         let agreed = AgreedLevels { version: 1, by: "0.1.0".to_owned(), levels: Levels::FIRST };
-        let text = r#"{"version":1,"by":"0.1.0","levels":{"log":1,"control":10,"files":1,"nodes":1,"fold":1}}"#;
+        let text = r#"{"version":1,"by":"0.1.0","levels":{"log":1,"control":1,"files":1,"nodes":1,"fold":1}}"#;
         assert_eq!(agreed.to_text().unwrap(), text);
         assert_eq!(AgreedLevels::of_bytes(text.as_bytes()).unwrap(), agreed);
         let later = AgreedLevels::of_bytes(br#"{"version":2,"by":"9.0.0","levels":[]}"#).unwrap_err().to_string();

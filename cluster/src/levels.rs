@@ -23,7 +23,7 @@ pub struct Levels {
 
 impl Levels {
     /// Those of the first version that could be a node. A cluster begins with them, and a node that announces none has them.
-    pub const FIRST: Self = Self { log: 1, control: 10, files: 1, nodes: 1, fold: 1 };
+    pub const FIRST: Self = Self { log: 1, control: 1, files: 1, nodes: 1, fold: 1 };
 
     /// Returns those of this version of the program.
     #[must_use]

@@ -87,16 +87,16 @@ spaces! {
     StoredTypes: META 1, "stored_types" version 1;
 
     /// By the key of an identity. Value: its company, e-mail address and facts; or the user that an anonymous id is linked to.
-    Identities: RECORD 0, "identity" version 4;
+    Identities: RECORD 0, "identity" version 1;
     /// By the key of an account. Value: the facts of a company, or the domain that it is linked to.
-    Accounts: RECORD 1, "account" version 2;
+    Accounts: RECORD 1, "account" version 1;
     /// Id 0: where a project stands. Project 0, id 1: the highest position that the partition reflects anything of; id 2: the mark
     /// of the log at the position of its last checkpoint, if the log has marks.
     Projects: RECORD 2, "project" version 1;
     /// Pages of the lists of [`Space::Identities`].
-    IdentityPages: RECORD 3, "identity" version 4;
+    IdentityPages: RECORD 3, "identity" version 1;
     /// Pages of the lists of [`Space::Accounts`].
-    AccountPages: RECORD 4, "account" version 2;
+    AccountPages: RECORD 4, "account" version 1;
     /// By the key of a company or group. Value: its sums by day, and its roster.
     Groups: RECORD 5, "group" version 1;
     /// Pages of the lists of [`Space::Groups`].
@@ -131,11 +131,11 @@ spaces! {
     /// By cohort and age. Value: accounts and their revenue.
     CohortsByAccount: ROLLUP 9, "cohorts_by_account" version 1;
     /// By day, channel and source. Value: sessions and bounces.
-    Traffic: ROLLUP 10, "traffic" version 2;
+    Traffic: ROLLUP 10, "traffic" version 1;
     /// By day and kind of figures. Value: the position of the last event that touched them.
-    DayVersions: ROLLUP 24, "day_versions" version 3;
+    DayVersions: ROLLUP 24, "day_versions" version 1;
     /// By quarter of an hour of receipt. Value: recorded events.
-    Receipts: ROLLUP 25, "receipts" version 2;
+    Receipts: ROLLUP 25, "receipts" version 1;
     /// By the week of the first event and the weeks since. Value: identities that were active then.
     RetentionByWeek: ROLLUP 26, "retention_by_week" version 1;
     /// By the month of the first event and the months since. Value: identities that were active then.

@@ -34,7 +34,7 @@ fn a_cluster_is_made_and_shown() {
     assert_eq!(
         shown,
         format!(
-            "cluster {incarnation}: 64 partitions, replicas: 1\nlevels: log 1, control 10, files 1, nodes 1, fold 1\n1 control records\n\
+            "cluster {incarnation}: 64 partitions, replicas: 1\nlevels: log 1, control 1, files 1, nodes 1, fold 1\n1 control records\n\
              0 messages in the partitions, 0 bytes\nno node holds 64 partitions\n"
         )
     );

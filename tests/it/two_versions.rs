@@ -338,7 +338,7 @@ fn join_and_go_back(versions: &mut Versions, load: &Load) {
     let refused = versions.finalize().unwrap_err();
     assert!((0..2).all(|place| refused.contains(&url(versions, place))) && !refused.contains(&url(versions, 2)), "{refused}");
     let shown = printed(&versions.broker.run("status", versions.dir.path(), &[]));
-    assert!(shown.contains("(version 0.1.0+next: log 2, control 10, files 1, nodes 1, fold 2)"), "{shown}");
+    assert!(shown.contains("(version 0.1.0+next: log 2, control 2, files 1, nodes 1, fold 2)"), "{shown}");
     // It writes what the others read.
     assert_eq!(version_of_last(versions, "HC_CTL", "hc.ctl"), VERSION_1);
     load.compare_across(versions, |versions| versions.end(2));
@@ -357,11 +357,11 @@ fn upgrade_all(versions: &mut Versions, load: &Load) {
         load.compare(versions);
     }
     let finalized = versions.finalize().unwrap();
-    assert!(finalized.contains("the cluster has log 2, control 10, files 1, nodes 1, fold 2 from now on"), "{finalized}");
+    assert!(finalized.contains("the cluster has log 2, control 2, files 1, nodes 1, fold 2 from now on"), "{finalized}");
     let again = versions.finalize().unwrap();
     assert!(again.contains("already"), "{again}");
     let shown = printed(&versions.run_next("status"));
-    assert!(shown.contains("log 2, control 10, files 1, nodes 1, fold 2 (finalized by version 0.1.0+next)"), "{shown}");
+    assert!(shown.contains("log 2, control 2, files 1, nodes 1, fold 2 (finalized by version 0.1.0+next)"), "{shown}");
     // All know by now.
     std::thread::sleep(Duration::from_secs(3));
     let made = versions.create(1, "made after the upgrade");

@@ -26,9 +26,9 @@ use crate::program_version::is_next;
 
 /// Versions of the values beside the domain's records, and of the fingerprints in the index of external ids. Raise one when its shape changes:
 /// stores of an earlier version are rebuilt.
-const META_VERSION: u8 = 3;
+const META_VERSION: u8 = 1;
 pub(super) const PART_VERSION: u8 = 1;
-const FINGERPRINT_VERSION: u8 = 3;
+const FINGERPRINT_VERSION: u8 = 1;
 
 /// Returns the version of positions of partitions and projects.
 pub(super) fn meta_version() -> u8 {

@@ -21,25 +21,18 @@ pub(super) struct Contents {
     projects: Vec<Project>,
     tokens: Vec<StoredToken>,
     root_tokens: BTreeSet<SecretHash>,
-    /// Since version 3.
     #[serde(default)]
     deletions: Vec<(OrganizationId, ProjectId)>,
-    /// Since version 4.
     #[serde(default)]
     members: Vec<Member>,
-    /// Since version 5.
     #[serde(default)]
     erasures: Vec<Erasure>,
-    /// Since version 7.
     #[serde(default)]
     actions: Vec<(OrganizationId, ActionEntry)>,
-    /// Since version 7.
     #[serde(default)]
     builds: Vec<BuildRun>,
-    /// Since version 8.
     #[serde(default)]
     shares: Vec<StoredShare>,
-    /// Since version 8.
     #[serde(default)]
     sessions: Vec<StoredSession>,
 }

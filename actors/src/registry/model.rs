@@ -63,24 +63,24 @@ pub struct Project {
     pub signals_policy: SignalsPolicy,
     /// Whether money sent with a public key is stored with the event but not counted.
     pub server_only_revenue: bool,
-    /// For how many days events are kept, today included: 1 to [`super::MAX_RETENTION_DAYS`]; for ever if absent. Since version 4.
+    /// For how many days events are kept, today included: 1 to [`super::MAX_RETENTION_DAYS`]; for ever if absent.
     #[serde(default)]
     pub retention_days: Option<u32>,
-    /// The rate limit of its public keys together. Since version 6.
+    /// The rate limit of its public keys together.
     #[serde(default)]
     pub rate_limit: Option<RateLimit>,
-    /// Its quotas. Since version 6.
+    /// Its quotas.
     #[serde(default)]
     pub quotas: OwnQuotas,
-    /// The hosts of its own sites, from which nobody comes. Since version 10.
+    /// The hosts of its own sites, from which nobody comes.
     #[serde(default)]
     pub own_domains: Vec<String>,
-    /// The hosts of others that are no referrers. Since version 10.
+    /// The hosts of others that are no referrers.
     #[serde(default)]
     pub ignored_referrers: Vec<String>,
     /// The public keys for trackers, oldest first; never empty.
     pub public_keys: Vec<String>,
-    /// The rate limits of those [`Self::public_keys`] that have one. Since version 2.
+    /// The rate limits of those [`Self::public_keys`] that have one.
     #[serde(default)]
     pub key_limits: BTreeMap<String, RateLimit>,
     /// The time of creation.
@@ -136,10 +136,10 @@ pub struct ApiToken {
     pub created_at: Instant,
     /// The time from which on it is refused.
     pub expires_at: Option<Instant>,
-    /// The member who holds it, if it is a member's. Since version 4.
+    /// The member who holds it, if it is a member's.
     #[serde(default)]
     pub member: Option<MemberId>,
-    /// The rate limit of requests with it. Since version 6.
+    /// The rate limit of requests with it.
     #[serde(default)]
     pub rate_limit: Option<RateLimit>,
 }
@@ -386,7 +386,7 @@ pub(crate) struct Erasure {
     pub(crate) users: Vec<RecordKey>,
     /// The keys of its anonymous ids, with their projects.
     pub(crate) others: Vec<(ProjectId, RecordKey)>,
-    /// The keys of the e-mail addresses by which it was asked for: whoever reports one is the same person. Since version 9.
+    /// The keys of the e-mail addresses by which it was asked for: whoever reports one is the same person.
     #[serde(default)]
     pub(crate) emails: Vec<RecordKey>,
     /// The projects that know the identity.
@@ -405,7 +405,7 @@ pub(crate) struct Erasure {
 pub(crate) enum ErasedUntil {
     /// That of a log with one order for all projects.
     Everywhere(Position),
-    /// Those of the partitions of several machines, by project. Without any, the ids are suppressed, and the erasure has not begun. Since version 9.
+    /// Those of the partitions of several machines, by project. Without any, the ids are suppressed, and the erasure has not begun.
     ByProject(Vec<ErasureEnd>),
 }
 

@@ -20,11 +20,8 @@ use super::secret::SecretHash;
 use super::share::Share;
 use crate::program_version::is_next;
 
-/// The latest version of records, and of snapshots of what they lead to. Earlier versions are readable; version 2 adds the limits of public keys, version 3 deleted projects, version 4 members
-/// and the retention of projects, version 5 erasures, version 6 limits of tokens and projects, version 7 the Actions ledger, runs that build company
-/// profiles, and changes of company profiles and webhooks, version 8 shares and sessions of the page, version 9 erasures on several machines, e-mail addresses of erasures, and how often a run was started,
-/// version 10 the hosts that are no referrers of a project.
-pub(super) const RECORD_VERSION: u32 = 10;
+/// The version of records, and of snapshots of what they lead to.
+pub(super) const RECORD_VERSION: u32 = 1;
 
 /// Returns the latest version of records that this program reads and writes.
 #[must_use]
@@ -55,7 +52,7 @@ pub(super) enum ControlRecord {
     ProjectChanged(Project),
     /// A new token.
     TokenCreated(StoredToken),
-    /// The new value of a token. Since version 6.
+    /// The new value of a token.
     TokenChanged(ApiToken),
     /// The revocation of a token.
     TokenRevoked {
@@ -71,34 +68,34 @@ pub(super) enum ControlRecord {
         /// The id of the project.
         project: ProjectId,
     },
-    /// The deletion of a project, of its keys and of its tokens. What is recorded of it is removed later. Since version 3.
+    /// The deletion of a project, of its keys and of its tokens. What is recorded of it is removed later.
     ProjectDeleted {
         /// The organization that owned the project.
         organization: OrganizationId,
         /// The id of the project.
         project: ProjectId,
     },
-    /// Nothing that was recorded of a deleted project is left. Since version 3.
+    /// Nothing that was recorded of a deleted project is left.
     DeletionFinished {
         /// The organization that owned the project.
         organization: OrganizationId,
         /// The id of the project.
         project: ProjectId,
     },
-    /// A new member. Since version 4.
+    /// A new member.
     MemberCreated(Member),
-    /// The new value of a member. Since version 4.
+    /// The new value of a member.
     MemberChanged(Member),
-    /// The removal of a member and its tokens. Since version 4.
+    /// The removal of a member and its tokens.
     MemberRemoved {
         /// The organization.
         organization: OrganizationId,
         /// The id of the member.
         member: MemberId,
     },
-    /// A new erasure, or its new value. Since version 5.
+    /// A new erasure, or its new value.
     IdentityErased(Erasure),
-    /// How far a project of several machines is without the identities of some erasures. Since version 9.
+    /// How far a project of several machines is without the identities of some erasures.
     ErasureProgressed {
         /// The organization.
         organization: OrganizationId,
@@ -109,42 +106,42 @@ pub(super) enum ControlRecord {
         /// What is left of them in the project.
         stage: ErasureStage,
     },
-    /// The new value of an organization whose balance of Actions changed, and the entry of the ledger about it. Since version 7.
+    /// The new value of an organization whose balance of Actions changed, and the entry of the ledger about it.
     ActionsChanged {
         /// The organization.
         organization: Organization,
         /// The entry.
         entry: ActionEntry,
     },
-    /// A new run that builds a company profile, or its new value, with what it changes the balance by. Since version 7.
+    /// A new run that builds a company profile, or its new value, with what it changes the balance by.
     BuildRunChanged {
         /// The run.
         run: BuildRun,
         /// The payment or the refund.
         payment: Option<ActionsPayment>,
     },
-    /// A company profile is about to change: for the audit log alone. The profile is a file of its own. Since version 7.
+    /// A company profile is about to change: for the audit log alone. The profile is a file of its own.
     CompanyProfileChanging {
         /// The organization whose profile it is.
         organization: OrganizationId,
     },
-    /// A webhook is about to change: for the audit log alone. The webhook is a file of its own. Since version 7.
+    /// A webhook is about to change: for the audit log alone. The webhook is a file of its own.
     WebhookChanging {
         /// The organization whose webhook it is.
         organization: OrganizationId,
     },
-    /// A new share. Since version 8.
+    /// A new share.
     ShareCreated(StoredShare),
-    /// The revocation of a share. Since version 8.
+    /// The revocation of a share.
     ShareRevoked {
         /// The organization that owned it.
         organization: OrganizationId,
         /// The id of the share.
         share: ShareId,
     },
-    /// A browser signed in. Since version 8.
+    /// A browser signed in.
     SessionBegun(StoredSession),
-    /// A browser signed out. Since version 8.
+    /// A browser signed out.
     SessionEnded {
         /// The organization.
         organization: OrganizationId,

@@ -29,8 +29,7 @@ impl Record for AccountSlot {
     const SPACE: u8 = 1;
     const PAGE_SPACE: u8 = 4;
     const NAME: &'static str = "account";
-    /// In version 2, a touch may be of any event.
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 1;
     type Page = FactsPage;
 
     fn dirty_pages(&self, key: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {

@@ -26,8 +26,7 @@ impl Record for IdentitySlot {
     const SPACE: u8 = 0;
     const PAGE_SPACE: u8 = 3;
     const NAME: &'static str = "identity";
-    /// In version 4, touches are a list of their own, and sessions know which events decide their fields.
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 1;
     type Page = FactsPage;
 
     fn dirty_pages(&self, _: RecordKey, visit: &mut dyn FnMut(RecordKey, &FactsPage)) {

@@ -44,8 +44,7 @@ pub struct ReceiptsByQuarter;
 impl StoredCells for ReceiptsByQuarter {
     const TAG: u8 = 25;
     const NAME: &'static str = "receipts";
-    /// Version 2 has the first position.
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 1;
     type Key = Quarter;
     type Value = Receipts;
 }

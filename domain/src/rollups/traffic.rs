@@ -87,8 +87,7 @@ pub struct TrafficByTouch;
 impl StoredCells for TrafficByTouch {
     const TAG: u8 = 10;
     const NAME: &'static str = "traffic";
-    /// Version 2 has the medium and the campaign of sessions without a source.
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 1;
     type Key = DayAndTouch;
     type Value = Visits;
 }

@@ -55,9 +55,7 @@ const PART_OF_DAY_0: i32 = 1 << 28;
 impl StoredCells for DayVersions {
     const TAG: u8 = 24;
     const NAME: &'static str = "day_versions";
-    /// Version 2 has retention, and the days of a session are touched when its end changes. Version 3 has activity, and
-    /// mediums of sessions without a source.
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 1;
     type Key = DayAndFigure;
     type Value = i64;
 }

@@ -25,7 +25,7 @@ use crate::cli::runtime::since_epoch;
 const DIRECTORY: &str = "imports";
 /// The length limit of the first line, which holds a path.
 const MAX_FIRST_LINE_BYTES: u64 = 64 << 10;
-const VERSION: u32 = 3;
+const VERSION: u32 = 1;
 /// After how many parts the journal is written.
 const PARTS: usize = 64;
 

@@ -6,7 +6,7 @@ use super::error::TableError;
 use crate::codec::{self, CodecError};
 
 /// The version of the manifest and of the tables that it names. Tables of another version are rebuilt from the log.
-const VERSION: u8 = 2;
+const VERSION: u8 = 1;
 
 /// The tables of a set. What it does not name does not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ mod races;
 mod secrecy;
 mod shared;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 

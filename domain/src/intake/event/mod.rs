@@ -4,12 +4,8 @@
 //! timezone, converted amounts, visitor ids, the parsed agent and the acquisition. Folding reads no table, no clock and
 //! no configuration.
 
-mod v1;
-
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
-
-pub use v1::EventV1;
 
 use crate::acquisition::Acquisition;
 use crate::agent::Agent;
@@ -26,7 +22,7 @@ pub type Position = u64;
 
 /// The version of [`Event`] in the log. Changing the shape of any field requires a new version; old versions stay
 /// readable (version 1 as [`EventV1`]).
-pub const EVENT_VERSION: u8 = 2;
+pub const EVENT_VERSION: u8 = 1;
 
 /// A recorded event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -125,7 +121,7 @@ pub struct Details {
     /// The acquisition, resolved with the tables at the time of receipt; absent without consent.
     pub acquisition: Option<Acquisition>,
     /// The visitor's country, from the address database or the proxy at the time of receipt; absent without consent, or
-    /// if neither knows it. Since version 2.
+    /// if neither knows it.
     pub country: Option<Country>,
 }
 

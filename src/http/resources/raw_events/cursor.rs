@@ -8,7 +8,7 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::{Day, Instant, Window};
 use xxhash_rust::xxh3::Xxh3;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 1;
 const BYTES: usize = 1 + 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
 /// Where the next page of a question begins. It has no life span: it expires only if the events that it means are gone.

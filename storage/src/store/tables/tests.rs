@@ -236,7 +236,7 @@ fn tables_of_another_partition_or_number_are_noticed() {
 #[test]
 fn a_manifest_of_another_version_is_not_damage() {
     let dir = tempfile::tempdir().unwrap();
-    let manifest = crate::codec::encode(1, &(1_u64, Vec::<u64>::new())).unwrap();
+    let manifest = crate::codec::encode(2, &(1_u64, Vec::<u64>::new())).unwrap();
     let opened = Tables::open(dir.path(), vec![(PARTITION, manifest)]);
     assert!(opened.is_err_and(|error| matches!(error, StoreError::OtherFormat { .. }) && !error.is_damage()));
 }
