@@ -13,9 +13,23 @@ check:
 lines:
     cargo test --quiet -p headcount-tidy --test habits production_lines_stay -- --nocapture
 
+# Build from nothing, as a newcomer does, and print how long each build took, and how large the release is. Some 20 minutes.
+build-time:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    target="$(mktemp -d)"
+    trap 'rm -rf "$target"' EXIT
+    export CARGO_TARGET_DIR="$target" CARGO_INCREMENTAL=0
+    for build in "run -- --version" "build --release"; do
+        began=$SECONDS
+        cargo --quiet $build
+        echo "cargo $build: $((SECONDS - began)) s"
+    done
+    ls -l --block-size=M "$target/release/headcount"
+
 # Run the server with sample events.
 demo:
-    cargo run --release -- demo
+    cargo run -- demo
 
 # Run the CI script.
 ci:
