@@ -14,7 +14,7 @@ use headcount_domain::agent::Hints;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::admission::Sender;
 use headcount_domain::intake::client_address::ClientAddress;
-use headcount_domain::intake::json_fields::JsonFields;
+use headcount_domain::intake::json_fields::{JsonFields, as_text};
 use headcount_domain::intake::plain_json::PlainJson;
 use headcount_domain::intake::policy::Policy;
 use headcount_domain::intake::submission::Invalid;
@@ -213,7 +213,7 @@ async fn record_body(
             Ok(response.json(record_event(state, tracker, request, project, &body, sender, permit).await?))
         }
         BodyKind::Batch | BodyKind::Import => {
-            let body = String::from_utf8_lossy(&body);
+            let body = as_text(&body);
             let events = batch_events(&body);
             allowance.take(state, events.as_ref().map_or(1, |events| events.len().max(1)))?;
             Ok(response.json(record_batch(state, tracker, request, project, &events?, (sender, kind), permit).await?))
