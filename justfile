@@ -229,10 +229,13 @@ user-agents:
 free-mail:
     python3 domain/src/company/data/update.py
 
-# Generate the clients from the OpenAPI document and test both (requires Node 20 and pip).
+# Generate the clients for TypeScript and Python from the OpenAPI document (requires Node 20 and pip).
 clients:
     cargo build --bin headcount
     python3 clients/generate.py
+
+# Generate the clients and test both.
+clients-test: clients
     node --test clients/test/*.test.js
 
 # Take the picture of README.md (requires Node 20 and chromium).
@@ -241,6 +244,5 @@ screenshot:
     cd tests/browser && npm ci --ignore-scripts && node screenshot.mjs
 
 # Run the commands in the documents (requires Node 20 and pip).
-docs *names:
-    cargo build --bin headcount
+docs *names: clients
     python3 tests/docs/run.py {{names}}

@@ -255,8 +255,10 @@ def test(document):
     return ways, failures
 
 
-def install_client():
-    """Installs the Python client, for the blocks that use it. Without it, they are skipped."""
+def install_clients():
+    """Installs the Python client, for the blocks that use it. Blocks whose client nobody has generated or can install are skipped."""
+    if not (ROOT / "clients" / "typescript" / "openapi-fetch").exists():
+        RUN["js"] = ["node-with-the-client"]
     commands = ["-m", "venv", str(VENV)], ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(ROOT / "clients" / "python")]
     for program, command in zip((sys.executable, RUN["python"][0]), commands):
         if subprocess.run([program, *command], check=False).returncode:
@@ -270,8 +272,8 @@ def main():
         documents = [each for each in documents if str(each.relative_to(ROOT)) in names]
     if not documents:
         sys.exit("no such document")
-    if any(block.language == "python" for each in documents for block in blocks(each)):
-        install_client()
+    if any(block.language in ("js", "python") for each in documents for block in blocks(each)):
+        install_clients()
     failed = False
     for document in documents:
         began = time.monotonic()
@@ -279,7 +281,7 @@ def main():
         dealt = ", ".join(f"{count} {way}" for way, count in sorted(ways.items())) or "none"
         print(f"{document.relative_to(ROOT)}: blocks: {dealt}; {time.monotonic() - began:.1f} s", flush=True)
         if ways["skipped"]:
-            print(f"SKIPPED: {ways['skipped']} blocks of {document.relative_to(ROOT)}: node or the Python client is missing", flush=True)
+            print(f"SKIPPED: {ways['skipped']} blocks of {document.relative_to(ROOT)}: node or a client is missing (`just clients`)", flush=True)
         for failure in failures:
             print(f"FAILED {failure}", flush=True)
         failed |= bool(failures)

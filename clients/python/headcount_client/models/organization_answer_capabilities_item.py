@@ -1,8 +1,0 @@
-from enum import StrEnum
-
-
-class OrganizationAnswerCapabilitiesItem(StrEnum):
-    TARGET_ACCOUNTS = "target_accounts"
-
-    def __str__(self) -> str:
-        return str(self.value)

@@ -1,9 +1,0 @@
-from enum import StrEnum
-
-
-class RevenueByAttributionModel(StrEnum):
-    FIRST_TOUCH = "first_touch"
-    LAST_TOUCH = "last_touch"
-
-    def __str__(self) -> str:
-        return str(self.value)

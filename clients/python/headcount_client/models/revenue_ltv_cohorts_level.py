@@ -1,9 +1,0 @@
-from enum import StrEnum
-
-
-class RevenueLtvCohortsLevel(StrEnum):
-    ACCOUNT = "account"
-    IDENTITY = "identity"
-
-    def __str__(self) -> str:
-        return str(self.value)
