@@ -2,6 +2,13 @@
 //!
 //! [`engine::Engine`] is the entry point. An event goes from the tracker (parsed, admitted) to the [`ingest`] actor (batched),
 //! to the log's thread (durable), to its shard (in the rollups), and back.
+//!
+//! # Code map
+//! `engine` is the embedded API; `engine/scan` answers from the events themselves. `ingest` gathers and submits events, `shard` folds them
+//! and answers. `checkpoint_writer` and `archiver` write files in the background. `history` reads recorded events from archive and log.
+//! `registry` has organizations, projects, keys and tokens. `verify` and `refolding` compute states a second time (`recompute`), `backup` and
+//! `moving` copy a data directory. `webhooks`, `profiles`, `privacy` and `live` are features. `owners` says which node has a partition;
+//! the `shared_…` files are the traits that a cluster implements. Actors are in `actor.rs` files.
 
 pub mod admission_gate;
 mod archiver;

@@ -8,6 +8,11 @@
 //! The mechanism: an event adds to the [`facts::Facts`] of one identity (and one account), and every [`rollups::Rollup`]
 //! is a sum over entities of the contributions of their facts. Late events, links, refunds and erasures are the same
 //! operation.
+//!
+//! # Code map
+//! In the order of an event: `intake` parses and decides it, `fold` changes `facts`, and with them `rollups` and `indexes`; `queries`
+//! answer. `versions` records the days that an event touched, for `ETag`s. `identity`, `company`, `acquisition`, `money`, `time`, `agent`,
+//! `filter`, `aggregate`, `figures` and `quota` each have the rules of their subject. `cells` holds rows, `cache` records in memory.
 
 pub mod acquisition;
 pub mod agent;

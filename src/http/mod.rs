@@ -1,4 +1,7 @@
 //! The HTTP interface: `extract` reads requests, `resources` answer them, `respond` shapes the answers.
+//!
+//! `endpoints` lists all endpoints, and `routes` and `openapi` follow from the list. `resources` has one file for each endpoint or small family.
+//! `extract/auth.rs` decides 401 and 403. `forward` sends requests to the node that owns their project. `middleware` surrounds every request.
 
 pub(crate) mod app;
 pub(crate) mod client_end;

@@ -2,6 +2,8 @@
 //!
 //! A notification is an event with `notify: true`. None is stored a second time: a webhook holds the position up to which all are done, and what comes after
 //! is read from the project's history. So a stop at any moment loses none; it can only repeat one, with the same id and the same bytes.
+//!
+//! `engine/webhook_sender.rs` sends. When a receiver fails, `store.rs` (`tried`) retries or gives up; `transport.rs` has the pauses.
 
 mod delivery;
 mod files;

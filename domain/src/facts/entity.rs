@@ -1,4 +1,4 @@
-//! The facts of one entity.
+//! The facts of one entity. [`Facts::add_touch`] defines the first touch: the earliest event with a source.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Sessions.
+//! Sessions: [`Session::meets`] says which ones merge, so also what a late event bridges, and [`Session::join`] merges them.
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ pub enum IdentityId {
     User(CompactString),
     /// The `anonymous_id` as sent. Local to its project.
     Anonymous(CompactString),
-    /// A cookieless visitor of one UTC day.
+    /// A cookieless visitor of one day of the organization.
     Visitor(u128),
     /// No identity: all events without consent. Never counted as a user or a session.
     Nobody,

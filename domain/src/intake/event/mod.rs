@@ -21,7 +21,7 @@ use crate::time::{Day, Instant};
 pub type Position = u64;
 
 /// The version of [`Event`] in the log. Changing the shape of any field requires a new version; old versions stay
-/// readable (version 1 as [`EventV1`]).
+/// readable.
 pub const EVENT_VERSION: u8 = 1;
 
 /// A recorded event.
