@@ -21,8 +21,8 @@ use headcount_actors::EngineConfig;
 use headcount_actors::memory_budget::MIN_MEMORY_BYTES;
 use headcount_actors::profiles::ResearchSettings;
 use headcount_actors::webhooks::WebhookSettings;
-use headcount_cluster::Credentials;
-use headcount_cluster::files::Bucket;
+#[cfg(feature = "cluster")]
+use headcount_cluster::{Credentials, files::Bucket};
 use headcount_outbound::AllowList;
 use headcount_storage::log::MAX_BLOCK_BYTES;
 
@@ -41,6 +41,9 @@ pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
 
 /// The longest time that a question may take.
 const MAX_QUESTION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
+/// Why a program without clusters refuses a setting.
+const NEEDS_CLUSTER: &str = "needs a program that was built with `--features cluster`";
 
 /// Variables that are not settings.
 const OTHER_VARIABLES: [&str; 3] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN", "HEADCOUNT_OPERATOR_TOKEN"];
@@ -175,6 +178,7 @@ pub struct Settings {
     /// Where other nodes reach the server, without a slash at its end.
     pub node_url: Option<String>,
     /// Where the nodes of the cluster keep files.
+    #[cfg(feature = "cluster")]
     pub files: Option<Bucket>,
     /// How many bytes of these files a node keeps on its own disk.
     pub files_cache: u64,
@@ -285,11 +289,14 @@ impl Settings {
                 text.parse().ok().filter(|level| (1..=22).contains(level)).ok_or("must be a number from 1 to 22")
             })?,
             export_retention: read.at_least_1s("export_retention", "7d or 12h")?,
-            cluster: read.value("cluster", |text| {
-                brokers(text).ok_or("must be addresses separated by commas, such as nats://10.0.0.1:4222")
+            cluster: read.value("cluster", |text| match brokers(text) {
+                None => Err("must be addresses separated by commas, such as nats://10.0.0.1:4222"),
+                Some(brokers) if !brokers.is_empty() && !cfg!(feature = "cluster") => Err(NEEDS_CLUSTER),
+                Some(brokers) => Ok(brokers),
             })?,
             nats_creds: read.file("nats_creds")?,
             node_url: read.value("node_url", |text| public_url(text).ok_or("must be like http://10.0.1.1:8080"))?,
+            #[cfg(feature = "cluster")]
             files: read.value("files", |text| match text {
                 "" => Ok(None),
                 text => Bucket::open(text).map(Some).map_err(|error| error.to_string()),
@@ -363,6 +370,7 @@ impl Settings {
     }
 
     /// What the brokers are shown.
+    #[cfg(feature = "cluster")]
     #[must_use]
     pub fn broker_credentials(&self) -> Credentials {
         self.nats_creds.clone().map_or(Credentials::None, Credentials::File)

@@ -7,6 +7,7 @@ mod archive;
 mod backup;
 mod client;
 mod clock;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod credentials;
 mod demo;
@@ -19,6 +20,7 @@ mod import;
 mod init;
 mod login;
 mod manage;
+#[cfg_attr(not(feature = "cluster"), path = "no_node.rs")]
 mod node;
 mod openapi;
 mod output;
@@ -103,6 +105,7 @@ enum Command {
     /// Count the days of an organization in another timezone, on a stopped data directory
     Reindex(reindex::ReindexArgs),
     /// Check and measure NATS brokers, make a cluster of them, and show it
+    #[cfg(feature = "cluster")]
     Cluster(cluster::ClusterArgs),
     /// Print the completion script of a shell
     Completions(reference::CompletionsArgs),
@@ -185,6 +188,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         Command::Privacy(args) => manage::run(&settings, &args),
         Command::AuditLog(args) => manage::audit_log(&settings, &args),
         Command::Reindex(args) => reindex::run(&settings, &args),
+        #[cfg(feature = "cluster")]
         Command::Cluster(args) => cluster::run(&settings, args),
         Command::Completions(args) => reference::complete(Cli::command(), &args),
         Command::Man(args) => reference::write_pages(Cli::command(), &args),

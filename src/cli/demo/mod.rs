@@ -1,8 +1,11 @@
 //! `headcount demo`: a server with sample events in a temporary directory, which is removed at the end.
 
 mod args;
+#[cfg(feature = "cluster")]
 mod brokers;
+#[cfg(feature = "cluster")]
 mod child;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod filling;
 mod sample;
@@ -32,9 +35,11 @@ const LIVE_EVERY: Duration = Duration::from_millis(1_500);
 
 /// Runs the command.
 pub(crate) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Failure> {
+    #[cfg(feature = "cluster")]
     if let Some(demo) = args.child_of {
         return Err(child::become_program(demo, &args.program));
     }
+    #[cfg(feature = "cluster")]
     if args.cluster.is_some() {
         return cluster::run(settings, args);
     }

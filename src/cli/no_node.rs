@@ -1,0 +1,37 @@
+//! Stands in for `node.rs` in a program without clusters: its settings refuse one, so that nobody joins.
+
+use std::path::Path;
+
+use headcount_actors::{Engine, Membership};
+
+use super::failure::Failure;
+use crate::config::Settings;
+
+/// Nobody makes one.
+pub(super) enum Joining {}
+
+/// Nobody makes one.
+pub(super) enum Node {}
+
+#[expect(clippy::unused_async, reason = "as in `node.rs`")]
+impl Joining {
+    pub(super) async fn begin(_: &Settings) -> Result<Option<Self>, Failure> {
+        Ok(None)
+    }
+
+    pub(super) fn membership(&self) -> Membership {
+        match *self {}
+    }
+
+    pub(super) async fn start(&self, _: &Engine, _: &Path, _: String) -> Result<Node, Failure> {
+        match *self {}
+    }
+
+    pub(super) async fn leave(&self, _: &Path) {
+        match *self {}
+    }
+
+    pub(super) async fn stop(&self, _: Node) {
+        match *self {}
+    }
+}
