@@ -66,7 +66,7 @@ static:
     #!/usr/bin/env bash
     set -euo pipefail
     target="$(rustc -vV | sed -n 's/^host: //p')"
-    RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --profile dist --bin headcount --target "$target"
+    RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --profile dist --features cluster --bin headcount --target "$target"
     bash packaging/chroot.sh "target/$target/dist/headcount"
 
 # Compare the domain with the naive model on 5,000 random histories, and explanations of the engine on fewer.
@@ -157,7 +157,7 @@ crash-cluster-prove release="trixie":
     HEADCOUNT_NATS_SERVER="$nats" python3 tests/planted/run.py "a former owner publishes" "a message may be anywhere"
 
 build-crash:
-    cargo build --release -p headcount -p headcount-crash
+    cargo build --release -p headcount -p headcount-crash --features headcount/cluster
 
 # Test the OpenAPI document against the running server.
 schemathesis:

@@ -247,6 +247,8 @@ impl Settings {
 
     fn parse(entries: Vec<Entry>) -> Result<Self, ConfigError> {
         let read = Reader { entries: &entries };
+        #[cfg(not(feature = "cluster"))]
+        read.value("files", |text| if text.is_empty() { Ok(()) } else { Err(NEEDS_CLUSTER) })?;
         Ok(Self {
             data_dir: read.value("data_dir", |text| (!text.is_empty()).then(|| text.into()).ok_or("must be a path"))?,
             listen: read.value("listen", |text| listen(text).ok_or("must be ADDRESS:PORT, such as 127.0.0.1:8080"))?,

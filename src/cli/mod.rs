@@ -20,7 +20,9 @@ mod import;
 mod init;
 mod login;
 mod manage;
-#[cfg_attr(not(feature = "cluster"), path = "no_node.rs")]
+#[cfg(not(feature = "cluster"))]
+mod no_node;
+#[cfg(feature = "cluster")]
 mod node;
 mod openapi;
 mod output;
@@ -31,6 +33,8 @@ mod saved_output;
 mod serve;
 mod service_manager;
 mod show;
+#[cfg(feature = "cluster")]
+mod threads;
 mod verify;
 
 use std::path::Path;
@@ -121,13 +125,10 @@ impl Command {
             Self::Organization(_) | Self::Member(_) | Self::Project(_) | Self::Key(_) | Self::Token(_) => true,
             Self::Share(_) | Self::Login(_) => true,
             Self::Webhook(_) | Self::Privacy(_) | Self::AuditLog(_) | Self::Reindex(_) => true,
-            Self::Config(_)
-            | Self::Openapi
-            | Self::Demo(_)
-            | Self::Backup(_)
-            | Self::Restore(_)
-            | Self::Verify(_)
-            | Self::Cluster(_) => false,
+            Self::Config(_) | Self::Openapi | Self::Demo(_) => false,
+            Self::Backup(_) | Self::Restore(_) | Self::Verify(_) => false,
+            #[cfg(feature = "cluster")]
+            Self::Cluster(_) => false,
             Self::Health(_) | Self::Completions(_) | Self::Man(_) => false,
         }
     }

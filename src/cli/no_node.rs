@@ -1,5 +1,6 @@
 //! Stands in for `node.rs` in a program without clusters: its settings refuse one, so that nobody joins.
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use headcount_actors::{Engine, Membership};
@@ -7,14 +8,11 @@ use headcount_actors::{Engine, Membership};
 use super::failure::Failure;
 use crate::config::Settings;
 
-/// Nobody makes one.
-pub(super) enum Joining {}
-
-/// Nobody makes one.
-pub(super) enum Node {}
+/// A cluster to join, which there is none.
+pub(super) enum NoCluster {}
 
 #[expect(clippy::unused_async, reason = "as in `node.rs`")]
-impl Joining {
+impl NoCluster {
     pub(super) async fn begin(_: &Settings) -> Result<Option<Self>, Failure> {
         Ok(None)
     }
@@ -23,7 +21,7 @@ impl Joining {
         match *self {}
     }
 
-    pub(super) async fn start(&self, _: &Engine, _: &Path, _: String) -> Result<Node, Failure> {
+    pub(super) async fn start(&self, _: &Engine, _: &Path, _: String) -> Result<Infallible, Failure> {
         match *self {}
     }
 
@@ -31,7 +29,7 @@ impl Joining {
         match *self {}
     }
 
-    pub(super) async fn stop(&self, _: Node) {
+    pub(super) async fn stop(&self, _: Infallible) {
         match *self {}
     }
 }

@@ -12,7 +12,7 @@ use headcount_cluster::{AgreedLevels, ClusterRecord, Connection, Levels, boot_id
 use tokio::task::JoinSet;
 
 use super::failure::Failure;
-use super::runtime::ThreadedRuntime;
+use super::threads::ThreadedRuntime;
 use crate::config::Settings;
 
 /// How long the brokers may take to say that the cluster is there.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::failure::Failure;
@@ -11,39 +11,6 @@ use super::failure::Failure;
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::new("could not start", error))
-}
-
-/// Creates a runtime with threads of its own, whose tasks go on while the calling thread blocks.
-pub(crate) fn threaded_runtime() -> Result<Runtime, Failure> {
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.map_err(|error| Failure::new("could not start", error))
-}
-
-/// A [`threaded_runtime`] that does not wait for its tasks when it is dropped, which may be in a task of another runtime.
-pub(crate) struct ThreadedRuntime {
-    handle: Handle,
-    runtime: Option<Runtime>,
-}
-
-impl ThreadedRuntime {
-    /// Creates it.
-    pub(crate) fn start() -> Result<Self, Failure> {
-        let runtime = threaded_runtime()?;
-        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
-    }
-
-    /// What spawns its tasks.
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
-    }
-}
-
-impl Drop for ThreadedRuntime {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
 }
 
 /// Returns a future that ends on SIGTERM or SIGINT (control-C). The signals are caught from now on.

@@ -9,6 +9,9 @@ use headcount_actors::{Engine, EngineConfig, Membership};
 
 use super::failure::Failure;
 use super::init::{self, FirstArgs};
+#[cfg(not(feature = "cluster"))]
+use super::no_node::NoCluster as Joining;
+#[cfg(feature = "cluster")]
 use super::node::Joining;
 use super::output::print_line;
 use super::runtime::{runtime, stop_signal};

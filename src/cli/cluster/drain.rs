@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cli::failure::Failure;
 use crate::cli::flags::duration;
 use crate::cli::output::print;
-use crate::cli::runtime::threaded_runtime;
+use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 
 /// How often the leases are looked at.

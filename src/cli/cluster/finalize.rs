@@ -8,7 +8,7 @@ use headcount_cluster::lease::Timing;
 
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
-use crate::cli::runtime::threaded_runtime;
+use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]

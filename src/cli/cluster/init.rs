@@ -11,10 +11,9 @@ use serde::Serialize;
 use super::moving;
 use crate::cli::credentials::{CREDENTIALS_FILE, InitialCredentials};
 use crate::cli::failure::Failure;
-use crate::cli::flags::stream_bytes;
 use crate::cli::init::{FirstArgs, describe};
 use crate::cli::output::print;
-use crate::cli::runtime::threaded_runtime;
+use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
@@ -36,6 +35,12 @@ pub(super) struct ClusterInitArgs {
     json: bool,
     #[command(flatten)]
     first: FirstArgs,
+}
+
+/// Parses the size of a stream, such as `1GiB`: it has room for a message of the largest size.
+fn stream_bytes(text: &str) -> Result<i64, &'static str> {
+    let bytes = crate::config::bytes(text).and_then(|bytes| i64::try_from(bytes).ok());
+    bytes.filter(|bytes| *bytes >= 8 << 20).ok_or("must be a size of at least 8MiB, such as 1GiB or 1GB")
 }
 
 /// What was made.

@@ -18,7 +18,8 @@ use headcount_cluster::check::{Broker, CheckOptions, Report, Trial, check};
 use super::failure::Failure;
 use super::flags::duration;
 use super::output;
-use super::runtime::{runtime, threaded_runtime};
+use super::runtime::runtime;
+use super::threads::threaded_runtime;
 use crate::config::Settings;
 
 /// The flags of `cluster`.

@@ -7,7 +7,7 @@ use headcount_cluster::restored::restored;
 
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
-use crate::cli::runtime::threaded_runtime;
+use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use headcount_cluster::status::resume;
 
 use crate::cli::failure::Failure;
 use crate::cli::output::print_line;
-use crate::cli::runtime::threaded_runtime;
+use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use headcount_cluster::{AgreedLevels, ClusterRecord};
 
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
-use crate::cli::runtime::threaded_runtime;
+use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,8 @@
 //! The flags of `demo`.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
+#[cfg(feature = "cluster")]
+use std::{ffi::OsString, path::PathBuf};
 
 use crate::cli::flags::duration;
 

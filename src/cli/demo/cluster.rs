@@ -19,7 +19,8 @@ use super::filling::Sample;
 use crate::cli::credentials::InitialCredentials;
 use crate::cli::failure::Failure;
 use crate::cli::output::print_line;
-use crate::cli::runtime::{runtime, stop_signal, threaded_runtime};
+use crate::cli::runtime::{runtime, stop_signal};
+use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 
 /// The nodes, by the names of their directories.
