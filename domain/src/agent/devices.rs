@@ -113,9 +113,9 @@ fn of_other(agent: &str) -> Device {
     if is_desktop { Device::Desktop } else { Device::Other }
 }
 
-/// The kind of device that a model is, if its name says so.
+/// The kind of device that a model is, if its name says that it is no phone. A phone on a desk shows pages of computers.
 pub(super) fn of_model(model: &str) -> Option<Device> {
-    models::kind(model).or_else(|| {
+    models::kind(model).filter(|kind| *kind != Device::Mobile).or_else(|| {
         // As a user agent has it.
         let model = format!("(Linux; Android 10; {model})");
         let is_tablet = || is_any(&TABLET_WORDS, &model).then_some(Device::Tablet);
