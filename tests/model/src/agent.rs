@@ -1,5 +1,5 @@
-//! What an event was sent from: the browser, the system and the kind of device, by the user agent and the client hints beside it. Of user agents the
-//! model knows those of histories and cases only.
+//! What an event was sent from: the browser, the system and the kind of device, by the user agent and
+//! the client hints beside it. Of user agents the model knows those of histories and cases only.
 
 /// What an event was sent from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,9 @@ impl<'a> Hints<'a> {
             full.iter().chain(&short).filter_map(|(brand, _)| Some((brand.clone(), called(brand)?))).collect();
         let rare = all.iter().find(|(_, name)| !is_chrome(name) && is_chrome(&stated));
         let Some((brand, name)) = rare.or_else(|| all.iter().find(|(_, name)| *name == stated)) else { return };
-        let version = |list: &[(String, Option<String>)]| list.iter().find(|(of, _)| of == brand)?.1.clone().filter(is_version);
+        let version = |list: &[(String, Option<String>)]| {
+            list.iter().find(|(of, _)| of == brand)?.1.clone().filter(|text| is_version(text))
+        };
         // What the user agent has is the version of Chrome, or as short.
         let major = version(&short).filter(|version| *name != stated || version.contains('.'));
         let before = known.browser.take().and_then(|(_, version)| version);
@@ -162,7 +164,7 @@ impl<'a> Hints<'a> {
     }
 }
 
-fn is_version(text: &String) -> bool {
+fn is_version(text: &str) -> bool {
     (1..=32).contains(&text.len()) && text.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
 }
 
