@@ -25,8 +25,8 @@ const PHONE_WORDS: &[&str] = &[
 /// Phones, whatever else their agents say.
 #[rustfmt::skip]
 const PHONES_OF_THEIR_OWN: &[&str] = &[
-    "iPhone", "iPod", "dv(iPh", "Windows Phone", "IEMobile", "WPDesktop", "ZuneWP7", "Windows NT 10.0; ARM;", "BlackBerry", "BB10",
-    "KAIOS", "KaiOS", "(webOS/", "(Mobile; ",
+    "iPhone", "iPod", "dv(iPh", "Windows Phone", "Windows Mobile", "IEMobile", "WPDesktop", "ZuneWP7", "Windows NT 10.0; ARM;",
+    "BlackBerry", "BB10", "KAIOS", "KaiOS", "(webOS/", "(Mobile; ",
 ];
 /// Tablets that are none of Android.
 #[rustfmt::skip]

@@ -247,6 +247,7 @@ fn models_tell_what_devices_are() {
         // What is cut off before "Safari" says nothing about "Mobile".
         ("Mozilla/5.0 (Linux; Android 11; X7 Build/RP1A; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/77.0.3865.120", Device::Mobile),
         ("Mozilla/5.0 (Windows NT 10.0; ARM; Lumia 950) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/51.0.2704.79 Safari/537.36 Edge/14.14393", Device::Mobile),
+        ("ZDM/4.0; Windows Mobile 8.0", Device::Mobile),
         ("Microsoft Office Word/16.80 (Mac OS/14.2; Desktop; en-US; AppStore; Apple/MacBookPro17,1)", Device::Desktop),
         ("Acme/3.1 CFNetwork/1494.0.7 Darwin/23.4.0 (x86_64) (MacBookPro16%2C1)", Device::Desktop),
         ("Acme/3.1 (Linux x86_64)", Device::Other),
