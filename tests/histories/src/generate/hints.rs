@@ -175,11 +175,11 @@ fn hint(rng: &mut Rng, name: &str) -> String {
     let filler = |count: usize| format!("{}{usual}", "\"Filler\", ".repeat(count));
     match rng.below(100) {
         0..6 => rng.word(&MALFORMED).to_owned(),
+        6..10 => format!("{usual},"),
         // At most 16 members, in at most 512 bytes.
-        6..9 => filler(13),
-        9..11 => filler(17),
-        11..13 => filler(51),
-        13..15 => format!("\"{}\"", "x".repeat(600)),
+        10..12 => filler(13),
+        12..14 => filler(17),
+        14..17 => format!("\"{}\", {usual}", "x".repeat(520)),
         _ => usual.to_owned(),
     }
 }
