@@ -59,7 +59,7 @@ pub(crate) fn history(seed: u64) -> History {
 }
 
 fn trial(server: &Arc<TestServer>, seed: u64) -> Result<Coverage, String> {
-    let history = history(seed);
+    let history = history(seed).with_hints();
     let fails = |history: &History| run(history, &mut Served::new(Tenant::on(server)), model_of(history));
     fails(&history).map_err(|failure| {
         let small = minimize(&history, |history| fails(history).is_err());

@@ -214,8 +214,10 @@ pub(crate) fn call_of(request: &Request, token: &str) -> Call {
     let mut call = Call::new(method, target);
     call = match &request.credential {
         Credential::Owner => call.bearer(token),
+        Credential::PublicKey(key) if request.headers.iter().any(|(name, _)| name == "user-agent") => call.key(key),
         Credential::PublicKey(key) => call.key(key).agent(BROWSER),
     };
+    call = request.headers.iter().fold(call, |call, (name, value)| call.header(name, value));
     if let Some(body) = &request.body {
         call = call.text("application/json", body.as_bytes());
     }

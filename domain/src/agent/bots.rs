@@ -22,6 +22,9 @@ static WORDS: LazyLock<Option<Words>> =
 /// Programs and libraries that speak HTTP, as their agents begin.
 static PROGRAMS: LazyLock<Option<Words>> = LazyLock::new(|| Words::read(include_str!("data/programs.txt").lines()));
 
+/// Apps in which people read feeds and listen, though their names sound like bots.
+static READERS: LazyLock<Option<Words>> = LazyLock::new(|| Words::read(include_str!("data/own_readers.txt").lines()));
+
 /// What the list of words lacks, or has with look-around.
 #[rustfmt::skip]
 const MORE_WORDS: &[&str] = &[
@@ -49,6 +52,9 @@ pub(super) fn of(agent: &str) -> Option<Bot<'_>> {
     if is_made_up(agent) {
         return Some(Bot::UNNAMED);
     }
+    if is_reader(agent) {
+        return None;
+    }
     if devices::is_handheld(agent) || devices::is_screen(agent) { of_device(agent) } else { of_other(agent) }
 }
 
@@ -60,6 +66,11 @@ fn is_made_up(agent: &str) -> bool {
     };
     ["${", "{{", "<?", "(KHTML, like Gecko; "].into_iter().any(|text| agent.contains(text))
         || (!agent.contains("Mozilla/") && is_placeholder())
+}
+
+/// Whether a person reads in the app. What its maker's servers send has the same name, and a page that explains it.
+fn is_reader(agent: &str) -> bool {
+    READERS.as_ref().is_some_and(|readers| readers.places(agent).next().is_some()) && !agent.contains("(+http")
 }
 
 /// Programs that speak HTTP are no bots: servers send events that way.

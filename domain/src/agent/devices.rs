@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
-use regex::Regex;
 
 use super::kinds::Device;
-use super::lists::{PHONES, TABLETS};
+use super::lists::{OLD_TABLETS, PHONES, SCREENS, TABLET_WORDS};
+use super::models::{self, model};
 use super::patterns::Patterns;
 
 /// What agents of phones, tablets and their apps have, in lower case.
@@ -22,36 +22,36 @@ const PHONE_WORDS: &[&str] = &[
     "Release/",
 ];
 
+/// Phones, whatever else their agents say.
+#[rustfmt::skip]
+const PHONES_OF_THEIR_OWN: &[&str] = &[
+    "iPhone", "iPod", "dv(iPh", "Windows Phone", "Windows Mobile", "IEMobile", "WPDesktop", "ZuneWP7", "Windows NT 10.0; ARM;",
+    "BlackBerry", "BB10", "KAIOS", "KaiOS", "(webOS/", "(Mobile; ",
+];
+/// Tablets that are none of Android.
+#[rustfmt::skip]
+const TABLETS_OF_THEIR_OWN: &[&str] = &[
+    "Kindle", "PlayBook", "RIM Tablet", "Silk/", "hp-tablet", "TouchPad", "Tablet;", "PocketBook/", "Windows NT 6.2; ARM;",
+    "Windows NT 6.3; ARM;",
+];
+#[rustfmt::skip]
+const OTHER_PHONES: &[&str] = &[
+    "Mobile Safari", "UCWEB", "MeeGo", "Maemo", "Series40", "Series30", "SonyEricsson", "PPC;", "Opera Mobi", "PalmSource", "PalmOS",
+    "Palmscape", "Blazer/", "DoCoMo/",
+];
+const COMPUTERS: &[&str] = &["Windows", "Mac", "Linux", "BSD", "SunOS", "OS/2", "Win", "Amiga", "BeOS", "Haiku", "RISC OS"];
+/// What programs of computers say; servers have Linux, too.
+#[rustfmt::skip]
+const COMPUTERS_OF_PROGRAMS: &[&str] = &[
+    "Windows", "WinNT", "Win64", "Win32", "(win", "Edge Update/", "Desktop app", "Mac OS", "MacOS", "macOS", "OS X", "OSX/", "os=Mac",
+    "apple-darwin", "MacBook", "iMac", "Macmini", "MacPro", "Macintosh", "(x86_64)", "(i386)", "X11;", "AmigaOS", "ELinks/", "Links (",
+];
+
 /// The model names of Android tablets say what they are; old ones are listed in `tablets.tsv`.
 const NEW_ANDROID: u32 = 7;
 
 static HANDHELDS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(HANDHELD).ok());
-
-/// Televisions, consoles, watches, glasses, cars.
-static SCREENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)(?:[^d]|^)tv(?-u:\b)|tv ?box|dtv[);]|smart[-_ ]?tv|google ?tv|android ?tv|apple ?tv|tvos|hbbtv|ce-html|crkey|bravia|; aft|\
-        web0s|webos\.tv|netcast|(?-u:\b)roku(?-u:\b)|playstation|\(ps[2-5]\)|xbox|nintendo|nettv|vidaa|mitv|mibox|(?-u:\b)omi/|netrange|\
-        nexus player|large screen|inettvbrowser|(?-u:\b)viera|aquos|ouya|watch ?os|watch[0-9],|apple watch|(?-u:\b)watch(?-u:\b)|oculus|\
-        quest [0-9]|pico [0-9]|glass [0-9]|qtcarbrowser|tesla/|shield android|espial|chromecast|sm-r[0-9]{3}|pov_tv|(?-u:\b)stb(?-u:\b)|maple[ _]20|sonos|\
-        (?-u:\b)(?:set-top |smart |tv|media|android|stream\w* )?box(?-u:\b)| shell (?-u:\b)|iptv|ppr2\.180905|beelink|(?-u:\b)a95x|(?-u:\b)x96|\
-        (?-u:\b)h96|(?-u:\b)tx[369](?-u:\b)|tanix|vontar|openbox|ugoos|zidoo|mecool|fire ?stick|(?-u:\b)stick(?-u:\b)|led-?[0-9]{2}|\
-        ; aeo[a-z]{2}(?-u:\b)|familyhub|steamdeck|tivo-|(?-u:\b)vizio|netgem|dvb|kodi/|xbmc/|\
-        [-_ ](?:24|28|32|39|4[0239]|5[058]|65|7[05]|8[56])[a-z]{1,4}[0-9]|build/(?:pt[to]|rt[tm]|qt[tgs]|stt|utt|ttt)[0-9][^ ]*(?-u:\b)",
-    )
-    .ok()
-});
-
-/// What Android tablets say.
-static TABLET_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"Tablet|Android 3\.|(?-u:\b)Pad(?-u:\b)|PAD(?-u:\b)|[^l]pad[ _-]?[0-9]|[a-z]Pad(?-u:\b)|Galaxy Tab|T[Aa][Bb](?-u:\b)|[a-z]tab(?-u:\b)|Tab[A-Z0-9 _-]|TAB[0-9 _-]|\
-        (?-u:\b)TB-?[X0-9]|SM-[TXP][0-9]{3}|YT[0-9]?-|PMT[0-9]|/apad|MediaPad|MatePad|iPlay|; [A-Z0-9]{3,4}-W[0-9]{2}(?-u:\b)|\
-        PocketBook|; KF[A-Z]{2,5}(?: |\))",
-    )
-    .ok()
-});
 
 /// Whether the agent is of a phone, a tablet or an app.
 pub(super) fn is_handheld(agent: &str) -> bool {
@@ -60,64 +60,78 @@ pub(super) fn is_handheld(agent: &str) -> bool {
 
 /// Whether the agent is of a television, a console, a watch, glasses or a car.
 pub(super) fn is_screen(agent: &str) -> bool {
-    matches(&SCREENS, agent)
+    is_any(&SCREENS, agent)
 }
 
 /// The kind of device, if the agent is not of a bot.
 pub(super) fn of(agent: &str) -> Device {
     let says = |words: &[&str]| words.iter().any(|word| agent.contains(word));
+    if let Some(kind) = model(agent).and_then(models::kind) {
+        return kind;
+    }
     if is_screen(agent) {
         return Device::Other;
     }
-    if says(&["iPad"]) {
+    if says(&["(PC; ", "(2in1;"]) {
+        return Device::Desktop;
+    }
+    if says(&["iPad", "dv(iPd"]) {
         return Device::Tablet;
     }
-    if says(&["iPhone", "iPod", "Windows Phone", "IEMobile", "BlackBerry", "BB10", "KAIOS", "KaiOS"]) {
+    if says(PHONES_OF_THEIR_OWN) {
         return Device::Mobile;
     }
-    if says(&["Android", "android", "ANDROID", "Andr0id", "HarmonyOS", "OpenHarmony", " Adr "]) {
+    if says(&["Android", "android", "ANDROID", "Andr0id", "HarmonyOS", "OpenHarmony", " Adr ", "FBAN/FB4A"]) {
         return of_android(agent);
     }
-    if says(&["Kindle", "PlayBook", "RIM Tablet", "Silk/", "hp-tablet", "TouchPad", "Tablet;"]) {
+    if says(TABLETS_OF_THEIR_OWN) {
         return Device::Tablet;
     }
-    let is_browser = is_browser(agent);
-    let is_computer = || is_browser && says(&["Windows NT", "Macintosh", "X11", "CrOS", "Win9", "Win64"]);
-    if says(&["Mobile Safari", "UCWEB", "MeeGo", "Maemo", "Series40", "Series30", "SonyEricsson", "PPC;", "Opera Mobi"]) {
+    of_other(agent)
+}
+
+/// Of what is neither a screen, nor Apple's, nor of Android.
+fn of_other(agent: &str) -> Device {
+    let says = |words: &[&str]| words.iter().any(|word| agent.contains(word));
+    if says(OTHER_PHONES) {
         return Device::Mobile;
     }
-    if is_computer() {
+    let is_browser = is_browser(agent);
+    // Computers with these processors have X11; receivers and players don't.
+    if is_browser && says(&["Linux mips", "Linux armv", "Linux sh4", "QtEmbedded", "DirectFB"]) && !says(&["X11"]) {
+        return Device::Other;
+    }
+    if is_browser && says(&["Windows NT", "Macintosh", "X11", "CrOS", "Win9", "Win64"]) {
         return Device::Desktop;
     }
     // Names of phones are short: programs begin so, too.
     let is_phone = || says(PHONE_WORDS) && is_any(&PHONES, agent);
-    if is_phone() || says(&["SAMSUNG", "Nokia", "NOKIA", "LG-", "HTC", "MQQBrowser/Mini"]) {
+    if is_phone() || says(&["SAMSUNG", "Nokia", "NOKIA", "LG-", "HTC", "SIE-", "MQQBrowser/Mini"]) {
         return Device::Mobile;
     }
-    let is_desktop =
-        is_browser && says(&["Windows", "Mac", "Linux", "BSD", "SunOS", "OS/2", "Win", "Amiga", "BeOS", "Haiku", "RISC OS"]);
+    let is_desktop = if is_browser { says(COMPUTERS) } else { says(COMPUTERS_OF_PROGRAMS) };
     if is_desktop { Device::Desktop } else { Device::Other }
 }
 
-/// The kind of device that a model is, if its name says so.
+/// The kind of device that a model is, if its name says that it is no phone. A phone on a desk shows pages of computers.
 pub(super) fn of_model(model: &str) -> Option<Device> {
-    // As a user agent has it.
-    let model = format!("(Linux; Android 10; {model})");
-    if is_screen(&model) {
-        return Some(Device::Other);
-    }
-    matches(&TABLET_WORDS, &model).then_some(Device::Tablet)
+    models::kind(model).filter(|kind| *kind != Device::Mobile).or_else(|| {
+        // As a user agent has it.
+        let model = format!("(Linux; Android 10; {model})");
+        let is_tablet = || is_any(&TABLET_WORDS, &model).then_some(Device::Tablet);
+        if is_screen(&model) { Some(Device::Other) } else { is_tablet() }
+    })
 }
 
 fn of_android(agent: &str) -> Device {
     let is_browser = is_browser(agent);
     let says = |words: &[&str]| words.iter().any(|word| agent.contains(word));
     let is_old = android_version(agent).is_some_and(|version| version < NEW_ANDROID);
-    if matches(&TABLET_WORDS, agent) || (is_old && is_any(&TABLETS, agent)) {
+    if is_any(&TABLET_WORDS, agent) || (is_old && is_any(&OLD_TABLETS, agent)) {
         return Device::Tablet;
     }
-    // Browsers of tablets leave "Mobile" out; other programs never say it.
-    let is_large = is_browser && says(&["AppleWebKit", "Gecko"]) && !says(&["Mobile", "Mobi", "Phone", "Mini"]);
+    // Browsers of tablets leave "Mobile" out; other programs never say it, nor does what is cut off before "Safari".
+    let is_large = is_browser && says(&["Safari", "safari/", "Gecko/"]) && !says(&["Mobi", "mobi", "Phone", "Mini"]);
     if is_large { Device::Tablet } else { Device::Mobile }
 }
 
@@ -128,11 +142,7 @@ fn android_version(agent: &str) -> Option<u32> {
 }
 
 fn is_browser(agent: &str) -> bool {
-    agent.starts_with("Mozilla/") || agent.starts_with("Opera/")
-}
-
-fn matches(regex: &LazyLock<Option<Regex>>, agent: &str) -> bool {
-    regex.as_ref().is_some_and(|regex| regex.is_match(agent))
+    ["Mozilla/", "mozilla/", "Opera/"].into_iter().any(|start| agent.starts_with(start))
 }
 
 fn is_any(patterns: &LazyLock<Option<Patterns>>, agent: &str) -> bool {

@@ -9,9 +9,19 @@ pub(super) const SYSTEM_LISTS: &[&str] = &[include_str!("data/own_systems.tsv"),
 /// Phones that name no other system.
 const JAVA: &str = "midp|j2me\t(MIDP|J2ME)\tJava ME\t";
 pub(super) const PHONE_LISTS: &[&str] = &[include_str!("data/phones.tsv")];
-pub(super) const TABLET_LISTS: &[&str] = &[include_str!("data/tablets.tsv")];
+pub(super) const SCREEN_LISTS: &[&str] = &[include_str!("data/own_screens.tsv")];
+pub(super) const TABLET_WORD_LISTS: &[&str] = &[include_str!("data/own_tablets.tsv")];
+pub(super) const OLD_TABLET_LISTS: &[&str] = &[include_str!("data/tablets.tsv")];
+
+/// Series of models, by how makers name them: the kind of device is the name of what is found.
+pub(super) const SERIES_LISTS: &[&str] = &[include_str!("data/own_models.tsv")];
+/// Models that are no phones, and their kinds.
+pub(super) const MODELS: &str = include_str!("data/models.tsv");
 
 pub(super) static BROWSERS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(BROWSER_LISTS));
 pub(super) static SYSTEMS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(SYSTEM_LISTS));
 pub(super) static PHONES: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(PHONE_LISTS));
-pub(super) static TABLETS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(TABLET_LISTS));
+pub(super) static SCREENS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(SCREEN_LISTS));
+pub(super) static TABLET_WORDS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(TABLET_WORD_LISTS));
+pub(super) static OLD_TABLETS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(OLD_TABLET_LISTS));
+pub(super) static MODEL_SERIES: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(SERIES_LISTS));

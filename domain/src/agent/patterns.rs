@@ -122,12 +122,15 @@ pub(super) fn version_at(agent: &str, start: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lists::{BROWSER_LISTS, PHONE_LISTS, SYSTEM_LISTS, TABLET_LISTS};
+    use super::super::lists::{
+        BROWSER_LISTS, OLD_TABLET_LISTS, PHONE_LISTS, SCREEN_LISTS, SERIES_LISTS, SYSTEM_LISTS, TABLET_WORD_LISTS,
+    };
     use super::*;
 
     #[test]
     fn every_pattern_compiles_and_needs_what_it_matches() {
-        for lists in [BROWSER_LISTS, SYSTEM_LISTS, PHONE_LISTS, TABLET_LISTS] {
+        let all = [BROWSER_LISTS, SYSTEM_LISTS, PHONE_LISTS, OLD_TABLET_LISTS, SCREEN_LISTS, SERIES_LISTS, TABLET_WORD_LISTS];
+        for lists in all {
             let patterns = Patterns::read(lists).unwrap();
             assert!(patterns.always.len() < 20, "{}", patterns.always.len());
             for pattern in &patterns.patterns {

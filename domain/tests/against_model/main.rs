@@ -15,6 +15,7 @@ mod regressions;
 mod reports;
 mod saved;
 mod scanned;
+mod senders;
 mod shown;
 mod traffic;
 mod versions;
@@ -24,7 +25,7 @@ use std::panic::{catch_unwind, resume_unwind};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use chrono::NaiveDate;
-use headcount_domain::agent::Agent;
+use headcount_domain::agent::{Hints, parse_with};
 use headcount_domain::fault::Fault;
 use headcount_domain::floor::RisingFloor;
 use headcount_domain::hosts::{HostList, listed};
@@ -42,6 +43,7 @@ use headcount_domain::time::{Day, Instant, Timezone};
 use headcount_histories::{BatchReply, Coverage, History, Size, Step, Subject, TrackReply, is_of_server, model_of, run};
 use headcount_model::{Json, Question, Rates};
 use saved::{Saved, let_go};
+use senders::Sent;
 
 /// A Friday in the past: nothing that a history does lies ahead of it.
 const NOW_MS: i64 = 1_790_000_000_000;
@@ -252,15 +254,17 @@ impl Folded {
 
     fn send(&mut self, project: &str, body: &str) -> TrackReply {
         let held = self.projects.get_mut(project).unwrap().get_mut().unwrap();
-        let (agent, is_of_server) = (Agent::default(), is_of_server(body));
+        let (sent, is_of_server) = (Sent::of(body), is_of_server(body));
+        let of_browser = sent.agent();
         let salt = u128::try_from(held.policy.timezone.day_of(self.now).0).unwrap().to_be_bytes();
         let admitted = Submission::read(body.as_bytes(), |event| {
+            let of_server = parse_with(event.user_agent().unwrap_or_default(), &Hints::NONE);
             let client = Client {
                 sender: if is_of_server { Sender::Server } else { Sender::Public },
                 address: Some(ClientAddress::parse("192.0.2.1")).filter(|_| !is_of_server),
-                user_agent: if is_of_server { event.user_agent() } else { Some("a usual browser") },
+                user_agent: if is_of_server { event.user_agent() } else { Some(sent.user_agent()) },
                 country: None,
-                agent: &agent,
+                agent: if is_of_server { &of_server } else { &of_browser },
                 gpc: false,
                 dnt: false,
                 salt: Some(salt),
@@ -411,6 +415,7 @@ fn trial(seed: u64) -> Result<Coverage, String> {
     let history = History::from_seed(seed, NOW_MS, Size { events: 120, questions: 60 });
     let history = if has_floors(seed) { history.with_floors() } else { history };
     let history = if has_jumps(seed) { history.with_jumps(NOW_MS) } else { history };
+    let history = if seed % 3 == 1 { history.with_hints() } else { history };
     let steps = history.steps.iter().filter(|step| answers::is_answered(step)).cloned().collect();
     let history = history.with_steps(steps);
     // Questions take other ways where nobody but one project has a say.

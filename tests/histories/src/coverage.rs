@@ -74,6 +74,7 @@ impl Coverage {
             self.look_at_identity(&facts, index);
             self.look_at_company(&facts, index);
             self.look_at_money(event);
+            self.look_at_agent(event);
             self.add("without consent", usize::from(!event.consent));
             self.add("without consent, with money", usize::from(!event.consent && event.money.is_some()));
             let named_by_company = matches!(facts.account(index), Some(Account::Company(_)));
@@ -199,6 +200,16 @@ impl Coverage {
         self.add("money unconverted in the organization", usize::from(money.in_organization.is_none()));
         let converted = money.in_project.is_some_and(|amount| amount != money.value);
         self.add("money converted", usize::from(converted));
+    }
+
+    /// Counts what client hints tell.
+    fn look_at_agent(&mut self, event: &Event) {
+        let Some(agent) = &event.agent else { return };
+        let (browser, version) = agent.browser.clone().unwrap_or_default();
+        self.add("browsers by hints", usize::from(["Brave", "DuckDuckGo", "Vivaldi"].contains(&browser.as_str())));
+        self.add("versions by hints", usize::from(version.is_some_and(|version| version.starts_with("124.1."))));
+        self.add("Windows 11", usize::from(agent.os.as_deref() == Some("Windows 11")));
+        self.add("tablets", usize::from(agent.device == "tablet"));
     }
 
     /// Counts the devices of which those who read what is kept see the second user first.

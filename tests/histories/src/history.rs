@@ -1,6 +1,6 @@
 //! A history: an organization and a sequence of steps.
 
-use crate::generate::{add_floors, add_jumps, generate};
+use crate::generate::{add_floors, add_hints, add_jumps, generate};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use headcount_model::{Json, OrganizationSetup, Question, Rates};
@@ -103,6 +103,14 @@ impl History {
     pub fn with_floors(&self) -> History {
         let mut history = self.clone();
         add_floors(&mut history);
+        history
+    }
+
+    /// Returns a copy in which some events come from other browsers, with client hints, and questions ask about them.
+    #[must_use]
+    pub fn with_hints(&self) -> History {
+        let mut history = self.clone();
+        add_hints(&mut history);
         history
     }
 

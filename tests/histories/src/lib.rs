@@ -22,7 +22,7 @@ mod values;
 
 pub use above::above;
 pub use coverage::Coverage;
-pub use generate::{dated, is_of_server, jumped};
+pub use generate::{dated, is_of_server, jumped, sent_headers};
 pub use history::{History, Project, Size, Step};
 pub use minimize::minimize;
 pub use questions::{explained, questions, scans};

@@ -201,7 +201,7 @@ fn chosen(rng: &mut Rng, body: &mut Vec<(&'static str, Json)>) {
     }
 }
 
-fn object(fields: Vec<(&'static str, Json)>) -> Json {
+pub(crate) fn object(fields: Vec<(&'static str, Json)>) -> Json {
     Json::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 

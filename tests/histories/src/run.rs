@@ -1,7 +1,7 @@
 //! Runs a history on a subject and on the model, and compares every reply and every answer.
 
 use crate::coverage::Coverage;
-use crate::generate::is_of_server;
+use crate::generate::{is_of_server, sent_headers};
 use crate::history::{History, Step};
 use chrono::NaiveDate;
 use headcount_model::served::{ignored, project_setup};
@@ -80,7 +80,7 @@ pub trait Subject {
 /// Returns who sends an event.
 #[must_use]
 pub fn sender_of(body: &str) -> Sender {
-    if is_of_server(body) { Sender::server() } else { Sender::browser() }
+    if is_of_server(body) { Sender::server() } else { Sender::with(&sent_headers(body)) }
 }
 
 /// A difference between the subject and the model.

@@ -1,6 +1,6 @@
 //! A server as a subject of histories.
 
-use crate::generate::is_of_server;
+use crate::generate::{is_of_server, sent_headers};
 use crate::history::History;
 use crate::run::{BatchReply, Subject, TrackReply};
 use chrono::NaiveDate;
@@ -47,15 +47,10 @@ impl<S: headcount_model::Subject> Served<S> {
         body
     }
 
-    fn send(&mut self, project: &str, path: &str, body: String) -> (u16, Json) {
-        let key = self.projects[project].1.clone();
-        self.server.request(&Request {
-            method: Method::Post,
-            path: path.to_owned(),
-            query: Vec::new(),
-            body: Some(body),
-            credential: Credential::PublicKey(key),
-        })
+    fn send(&mut self, project: &str, path: &str, body: String, headers: Vec<(String, String)>) -> (u16, Json) {
+        let credential = Credential::PublicKey(self.projects[project].1.clone());
+        let (path, body) = (path.to_owned(), Some(body));
+        self.server.request(&Request { method: Method::Post, path, query: Vec::new(), body, credential, headers })
     }
 }
 
@@ -104,7 +99,7 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
                 let path = format!("/projects/{}/track", self.projects[project].0);
                 self.server.request(&Request::owner(Method::Post, &path, body))
             }
-            false => self.send(project, "/track", body.to_owned()),
+            false => self.send(project, "/track", body.to_owned(), sent_headers(body)),
         };
         match status {
             202 => TrackReply::Accepted {
@@ -120,7 +115,7 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
     }
 
     fn batch(&mut self, project: &str, bodies: &[String]) -> BatchReply {
-        let (status, got) = self.send(project, "/i/batch", format!("{{\"events\": [{}]}}", bodies.join(", ")));
+        let (status, got) = self.send(project, "/i/batch", format!("{{\"events\": [{}]}}", bodies.join(", ")), Vec::new());
         assert_eq!(status, 202, "a batch to {project} answered {got}");
         let errors = got.field("errors").items().iter();
         BatchReply {
@@ -161,6 +156,7 @@ impl<S: headcount_model::Subject> Subject for Served<S> {
             query: question.query.clone(),
             body: question.body.as_ref().map(Json::to_string),
             credential: Credential::Owner,
+            headers: Vec::new(),
         })
     }
 }

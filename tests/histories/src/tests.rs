@@ -40,6 +40,21 @@ fn a_server_of_the_model_answers_as_the_model_and_every_rule_is_exercised() {
     }
 }
 
+#[test]
+fn client_hints_tell_what_user_agents_do_not() {
+    let mut coverage = Coverage::default();
+    for seed in 0..40 {
+        let history = History::from_seed(seed, NOW_MS, Size { events: 60, questions: 0 }).with_hints();
+        match run(&history, &mut subject(), model_of(&history)) {
+            Ok(covered) => coverage.merge(&covered),
+            Err(failure) => panic!("{failure}\n{history}"),
+        }
+    }
+    for rule in ["browsers by hints", "versions by hints", "Windows 11", "tablets"] {
+        assert!(coverage.of(rule) >= 20, "too seldom: {rule}\n{coverage}");
+    }
+}
+
 const RULES: [&str; 62] = [
     "floors",
     "devices whose first link lies below the floor, and another one above it",

@@ -113,6 +113,7 @@ impl Run<'_> {
             query: Vec::new(),
             body: Some(self.resolved(event.field("body")).to_string()),
             credential: Credential::PublicKey(key),
+            headers: Vec::new(),
         }
     }
 
@@ -153,6 +154,7 @@ impl Run<'_> {
             query: fields.iter().map(|(name, value)| (name.clone(), shown(value))).collect(),
             body: (*body != Json::Null).then(|| self.resolved(body).to_string()),
             credential: Credential::Owner,
+            headers: Vec::new(),
         }
     }
 

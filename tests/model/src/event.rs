@@ -1,5 +1,6 @@
 //! Recorded events: the body as sent, and the values derived from it.
 
+use crate::agent::{self, Agent};
 use crate::decimal::{Decimal, Micros, convert};
 use crate::json::Json;
 use crate::referrer::external;
@@ -24,6 +25,8 @@ pub struct Sender {
     pub agent: String,
     /// The client's address.
     pub address: String,
+    /// The other headers of the request that say something of the client, by their names in lower case.
+    pub headers: Vec<(String, String)>,
 }
 
 impl Sender {
@@ -31,13 +34,21 @@ impl Sender {
     #[must_use]
     pub fn browser() -> Sender {
         let agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36";
-        Sender { server: false, agent: agent.to_owned(), address: "127.0.0.1".to_owned() }
+        Sender { server: false, agent: agent.to_owned(), address: "127.0.0.1".to_owned(), headers: Vec::new() }
+    }
+
+    /// A browser with a public key whose request has these headers.
+    #[must_use]
+    pub fn with(headers: &[(String, String)]) -> Sender {
+        let (agents, headers): (Vec<_>, Vec<_>) = headers.iter().cloned().partition(|(name, _)| name == "user-agent");
+        let agent = agents.into_iter().next().map_or_else(|| Sender::browser().agent, |(_, agent)| agent);
+        Sender { agent, headers, ..Sender::browser() }
     }
 
     /// A server with a bearer token; agent and address come from the event.
     #[must_use]
     pub fn server() -> Sender {
-        Sender { server: true, agent: String::new(), address: String::new() }
+        Sender { server: true, agent: String::new(), address: String::new(), headers: Vec::new() }
     }
 }
 
@@ -145,6 +156,8 @@ pub struct Event {
     pub others: BTreeMap<&'static str, String>,
     /// Whether it makes sessions: it tells of something that somebody did on a page or in an app.
     pub interactive: bool,
+    /// What it was sent from; nothing without consent.
+    pub agent: Option<Agent>,
     /// Whether it may identify anybody.
     pub consent: bool,
     /// Whether it comes from a bot.
@@ -246,6 +259,7 @@ pub fn read(body: &str, received_ms: i64, sender: &Sender, place: &Place<'_>) ->
         money,
         others,
         interactive: !passive,
+        agent: consent.then(|| agent::agent(&agent, &sender.headers)),
         consent,
         bot: ["bot", "crawler", "spider"].iter().any(|mark| agent.to_lowercase().contains(mark)),
         unwanted: signalled && place.setup.signals == Signals::Drop,

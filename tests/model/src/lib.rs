@@ -25,6 +25,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test support: a panic is a failed test")]
 
 pub mod acquisition;
+pub mod agent;
 pub mod answers;
 pub mod cases;
 pub mod compare;

@@ -152,7 +152,9 @@ impl Subject for ServedModel {
         let body = request.body.as_deref().unwrap_or("null");
         let json = || Json::parse(body).expect("JSON");
         match (&request.credential, request.method, request.path.as_str()) {
-            (Credential::PublicKey(key), Method::Post, "/track") => self.track(project_of(key), body, &Sender::browser()),
+            (Credential::PublicKey(key), Method::Post, "/track") => {
+                self.track(project_of(key), body, &Sender::with(&request.headers))
+            }
             (Credential::Owner, Method::Post, path) if path.ends_with("/track") => {
                 let project = path.trim_start_matches("/projects/").trim_end_matches("/track");
                 self.track(project, body, &Sender::server())

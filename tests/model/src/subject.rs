@@ -18,7 +18,7 @@ pub enum Method {
 pub enum Credential {
     /// An API token with the role owner and every scope, as a bearer token.
     Owner,
-    /// This public key, in `x-service-pk`, with the user agent of a typical browser.
+    /// This public key, in `x-service-pk`, with the user agent of a typical browser unless the request has another.
     PublicKey(String),
 }
 
@@ -35,13 +35,16 @@ pub struct Request {
     pub body: Option<String>,
     /// The credential.
     pub credential: Credential,
+    /// Other headers, by their names in lower case.
+    pub headers: Vec<(String, String)>,
 }
 
 impl Request {
     /// Creates a request of the owner with a JSON body.
     #[must_use]
     pub fn owner(method: Method, path: &str, body: &str) -> Request {
-        Request { method, path: path.to_owned(), query: Vec::new(), body: Some(body.to_owned()), credential: Credential::Owner }
+        let (path, body) = (path.to_owned(), Some(body.to_owned()));
+        Request { method, path, query: Vec::new(), body, credential: Credential::Owner, headers: Vec::new() }
     }
 }
 

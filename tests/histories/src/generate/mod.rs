@@ -3,6 +3,7 @@
 mod addresses;
 mod body;
 pub(crate) mod crowd;
+mod hints;
 mod passive;
 
 use crate::history::{History, Project, Size, Step};
@@ -14,6 +15,8 @@ use crowd::Crowd;
 use headcount_model::decimal::Decimal;
 use headcount_model::time::shown;
 use headcount_model::{Json, OrganizationSetup, Rates};
+pub(crate) use hints::add_hints;
+pub use hints::sent_headers;
 use passive::add_passive;
 pub use passive::is_of_server;
 use std::collections::BTreeMap;

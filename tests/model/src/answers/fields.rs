@@ -110,8 +110,8 @@ fn has_entry(asked: &Asked<'_>, index: usize) -> bool {
     asked.facts.session(index).is_some_and(|session| floor.is_none_or(|floor| asked.day(session.entry()) >= floor))
 }
 
-/// Returns a built-in field of an event; `null` if the event has none. The model does not have the fields derived from a
-/// user agent or an address (browser, os, device, country).
+/// Returns a built-in field of an event; `null` if the event has none. The model does not have the country,
+/// which is derived from an address.
 pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Json> {
     let event = &asked.facts.events[index];
     let utm = || event.url.as_ref().and_then(|url| url.query(name)).map(value);
@@ -131,6 +131,10 @@ pub(super) fn built_in(asked: &Asked<'_>, index: usize, name: &str) -> Option<Js
         "group_type" => event.group.as_ref().map(|(kind, _)| kind.clone()),
         "group_id" => event.group.as_ref().map(|(_, id)| id.clone()),
         "user_id" => event.user_id.clone(),
+        "browser" => event.agent.as_ref().and_then(|agent| Some(agent.browser.as_ref()?.0.clone())),
+        "browser_version" => event.agent.as_ref().and_then(|agent| agent.browser.as_ref()?.1.clone()),
+        "os" => event.agent.as_ref().and_then(|agent| agent.os.clone()),
+        "device" => event.agent.as_ref().map(|agent| agent.device.to_owned()),
         _ => return None,
     }))
 }
