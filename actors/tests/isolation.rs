@@ -221,11 +221,11 @@ async fn a_partition_that_is_rebuilt_takes_nothing_and_its_neighbours_are_served
 async fn a_permit_lives_as_long_as_its_events() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(dir.path());
-    config.probe = slow("slow", Duration::from_millis(20));
+    config.probe = slow("slow", Duration::from_millis(60));
     let (engine, project) = open(config);
     let batch = orders("slow", 50);
     let waiter = tokio::time::timeout(Duration::from_millis(200), engine.track_batch(project, &batch));
-    waiter.await.expect_err("50 events take a second");
+    waiter.await.expect_err("50 events take three seconds");
     assert!(engine.vitals().admitted_bytes > 0, "the events are still under way");
     assert_eq!(count_when_idle(&engine, project).await, 50);
     assert_eq!(engine.vitals().admitted_bytes, 0);
