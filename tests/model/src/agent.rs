@@ -212,7 +212,7 @@ mod tests {
     const WINDOWS: &str =
         "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36";
 
-    fn told(text: &str, headers: &[(&str, &str)]) -> String {
+    fn found(text: &str, headers: &[(&str, &str)]) -> String {
         let headers: Vec<_> = headers.iter().map(|(name, field)| ((*name).to_owned(), (*field).to_owned())).collect();
         let Agent { browser, os, device } = agent(text, &headers);
         let (name, version) = browser.unwrap_or_default();
@@ -221,19 +221,19 @@ mod tests {
 
     #[test]
     fn hints_say_what_user_agents_do_not() {
-        assert_eq!(told(WINDOWS, &[]), "Chrome 124.0.0.0 Windows desktop");
+        assert_eq!(found(WINDOWS, &[]), "Chrome 124.0.0.0 Windows desktop");
         let brave = ("sec-ch-ua", r#""Brave";v="124", "Chromium";v="124", "Not-A.Brand";a=?1;v="99""#);
-        assert_eq!(told(WINDOWS, &[brave]), "Brave 124 Windows desktop");
+        assert_eq!(found(WINDOWS, &[brave]), "Brave 124 Windows desktop");
         let eleven = [("sec-ch-ua-platform", "\"Windows\""), ("sec-ch-ua-platform-version", "\"15.0.0\"")];
-        assert_eq!(told(WINDOWS, &eleven), "Chrome 124.0.0.0 Windows 11 desktop");
+        assert_eq!(found(WINDOWS, &eleven), "Chrome 124.0.0.0 Windows 11 desktop");
         assert_eq!(
-            told(WINDOWS, &[("sec-ch-ua-model", "\"SM-X710\"")]),
+            found(WINDOWS, &[("sec-ch-ua-model", "\"SM-X710\"")]),
             "Chrome 124.0.0.0 Windows desktop",
             "neither brand nor platform"
         );
         for wrong in ["Brave 124", r#""Brave";v="124","#, r#""Brave"#, r#""Brave";V="1""#, r#""Brave";v="#, "\"Bráve\";v=\"1\""]
         {
-            assert_eq!(told(WINDOWS, &[("sec-ch-ua", wrong)]), "Chrome 124.0.0.0 Windows desktop", "{wrong}");
+            assert_eq!(found(WINDOWS, &[("sec-ch-ua", wrong)]), "Chrome 124.0.0.0 Windows desktop", "{wrong}");
         }
     }
 }
