@@ -79,7 +79,7 @@ impl<'a> SiteHost<'a> {
     }
 }
 
-/// Whether the last two labels are the same, as hosts of one registrable domain have them. This is found faster.
+/// Whether the last two labels are the same, as hosts of one registrable domain have them. Comparing them is faster than asking the suffix list.
 fn end_alike(left: &[u8], right: &[u8]) -> bool {
     let same = left.iter().rev().zip(right.iter().rev()).take_while(|(left, right)| left == right).count();
     let begins_label = |host: &[u8]| host.len() == same || host[host.len() - same - 1] == b'.';

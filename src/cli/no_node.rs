@@ -8,7 +8,7 @@ use headcount_actors::{Engine, Membership};
 use super::failure::Failure;
 use crate::config::Settings;
 
-/// A cluster to join, which there is none.
+/// The cluster that this program never joins.
 pub(super) enum NoCluster {}
 
 #[expect(clippy::unused_async, reason = "as in `node.rs`")]

@@ -33,7 +33,7 @@ pub(crate) fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Makes the files of this process private, whatever the umask of the shell: that of the projects has keys and tokens.
+/// Makes the files of this process private, whatever the umask of the shell: the file of projects holds keys and tokens.
 pub(crate) fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }

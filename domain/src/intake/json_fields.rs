@@ -66,7 +66,7 @@ pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns a body as text, in which bytes that are no UTF-8 are U+FFFD. Nearly every body is UTF-8, which is found out faster.
+/// Returns a body as text, in which bytes that are no UTF-8 are U+FFFD. Nearly every body is UTF-8: checking that first is faster.
 #[must_use]
 pub fn as_text(body: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(body).map_or_else(|_| String::from_utf8_lossy(body), Cow::Borrowed)

@@ -119,7 +119,7 @@ fn records_of_another_version_are_refused() {
     }
 }
 
-/// New records follow those of a directory that was there.
+/// A control log that is opened again takes new records behind the former ones.
 #[test]
 fn a_control_log_is_opened_and_continued() {
     let dir = tempfile::tempdir().unwrap();
