@@ -290,10 +290,25 @@ fn no_day_of_a_session_changes_without_its_version() {
     let (mut folded, project) = empty_project();
     let begin = NOW_MS - 10 * DAY_MS;
     let days: Vec<Day> =
-        (0..73).map(|number| record(&mut folded, &project, r#""user_id": "u""#, begin + number * 20 * MINUTE_MS)).collect();
+        (0..147).map(|number| record(&mut folded, &project, r#""user_id": "u""#, begin + number * 20 * MINUTE_MS)).collect();
     let last = *days.last().unwrap();
-    assert_ne!(days[0], last, "the session lasts for more than a day");
+    assert!(last.0 > days[0].0 + 1, "the session lasts for more than two days");
     let seen = version(&folded, &project, last);
     record(&mut folded, &project, r#""user_id": "u""#, begin - 10 * MINUTE_MS);
-    assert_ne!(version(&folded, &project, last), seen, "events of the second day have another entry");
+    assert_ne!(version(&folded, &project, last), seen, "events of the third day have another entry");
+}
+
+#[test]
+fn no_attached_event_changes_without_its_version() {
+    let (mut folded, project) = empty_project();
+    let day_at = |folded: &mut Folded, at_ms| record(folded, &project, r#""user_id": "other""#, at_ms);
+    let begin = (NOW_MS / DAY_MS - 10) * DAY_MS;
+    let first = day_at(&mut folded, begin);
+    let midnight = (1..).map(|number| begin + number * 15 * MINUTE_MS).find(|&at| day_at(&mut folded, at) != first).unwrap();
+    let attached = r#""user_id": "u", "non_interaction": true"#;
+    let next = record(&mut folded, &project, attached, midnight + 10 * MINUTE_MS);
+    let seen = version(&folded, &project, next);
+    let day = record(&mut folded, &project, r#""user_id": "u""#, midnight - 10 * MINUTE_MS);
+    assert_ne!(day, next, "the session is of the day before");
+    assert_ne!(version(&folded, &project, next), seen, "the event after midnight has an entry");
 }
