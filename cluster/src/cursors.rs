@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::kv::{Config, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
-use headcount_actors::{SharedCursors, SharedDocumentsError};
+use headcount_common::{SharedCursors, SharedDocumentsError};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;

@@ -11,8 +11,9 @@ use std::time::Duration;
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageErrorKind, StorageType, Stream};
-use headcount_actors::registry::ControlError;
-use headcount_actors::{DocumentChange, DocumentVisitor, MAX_DOCUMENT_BYTES, SharedDocuments, SharedDocumentsError};
+use headcount_common::{
+    ControlError, DocumentChange, DocumentVisitor, MAX_DOCUMENT_BYTES, SharedDocuments, SharedDocumentsError,
+};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;

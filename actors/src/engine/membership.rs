@@ -3,17 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use headcount_common::{Owners, SharedArchive, SharedCursors, SharedDocuments, SharedLetters};
+use headcount_control::Registry;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Commit, Outcome as LogOutcome, ReadLog};
 
 use super::config::OpenError;
 use crate::ingest::Ticket;
-use crate::owners::Owners;
-use crate::registry::Registry;
-use crate::shared_archive::SharedArchive;
-use crate::shared_cursors::SharedCursors;
-use crate::shared_documents::SharedDocuments;
-use crate::shared_letters::SharedLetters;
 
 /// Receives the outcomes of submissions to the log.
 pub type LogSink = Box<dyn Fn(Vec<LogOutcome<Ticket>>) + Send + Sync>;

@@ -5,6 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
+use headcount_common::secrets::{KEYS_DIR, Secrets};
+use headcount_common::{PARTITIONS, SharedArchive, SharedDocuments, SharedLetters};
+use headcount_control::Registry;
 use headcount_domain::fault::{Fault, FaultKind};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -33,15 +36,10 @@ use crate::memory_budget::MemoryShares;
 use crate::privacy::{AtStart, EXPORTS_DIR, PRIVACY_DIR, PrivacyRequests, SharedPrivacy};
 use crate::profiles::{CompanyProfiles, PROFILES_DIR};
 use crate::recompute::remove_scratch;
-use crate::registry::Registry;
-use crate::secrets::{KEYS_DIR, Secrets};
 use crate::shard::{
-    Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PARTITIONS, PartitionContext, PartitionHealth,
-    QuotaTable, Shard, ShardMap, Versions,
+    Applier, CheckpointProgress, Checkpoints, Evictor, Floors, MemoryUsage, PartitionContext, PartitionHealth, QuotaTable, Shard,
+    ShardMap, Versions,
 };
-use crate::shared_archive::SharedArchive;
-use crate::shared_documents::SharedDocuments;
-use crate::shared_letters::SharedLetters;
 use crate::verifier::{DamageNote, Unchecked, Verifier, before_serving};
 use crate::webhooks::{SharedWebhooks, WEBHOOKS_DIR, Webhooks};
 

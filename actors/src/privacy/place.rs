@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use headcount_common::{Owners, SharedDocuments, SharedItems, home_of};
 use headcount_domain::ids::OrganizationId;
 use parking_lot::Mutex;
 
 use super::files::PrivacyFiles;
 use super::request::PrivacyRequest;
-use crate::owners::Owners;
-use crate::partitions::home_of;
-use crate::shared_documents::SharedDocuments;
-use crate::shared_items::SharedItems;
 
 /// See the module.
 #[derive(Debug)]

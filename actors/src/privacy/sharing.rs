@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use headcount_common::{ControlError, NOT_HERE, PARTITIONS, follow_made, home_of};
+use headcount_control::{PrivacyRequestId, RegistryError};
 use headcount_domain::ids::OrganizationId;
 
 use super::artifacts::Artifacts;
@@ -13,10 +15,6 @@ use super::place::{PrivacyPlace, SharedPrivacy};
 use super::recovery::AtStart;
 use super::request::{PrivacyRequest, PrivacyRequestKind};
 use super::requests::PrivacyRequests;
-use crate::owners::NOT_HERE;
-use crate::partitions::{PARTITIONS, home_of};
-use crate::registry::{ControlError, PrivacyRequestId, RegistryError};
-use crate::shared_items::follow_made;
 
 /// How many linked anonymous ids a document has at most: those of an erasure are in its own record, too.
 const MAX_SHARED_OTHERS: usize = 5_000;
@@ -274,9 +272,9 @@ mod tests {
     use super::super::request::tests::request;
     use super::super::request::{PrivacyRequestKind, PrivacyStatus};
     use super::*;
-    use crate::owners::Owners;
-    use crate::registry::{ErasedUntil, Erasure};
-    use crate::shared_documents::{DocumentChange, DocumentVisitor, SharedDocuments, SharedDocumentsError};
+    use headcount_common::Owners;
+    use headcount_common::{DocumentChange, DocumentVisitor, SharedDocuments, SharedDocumentsError};
+    use headcount_control::{ErasedUntil, Erasure};
 
     const ORGANIZATION: OrganizationId = OrganizationId(1);
 

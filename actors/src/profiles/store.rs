@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use headcount_common::{ControlError, SharedDocuments, SharedItems, follow_made};
+use headcount_control::{AuditAction, Author, CompanyProfileId, FieldChange, Registry, RegistryError};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
 use headcount_storage::files;
@@ -13,9 +15,6 @@ use parking_lot::{Mutex, RwLock};
 use super::build_queue::BuildQueue;
 use super::files::{PROFILES_DIR, ProfileFiles};
 use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
-use crate::registry::{AuditAction, Author, CompanyProfileId, ControlError, FieldChange, Registry, RegistryError};
-use crate::shared_documents::SharedDocuments;
-use crate::shared_items::{SharedItems, follow_made};
 
 /// The most company profiles of an organization.
 pub const MAX_COMPANY_PROFILES: usize = 10_000;
@@ -45,7 +44,7 @@ pub struct ProfilePage {
 struct Indexed {
     created_at: Instant,
     kind: ProfileKind,
-    /// Of its website: [`Website::place`](crate::website::Website::place).
+    /// Of its website: [`Website::place`](headcount_control::Website::place).
     place: Option<Box<str>>,
 }
 

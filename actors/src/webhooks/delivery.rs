@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use headcount_control::WebhookId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Notification, delivery_id};
 use super::webhook::Webhook;
-use crate::registry::WebhookId;
 
 /// The most deliveries that are listed of a webhook: the latest.
 pub const MAX_DELIVERIES: usize = 1_000;

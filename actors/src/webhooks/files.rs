@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use headcount_common::checked_files::{CheckedFiles, Filed};
+use headcount_control::WebhookId;
+
 use super::delivery::DeliveryProgress;
 use super::webhook::Webhook;
-use crate::checked_files::{CheckedFiles, Filed};
-use crate::registry::WebhookId;
 
 /// The directory of the webhooks in a data directory.
 pub(crate) const WEBHOOKS_DIR: &str = "control/webhooks";

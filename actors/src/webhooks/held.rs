@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use headcount_control::WebhookId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
 use super::delivery::DeliveryProgress;
 use super::webhook::Webhook;
-use crate::registry::WebhookId;
 
 /// A webhook, and how far it has come.
 #[derive(Debug)]

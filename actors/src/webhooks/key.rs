@@ -1,13 +1,11 @@
 //! The secrets of webhooks in a cluster: what the brokers have of them is a random number, from which only nodes compute them.
 
-use std::fmt;
 use std::fmt::Write as _;
 
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use headcount_common::secrets::Signer;
+use headcount_control::{Secret, WEBHOOK_SECRET_PREFIX};
 
 use super::webhook::SigningSecret;
-use crate::registry::{Secret, WEBHOOK_SECRET_PREFIX};
 
 /// What is signed with the installation's key, before the number.
 const LABEL: &[u8] = b"headcount webhook secret 1";
@@ -15,13 +13,13 @@ const LABEL: &[u8] = b"headcount webhook secret 1";
 const SEALED: &str = "sealed_";
 const MARK_BYTES: usize = 16;
 
-/// The installation's key, for secrets of webhooks alone. Debug output never shows it.
-#[derive(Clone)]
-pub(crate) struct WebhookKey([u8; 16]);
+/// The installation's key, for secrets of webhooks alone.
+#[derive(Debug, Clone)]
+pub(crate) struct WebhookKey(Signer);
 
 impl WebhookKey {
-    pub(crate) fn new(hash_key: [u8; 16]) -> Self {
-        Self(hash_key)
+    pub(crate) fn new(signer: Signer) -> Self {
+        Self(signer)
     }
 
     /// Returns what stands for a secret of an installation that moves in, since no number does: the brokers can't read it. The same at each call.
@@ -47,7 +45,7 @@ impl WebhookKey {
 
     /// Tells a text from others, and whether it was opened with the right key.
     fn mark(&self, text: &[u8]) -> Vec<u8> {
-        let mut mark = self.signed(&[b"headcount webhook secret mark 1", text]);
+        let mut mark = self.0.sign(&[b"headcount webhook secret mark 1", text]);
         mark.truncate(MARK_BYTES);
         mark
     }
@@ -58,17 +56,10 @@ impl WebhookKey {
             if pad.len() >= bytes {
                 break;
             }
-            pad.extend(self.signed(&[b"headcount webhook secret pad 1", mark, &block.to_le_bytes()]));
+            pad.extend(self.0.sign(&[b"headcount webhook secret pad 1", mark, &block.to_le_bytes()]));
         }
         pad.truncate(bytes);
         pad
-    }
-
-    fn signed(&self, parts: &[&[u8]]) -> Vec<u8> {
-        // HMAC takes keys of every length.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return Vec::new() };
-        parts.iter().for_each(|part| mac.update(part));
-        mac.finalize().into_bytes().to_vec()
     }
 
     /// Returns the secret that a number stands for.
@@ -77,14 +68,7 @@ impl WebhookKey {
             return secret;
         }
         let mut text = WEBHOOK_SECRET_PREFIX.to_owned();
-        // HMAC takes keys of every length.
-        if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) {
-            mac.update(LABEL);
-            mac.update(number.key());
-            for byte in mac.finalize().into_bytes() {
-                let _infallible = write!(text, "{byte:02x}");
-            }
-        }
+        self.0.sign(&[LABEL, number.key()]).iter().for_each(|byte| push_hex(&mut text, *byte));
         Secret::derived(text)
     }
 }
@@ -96,10 +80,4 @@ fn push_hex(text: &mut String, byte: u8) {
 fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     text.chunks(2).map(|two| Some(digit(*two.first()?)? << 4 | digit(*two.get(1)?)?)).collect()
-}
-
-impl fmt::Debug for WebhookKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WebhookKey(redacted)")
-    }
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use headcount_common::checked_files::{Filed as _, ReadItems, read_all};
+use headcount_common::{ControlError, checked_json};
+use headcount_control::WebhookId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 
@@ -13,10 +16,7 @@ use super::key::WebhookKey;
 use super::place::{SharedWebhooks, WebhookPlace};
 use super::store::Webhooks;
 use super::webhook::{FormerSecret, SigningSecret, Webhook};
-use crate::checked_files::{Filed as _, ReadItems, read_all};
-use crate::checked_json;
 use crate::position_map::PositionMap;
-use crate::registry::{ControlError, WebhookId};
 
 /// A webhook with the secrets that sign, and how far it has come.
 #[derive(Debug)]
@@ -147,6 +147,7 @@ pub(crate) fn write_moved<'w>(
 
 #[cfg(test)]
 mod tests {
+    use headcount_common::secrets;
     use headcount_domain::ids::OrganizationId;
     use headcount_domain::time::Instant;
 
@@ -206,7 +207,12 @@ mod tests {
         read[0].want(&mut back);
         back.pass(ProjectId(2), &[1, 2, 7, 8, 9], 8192);
         back.finish();
-        let key = WebhookKey::new([5; 16]);
+        let key_of = |dir: &tempfile::TempDir| {
+            secrets::create(dir.path()).unwrap();
+            WebhookKey::new(secrets::signer(dir.path()).unwrap())
+        };
+        let (home, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let key = key_of(&home);
         let documents = read[0].documents(&back, &key).unwrap();
         assert_eq!(documents, read[0].documents(&back, &key).unwrap(), "an attempt that is made again writes the same");
         let shared: Webhook = checked_json::decode(Webhook::VERSION, &documents.webhook).unwrap();
@@ -216,7 +222,7 @@ mod tests {
         for (signs, number) in [(&secret, &shared.secret), (&former, &shared.former.unwrap().secret)] {
             let signs = String::from_utf8_lossy(signs.key()).into_owned();
             assert_eq!(key.secret_of(number).expose(), signs);
-            assert_ne!(WebhookKey::new([6; 16]).secret_of(number).expose(), signs, "only with the key");
+            assert_ne!(key_of(&elsewhere).secret_of(number).expose(), signs, "only with the key");
             assert!(!text.contains(&signs), "the brokers do not have it");
         }
     }

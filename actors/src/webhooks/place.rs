@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use headcount_common::secrets::Signer;
+use headcount_common::{SharedCursors, SharedDocuments, SharedItems};
+use headcount_control::{AuditAction, FieldChange, WebhookId};
 use headcount_domain::ids::OrganizationId;
 
 use super::files::WebhookFiles;
 use super::key::WebhookKey;
 use super::webhook::Webhook;
-use crate::registry::{AuditAction, FieldChange, WebhookId};
-use crate::shared_cursors::SharedCursors;
-use crate::shared_documents::SharedDocuments;
-use crate::shared_items::SharedItems;
 
 /// See the module.
 #[derive(Debug)]
@@ -29,8 +28,8 @@ pub(crate) struct SharedWebhooks {
 }
 
 impl SharedWebhooks {
-    pub(crate) fn new(documents: Arc<dyn SharedDocuments>, cursors: Arc<dyn SharedCursors>, key: WebhookKey) -> Self {
-        Self { items: SharedItems::new(documents), cursors, key }
+    pub(crate) fn new(documents: Arc<dyn SharedDocuments>, cursors: Arc<dyn SharedCursors>, signer: Signer) -> Self {
+        Self { items: SharedItems::new(documents), cursors, key: WebhookKey::new(signer) }
     }
 }
 

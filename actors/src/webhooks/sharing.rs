@@ -2,6 +2,9 @@
 
 use std::io;
 
+use headcount_common::checked_files::Filed;
+use headcount_common::{ControlError, checked_json, follow_made, partition_of};
+use headcount_control::{Author, Registry, RegistryError, Secret, WebhookId};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -11,11 +14,6 @@ use super::held::{HeldWebhook, HeldWebhooks};
 use super::place::{PlannedWebhook, SharedWebhooks, WebhookPlace};
 use super::store::{Webhooks, failed};
 use super::webhook::{SigningSecret, Webhook};
-use crate::checked_files::Filed;
-use crate::checked_json;
-use crate::partitions::partition_of;
-use crate::registry::{Author, ControlError, Registry, RegistryError, Secret, WebhookId};
-use crate::shared_items::follow_made;
 
 impl Webhooks {
     /// Opens those of a member, which knows of none before it follows.

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
+use headcount_common::ControlError;
+use headcount_control::{AuditAction, Author, Registry, RegistryError, Secret, WebhookId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
@@ -22,7 +24,6 @@ use super::transport::WebhookSettings;
 use super::webhook::{
     BOTH_SIGN_MS, FormerSecret, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookStatus, check_events, check_url,
 };
-use crate::registry::{AuditAction, Author, ControlError, Registry, RegistryError, Secret, WebhookId};
 
 /// The most webhooks of an organization.
 pub const MAX_WEBHOOKS: usize = 100;

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use headcount_control::{FieldChange, RegistryError, Secret, WEBHOOK_SECRET_PREFIX, WebhookId};
 use headcount_domain::ids::{OrganizationId, ProjectId};
 use headcount_domain::intake::event::Position;
 use headcount_domain::named_values;
 use headcount_domain::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-use crate::registry::{FieldChange, RegistryError, Secret, WEBHOOK_SECRET_PREFIX, WebhookId};
 
 /// The most bytes of a URL.
 const MAX_URL_BYTES: usize = 2_048;

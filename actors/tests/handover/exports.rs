@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use headcount_actors::domain::ids::{OrganizationId, ProjectId};
 use headcount_actors::engine::DownloadError;
 use headcount_actors::privacy::{PrivacyRequest, PrivacyRequestKind, PrivacyStatus, PrivacySubject};
-use headcount_actors::registry::PrivacyRequestId;
-use headcount_actors::{SharedDocuments, home_of, partition_of};
+use headcount_common::{SharedDocuments, home_of, partition_of};
+use headcount_control::PrivacyRequestId;
 
 use crate::member::{Documents, Node, SharedLog, origin};
 

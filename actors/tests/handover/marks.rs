@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headcount_actors::{SharedDocuments, partition_of};
+use headcount_common::{SharedDocuments, partition_of};
 
 use crate::member::{NoDocuments, Node, SharedLog, origin};
 

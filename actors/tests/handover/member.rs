@@ -13,11 +13,12 @@ use headcount_actors::domain::intake::event::Event;
 use headcount_actors::domain::queries::{RevenueMetricsQuery, UniqueUsersQuery};
 use headcount_actors::domain::time::{Day, Window};
 use headcount_actors::ingest::{NewEvent, Status, Ticket};
-use headcount_actors::registry::{ControlError, Registry};
-use headcount_actors::{
-    Adoption, AskError, CopiedState, DocumentChange, DocumentVisitor, Engine, EngineConfig, LogSink, Membership, Owners,
-    SharedCursors, SharedDocuments, SharedDocumentsError, SharedLetters, SharedLettersError,
+use headcount_actors::{Adoption, AskError, CopiedState, Engine, EngineConfig, LogSink, Membership};
+use headcount_common::{
+    ControlError, DocumentChange, DocumentVisitor, Owners, SharedCursors, SharedDocuments, SharedDocumentsError, SharedLetters,
+    SharedLettersError,
 };
+use headcount_control::Registry;
 use headcount_storage::TableFile;
 use headcount_storage::boot_time::boot_time;
 use headcount_storage::format::Incarnation;

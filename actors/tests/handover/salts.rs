@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use headcount_actors::TrackError;
-use headcount_actors::clock::FixedClock;
 use headcount_actors::domain::time::Instant;
 use headcount_actors::ingest::{NewEvent, Refusal, Status};
-use headcount_actors::{SharedDocuments, partition_of};
+use headcount_common::clock::FixedClock;
+use headcount_common::{SharedDocuments, partition_of};
 
 use crate::member::{BASE_MS, NoDocuments, Node, SharedLog, origin};
 

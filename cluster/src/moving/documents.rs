@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use headcount_actors::{
-    DocumentChange, MovedDocument, MovingSource, PositionMap, SharedCursors as _, SharedDocuments as _, SharedDocumentsError,
-};
+use headcount_actors::{MovedDocument, MovingSource, PositionMap};
+use headcount_common::{DocumentChange, SharedCursors as _, SharedDocuments as _, SharedDocumentsError};
 use tokio::runtime::Handle;
 
 use super::error::MoveError;

@@ -1,8 +1,8 @@
 //! Why an installation did not move in.
 
+use headcount_actors::MovingError;
 use headcount_actors::domain::ids::ProjectId;
-use headcount_actors::registry::ControlError;
-use headcount_actors::{MovingError, SharedArchiveError, SharedDocumentsError};
+use headcount_common::{ControlError, SharedArchiveError, SharedDocumentsError};
 
 use crate::files::FilesError;
 use crate::log::LogError;

@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use headcount_actors::ingest::Ticket;
-use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry, Owners, SharedArchive, SharedCursors, SharedDocuments};
+use headcount_actors::{LogSink, Membership, OpenError, OpenRegistry};
+use headcount_common::{Owners, SharedArchive, SharedCursors, SharedDocuments};
 use headcount_storage::log::Commit;
 use tokio::runtime::Handle;
 
