@@ -73,14 +73,6 @@ impl<T: Filed> CheckedFiles<T> {
         self.dir.join(format!("{id}{}.damaged", T::SUFFIX))
     }
 
-    /// Whether a damaged file of an item is kept.
-    ///
-    /// # Errors
-    /// Any error of the operating system.
-    pub fn is_set_aside(&self, id: &T::Id) -> io::Result<bool> {
-        self.aside(id).try_exists()
-    }
-
     /// Reads an item, if it is there.
     ///
     /// # Errors
@@ -211,7 +203,6 @@ mod tests {
         }
         assert_eq!(files.read(&2).unwrap_err().kind(), ErrorKind::InvalidData);
         let (files, items) = open(&dir);
-        assert_eq!([1, 2, 3].map(|id| files.is_set_aside(&id).unwrap()), [false, true, true]);
         assert_eq!(items, BTreeMap::from([(1, "text 1".to_owned())]));
         assert_eq!((files.read(&1).unwrap(), files.read(&2).unwrap()), (Some(Item(1, "text 1".to_owned())), None));
         assert_eq!(

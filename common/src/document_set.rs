@@ -1,4 +1,4 @@
-//! Items that several engines share as documents: company profiles, webhooks, privacy requests.
+//! Items that are documents: company profiles, webhooks, privacy requests.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::checked_files::Filed;
 use crate::checked_json;
 use crate::control_error::ControlError;
-use crate::documents::{DocumentChange, SharedDocuments, SharedDocumentsError};
+use crate::documents::{DocumentChange, Documents, DocumentsError, Visited};
 
 /// How long it is tried to learn of a change that was made.
 const FOLLOWED_WITHIN: Duration = Duration::from_secs(10);
@@ -18,24 +18,24 @@ const PAUSE: Duration = Duration::from_millis(500);
 type Propagate = Box<dyn Fn(u64) + Send + Sync>;
 
 /// The items of one kind that all members have.
-pub struct SharedItems<T> {
-    documents: Arc<dyn SharedDocuments>,
+pub struct DocumentSet<T> {
+    documents: Arc<dyn Documents>,
     propagate: OnceLock<Propagate>,
     /// The last change that all others are known to have applied.
     propagated: AtomicU64,
     items: PhantomData<fn() -> T>,
 }
 
-impl<T> std::fmt::Debug for SharedItems<T> {
+impl<T> std::fmt::Debug for DocumentSet<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SharedItems").field("documents", &self.documents).finish_non_exhaustive()
+        f.debug_struct("DocumentSet").field("documents", &self.documents).finish_non_exhaustive()
     }
 }
 
-impl<T: Filed> SharedItems<T> {
+impl<T: Filed> DocumentSet<T> {
     /// Returns the items that are kept as `documents`.
     #[must_use]
-    pub fn new(documents: Arc<dyn SharedDocuments>) -> Self {
+    pub fn new(documents: Arc<dyn Documents>) -> Self {
         Self { documents, propagate: OnceLock::new(), propagated: AtomicU64::new(0), items: PhantomData }
     }
 
@@ -45,16 +45,19 @@ impl<T: Filed> SharedItems<T> {
     }
 
     /// Passes on what was changed: items, and ids of those that are removed. Returns the number of the last change.
+    ///
+    /// # Errors
+    /// That of `apply`, and [`ControlError::Documents`]: they can't be read.
     pub fn follow(&self, apply: impl Fn(&T::Id, Option<T>) -> Result<(), ControlError>) -> Result<u64, ControlError> {
         self.documents.follow(&mut |DocumentChange { key, content }| {
-            let Ok(id) = key.parse::<T::Id>() else { return Ok(()) };
-            let Some(bytes) = content else { return apply(&id, None) };
-            let item = checked_json::decode(T::VERSION, bytes).filter(|item: &T| item.is_of(&id));
-            if item.is_none() {
-                // As a damaged file is.
-                tracing::error!(%id, "a {} that the brokers have can't be read, and is left out", T::WHAT);
+            let Ok(id) = key.parse::<T::Id>() else { return Ok(Visited::Applied) };
+            let item = content.map(|bytes| checked_json::decode(T::VERSION, bytes).filter(|item: &T| item.is_of(&id)));
+            let is_unreadable = matches!(item, Some(None));
+            if is_unreadable {
+                tracing::error!(%id, "a {} can't be read, and is left out", T::WHAT);
             }
-            apply(&id, item)
+            apply(&id, item.flatten())?;
+            Ok(if is_unreadable { Visited::Unreadable } else { Visited::Applied })
         })
     }
 
@@ -62,23 +65,15 @@ impl<T: Filed> SharedItems<T> {
     pub fn put(&self, expected: u64, id: &T::Id, item: Option<&T>) -> Result<bool, ControlError> {
         let encoded = item.map(|item| checked_json::encode(T::VERSION, item)).transpose();
         let encoded = encoded.map_err(|error| ControlError::Documents(error.to_string()))?;
-        self.write(expected, DocumentChange { key: &id.to_string(), content: encoded.as_deref() })
+        is_made(self.documents.put(expected, DocumentChange { key: &id.to_string(), content: encoded.as_deref() }))
     }
 
-    /// Writes a document that is no item. That it succeeds shows that no other change came after `expected`, whatever a broker says.
-    pub fn mark(&self, expected: u64, key: &str) -> Result<bool, ControlError> {
-        self.write(expected, DocumentChange { key, content: Some(b"mark") })
-    }
-
-    fn write(&self, expected: u64, change: DocumentChange<'_>) -> Result<bool, ControlError> {
-        match self.documents.put(expected, change) {
-            Ok(()) => Ok(true),
-            Err(SharedDocumentsError::Conflict) => Ok(false),
-            Err(SharedDocumentsError::Undecided(why)) => Err(ControlError::Undecided(why)),
-            Err(error @ (SharedDocumentsError::TooLarge { .. } | SharedDocumentsError::Unavailable(_))) => {
-                Err(ControlError::Documents(error.to_string()))
-            }
-        }
+    /// Shows that no other change came after `expected`, whatever a broker says. Returns whether that is so. `by` says who wants to know.
+    ///
+    /// # Errors
+    /// [`ControlError::Undecided`] and [`ControlError::Documents`].
+    pub fn prove(&self, expected: u64, by: &str) -> Result<bool, ControlError> {
+        is_made(self.documents.prove(expected, by))
     }
 
     /// Waits until all others know of a change, unless it is known that they do.
@@ -88,6 +83,18 @@ impl<T: Filed> SharedItems<T> {
         {
             propagate(number);
             self.propagated.fetch_max(number, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Whether a change was made; `false`: another one came first.
+fn is_made(changed: Result<(), DocumentsError>) -> Result<bool, ControlError> {
+    match changed {
+        Ok(()) => Ok(true),
+        Err(DocumentsError::Conflict) => Ok(false),
+        Err(DocumentsError::Undecided(why)) => Err(ControlError::Undecided(why)),
+        Err(error @ (DocumentsError::TooLarge { .. } | DocumentsError::Unavailable(_))) => {
+            Err(ControlError::Documents(error.to_string()))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Small documents that several engines share: the items of one kind, each with a key. Changes have a total order.
+//! Small documents that every engine has: the items of one kind, each with a key. Changes have a total order.
 
 use std::fmt::Debug;
 
@@ -9,7 +9,7 @@ pub const MAX_DOCUMENT_BYTES: usize = 1 << 20;
 
 /// Why a document is not changed, or changes can't be read.
 #[derive(Debug, thiserror::Error)]
-pub enum SharedDocumentsError {
+pub enum DocumentsError {
     /// Another change came first.
     #[error("another document was changed meanwhile")]
     Conflict,
@@ -36,11 +36,20 @@ pub struct DocumentChange<'a> {
     pub content: Option<&'a [u8]>,
 }
 
-/// What receives changes.
-pub type DocumentVisitor<'v> = dyn FnMut(DocumentChange<'_>) -> Result<(), ControlError> + 'v;
+/// What a visitor made of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visited {
+    /// It is applied.
+    Applied,
+    /// The document can't be read, and is left out.
+    Unreadable,
+}
 
-/// Where members keep the documents of one kind. Its functions block, and must not be called by tasks.
-pub trait SharedDocuments: Debug + Send + Sync {
+/// What receives changes.
+pub type DocumentVisitor<'v> = dyn FnMut(DocumentChange<'_>) -> Result<Visited, ControlError> + 'v;
+
+/// Where the documents of one kind are kept. Its functions block, and must not be called by tasks.
+pub trait Documents: Debug + Send + Sync {
     /// Passes changes to `visit` that were made after those it has seen, in their order; of changes of one document, earlier ones may be left out. Returns the number
     /// of the last change that it has seen.
     ///
@@ -51,6 +60,12 @@ pub trait SharedDocuments: Debug + Send + Sync {
     /// Changes a document, if the last change of any has the number `expected`. When this returns, the change is durable, and nothing is left of what the document was.
     ///
     /// # Errors
-    /// [`SharedDocumentsError`].
-    fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), SharedDocumentsError>;
+    /// [`DocumentsError`].
+    fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), DocumentsError>;
+
+    /// Shows that the last change of any document has the number `expected`, whatever those said who were asked before. `by` names who wants to know, and what for.
+    ///
+    /// # Errors
+    /// [`DocumentsError`].
+    fn prove(&self, expected: u64, by: &str) -> Result<(), DocumentsError>;
 }

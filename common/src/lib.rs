@@ -4,10 +4,11 @@
 //! - `control_log`: the log of control records, and its form on this machine's disk.
 //! - `documents`, `document_set`: small documents that every node has, and the items of one kind in them. `checked_files` and
 //!   `checked_json` keep such items in files.
-//! - `cursors`, `letters`: small values of a partition, for its next owner.
+//! - `values`, `letters`: small values of a partition, for its next owner.
 //! - `published_files`: archives where every node reaches them.
 //! - `partitions`, `owners`: the 64 partitions, and which machine owns each.
 //! - `nodes`: what nodes ask each other. `node_token`, `node_vitals`: how they prove who they are, and what `/metrics` shows.
+//! - `local`: all of this in files of one machine.
 //! - `secrets`, `clock`, `program_version`: the installation's keys, the time, and the version of what this program writes.
 
 pub mod checked_files;
@@ -15,10 +16,10 @@ pub mod checked_json;
 pub mod clock;
 mod control_error;
 mod control_log;
-mod cursors;
 mod document_set;
 mod documents;
 mod letters;
+pub mod local;
 mod node_token;
 mod node_vitals;
 pub mod nodes;
@@ -27,12 +28,12 @@ mod partitions;
 mod program_version;
 mod published_files;
 pub mod secrets;
+mod values;
 
 pub use control_error::ControlError;
 pub use control_log::{ControlLog, LocalControlLog, latest_record_version};
-pub use cursors::SharedCursors;
-pub use document_set::{SharedItems, follow_made};
-pub use documents::{DocumentChange, DocumentVisitor, MAX_DOCUMENT_BYTES, SharedDocuments, SharedDocumentsError};
+pub use document_set::{DocumentSet, follow_made};
+pub use documents::{DocumentChange, DocumentVisitor, Documents, DocumentsError, MAX_DOCUMENT_BYTES, Visited};
 pub use letters::{SharedLetters, SharedLettersError};
 pub use node_token::NodeToken;
 pub use node_vitals::{HeldPartition, NodeVitals};
@@ -40,3 +41,4 @@ pub use owners::{NOT_HERE, Owner, Owners};
 pub use partitions::{PARTITIONS, home_of, partition_of};
 pub use program_version::{answers_version, fold_version, is_next};
 pub use published_files::{DamagedObject, SharedArchive, SharedArchiveError};
+pub use values::SharedValues;

@@ -1,6 +1,7 @@
 //! The installation's secret keys: in files of their own (mode 0600), outside the store and outside copies of the data.
 //!
-//! `hash.key` keys the records and fingerprints in the store. Losing it costs a rebuild from the log, nothing else. `salts`
+//! `hash.key` keys the records and fingerprints in the store, and the secrets of webhooks are derived from it. Losing it costs a rebuild
+//! from the log, and each webhook needs a new secret. `salts`
 //! holds the visitor salts of the days that are today or yesterday in UTC or some timezone; older ones are overwritten within a minute, which makes older visitors
 //! unlinkable to anybody, including the operator.
 

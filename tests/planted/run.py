@@ -90,6 +90,11 @@ def try_states(tree, name=""):
 
 def try_explain(tree, name=""):
     """Compares explanations of random histories with the model, and their pages with one another."""
+    if name.startswith("a floor"):
+        # Few clocks of histories jump by just the days that matter.
+        passed, output = run_tests(tree, "-p", "headcount-actors", "--lib", "--", "clock_guard::")
+        if not passed:
+            return passed, output
     return run_tests(tree, "-p", "headcount-actors", "--test", "explain", "--", "--skip", "by_sorts_on_disk")
 
 
@@ -317,7 +322,7 @@ def main():
         tree = make_copy(suite, is_tested)
         passed, output = (True, "") if is_tested else suite.trial(tree)
         if not passed:
-            print(f"{", ".join(suite.crates)} as it is does not pass:", output[-3000:])
+            print(" and ".join(suite.crates), "as they are do not pass:", output[-3000:])
             return 1
         count += len(chosen)
         failed += [name for name, *changes in chosen if not plant(suite, tree, name, changes)]

@@ -52,7 +52,7 @@ use crate::profiles::CompanyProfiles;
 use crate::shard::{CheckpointProgress, Floors, MemoryUsage, PartitionHealth, QuotaTable, Shard, ShardMap, Versions};
 use crate::unknown_appends::UnknownAppends;
 use crate::verifier::DamageNote;
-use crate::webhooks::{SharedWebhooks, Webhooks};
+use crate::webhooks::Webhooks;
 
 /// How many scans run at once; each keeps a core busy, and may have helpers.
 pub(super) const MAX_SCANS: usize = 2;
@@ -210,9 +210,13 @@ impl Engine {
         let profiles = membership.as_ref().map(|membership| Arc::clone(&membership.profiles));
         let webhooks = membership.as_ref().map(|membership| membership.webhooks.clone());
         let opened = open::open(&config, membership)?;
-        let webhooks =
-            webhooks.map(|(documents, cursors)| SharedWebhooks::new(documents, cursors, opened.secrets.signer().clone()));
-        let files = (open::open_company_profiles(&config.data_dir, profiles)?, open::open_webhooks(&config.data_dir, webhooks)?);
+        let is_alone = webhooks.is_none();
+        let webhooks = webhooks.map_or_else(|| open::local_webhooks(&config.data_dir), Ok)?;
+        let webhooks = Webhooks::new(webhooks, opened.secrets.signer().clone());
+        if is_alone {
+            webhooks.follow().map_err(|error| OpenError::Directory(format!("the webhooks can't be read: {error}")))?;
+        }
+        let files = (open::open_company_profiles(&config.data_dir, profiles)?, webhooks);
         let engine = Self::start(config, (opened, files), geo)?;
         engine.start_known_time();
         engine.start_retention();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use headcount_common::{Owners, SharedArchive, SharedCursors, SharedDocuments, SharedLetters};
+use headcount_common::{Documents, Owners, SharedArchive, SharedLetters, SharedValues};
 use headcount_control::Registry;
 use headcount_storage::format::Incarnation;
 use headcount_storage::log::{Commit, Outcome as LogOutcome, ReadLog};
@@ -35,11 +35,11 @@ pub struct Membership {
     /// Keeps which events were set aside where all reach it.
     pub letters: Arc<dyn SharedLetters>,
     /// Keeps the company profiles that all have.
-    pub profiles: Arc<dyn SharedDocuments>,
+    pub profiles: Arc<dyn Documents>,
     /// Keeps the webhooks that all have, and how far each has come.
-    pub webhooks: (Arc<dyn SharedDocuments>, Arc<dyn SharedCursors>),
+    pub webhooks: (Arc<dyn Documents>, Arc<dyn SharedValues>),
     /// Keeps the privacy requests that all have.
-    pub privacy: Arc<dyn SharedDocuments>,
+    pub privacy: Arc<dyn Documents>,
     /// Says which partitions this engine has, and where the others are. It begins without any.
     pub owners: Arc<Owners>,
 }

@@ -33,7 +33,7 @@ use crate::erasures::Erasures;
 use crate::event_codec::{Events, LogRecord, encode_in_parts};
 use crate::history::{History as _, HistoryPiece, LoggedEvents, PartitionArchives, Past, SealedEvents, Wanted};
 use crate::position_map::PositionMap;
-use crate::webhooks::{MovedWebhook, WebhookDocuments, WebhookKey};
+use crate::webhooks::{MovedWebhook, WebhookDocuments};
 use documents::MovedItems;
 pub use documents::{LeftBehind, MovedDocument};
 pub use error::MovingError;
@@ -210,16 +210,12 @@ impl MovingSource {
         positions
     }
 
-    /// The webhooks, where events have these positions.
+    /// The webhooks, where events have these positions, and a value has at most `max_bytes`.
     ///
     /// # Errors
-    /// [`MovingError::Secrets`] without the key that is to seal their secrets, and [`MovingError::Io`].
-    pub fn webhooks(&self, positions: &PositionMap) -> Result<Vec<WebhookDocuments>, MovingError> {
-        if self.items.webhooks.is_empty() {
-            return Ok(Vec::new());
-        }
-        let key = WebhookKey::new(secrets::signer(&self.from)?);
-        let documents = |webhook: &MovedWebhook| webhook.documents(positions, &key);
+    /// [`MovingError::Io`].
+    pub fn webhooks(&self, positions: &PositionMap, max_bytes: usize) -> Result<Vec<WebhookDocuments>, MovingError> {
+        let documents = |webhook: &MovedWebhook| webhook.documents(positions, max_bytes);
         let all: io::Result<Vec<_>> = self.items.webhooks.iter().map(documents).collect();
         all.map_err(MovingError::io("encode the webhooks of", &self.from))
     }

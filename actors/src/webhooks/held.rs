@@ -109,7 +109,7 @@ mod tests {
             status: WebhookStatus::Active,
             created_at: Instant(1),
             created_after: 0,
-            secret: SigningSecret::random().unwrap().0,
+            secret: SigningSecret::random().unwrap(),
             former: None,
         };
         HeldWebhook::new(webhook, DeliveryProgress::default())

@@ -1,47 +1,31 @@
-//! Changes of webhooks, and how far each has come: kept in files, or by all members of a cluster. There, the owner of a project sends its notifications, and its next owner goes on.
+//! Changes of webhooks, and how far each has come. Every engine has all webhooks; the owner of a project sends its notifications, and its next owner goes on.
 
 use std::io;
 
-use headcount_common::checked_files::Filed;
-use headcount_common::{ControlError, checked_json, follow_made, partition_of};
+use headcount_common::checked_files::Filed as _;
+use headcount_common::{ControlError, DocumentsError, checked_json, follow_made, partition_of};
 use headcount_control::{Author, Registry, RegistryError, Secret, WebhookId};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Instant;
 
-use super::delivery::{DeliveryProgress, MAX_SHARED_DELIVERIES};
-use super::held::{HeldWebhook, HeldWebhooks};
-use super::place::{PlannedWebhook, SharedWebhooks, WebhookPlace};
-use super::store::{Webhooks, failed};
-use super::webhook::{SigningSecret, Webhook};
+use super::delivery::{DeliveryProgress, most_deliveries};
+use super::held::HeldWebhook;
+use super::store::Webhooks;
+use super::webhook::{PlannedWebhook, SigningSecret, Webhook};
 
 impl Webhooks {
-    /// Opens those of a member, which knows of none before it follows.
-    pub(crate) fn open_shared(shared: SharedWebhooks) -> Self {
-        Self::with(WebhookPlace::Shared(shared), HeldWebhooks::default())
-    }
-
-    fn shared(&self) -> Option<&SharedWebhooks> {
-        match &self.place {
-            WebhookPlace::Files(_) => None,
-            WebhookPlace::Shared(shared) => Some(shared),
-        }
-    }
-
     /// Waits with `propagate` after each change, until all others have applied that with this number.
     pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
-        if let Some(shared) = self.shared() {
-            shared.items.propagate_with(propagate);
-        }
+        self.items.propagate_with(propagate);
     }
 
-    /// Applies what others have changed up to now. Returns the number of the last change; 0 if there are no others.
+    /// Applies what others have changed up to now. Returns the number of the last change.
     ///
     /// # Errors
     /// [`ControlError`]: what was applied before stays.
     pub(crate) fn follow(&self) -> Result<u64, ControlError> {
-        let Some(shared) = self.shared() else { return Ok(0) };
-        shared.items.follow(|id, webhook| {
+        self.items.follow(|id, webhook| {
             self.hold(id, webhook);
             Ok(())
         })
@@ -61,18 +45,16 @@ impl Webhooks {
         self.wake(project);
     }
 
-    /// Generates a secret. The second one is for its owner.
+    /// Generates a secret: the number that is kept, and the secret for its owner.
     pub(super) fn new_secret(&self) -> Result<(SigningSecret, Secret), RegistryError> {
-        let (secret, shown) = SigningSecret::random()?;
-        let shown = self.shared().map_or(shown, |shared| shared.key.secret_of(&secret));
-        Ok((secret, shown))
+        let number = SigningSecret::random()?;
+        let shown = self.key.secret_of(&number);
+        Ok((number, shown))
     }
 
     /// The secrets that sign at `now`, the present one first.
     pub(crate) fn secrets_of(&self, webhook: &Webhook, now: Instant) -> Vec<SigningSecret> {
-        let secrets = webhook.secrets(now);
-        let Some(shared) = self.shared() else { return secrets };
-        secrets.iter().map(|number| SigningSecret::of(&shared.key.secret_of(number))).collect()
+        webhook.secrets(now).iter().map(|number| SigningSecret::of(&self.key.secret_of(number))).collect()
     }
 
     /// Makes a change that `plan` returns for the webhooks as they are; `None`: nothing is to be changed. If another member's change comes first, `plan` is asked again.
@@ -91,9 +73,7 @@ impl Webhooks {
             }
             let Some(PlannedWebhook { id, organization, webhook, action, changes }) = plan()? else {
                 // Another member may have made the change just now, and wait for the others.
-                if let Some(shared) = self.shared() {
-                    shared.items.propagate(expected);
-                }
+                self.items.propagate(expected);
                 return Ok(None);
             };
             if noted.as_ref() != Some(&changes) {
@@ -106,43 +86,18 @@ impl Webhooks {
         }
     }
 
-    /// Writes or removes a webhook, here or where all members see it. Returns `false` if another member's change came first.
+    /// Writes or removes a webhook. Returns `false` if another change came first.
     fn put(&self, expected: u64, id: &WebhookId, webhook: Option<&Webhook>) -> Result<bool, RegistryError> {
-        let files = match &self.place {
-            WebhookPlace::Shared(SharedWebhooks { items, cursors, .. }) => {
-                if !items.put(expected, id, webhook)? {
-                    return Ok(false);
-                }
-                items.propagate(follow_made(|| self.follow())?);
-                if webhook.is_none()
-                    && let Err(error) = cursors.remove(&id.to_string())
-                {
-                    tracing::warn!(webhook = %id, %error, "the progress of a webhook that is removed could not be removed");
-                }
-                return Ok(true);
-            }
-            WebhookPlace::Files(files) => files,
-        };
-        let Some(webhook) = webhook else {
-            let _no_progress = self.saving.lock();
-            files.remove(id).map_err(|error| failed("remove", error))?;
-            self.held.write().remove(id);
-            return Ok(true);
-        };
-        let is_new = self.held.read().get(id).is_none();
-        if let Err(error) = files.write(webhook) {
-            // It may be there all the same, and nobody would have its secret.
-            if is_new && let Err(error) = files.remove(id) {
-                tracing::warn!(webhook = %id, %error, "a webhook that could not be made may be there after the next start");
-            }
-            return Err(failed("write", error));
+        // A removed webhook gets no progress any more.
+        let _no_progress = webhook.is_none().then(|| self.saving.lock());
+        if !self.items.put(expected, id, webhook)? {
+            return Ok(false);
         }
-        let mut held = self.held.write();
-        match held.get_mut(id) {
-            Some(held) => held.webhook = webhook.clone(),
-            None => {
-                held.insert(HeldWebhook::begun(webhook.clone()));
-            }
+        self.items.propagate(follow_made(|| self.follow())?);
+        if webhook.is_none()
+            && let Err(error) = self.progress.remove(&id.to_string())
+        {
+            tracing::warn!(webhook = %id, %error, "the progress of a webhook that is removed could not be removed");
         }
         Ok(true)
     }
@@ -154,7 +109,7 @@ impl Webhooks {
 
     /// Whether [`Self::load`] has to be called before anything is sent.
     pub(crate) fn is_to_load(&self, id: &WebhookId) -> bool {
-        self.shared().is_some() && self.held.read().get(id).is_some_and(|held| held.cursor.is_none())
+        self.held.read().get(id).is_some_and(|held| held.cursor.is_none())
     }
 
     /// Goes on from where the former owner of its project had come, unless it has done so. Blocks.
@@ -162,12 +117,11 @@ impl Webhooks {
     /// # Errors
     /// Nobody says how far it has come.
     pub(crate) fn load(&self, id: &WebhookId) -> io::Result<()> {
-        let Some(shared) = self.shared() else { return Ok(()) };
         let generation = match self.held.read().get(id) {
             Some(HeldWebhook { cursor: None, generation, .. }) => *generation,
             _ => return Ok(()),
         };
-        let found = shared.cursors.read(&id.to_string()).map_err(io::Error::other)?;
+        let found = self.progress.read(&id.to_string()).map_err(io::Error::other)?;
         let revision = found.as_ref().map_or(0, |(_, revision)| *revision);
         let decoded = found.map(|(bytes, _)| checked_json::decode::<DeliveryProgress>(DeliveryProgress::VERSION, &bytes));
         if matches!(decoded, Some(None)) {
@@ -187,19 +141,18 @@ impl Webhooks {
     /// Writes how far a webhook has come, durably.
     ///
     /// # Errors
-    /// Any error of the operating system or of those who keep it for all members. It may be written all the same.
+    /// It may be written all the same.
     pub(super) fn write_progress(&self, id: &WebhookId, progress: &DeliveryProgress) -> io::Result<()> {
-        let shared = match &self.place {
-            WebhookPlace::Files(files) => return files.write_progress(id, progress),
-            WebhookPlace::Shared(shared) => shared,
-        };
         let not_read = || io::Error::other("how far it has come is not read yet");
         let revision = self.held.read().get(id).and_then(|held| held.cursor).ok_or_else(not_read)?;
-        let bytes = checked_json::encode(DeliveryProgress::VERSION, &progress.shortened(MAX_SHARED_DELIVERIES))?;
-        let written = shared.cursors.write(&id.to_string(), &bytes, revision);
+        let bytes =
+            checked_json::encode(DeliveryProgress::VERSION, &progress.shortened(most_deliveries(self.progress.max_bytes())))?;
+        let written = self.progress.write(&id.to_string(), &bytes, revision);
         if let Some(held) = self.held.write().get_mut(id).filter(|held| held.cursor == Some(revision)) {
             match &written {
                 Ok(revision) => (held.cursor, held.lost_after) = (Some(*revision), None),
+                // It stays in memory alone.
+                Err(DocumentsError::Unavailable(_)) => {}
                 // Another owner has gone on, or this one's answer was lost: what is there now is read again.
                 Err(_) => forget(held),
             }
@@ -207,18 +160,8 @@ impl Webhooks {
         written.map(drop).map_err(io::Error::other)
     }
 
-    /// Writes all progress that is kept in files: where all members see it, that would wait for others.
-    pub(crate) fn save_files(&self, now: Instant) {
-        if self.shared().is_none() {
-            self.save(now, true);
-        }
-    }
-
     /// Saves the progress of a partition's webhooks, as far as that succeeds at once, and forgets it: another machine takes the partition over, or this one anew. Blocks.
     pub(crate) fn give_up(&self, partition: u16) {
-        if self.shared().is_none() {
-            return;
-        }
         let _one = self.saving.lock();
         let held = self.held.read();
         let of_partition = held.all().filter(|held| partition_of(held.webhook.project) == partition);
@@ -238,11 +181,9 @@ impl Webhooks {
     /// Has the webhooks of a partition begin where its former owner had come, but not after `until`, where the log ends by now. Blocks.
     pub(crate) fn take_over(&self, partition: u16, until: Position) {
         self.give_up(partition);
-        if self.shared().is_some() {
-            let mut held = self.held.write();
-            let of_partition = held.all_mut().filter(|held| partition_of(held.webhook.project) == partition);
-            of_partition.for_each(|held| held.lost_after = Some(until));
-        }
+        let mut held = self.held.write();
+        let of_partition = held.all_mut().filter(|held| partition_of(held.webhook.project) == partition);
+        of_partition.for_each(|held| held.lost_after = Some(until));
     }
 
     /// Has the webhooks of a partition, which was taken over, go on.
