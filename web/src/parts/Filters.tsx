@@ -3,7 +3,7 @@ import type { Breakdown, Scalar } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
 import { FIELDS, OPERATORS, fieldName, filtersOf, write, type Filter } from "../lib/filters";
-import { count, valueName } from "../lib/format";
+import { counted, valueName } from "../lib/format";
 import { kept, windowOf } from "../lib/period";
 import { setQuery } from "../lib/router";
 import { useDelayed } from "../lib/delayed";
@@ -66,10 +66,10 @@ export function FilterDialog({ onClose }: { onClose: () => void }) {
             {found.data?.rows.map(({ value, events }) => (
               <button key={JSON.stringify(value)} type="button" class={css.option} onClick={() => add(value)}>
                 <span>{valueName(field, value)}</span>
-                <span>{count(events)} events</span>
+                <span>{counted(events, "event")}</span>
               </button>
             ))}
-            {found.data && !found.data.rows.length && <div class={css.option}>No value contains that.</div>}
+            {found.data && !found.data.rows.length && <div class={css.option}>No matching values.</div>}
           </div>
         )}
         <button type="submit" class={buttons.primary} disabled={needsValue && !text}>
