@@ -1,6 +1,8 @@
-// The tracker sends the pageviews and events of a page to headcount. docs/TRACKER.md describes its attributes and calls.
+// The tracker sends the pageviews and events of a page to headcount. docs/TRACKER.md describes its
+// attributes and calls.
 //
-// It must stay below 2,200 bytes with gzip, so it prefers short code to structure. It runs in all browsers of recent years.
+// It must stay below 2,200 bytes with gzip, so it prefers short code to structure. It runs in all
+// browsers of recent years.
 
 type Fields = Record<string, unknown>;
 type Call = ArrayLike<any>;
@@ -24,7 +26,7 @@ function track(early: Call[]): void {
   const script = (doc.currentScript || doc.querySelector('script[data-key],[src*="key=pk_"]') || doc.body) as HTMLScriptElement;
   const address = new URL(script.src || "i", loc as any);
   const inAddress = address.searchParams;
-  // Google Tag Manager drops attributes. If the script's URL has the key, options come from the URL too.
+  // Google Tag Manager drops attributes. If the script's URL has the key, it may have all options.
   const option = (name: string) => {
     const own = script.getAttribute("data-" + name);
     return own == null && inAddress.get("key") ? inAddress.get(name) : own;
@@ -86,11 +88,11 @@ function track(early: Call[]): void {
     let retries = waiting.size < MAX_WAITING ? RETRIES : 0;
     let time: number;
     let isReported: unknown;
-    // A text body is `text/plain`, which needs no preflight. The server records an `external_id` once, so a retry counts no event
-    // twice.
+    // A text body is `text/plain`, which needs no preflight. The server records an `external_id` once,
+    // so a retry counts no event twice.
     const send = async () => {
       const now = Date.now();
-      // The server uses only the difference of these two times, because visitors' clocks are often wrong.
+      // The server uses only the difference of these times: visitors' clocks are often wrong.
       const text = time ? JSON.stringify({ timestamp: time, _sent_at: now, ...JSON.parse(body) }) : body;
       time = time || now;
       let status: any;
@@ -106,7 +108,7 @@ function track(early: Call[]): void {
         } catch {}
       }
       if (/429|^5/.test(status) && retries) {
-        // After 1–2, 2–4 and 4–8 seconds. Random delays keep visitors from retrying all at once when the server is back.
+        // After 1–2, 2–4 and 4–8 seconds. Random delays spread the retries of many visitors.
         setTimeout(send, (1 + Math.random()) * 2 ** (10 + RETRIES - retries--));
       } else {
         waiting.delete(send);
@@ -127,8 +129,8 @@ function track(early: Call[]): void {
     return kept.replace(/^&/, "?");
   };
 
-  // The referrer and the status belong to the document, so only its first pageview has them. A reload or a return has no referrer:
-  // it is no new arrival.
+  // The referrer and the status belong to the document, so only its first pageview has them.
+  // A reload or a return is no new arrival, so it has no referrer.
   const view = (metadata?: object, fields?: Fields): void => {
     const status = option("status");
     const isFirst = page == null;
@@ -170,7 +172,8 @@ function track(early: Call[]): void {
         record(name, b);
         store().headcount_user = known.user_id;
       } else if (known.user_id || call.length < 2) {
-        // The user signed out, so the next one gets a new id. `identify` with `undefined` keeps the id if no user was known.
+        // The user signed out: the next one gets a new id.
+        // `identify` with `undefined` keeps the id if no user was known.
         delete store().headcount_user;
         delete store().headcount_id;
         meet();
@@ -180,7 +183,8 @@ function track(early: Call[]): void {
     }
   };
 
-  // Builds an event from attributes: `data-headcount-event` is its name, `data-headcount-plan` its `metadata.plan`.
+  // Builds an event from attributes. `data-headcount-event` is its name, and `data-headcount-plan`
+  // its `metadata.plan`.
   const recordMarked = (element: Element): void => {
     const metadata: Fields = {};
     for (const { name, value } of element.attributes as unknown as Attr[]) {

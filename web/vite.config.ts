@@ -1,7 +1,7 @@
 import { defineConfig } from "vite";
 
 // Stable file names keep the repository small. The server replaces `_` with a hash of all files.
-/** Makes the browser paint only after the script has applied the theme, so the page never flashes. */
+/** Delays painting until the script has applied the theme, so the page never flashes. */
 const waitForTheme = {
   name: "wait-for-theme",
   transformIndexHtml: { order: "post" as const, handler: (html: string) => html.replace('<script type="module"', '<script type="module" blocking="render"') },

@@ -136,7 +136,7 @@ const BREAKDOWNS = [
   ["Content", "Entry pages", "entry_url", "sessions"],
   ["Content", "Exit pages", "exit_url", "sessions"],
   ["Devices", "Browsers", "browser", "unique_users"],
-  ["Devices", "Operating systems", "os", "unique_users"],
+  ["Devices", "OS", "os", "unique_users"],
 ];
 
 test("the cards show what breakdown answers", async () => {
@@ -168,6 +168,20 @@ test("a filter holds for all figures, and lives in the address", async () => {
   await page.goBack();
   await settled(page);
   assert.equal(await page.getByLabel("Filters").count(), 0);
+  await close(page);
+});
+
+test("a filter on events without a value follows the condition", async () => {
+  const page = await open("overview");
+  for (const [condition, operator] of [["is_not", "is_set"], ["is", "is_not_set"]]) {
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Add a filter" });
+    await dialog.getByLabel("Field").selectOption("path");
+    await dialog.getByLabel("Condition").selectOption(condition);
+    await dialog.getByRole("button", { name: "(none)" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(new URL(page.url()).searchParams.getAll("f").at(-1), `path~${operator}~`);
+  }
   await close(page);
 });
 
@@ -287,6 +301,8 @@ test("companies lead to their people, and those to what they did", async () => {
   const person = await server.get(`/identities/profile?${query}`);
   for (const id of ["events", "pageviews", "sessions", "active_days"]) assert.equal(await figure(page, id), whole.format(person[id]));
   assert.equal(await figure(page, "revenue"), money(person.revenue));
+  const heads = (title) => page.getByRole("group", { name: title }).locator("th").allInnerTexts();
+  assert.deepEqual([await heads("Pages"), await heads("Referrers")].filter((names) => names.length), [["Pages", "Pageviews"]]);
   await close(page);
 });
 
@@ -577,6 +593,19 @@ test("groups and data health show what the server answers", async () => {
   const dropped = Object.values(intake.dropped).reduce((sum, events) => sum + events, 0);
   assert.deepEqual([intake.duplicates, intake.invalid], [1, 1]);
   for (const [id, events] of Object.entries({ recorded: intake.recorded, duplicates: intake.duplicates, dropped, invalid: intake.invalid })) assert.equal(await figure(page, id), whole.format(events));
+  await close(page);
+});
+
+test("data health waits for its figures before it says that events are missing", async () => {
+  const page = await open("live");
+  await page.route("**/intake?*", async (route) => {
+    await pause(500);
+    await route.continue();
+  });
+  await page.goto(`${server.url}/ui/${server.initial.project_id}/health`);
+  await page.getByRole("button", { name: "Copy snippet" }).waitFor();
+  assert.doesNotMatch(await card(page, "Installation").innerText(), /events/i);
+  await card(page, "Installation").getByText("Events are arriving").waitFor();
   await close(page);
 });
 

@@ -134,7 +134,7 @@ test("a profile leads to what was recorded of the company", async () => {
   await open("Initech");
   await page.getByText("no events recorded").waitFor();
   await open("Acme");
-  await page.getByRole("link", { name: "1 event from 1 person in 30 days" }).click();
+  await page.getByRole("link", { name: "1 event from 1 person in the last 30 days" }).click();
   await page.getByRole("heading", { level: 2, name: "acme.com" }).waitFor();
   for (const { id, label } of (await server.get("/company-profiles")).company_profiles) if (label !== "Globex") await server.manage("DELETE", `/company-profiles/${id}`);
 });

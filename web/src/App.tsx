@@ -13,7 +13,7 @@ type Start = Invitation & { session?: Session; error?: Refusal; isKnown: boolean
 /** Drops all state, so that the next person to sign in sees none of it. */
 const forgetAll = () => location.reload();
 
-/** Sign-in codes and share secrets come after `#`: browsers don't send that part, so no log has it. */
+/** Sign-in codes and share secrets come after `#`: browsers don't send it, so no log has it. */
 async function takeInvitation(): Promise<Invitation> {
   const parts = new URLSearchParams(location.hash.slice(1));
   const [code, share] = [parts.get("code"), parts.get("share")];

@@ -106,7 +106,7 @@ export function Shell({ session, project, place, onSignOut }: ShellProps) {
             </div>
           </div>
           <page.View key={`${project} ${page.id} ${place.of}`} />
-          <p class={css.notice}>Times are in {timezone}, your organization's timezone.</p>
+          <p class={css.notice}>Times are in {timezone}, the organization's timezone.</p>
         </main>
       </div>
       {dialog === "keys" && <KeysDialog onClose={() => closed("keys")} />}

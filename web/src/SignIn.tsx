@@ -70,7 +70,7 @@ export function SignIn({ refused, onSignedIn }: { refused?: string; onSignedIn: 
         </form>
         <div class={css.help}>
           <p>
-            To get a code, run <code>headcount login</code> on the server. The code works once, for five minutes.
+            To get a code, run <code>headcount login</code> on the server. It works once, within five minutes.
           </p>
           <p>Your browser stores a cookie for 14 days. It never stores the token.</p>
         </div>

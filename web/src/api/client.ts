@@ -1,4 +1,4 @@
-// Requests to the server. Answers are cached with their ETags, so that asking again costs only a 304.
+// Requests to the server. Answers are cached with their ETags, so asking again costs only a 304.
 
 import { SHARE } from "../lib/router";
 
@@ -29,7 +29,7 @@ interface Kept {
 const MOST_KEPT = 200;
 const kept = new Map<string, Kept>();
 
-/** Shares authenticate by their secret. Frames never use the cookie: the page around them could trick you into clicks. */
+/** Shares use their secret. Frames never use the cookie: a page around them could steal clicks. */
 export const usesCookie = SHARE === null && self === top;
 
 /** The secret of the share, stored for this tab so that a reload works. */

@@ -1,5 +1,5 @@
-// One stream for all tabs, since a browser opens at most six connections to a server. The tab with the lock reads the stream and
-// passes it on to the others.
+// One stream for all tabs, since a browser opens at most six connections to a server. The tab with
+// the lock reads the stream and passes it on to the others.
 
 import { useEffect, useState } from "preact/hooks";
 import { SHARE } from "../lib/router";

@@ -14,8 +14,8 @@ export interface Answer<T> {
 }
 
 /**
- * The answer to a question, refreshed while the page is visible. When the question changes, the old data stays until the new data
- * arrives, unless the subject `of` changes too.
+ * The answer to a question, refreshed while the page is visible. When the question changes, the old
+ * data stays until the new data arrives, unless the subject `of` changes too.
  */
 export function useAnswer<T>(path: string | null, body?: object, of = ""): Answer<T> {
   const key = path && (body ? `${path} ${JSON.stringify(body)}` : path);
@@ -70,7 +70,7 @@ export function useAnswer<T>(path: string | null, body?: object, of = ""): Answe
   };
 }
 
-/** Delays an answer until another one, which has the currency of its amounts, has arrived or failed. */
+/** Delays an answer until the answer with the currency of its amounts has arrived or failed. */
 export function withCurrency<T>(answer: Answer<T>, other: Answer<{ currency?: string }>): Answer<T> {
   return other.data === undefined && other.isLoading ? { ...answer, data: undefined } : answer;
 }

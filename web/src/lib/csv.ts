@@ -1,6 +1,6 @@
 /**
- * The places where a spreadsheet would read a formula. Some split lines at `;` or tabs, whatever our separator is: quotes in the
- * middle of a line then have no effect, and a cell begins after each separator.
+ * The places where a spreadsheet would read a formula. Some split lines at `;` or tabs, whatever our
+ * separator is. Quotes in the middle of a line then have no effect.
  */
 const FORMULA = /(^|[;\t\r\n])(?=["\s]*[=+\-@])|^(?=[\t\r])/g;
 

@@ -1,4 +1,4 @@
-// Formats numbers, money, dates and names, in the browser's language and the organization's timezone.
+// Numbers, money, dates and names, in the browser's language and the organization's timezone.
 
 import type { Interval, Scalar } from "../api/types";
 import { today } from "./days";
@@ -101,12 +101,14 @@ export function bucketName(bucket: string, interval: Interval, timezone: string)
 }
 
 const ago = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto" });
+/** Fits into a tile. */
+export const BRIEF_AGO = new Intl.RelativeTimeFormat(LOCALE, { numeric: "auto", style: "short" });
 
-export function since(time: string, now = Date.now()): string {
-  const seconds = (new Date(time).getTime() - now) / 1000;
+export function since(time: string, words = ago): string {
+  const seconds = (new Date(time).getTime() - Date.now()) / 1000;
   const units: [Intl.RelativeTimeFormatUnit, number][] = [["day", 86_400], ["hour", 3_600], ["minute", 60]];
-  for (const [unit, length] of units) if (Math.abs(seconds) >= length) return ago.format(Math.round(seconds / length), unit);
-  return ago.format(Math.min(0, Math.round(seconds)), "second");
+  for (const [unit, length] of units) if (Math.abs(seconds) >= length) return words.format(Math.round(seconds / length), unit);
+  return words.format(Math.min(0, Math.round(seconds)), "second");
 }
 
 function names(type: "region" | "language"): (code: string) => string {

@@ -81,7 +81,7 @@ function window(period: string, start_date: string, end_date: string): Window {
   return { period, start_date, end_date, days: daysBetween(start_date, end_date) };
 }
 
-/** The first day with stored events, or null if the project stores all of them. It moves on with each day, and never back. */
+/** The first day with stored events, or null if all are stored. It only ever moves forward. */
 export function floorOf({ retention_days, retention_floor }: Keeping, today: string): string | null {
   const first = retention_days && addDays(today, 1 - retention_days);
   return first && first > (retention_floor ?? "") ? first : retention_floor;
@@ -119,7 +119,7 @@ export function compareOf(query: URLSearchParams): Compare {
   return asked === "none" || asked === "previous_year" ? asked : "previous_period";
 }
 
-/** The days to compare a window with. The longest period has no comparison: little comes before it. */
+/** The days to compare a window with. The longest period has none: little comes before it. */
 export function formerOf(query: URLSearchParams, { period, start_date, end_date, days }: Window): Days | null {
   const compare = compareOf(query);
   if (compare === "none" || period === "all") return null;

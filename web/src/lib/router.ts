@@ -1,4 +1,5 @@
-// The URL has the whole state: /ui/{project}/{page}/{of}?{state}, for a share /ui/share/{share}/{page}?{state}.
+// The URL has the whole state: /ui/{project}/{page}/{of}?{state}.
+// The URL of a share is /ui/share/{share}/{page}?{state}.
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -39,7 +40,7 @@ export function address(project: string, page: string, of?: string | null, query
   return path.join("/") + (kept.size ? `?${kept}` : "");
 }
 
-/** The URL of a person. It says whether it has a user ID or an e-mail: several people can share an e-mail, and an ID can look like one. */
+/** The URL of a person. `by` says if it has a user ID or an e-mail, since an ID can look like one. */
 export function personAddress(project: string, { user_id, email }: { user_id: string | null; email: string | null }): string {
   return user_id === null ? address(project, "people", email, { by: "email" }) : address(project, "people", user_id, { by: "user_id" });
 }

@@ -160,7 +160,7 @@ function Figures({ id }: { id: string }) {
   if (data) {
     return (
       <a href={address(project, "companies", id)}>
-        {counted(data.events, "event")} from {counted(data.users, "person", "people")} in 30 days
+        {counted(data.events, "event")} from {counted(data.users, "person", "people")} in the last 30 days
       </a>
     );
   }

@@ -2,7 +2,7 @@ import { url } from "../api/client";
 import type { Intake, ProjectSettings } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene, isAdmin } from "../context";
-import { brief, count, moment, share, since } from "../lib/format";
+import { BRIEF_AGO, brief, count, moment, share, since } from "../lib/format";
 import { rangeDaysOf } from "../lib/period";
 import { Answered, Card } from "../parts/Card";
 import { Copyable } from "../parts/Form";
@@ -51,7 +51,7 @@ export function Health() {
                     {
                       id: "last_event_at",
                       name: "Last event",
-                      value: last_event_at ? since(last_event_at) : "never",
+                      value: last_event_at ? since(last_event_at, BRIEF_AGO) : "never",
                       hint: last_event_at ? <span class={isLate(last_event_at) ? layout.bad : layout.good}>{moment(last_event_at, timezone)}</span> : undefined,
                     },
                   ]}
@@ -71,7 +71,7 @@ export function Health() {
         <Answered answer={answer}>{() => <Table caption="Excluded and anonymous events" columns={columns} rows={rows!} />}</Answered>
       </Card>
       {answer.data && sum(answer.data.repaired) > 0 && (
-        <Card title="Repaired events" lead="These events count, without the part that was invalid. The sender's response lists each repair as a warning." tools={<CsvTool name="Repaired events" columns={columns} rows={repairs(answer.data)} />}>
+        <Card title="Repaired events" lead="Events recorded with corrections. The sender's response lists each one as a warning." tools={<CsvTool name="Repaired events" columns={columns} rows={repairs(answer.data)} />}>
           <Table caption="Repaired events" columns={columns} rows={repairs(answer.data)} />
         </Card>
       )}

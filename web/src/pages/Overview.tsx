@@ -67,7 +67,7 @@ interface Reported {
   isFormerGone: boolean;
 }
 
-/** Asks for the report. With filters or hours, figures are computed from events, so they cover only days with stored events. */
+/** Asks for the report. With filters or hours, it covers only days with stored events. */
 function useReport(): Reported {
   const { project, query, today, floor } = useScene();
   const filters = filtersOf(query);

@@ -31,7 +31,7 @@ export function RetentionPage() {
       <CsvTool name="Retention" columns={columns} rows={answer.data?.cohorts} />
     </>
   );
-  const lead = `People by the ${interval} of their first event, and how many came back in each later ${interval}. Visitors without an ID are left out, because nobody can recognize them on another day.`;
+  const lead = `People by the ${interval} of their first event, and how many came back in each later ${interval}. Visitors without an ID are left out, because headcount can't recognize them on another day.`;
   return (
     <div class={layout.stack}>
       <Card title="Cohorts" lead={lead} tools={tools} isStale={answer.isStale}>

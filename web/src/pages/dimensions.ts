@@ -21,7 +21,7 @@ export const LOCATIONS: Dimension[] = [
 
 export const DEVICES: Dimension[] = [
   { id: "browser", name: "Browsers", field: "browser", figure: "unique_users", none: "Unknown" },
-  { id: "os", name: "Operating systems", field: "os", figure: "unique_users", none: "Unknown" },
+  { id: "os", name: "OS", field: "os", figure: "unique_users", none: "Unknown" },
   { id: "device", name: "Types", field: "device", figure: "unique_users", none: "Unknown" },
   { id: "screen", name: "Screens", field: "screen", figure: "unique_users", none: "Unknown" },
 ];

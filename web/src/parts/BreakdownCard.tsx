@@ -39,6 +39,9 @@ export const FIGURE_NAMES: Record<BreakdownFigure, string> = {
   orders: "Orders",
 };
 
+/** A name within a sentence: lower case, except for abbreviations. */
+const inText = (name: string) => (name === name.toUpperCase() ? name : name.toLowerCase());
+
 const SHORT = 9;
 const LONG = 250;
 
@@ -76,7 +79,7 @@ export function BreakdownCard({ title, dimensions }: BreakdownCardProps) {
   const tools = (
     <>
       <CsvTool name={`${title} ${chosen.name}`} columns={columnsOf(chosen, answer.data)} rows={rows} />
-      <Tool icon="expand" label={`Show all ${chosen.name.toLowerCase()}`} onClick={() => setOpen(true)} />
+      <Tool icon="expand" label={`Show all ${inText(chosen.name)}`} onClick={() => setOpen(true)} />
     </>
   );
   return (
@@ -86,7 +89,7 @@ export function BreakdownCard({ title, dimensions }: BreakdownCardProps) {
           {(data) => (rows!.length ? <Rows dimension={chosen} rows={rows!.slice(0, SHORT)} data={data} onMore={() => setOpen(true)} /> : <State title="No data in this period" />)}
         </Answered>
       </div>
-      {isOpen && <BreakdownDialog title={`${title}: ${chosen.name.toLowerCase()}`} dimension={chosen} onClose={() => setOpen(false)} />}
+      {isOpen && <BreakdownDialog title={`${title}: ${inText(chosen.name)}`} dimension={chosen} onClose={() => setOpen(false)} />}
     </Card>
   );
 }
@@ -104,7 +107,7 @@ export function BreakdownRows({ dimension, window }: { dimension: Dimension; win
   );
 }
 
-/** The rows with a nonzero figure. Events without the field are a row only if the dimension names it. */
+/** The rows with a nonzero figure. Events without the field need a name in the dimension. */
 export function listed({ rows }: Breakdown, { none, figure }: Dimension): BreakdownRow[] {
   return rows.filter((row) => row[figure] && (row.value !== null || none));
 }
@@ -206,7 +209,7 @@ export function BreakdownDialog({ title, dimension, onClose }: { title: string; 
   return (
     <Dialog title={title} onClose={onClose}>
       <div class={css.tools}>
-        <Search label={`Search ${dimension.name.toLowerCase()}`} value={text} onText={setText} />
+        <Search label={`Search ${inText(dimension.name)}`} value={text} onText={setText} />
         <CsvTool name={title} columns={columns} rows={answer.data?.rows} />
       </div>
       <Answered answer={answer} height={320}>

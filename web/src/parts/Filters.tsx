@@ -45,7 +45,8 @@ export function FilterDialog({ onClose }: { onClose: () => void }) {
   const found = useAnswer<Breakdown>(days && `/projects/${project}/analytics/breakdown`, body, field);
   const needsValue = !operator.endsWith("_set");
   const add = (value?: Scalar) => {
-    const filter: Filter = value === null ? { field, operator: "is_not_set" } : { field, operator, ...(value === undefined ? {} : { value }) };
+    const isNegative = operator === "is_not" || operator === "not_contains";
+    const filter: Filter = value === null ? { field, operator: isNegative ? "is_set" : "is_not_set" } : { field, operator, ...(value === undefined ? {} : { value }) };
     setQuery({ f: [...filtersOf(query).map(write), write(filter)] });
     onClose();
   };

@@ -3,7 +3,7 @@ import { longDay } from "../lib/format";
 import { State } from "./Card";
 import css from "./Kept.module.css";
 
-/** Says from which day on events are stored, if the period begins earlier. `and` continues the sentence. */
+/** Says which days have no stored events, if the period has such days. `and` ends the sentence. */
 export function Kept({ since, and = "" }: { since: string | null; and?: string }) {
   return since ? <p class={css.kept}>Events before {longDay(since)} are no longer stored{and}.</p> : null;
 }

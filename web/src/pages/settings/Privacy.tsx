@@ -12,6 +12,7 @@ const KINDS: [string, string][] = [
   ["export", "Export everything recorded"],
   ["erasure", "Erase from all figures"],
 ];
+const TYPES: Record<string, string> = { export: "export", erasure: "erasure", opt_in: "opt-in" };
 const SUBJECTS: [string, string][] = [
   ["email", "E-mail"],
   ["user_id", "User ID"],
@@ -30,7 +31,7 @@ export function Privacy() {
       empty="No privacy requests"
       columns={[
         { name: "Person", value: subjectOf, show: (row) => <span class={layout.strong}>{subjectOf(row)}</span> },
-        { name: "Type", value: ({ type }) => type },
+        { name: "Type", value: ({ type }) => type, show: ({ type }) => TYPES[type] ?? type },
         { name: "Status", value: ({ status }) => status, show: ({ status }) => <span class={layout.badge}>{status}</span> },
         { name: "Requested", value: ({ created_at }) => created_at, show: ({ created_at }) => moment(created_at, timezone), isNumber: true },
         {

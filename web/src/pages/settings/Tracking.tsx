@@ -16,7 +16,7 @@ export function Tracking() {
   const answer = useAnswer<ProjectSettings>(path);
   return (
     <div class={layout.stack}>
-      <Card title="Snippet" lead="It sends the pageviews of your site. See docs/TRACKER.md for all options.">
+      <Card title="Snippet" lead="Sends pageviews from your site. docs/TRACKER.md describes all options.">
         <Answered answer={answer} height={90}>
           {({ public_key }) => <Copyable name="snippet" text={snippet(public_key)} />}
         </Answered>
