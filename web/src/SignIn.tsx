@@ -21,7 +21,7 @@ export function Replace({ text, code, onDone }: { text: string; code: string; on
     <main class={css.page}>
       <div class={css.box}>
         <h1 class={css.title}>Sign in as someone else?</h1>
-        <p class={css.lead}>You opened a sign-in link: {text}.</p>
+        <p class={css.lead}>You opened a sign-in link. {text}</p>
         <div class={form.form}>
           <FormError>{error}</FormError>
           <button type="button" class={buttons.primary} onClick={onDone}>

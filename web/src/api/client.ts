@@ -1,5 +1,6 @@
 // Requests to the server. Answers are cached with their ETags, so asking again costs only a 304.
 
+import { sentence } from "../lib/format";
 import { SHARE } from "../lib/router";
 
 export type Params = Record<string, string | number | boolean | null | undefined>;
@@ -68,7 +69,7 @@ export function url(path: string, params: Params = {}): string {
 async function refusal(answer: Response): Promise<Refusal> {
   const body = await answer.json().catch(() => null);
   const { code = "unknown", message = `The server responded with status ${answer.status}.`, param = null } = body?.error ?? {};
-  return new Refusal(answer.status, code, message, param);
+  return new Refusal(answer.status, code, sentence(message, param !== null), param);
 }
 
 async function send(path: string, options: RequestInit): Promise<Response> {

@@ -16,6 +16,12 @@ export const count = (value: number) => whole.format(value);
 export const plural = (value: number, one: string, many = `${one}s`) => (value === 1 ? one : many);
 /** A number with its noun: 1 event, 2 events. */
 export const counted = (value: number, one: string, many?: string) => `${count(value)} ${plural(value, one, many)}`;
+/** The API's messages begin in lower case and have no full stop. A field's name stays as it is. */
+export function sentence(text: string, isAboutField = false): string {
+  const begun = isAboutField ? text : text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
+}
+
 /** Abbreviates long numbers: 12.3K. */
 export const brief = (value: number) => (Math.abs(value) < 10_000 ? whole.format(value) : short.format(value));
 export const share = (value: number) => percent.format(value);

@@ -6,7 +6,7 @@ import { Refusal, ask, change } from "../api/client";
 import type { CompanyFigures } from "../api/types";
 import { useAnswer } from "../api/use";
 import { useScene } from "../context";
-import { counted, dayAt, moment } from "../lib/format";
+import { counted, dayAt, moment, sentence } from "../lib/format";
 import { address } from "../lib/router";
 import { Answered, Card, State, buttons } from "../parts/Card";
 import { FormError, Input } from "../parts/Form";
@@ -228,7 +228,7 @@ function BuildRun({ profile, done }: { profile: CompanyProfile; done: () => void
         {isUnderWay && <progress class={css.progress} aria-label="Research" />}
         {build && PROGRESS[build.status] + spent}
       </p>
-      <FormError>{action.error ?? lost ?? (build?.status === "failed" && `${build.error?.message ?? "Research failed."} ${build.error?.url ?? ""}`)}</FormError>
+      <FormError>{action.error ?? lost ?? (build?.status === "failed" && `${sentence(build.error?.message ?? "research failed")} ${build.error?.url ?? ""}`)}</FormError>
     </div>
   );
 }

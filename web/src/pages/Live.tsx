@@ -55,7 +55,7 @@ export function Live() {
         <TodayCard title="Pages today" dimension={PAGES_OF_SITE[0]!} />
         <TodayCard title="Sources today" dimension={SOURCES[0]!} />
       </div>
-      <Card title="Notifications" lead="Events sent with notify, as they arrive.">
+      <Card title="Notifications" lead='Events sent with "notify": true, as they arrive.'>
         {notifications.length ? (
           <ul class={css.list} aria-live="polite">
             {notifications.map(({ event_id, name, message, channel, at: time }) => (

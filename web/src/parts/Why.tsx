@@ -121,7 +121,7 @@ export function WhyDialog({ why, onClose }: { why: Why; onClose: () => void }) {
               value={list}
               onSelect={setList}
             />
-            <CsvTool name={`Why ${why.name} ${list === "rows" ? "counted" : "not counted"}`} columns={columns} rows={rows} />
+            <CsvTool name={`${list === "rows" ? "Counted" : "Not counted"} events for ${why.name}`} columns={columns} rows={rows} />
           </div>
           {rows.length ? (
             <Table caption={list === "rows" ? "Counted events" : "Events not counted"} columns={columns} rows={rows} />
