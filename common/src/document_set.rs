@@ -61,6 +61,16 @@ impl<T: Filed> DocumentSet<T> {
         })
     }
 
+    /// Reads an item that was followed; `None`: there is none.
+    ///
+    /// # Errors
+    /// [`ControlError`]: it can't be read, or is damaged.
+    pub fn read(&self, id: &T::Id) -> Result<Option<T>, ControlError> {
+        let Some(bytes) = self.documents.read(&id.to_string())? else { return Ok(None) };
+        let item = checked_json::decode(T::VERSION, &bytes).filter(|item: &T| item.is_of(id));
+        item.map(Some).ok_or_else(|| ControlError::Documents(format!("the {} {id} is damaged", T::WHAT)))
+    }
+
     /// Changes an item, or removes it. Returns whether no other change came first.
     pub fn put(&self, expected: u64, id: &T::Id, item: Option<&T>) -> Result<bool, ControlError> {
         let encoded = item.map(|item| checked_json::encode(T::VERSION, item)).transpose();

@@ -57,6 +57,12 @@ pub trait Documents: Debug + Send + Sync {
     /// Those of `visit`, whose change is passed again, and [`ControlError::Documents`] if they can't be read.
     fn follow(&self, visit: &mut DocumentVisitor<'_>) -> Result<u64, ControlError>;
 
+    /// Reads a document that was followed; `None`: there is none.
+    ///
+    /// # Errors
+    /// [`ControlError`]: it can't be read.
+    fn read(&self, key: &str) -> Result<Option<Vec<u8>>, ControlError>;
+
     /// Changes a document, if the last change of any has the number `expected`. When this returns, the change is durable, and nothing is left of what the document was.
     ///
     /// # Errors

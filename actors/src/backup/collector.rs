@@ -16,7 +16,7 @@ use super::error::BackupFailure;
 use super::staging::Staging;
 use crate::intake_counts::{INTAKE_DIR, IntakeCounts};
 use crate::privacy::{PRIVACY_DIR, PrivacyFiles};
-use crate::profiles::{PROFILES_DIR, ProfileFiles};
+use crate::profiles::{CompanyProfile, PROFILES_DIR};
 use crate::webhooks::{DeliveryProgress, WEBHOOKS_DIR, Webhook};
 
 const ARCHIVE_DIR: &str = "archive";
@@ -120,7 +120,7 @@ impl<'a> Collector<'a> {
     /// Takes the company profiles.
     pub(super) fn take_profiles(&mut self) -> Result<(), BackupFailure> {
         let dir = self.data_dir.join(PROFILES_DIR);
-        for name in ProfileFiles::names(&dir).map_err(BackupFailure::io("list", &dir))? {
+        for name in CheckedFiles::<CompanyProfile>::names(&dir).map_err(BackupFailure::io("list", &dir))? {
             self.take(&format!("{PROFILES_DIR}/{name}"), None, None)?;
         }
         Ok(())

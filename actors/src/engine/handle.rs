@@ -213,10 +213,12 @@ impl Engine {
         let is_alone = webhooks.is_none();
         let webhooks = webhooks.map_or_else(|| open::local_webhooks(&config.data_dir), Ok)?;
         let webhooks = Webhooks::new(webhooks, opened.secrets.signer().clone());
+        let profiles = open::open_profiles(&config.data_dir, profiles)?;
         if is_alone {
-            webhooks.follow().map_err(|error| OpenError::Directory(format!("the webhooks can't be read: {error}")))?;
+            let unread = |error| OpenError::Directory(format!("webhooks or company profiles can't be read: {error}"));
+            webhooks.follow().and_then(|_| profiles.follow()).map_err(unread)?;
         }
-        let files = (open::open_company_profiles(&config.data_dir, profiles)?, webhooks);
+        let files = (profiles, webhooks);
         let engine = Self::start(config, (opened, files), geo)?;
         engine.start_known_time();
         engine.start_retention();

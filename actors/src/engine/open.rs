@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
-use headcount_common::local::{LocalDocuments, LocalValues};
+use headcount_common::local::{CopiedDocuments, LocalDocuments, LocalValues};
 use headcount_common::secrets::{KEYS_DIR, Secrets};
 use headcount_common::{Documents, PARTITIONS, SharedArchive, SharedLetters};
 use headcount_control::Registry;
@@ -198,14 +198,15 @@ fn open_letters(dir: &Path, shared: Option<Arc<dyn SharedLetters>>) -> Result<De
     opened.map_err(|error| OpenError::Directory(format!("{} could not be read: {error}", path.display())))
 }
 
-/// Opens the company profiles of a data directory that is open.
-pub(super) fn open_company_profiles(dir: &Path, shared: Option<Arc<dyn Documents>>) -> Result<CompanyProfiles, OpenError> {
+/// Opens the company profiles of a data directory: all there is, or a copy of those in `original`.
+pub(super) fn open_profiles(dir: &Path, original: Option<Arc<dyn Documents>>) -> Result<CompanyProfiles, OpenError> {
     let dir = dir.join(PROFILES_DIR);
-    let opened = match shared {
-        Some(documents) => CompanyProfiles::open_shared(&dir, documents),
-        None => CompanyProfiles::open(&dir),
+    let opened = match original {
+        Some(original) => CopiedDocuments::new(original, &dir).map(|copy| Arc::new(copy) as Arc<dyn Documents>),
+        None => LocalDocuments::open(&dir).map(|documents| Arc::new(documents) as Arc<dyn Documents>),
     };
-    opened.map_err(|error| OpenError::Directory(format!("the company profiles can't be opened: {error}")))
+    let failed = |error: std::io::Error| OpenError::Directory(format!("the company profiles can't be opened: {error}"));
+    Ok(CompanyProfiles::new(opened.map_err(failed)?))
 }
 
 /// Opens where the webhooks of a data directory are, and how far each has come.

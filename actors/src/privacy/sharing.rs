@@ -299,6 +299,10 @@ mod tests {
             Ok(*seen as u64)
         }
 
+        fn read(&self, _: &str) -> Result<Option<Vec<u8>>, ControlError> {
+            Ok(None)
+        }
+
         fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), DocumentsError> {
             if *self.is_silent.lock() {
                 return Err(DocumentsError::Unavailable("no answer".to_owned()));

@@ -165,7 +165,7 @@ mod tests {
     const NOW: Instant = Instant(1_700_000_000_000);
 
     fn open(dir: &std::path::Path) -> (Registry, CompanyProfiles) {
-        (Registry::open(dir).unwrap(), CompanyProfiles::open(&dir.join(PROFILES_DIR)).unwrap())
+        (Registry::open(dir).unwrap(), super::super::store::tests::open(&dir.join(PROFILES_DIR)))
     }
 
     fn findings() -> SiteFindings {

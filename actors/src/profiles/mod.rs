@@ -4,7 +4,6 @@
 
 mod build_queue;
 mod builds;
-mod files;
 mod profile;
 mod research;
 mod store;
@@ -19,5 +18,7 @@ pub use research::{ReadWebsite, ResearchSettings, SiteFindings};
 pub use store::{MAX_COMPANY_PROFILES, ProfilePage, ProfileQuery};
 
 pub(crate) use build_queue::BuildQueue;
-pub(crate) use files::{PROFILES_DIR, ProfileFiles};
 pub(crate) use store::CompanyProfiles;
+
+/// The directory of the profiles in a data directory: a file for each.
+pub(crate) const PROFILES_DIR: &str = "control/profiles";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use headcount_common::checked_files::Filed;
 use headcount_control::{CompanyProfileId, FieldChange, RegistryError, Website};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::named_values;
@@ -91,6 +92,15 @@ pub struct CompanyProfile {
     pub created_at: Instant,
     /// When it was last changed.
     pub updated_at: Instant,
+}
+
+impl Filed for CompanyProfile {
+    type Id = CompanyProfileId;
+    const WHAT: &'static str = "company profile";
+
+    fn is_of(&self, id: &CompanyProfileId) -> bool {
+        self.id == *id
+    }
 }
 
 /// A change of a profile. What is absent stays; what is empty is removed.

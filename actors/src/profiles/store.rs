@@ -1,19 +1,15 @@
-//! All company profiles: the files, and the index of them in memory.
+//! All company profiles: documents, and an index of them in memory.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use headcount_common::{ControlError, DocumentSet, Documents, follow_made};
 use headcount_control::{AuditAction, Author, CompanyProfileId, FieldChange, Registry, RegistryError};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::time::Instant;
-use headcount_storage::files;
 use parking_lot::{Mutex, RwLock};
 
 use super::build_queue::BuildQueue;
-use super::files::{PROFILES_DIR, ProfileFiles};
 use super::profile::{CompanyProfile, NewCompanyProfile, ProfileKind, ProfilePatch};
 
 /// The most company profiles of an organization.
@@ -74,9 +70,8 @@ type Index = BTreeMap<OrganizationId, BTreeMap<CompanyProfileId, Indexed>>;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct CompanyProfiles {
-    files: ProfileFiles,
-    /// What all members have, of which the files are a copy; `None`: the files are all there is.
-    shared: Option<DocumentSet<CompanyProfile>>,
+    items: DocumentSet<CompanyProfile>,
+    /// What is looked for. The profiles themselves are read when they are asked for.
     index: RwLock<Index>,
     /// Held while a profile changes, and while a build begins or ends.
     pub(super) changes: Mutex<()>,
@@ -85,43 +80,29 @@ pub(crate) struct CompanyProfiles {
 }
 
 impl CompanyProfiles {
-    /// Reads the profiles in `dir`.
-    ///
-    /// # Errors
-    /// A file can't be read.
-    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
-        let mut index = Index::new();
-        let files = ProfileFiles::open(dir, |_, profile| put(&mut index, &profile))?;
-        Ok(Self { files, shared: None, index: RwLock::new(index), changes: Mutex::default(), builds: Arc::default() })
-    }
-
-    /// Reads what all members have, once it [follows](Self::follow) them. What is in `dir` is a copy, and is made anew.
-    ///
-    /// # Errors
-    /// The directory can't be emptied.
-    pub(crate) fn open_shared(dir: &Path, documents: Arc<dyn Documents>) -> io::Result<Self> {
-        if dir.try_exists()? {
-            files::remove_dir_all(dir)?;
-        }
-        Ok(Self { shared: Some(DocumentSet::new(documents)), ..Self::open(dir)? })
+    /// Uses the documents of profiles. None is known before [`Self::follow`].
+    pub(crate) fn new(documents: Arc<dyn Documents>) -> Self {
+        let items = DocumentSet::new(documents);
+        Self { items, index: RwLock::default(), changes: Mutex::default(), builds: Arc::default() }
     }
 
     /// Waits with `propagate` after each change, until all others have applied that with this number.
     pub(crate) fn propagate_with(&self, propagate: impl Fn(u64) + Send + Sync + 'static) {
-        if let Some(shared) = &self.shared {
-            shared.propagate_with(propagate);
-        }
+        self.items.propagate_with(propagate);
     }
 
-    /// Applies what others have changed up to now. Returns the number of the last change; 0 if there are no others.
+    /// Applies what others have changed up to now. Returns the number of the last change.
     ///
     /// # Errors
     /// [`ControlError`]: what was applied before stays.
     pub(crate) fn follow(&self) -> Result<u64, ControlError> {
-        let Some(shared) = &self.shared else { return Ok(0) };
-        shared.follow(|id, profile| match profile {
-            Some(profile) => self.write(profile).map(drop),
-            None => self.forget(id),
+        self.items.follow(|id, profile| {
+            let mut index = self.index.write();
+            match profile {
+                Some(profile) => put(&mut index, &profile),
+                None => index.values_mut().for_each(|profiles| drop(profiles.remove(id))),
+            }
+            Ok(())
         })
     }
 
@@ -141,9 +122,7 @@ impl CompanyProfiles {
             }
             let Some(Planned { id, organization, profile, action, changes }) = plan()? else {
                 // Another member may have made the change just now, and wait for the others.
-                if let Some(shared) = &self.shared {
-                    shared.propagate(expected);
-                }
+                self.items.propagate(expected);
                 return Ok(None);
             };
             if let Some(action) = action.filter(|_| noted.as_ref() != Some(&changes)) {
@@ -232,8 +211,7 @@ impl CompanyProfiles {
         if !self.index.read().get(&organization).is_some_and(|profiles| profiles.contains_key(id)) {
             return Err(NOT_FOUND);
         }
-        let read = self.files.read(id).map_err(|error| failed("read", error))?;
-        read.filter(|profile| profile.organization == organization).ok_or(NOT_FOUND)
+        self.items.read(id)?.filter(|profile| profile.organization == organization).ok_or(NOT_FOUND)
     }
 
     /// Returns profiles of an organization, newest first.
@@ -304,39 +282,13 @@ impl CompanyProfiles {
         }
     }
 
-    /// Writes or removes a profile, here or where all members see it. Returns `false` if another member's change came first.
+    /// Writes or removes a profile. Returns `false` if another change came first.
     fn put(&self, expected: u64, id: &CompanyProfileId, profile: Option<&CompanyProfile>) -> Result<bool, RegistryError> {
-        let Some(shared) = &self.shared else {
-            match profile {
-                Some(profile) => self.write(profile.clone())?,
-                None => self.forget(id)?,
-            }
-            return Ok(true);
-        };
-        if !shared.put(expected, id, profile)? {
+        if !self.items.put(expected, id, profile)? {
             return Ok(false);
         }
-        shared.propagate(follow_made(|| self.follow())?);
+        self.items.propagate(follow_made(|| self.follow())?);
         Ok(true)
-    }
-
-    fn write(&self, profile: CompanyProfile) -> Result<(), ControlError> {
-        let written = self.files.write(&profile.id, &profile).map_err(|error| failed("write", error));
-        if written.is_err() {
-            // The former or the new file is there: the index follows the file.
-            if let Ok(Some(there)) = self.files.read(&profile.id) {
-                put(&mut self.index.write(), &there);
-            }
-        }
-        written?;
-        put(&mut self.index.write(), &profile);
-        Ok(())
-    }
-
-    fn forget(&self, id: &CompanyProfileId) -> Result<(), ControlError> {
-        self.files.remove(id).map_err(|error| failed("remove", error))?;
-        self.index.write().values_mut().for_each(|profiles| drop(profiles.remove(id)));
-        Ok(())
     }
 }
 
@@ -346,18 +298,18 @@ fn put(index: &mut Index, profile: &CompanyProfile) {
     index.entry(profile.organization).or_default().insert(profile.id.clone(), indexed);
 }
 
-fn failed(doing: &'static str, source: io::Error) -> ControlError {
-    ControlError::Io { doing, path: PROFILES_DIR.into(), source }
-}
-
 fn unknown_start() -> RegistryError {
     RegistryError::Invalid { param: "starting_after".to_owned(), message: "must be the id of a company profile".to_owned() }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::path::Path;
+
+    use headcount_common::local::LocalDocuments;
     use headcount_storage::files::switch::{Plan, Switch};
 
+    use super::super::PROFILES_DIR;
     use super::*;
 
     const NOW: Instant = Instant(1_700_000_000_000);
@@ -370,11 +322,17 @@ mod tests {
         NewCompanyProfile(ProfilePatch { website: Some(website.to_owned()), ..ProfilePatch::default() })
     }
 
+    pub(in crate::profiles) fn open(dir: &Path) -> CompanyProfiles {
+        let profiles = CompanyProfiles::new(Arc::new(LocalDocuments::open(dir).unwrap()));
+        profiles.follow().unwrap();
+        profiles
+    }
+
     fn opened() -> (tempfile::TempDir, Registry, OrganizationId, CompanyProfiles) {
         let dir = tempfile::tempdir().unwrap();
         let registry = Registry::open(dir.path()).unwrap();
         let organization = registry.initialize(NOW).unwrap().organization_id;
-        let profiles = CompanyProfiles::open(&dir.path().join(PROFILES_DIR)).unwrap();
+        let profiles = open(&dir.path().join(PROFILES_DIR));
         (dir, registry, organization, profiles)
     }
 
@@ -393,7 +351,7 @@ mod tests {
             let is_clean = switch.failed().is_empty();
             drop(switch);
             let there = profiles.get(organization, &id).unwrap();
-            let reopened = CompanyProfiles::open(&path).unwrap();
+            let reopened = open(&path);
             assert_eq!(reopened.get(organization, &id).unwrap(), there);
             let website = there.website.as_ref().unwrap().to_string();
             assert!(changed.is_err() || website == next, "what was answered is durable");
@@ -426,7 +384,7 @@ mod tests {
                 assert!(matches!(again, Ok(()) | Err(RegistryError::NotFound { .. })), "{again:?}");
             }
             assert!(matches!(profiles.get(organization, &id), Err(RegistryError::NotFound { .. })));
-            assert!(matches!(CompanyProfiles::open(&path).unwrap().get(organization, &id), Err(RegistryError::NotFound { .. })));
+            assert!(matches!(open(&path).get(organization, &id), Err(RegistryError::NotFound { .. })));
             if is_clean {
                 break;
             }
@@ -445,10 +403,13 @@ mod tests {
         let cut = path.join(format!("{kept}.json.tmp"));
         std::fs::write(&cut, "{").unwrap();
         assert!(matches!(profiles.get(organization, &damaged), Err(RegistryError::Storage(_))));
-        let profiles = CompanyProfiles::open(&path).unwrap();
+        let profiles = open(&path);
         let page = profiles.page(organization, &ProfileQuery { limit: 10, starting_after: None }).unwrap();
         assert_eq!(page.profiles.iter().map(|profile| &profile.id).collect::<Vec<_>>(), [&kept]);
         assert!(file.with_extension("json.damaged").exists() && !file.exists() && !cut.exists());
-        assert_eq!(ProfileFiles::names(&path).unwrap(), [format!("{kept}.json")]);
+        assert_eq!(
+            headcount_common::checked_files::CheckedFiles::<CompanyProfile>::names(&path).unwrap(),
+            [format!("{kept}.json")]
+        );
     }
 }

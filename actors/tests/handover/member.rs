@@ -155,6 +155,10 @@ impl Documents for NoDocuments {
         Ok(0)
     }
 
+    fn read(&self, _: &str) -> Result<Option<Vec<u8>>, ControlError> {
+        Ok(None)
+    }
+
     fn put(&self, _: u64, _: DocumentChange<'_>) -> Result<(), DocumentsError> {
         Err(DocumentsError::Unavailable("there are none".to_owned()))
     }
@@ -181,6 +185,10 @@ impl Documents for CommonDocuments {
             *seen += 1;
         }
         Ok(*seen as u64)
+    }
+
+    fn read(&self, _: &str) -> Result<Option<Vec<u8>>, ControlError> {
+        Ok(None)
     }
 
     fn put(&self, expected: u64, change: DocumentChange<'_>) -> Result<(), DocumentsError> {

@@ -70,6 +70,10 @@ impl Documents for LocalDocuments {
         Ok(changes.count)
     }
 
+    fn read(&self, key: &str) -> Result<Option<Vec<u8>>, ControlError> {
+        self.files.read(key).map_err(|error| self.failed("read", error))
+    }
+
     fn put(&self, expected: u64, DocumentChange { key, content }: DocumentChange<'_>) -> Result<(), DocumentsError> {
         let mut changes = self.changes.lock();
         if changes.count != expected {

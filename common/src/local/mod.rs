@@ -1,8 +1,10 @@
 //! The seam on one machine: files in the data directory, which only this process changes.
 
+mod copied;
 mod documents;
 mod values;
 
+pub use copied::CopiedDocuments;
 pub use documents::LocalDocuments;
 pub use values::LocalValues;
 
