@@ -1,4 +1,4 @@
-//! `headcount cluster restored`: no entity tag or cursor of the time that is lost is valid any more.
+//! `headcount cluster restored`: invalidates the entity tags and cursors of the time that a restore lost.
 
 use std::process::ExitCode;
 
@@ -20,11 +20,11 @@ pub(super) struct RestoredArgs {
     json: bool,
 }
 
-/// Runs the command. It can be repeated.
+/// Runs the command. It is idempotent.
 pub(super) fn run(settings: &Settings, args: &RestoredArgs) -> Result<ExitCode, Failure> {
     let credentials = settings.broker_credentials();
     let record = threaded_runtime()?.block_on(restored(&args.brokers, &credentials, Timing::default()))?;
-    let text = || format!("cluster {}: what was answered before is not valid any more; start the nodes", record.incarnation);
+    let text = || format!("cluster {}: earlier ETags and cursors are no longer valid; start the nodes", record.incarnation);
     print(args.json, &record, text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `headcount cluster resume`: has nodes take partitions again that were stopped.
+//! `headcount cluster resume`: lets nodes take stopped partitions again.
 
 use std::process::ExitCode;
 
@@ -26,7 +26,7 @@ pub(super) fn run(settings: &Settings, args: &ResumeArgs) -> Result<ExitCode, Fa
     for partition in &args.partitions {
         match runtime.block_on(resume(&args.brokers, &credentials, *partition))? {
             Some(reason) => {
-                print_line(format_args!("nodes take partition {partition} again; it was stopped because: {reason}"))?;
+                print_line(format_args!("partition {partition} is resumed; it was stopped because {reason}"))?;
             }
             None => return Err(Failure(format!("partition {partition} is not stopped"))),
         }

@@ -30,7 +30,7 @@ pub(crate) enum MemberCommand {
         /// Id of the member: mem_…
         member_id: String,
     },
-    /// Change a member; without a flag, nothing changes
+    /// Change a member. Only the fields with a flag change
     Set {
         /// Id of the member: mem_…
         member_id: String,
