@@ -67,8 +67,9 @@ impl Record for IdentitySlot {
 pub struct Identity {
     /// The canonical id.
     pub id: IdentityId,
-    /// The key of its history in groups and pages. When two identities merge, the larger history keeps its key and the
-    /// smaller one moves, so this may be the key of an id that is linked to this identity.
+    /// The key of its history in groups and pages. When two identities merge, the larger history
+    /// keeps its key and the smaller one moves, so this may be the key of an id that is linked to
+    /// this identity.
     pub history_key: RecordKey,
     /// The company: the first recorded association.
     pub company: Option<Association>,

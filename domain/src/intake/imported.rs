@@ -1,7 +1,7 @@
-//! What an import knows about a visitor: the field `_import` of an event.
+//! The visitor of an imported event: the field `_import`.
 //!
-//! Other products store what they found in a user agent and for an address, and neither of the two. So an import states the results. Events
-//! that are sent, by browsers or by servers, can't.
+//! Other products store the properties that they detected, but neither the user agent nor the
+//! address. So an import states the properties. Events that browsers or servers send can't.
 
 use super::country::Country;
 use super::json_fields::{JsonFields, text_of};
@@ -13,7 +13,7 @@ use crate::text::cut_bytes;
 /// The name of the field.
 const FIELD: &str = "_import";
 
-/// The visitor of an imported event, as far as another product recorded it.
+/// The properties of an imported event's visitor that another product recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImportedVisitor {
     /// Browser, operating system and device, if the import states one of them.
@@ -23,10 +23,11 @@ pub struct ImportedVisitor {
 }
 
 impl ImportedVisitor {
-    /// Reads the field of an event's JSON. An event without it has the default, and what is not allowed in it is as absent.
+    /// Reads the field from an event's JSON. An event without it has the default. Invalid values
+    /// count as absent.
     #[must_use]
     pub fn read(event: &str, warnings: &mut Vec<Warning>) -> Self {
-        // Nearly no event has the field, and a search is much quicker than a parser.
+        // Hardly any event has the field, and a search is much faster than a parser.
         if memchr::memmem::find(event.as_bytes(), FIELD.as_bytes()).is_none() {
             return Self::default();
         }
@@ -54,7 +55,7 @@ impl ImportedVisitor {
     }
 }
 
-/// Returns the text of a field, cut where it is too long. An empty one is as absent.
+/// Returns the text of a field, truncated if it is too long. Empty text counts as absent.
 fn text(fields: &JsonFields<'_>, name: &str, warnings: &mut Vec<Warning>) -> Option<String> {
     let Some(text) = text_of(fields.get(name)?) else {
         warnings.push(Warning::other_type(format!("{FIELD}.{name}")));

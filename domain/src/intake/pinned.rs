@@ -1,4 +1,4 @@
-//! Checks of events that were recorded elsewhere and are imported with everything that was decided about them.
+//! Checks exported events that are imported with all recorded decisions.
 
 use super::admission::is_group_type;
 use super::event::Event;
@@ -14,11 +14,13 @@ use crate::time::{Instant, clamp_timestamp};
 /// The currencies that an event's money was converted to.
 pub type PinnedCurrencies = Option<(Currency, Currency)>;
 
-/// Checks that a project of `policy` can record `event`, which was recorded elsewhere, and makes it an event that was received at `received`.
-/// `currencies` are those of its project and organization then.
+/// Checks that a project with `policy` can record `event`, which was recorded elsewhere, and turns
+/// it into an event received at `received`. `currencies` are the currencies of its project and
+/// organization at the time.
 ///
 /// # Errors
-/// `timezone_mismatch` and `currency_mismatch` if its day or its money would be another one here, and [`Invalid`] for anything that no event has.
+/// `timezone_mismatch` and `currency_mismatch` if its day or its money would differ here, and
+/// [`Invalid`] for values that no event can have.
 pub fn admit_pinned(
     mut event: Event,
     currencies: PinnedCurrencies,
@@ -93,7 +95,7 @@ fn check_shape(event: &Event) -> Result<(), Invalid> {
         }
     }
     for (name, text) in [("privacy_categories", &details.privacy_categories), ("privacy_signals", &details.privacy_signals)] {
-        // Signals of headers are added to those that were sent.
+        // Signals from headers were added to the sent ones.
         if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES + 16) {
             return Err(Invalid::parameter(name, format!("`{name}` must have at most {MAX_TEXT_BYTES} bytes")));
         }
@@ -129,7 +131,8 @@ fn check_group(event: &Event) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Checks that an event without consent tells of nobody, and that what was parsed of an agent and a page has its bounds.
+/// Checks that an event without consent contains nothing about a person, and that the parsed agent
+/// and page are within their bounds.
 fn check_person(event: &Event) -> Result<(), Invalid> {
     let Event { who, details, email_company, .. } = event;
     let Some(acquisition) = &details.acquisition else {

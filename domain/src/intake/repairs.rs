@@ -1,4 +1,4 @@
-//! What an event is, whatever its sender got wrong: only a time that is none is refused.
+//! Interprets an event and repairs the sender's mistakes. Only an unusable time is refused.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ use crate::money::{Amount, AmountError, Currency};
 use crate::text::cut_bytes;
 use crate::time::{EARLIEST, Instant, clamp_timestamp};
 
-/// Numbers of milliseconds below are seconds: as milliseconds, they lie before March 1973.
+/// Smaller numbers are seconds: as milliseconds, they would be before March 1973.
 const LEAST_MILLISECONDS: i64 = 100_000_000_000;
 
-/// What the fields of an event mean, and what had to be repaired.
+/// The interpreted fields of an event, and the repairs.
 pub(super) struct Repaired<'s> {
     pub(super) time: Instant,
-    /// Whether the time was too far ahead and was replaced by the time of receipt.
+    /// Whether the time of receipt replaced its time, which was too far in the future.
     pub(super) clamped: bool,
     pub(super) money: Option<Money>,
     /// The type and the id of the group.
@@ -35,7 +35,7 @@ pub(super) struct Repaired<'s> {
 /// Interprets an event.
 ///
 /// # Errors
-/// Its timestamp is no time, or lies too early.
+/// Its timestamp is not a time, or too early.
 pub(super) fn repair<'s>(
     submission: &'s Submission<'_>,
     policy: &Policy,
@@ -75,7 +75,8 @@ fn warn_of_texts(submission: &Submission<'_>, warnings: &mut Vec<Warning>) {
     }
 }
 
-/// What becomes of a text field that is too long. Others tell of groups, and an `external_id` is not repaired.
+/// Returns the warning for a text field that is too long. Groups have their own, and an
+/// `external_id` is never repaired.
 fn too_long(name: &'static str) -> Option<Warning> {
     match name {
         "group_id" | "group_type" | "external_id" => None,
@@ -96,11 +97,11 @@ fn time(submission: &Submission<'_>, received: Instant, warnings: &mut Vec<Warni
     let no_time = "must be an RFC 3339 date-time or a number of milliseconds since 1970";
     let stated = instant(raw).ok_or_else(|| wrong(no_time))?;
     let sent_at = submission.sent_at.and_then(|raw| instant(raw.0));
-    // Two small numbers are milliseconds of a clock that began in 1970, as those of devices do.
+    // Two small numbers are milliseconds of a device whose clock began in 1970.
     let is_new_clock = stated.is_small() && sent_at.is_some_and(SentInstant::is_small);
     let is_seconds = stated.is_small() && !is_new_clock;
     let at = |sent: SentInstant| if is_new_clock { sent.as_milliseconds } else { sent.at() };
-    // A wrong time of sending costs no event.
+    // An invalid time of sending must not cost the event.
     let corrected = sent_at.map(|sent_at| at(stated).corrected(at(sent_at), received));
     let sent = corrected.filter(|sent| *sent >= EARLIEST).unwrap_or_else(|| at(stated));
     let clamped = clamp_timestamp(Some(sent), received).map_err(|error| wrong(&error.to_string()))?;
@@ -115,12 +116,12 @@ fn time(submission: &Submission<'_>, received: Instant, warnings: &mut Vec<Warni
     Ok((clamped.at, clamped.clamped))
 }
 
-/// An instant as it was sent.
+/// An instant, as sent.
 #[derive(Clone, Copy)]
 pub(super) struct SentInstant {
-    /// What a date-time says, and a number if it is one of milliseconds.
+    /// The time of a date-time, or of a number as milliseconds.
     as_milliseconds: Instant,
-    /// What a small number says if it is one of seconds.
+    /// The time of a small number as seconds.
     as_seconds: Option<Instant>,
 }
 
@@ -135,7 +136,7 @@ impl SentInstant {
     }
 }
 
-/// Reads an instant. Some programs write numbers as texts.
+/// Parses an instant. Some programs write numbers as text.
 pub(super) fn instant(raw: &str) -> Option<SentInstant> {
     let text = text_of(raw)?;
     let text = text.trim();
@@ -176,7 +177,7 @@ fn money(submission: &Submission<'_>, policy: &Policy, is_server: bool, warnings
     })
 }
 
-/// Reads an amount: a number, or a text that reads as one.
+/// Parses an amount: a number, or a text that contains one.
 pub(super) fn amount(raw: &str) -> Result<Amount, AmountError> {
     if raw.starts_with('"') {
         Amount::parse_written(&text_of(raw).ok_or(AmountError::NotANumber)?)

@@ -166,7 +166,7 @@ impl Summary {
         self.refused > 0 && self.recorded + self.duplicates == 0
     }
 
-    /// Returns whether every line that counts was refused.
+    /// Returns whether lines were refused, and no line was recorded, dropped or skipped.
     pub(crate) fn is_nothing_known(&self) -> bool {
         self.is_all_refused() && self.dropped + self.skipped == 0
     }
