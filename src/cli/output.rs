@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::failure::Failure;
 
-/// Prints one line of JSON, or text for people.
+/// Prints one line of JSON, or text.
 pub(crate) fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
     if json {
         print_line(serde_json::to_string(value).map_err(|error| Failure::new("the answer could not be written", error))?)

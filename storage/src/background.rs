@@ -156,7 +156,7 @@ thread_local! {
 /// changes.
 pub fn begin(tempo: impl Fn() -> Tempo + 'static) {
     if let Err(error) = headcount_scheduling::stand_back(NICENESS) {
-        tracing::debug!(%error, "a thread in the background has the priority of all others");
+        tracing::debug!(%error, "could not lower the priority of a background thread");
     }
     let work = Work { pacer: Pacer::of_this_thread(), slice_began: Stopwatch::now(), tempo: Box::new(tempo) };
     WORK.set(Some(work));

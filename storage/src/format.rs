@@ -288,13 +288,13 @@ impl Format {
         // Parse the layout first, since a newer one may have other lines.
         let layout = lines.next().and_then(|line| line.strip_prefix("layout = "));
         let layout = layout.and_then(|layout| layout.parse().ok()).filter(|layout| *layout > 0);
-        let layout = layout.ok_or("the second line gives no layout")?;
+        let layout = layout.ok_or("the second line has no layout")?;
         if layout > LAYOUT_VERSION {
             return Ok(Self { layout, incarnation: Incarnation(0) });
         }
         let incarnation = lines.next().and_then(|line| line.strip_prefix("incarnation = "));
         let incarnation = incarnation.filter(|hex| hex.len() == 32).and_then(|hex| u128::from_str_radix(hex, 16).ok());
-        let incarnation = incarnation.ok_or("the third line gives no incarnation")?;
+        let incarnation = incarnation.ok_or("the third line has no incarnation")?;
         match lines.next() {
             None if text.ends_with('\n') => Ok(Self { layout, incarnation: Incarnation(incarnation) }),
             _ => Err("it does not end after the third line"),

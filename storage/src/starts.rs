@@ -54,7 +54,7 @@ impl Starts {
         fill_random(&mut bytes)?;
         let present = Start { number: u64::from_le_bytes(bytes), after: last_position };
         let without = |error: io::Error| {
-            tracing::warn!(%error, path = %path.display(), "the list of starts can't be kept; cursors will expire at the next start");
+            tracing::warn!(%error, path = %path.display(), "the list of starts can't be written; cursors will expire at the next start");
         };
         let earlier = match files::read_if_there(&path) {
             Ok(None) => Vec::new(),

@@ -119,7 +119,7 @@ impl Buffers {
         self.rows as usize
     }
 
-    /// An upper bound of the bytes of all values, including those of paths.
+    /// An upper bound of the bytes of all values, including values of paths.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

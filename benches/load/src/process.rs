@@ -46,7 +46,7 @@ pub(crate) fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Prints one line of JSON, or text for people.
+/// Prints one line of JSON, or text.
 pub(crate) fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let line = if json { serde_json::to_string(value)? } else { text() };
     write_line(&mut io::stdout(), &line).map_err(|error| Failure::new("the results could not be written", error))

@@ -91,7 +91,7 @@ fn of_device(agent: &str) -> Option<Bot<'_>> {
     // An app names its site, too.
     let is_browser = is_browser(agent);
     for part in beside_device(agent) {
-        // What loads media inside of WhatsApp says `Device/…`; what previews links does not.
+        // The media player of WhatsApp sends `Device/…`; its link preview does not.
         if let Some(bot) = named(part, true).filter(|bot| bot.name != Some("WhatsApp")) {
             return Some(bot);
         }
@@ -127,7 +127,7 @@ fn beside_device(agent: &str) -> [&str; 3] {
     [&agent[..start], at.map_or("", |at| &comment[at..]), &agent[end..]]
 }
 
-/// Whether the text has a product whose name ends like that of a bot.
+/// Whether the text has a product whose name ends like the name of a bot.
 fn names_a_product(text: &str) -> bool {
     let names = |word: &str| {
         let end = word.find('/').unwrap_or(word.len());

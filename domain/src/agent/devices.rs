@@ -132,8 +132,8 @@ fn of_android(agent: &str) -> Device {
     if is_any(&TABLET_WORDS, agent) || (is_old && is_any(&OLD_TABLETS, agent)) {
         return Device::Tablet;
     }
-    // Browsers of tablets leave "Mobile" out; other programs never say it, nor does what is cut off
-    // before "Safari".
+    // Browsers on tablets omit "Mobile". Other programs omit it, too, and so does an agent that is
+    // truncated before "Safari", so these are no sign of a tablet.
     let is_large = is_browser && says(&["Safari", "safari/", "Gecko/"]) && !says(&["Mobi", "mobi", "Phone", "Mini"]);
     if is_large { Device::Tablet } else { Device::Mobile }
 }

@@ -46,7 +46,7 @@ impl fmt::Debug for Packed {
     }
 }
 
-/// Returns the first `len` bytes, at most 8, as an integer that sorts as they do.
+/// Returns the first `len` bytes, at most 8, as an integer with the same order.
 #[inline]
 fn big_endian(bytes: &[u8], len: usize) -> u64 {
     match bytes.first_chunk::<8>() {

@@ -98,7 +98,7 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.between(key, key)
     }
 
-    /// Returns all rows from those whose keys begin with `first` to those whose keys begin with
+    /// Returns all rows from the rows whose keys begin with `first` to the rows whose keys begin with
     /// `last`, in order.
     pub fn between<P: Key>(&self, first: P, last: P) -> impl DoubleEndedIterator<Item = (K, V)> {
         const { assert!(P::BYTES <= K::BYTES, "a key begins with no longer one") };

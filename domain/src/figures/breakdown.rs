@@ -13,7 +13,7 @@ pub struct Breakdown {
     pub rows: Vec<BreakdownRow>,
     /// The number of all rows.
     pub total_rows: u64,
-    /// Whether there are more rows than those.
+    /// Whether there are more rows.
     pub truncated: bool,
     /// The money of the window that is left out because it has no rate.
     pub unconverted: Unconverted,

@@ -42,7 +42,7 @@ impl ImportedVisitor {
         let found = device.as_ref().and_then(|text| Device::ALL.iter().copied().find(|device| device.name() == text));
         if device.is_some() && found.is_none() {
             let names: Vec<_> = Device::ALL.iter().map(|device| device.name()).collect();
-            warnings.push(wrong("device", &format!("is none of {}", names.join(", "))));
+            warnings.push(wrong("device", &format!("is not one of {}", names.join(", "))));
         }
         let is_code = |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic());
         if country.as_ref().is_some_and(|country| !is_code(country)) {
@@ -62,7 +62,7 @@ fn text(fields: &JsonFields<'_>, name: &str, warnings: &mut Vec<Warning>) -> Opt
         return None;
     };
     if text.len() > MAX_TEXT_BYTES {
-        let problem = format!("was cut at {MAX_TEXT_BYTES} bytes");
+        let problem = format!("was truncated to {MAX_TEXT_BYTES} bytes");
         warnings.push(Warning::new(WarningCode::TextCut, format!("{FIELD}.{name}"), problem));
     }
     Some(cut_bytes(&text, MAX_TEXT_BYTES).to_owned()).filter(|text| !text.is_empty())

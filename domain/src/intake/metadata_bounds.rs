@@ -29,7 +29,7 @@ pub(crate) fn check_metadata_text(json: &str) -> Result<(), Invalid> {
     match within_bounds(json.trim()) {
         Some(Cow::Borrowed(_)) => Ok(()),
         _ => Err(wrong(format!(
-            "is more than an event keeps: {MAX_METADATA_DEPTH} levels, {MAX_METADATA_KEYS} keys of {MAX_METADATA_KEY_BYTES} bytes, texts of {MAX_METADATA_TEXT_BYTES}"
+            "exceeds the limits of metadata: {MAX_METADATA_DEPTH} levels, {MAX_METADATA_KEYS} keys of {MAX_METADATA_KEY_BYTES} bytes, texts of {MAX_METADATA_TEXT_BYTES}"
         ))),
     }
 }

@@ -65,11 +65,11 @@ fn warn_of_texts(submission: &Submission<'_>, warnings: &mut Vec<Warning>) {
     ];
     for (name, field, misspelt) in ids {
         if field.as_ref().is_some_and(|id| is_placeholder(&id.0)) {
-            let problem = "holds what programs write of users whom they don't know, and is as absent";
+            let problem = "is a placeholder for an unknown user, and was ignored";
             warnings.push(Warning::new(WarningCode::PlaceholderId, name, problem));
         }
         if let Some(misspelt) = misspelt.filter(|_| id(field.as_ref()).is_none()) {
-            let problem = format!("is not known and was ignored: the field is `{name}`");
+            let problem = format!("is unknown and was ignored: use `{name}`");
             warnings.push(Warning::new(WarningCode::MisspeltField, misspelt, problem));
         }
     }
@@ -81,10 +81,10 @@ fn too_long(name: &'static str) -> Option<Warning> {
     match name {
         "group_id" | "group_type" | "external_id" => None,
         "user_id" | "anonymous_id" => {
-            let problem = format!("has more than {MAX_TEXT_BYTES} bytes, and is as absent");
+            let problem = format!("has more than {MAX_TEXT_BYTES} bytes, and was ignored");
             Some(Warning::new(WarningCode::FieldIgnored, name, problem))
         }
-        _ => Some(Warning::new(WarningCode::TextCut, name, format!("was cut at {MAX_TEXT_BYTES} bytes"))),
+        _ => Some(Warning::new(WarningCode::TextCut, name, format!("was truncated to {MAX_TEXT_BYTES} bytes"))),
     }
 }
 
@@ -106,11 +106,11 @@ fn time(submission: &Submission<'_>, received: Instant, warnings: &mut Vec<Warni
     let sent = corrected.filter(|sent| *sent >= EARLIEST).unwrap_or_else(|| at(stated));
     let clamped = clamp_timestamp(Some(sent), received).map_err(|error| wrong(&error.to_string()))?;
     if is_seconds {
-        let problem = "was read as seconds since 1970; milliseconds or RFC 3339 are unambiguous";
+        let problem = "was read as seconds since 1970; send milliseconds or RFC 3339 to be unambiguous";
         warnings.push(Warning::new(WarningCode::TimestampInSeconds, "timestamp", problem));
     }
     if clamped.clamped {
-        let problem = "lies more than 5 minutes ahead: the time of receipt is used";
+        let problem = "is more than 5 minutes in the future, and was replaced by the time of receipt";
         warnings.push(Warning::new(WarningCode::Clamped, "timestamp", problem));
     }
     Ok((clamped.at, clamped.clamped))
@@ -151,7 +151,7 @@ pub(super) fn instant(raw: &str) -> Option<SentInstant> {
 fn money(submission: &Submission<'_>, policy: &Policy, is_server: bool, warnings: &mut Vec<Warning>) -> Option<Money> {
     let code = text(submission.currency.as_ref()).filter(|code| !code.trim().is_empty());
     let Ok(currency) = code.map_or(Ok(policy.currency), Currency::parse) else {
-        let problem = "is no ISO 4217 code such as USD: the event has no money";
+        let problem = "is not an ISO 4217 code such as USD: the event has no money";
         warnings.push(Warning::new(WarningCode::CurrencyUnknown, "currency", problem));
         return None;
     };
@@ -165,7 +165,7 @@ fn money(submission: &Submission<'_>, policy: &Policy, is_server: bool, warnings
     };
     let in_project = policy.convert(amount, currency, policy.currency);
     if in_project.is_none() {
-        let problem = format!("{currency} has no rate: the money is kept, and no total in {} counts it", policy.currency);
+        let problem = format!("{currency} has no rate: the money is stored, but totals in {} leave it out", policy.currency);
         warnings.push(Warning::new(WarningCode::NoRate, "currency", problem));
     }
     Some(Money {
@@ -216,8 +216,7 @@ pub fn is_group_type(kind: &str) -> bool {
 fn metadata<'s>(submission: &Submission<'s>, warnings: &mut Vec<Warning>) -> Option<Cow<'s, str>> {
     let kept = within_bounds(submission.metadata?.0);
     if !matches!(kept, Some(Cow::Borrowed(_))) {
-        let problem =
-            format!("was trimmed: it keeps {MAX_METADATA_KEYS} keys and {MAX_METADATA_DEPTH} levels, and of texts 8 KiB");
+        let problem = format!("was trimmed to {MAX_METADATA_KEYS} keys, {MAX_METADATA_DEPTH} levels, and texts of 8 KiB");
         warnings.push(Warning::new(WarningCode::MetadataTrimmed, "metadata", problem));
     }
     kept

@@ -47,7 +47,7 @@ impl Invalid {
     /// Creates the error for a body that isn't JSON or has the wrong shape.
     #[must_use]
     pub fn json(error: &serde_json::Error) -> Self {
-        Self { code: "invalid_json", param: None, message: format!("the body is not the JSON that is expected: {error}") }
+        Self { code: "invalid_json", param: None, message: format!("the body is not valid JSON for this request: {error}") }
     }
 
     /// Creates the error for a missing required field.
@@ -177,8 +177,7 @@ text_fields! {
     group_id GroupId;
     /// The type of that group. Default: `company`.
     group_type GroupType;
-    /// What the user consented to, separated by commas. Given and without `analytics`: the event
-    /// counts, nobody is counted.
+    /// What the user consented to, separated by commas. Given and without `analytics`: the event counts, nobody is counted.
     privacy_categories PrivacyCategories;
     /// Short for `privacy_categories`, which wins.
     pc;
@@ -190,8 +189,7 @@ text_fields! {
     consent_source ConsentSource;
     /// The visitor's user agent. Only read from servers: a browser's own is that of its request.
     user_agent UserAgent;
-    /// The visitor's address, which distinguishes visitors and, with a database, their country; it
-    /// is not stored. Only read from servers: a browser's own is that of its request.
+    /// The visitor's address, which distinguishes visitors and, with a database, their country; it is not stored. Only read from servers: a browser's own is that of its request.
     ip Ip;
 }
 
@@ -246,7 +244,7 @@ impl<'a> Submission<'a> {
             return Err(invalid(message.into()));
         }
         let fields = JsonFields::read(json);
-        let JsonFields(fields) = fields.map_err(|error| invalid(format!("the body is no JSON object: {error}")))?;
+        let JsonFields(fields) = fields.map_err(|error| invalid(format!("the body is not a JSON object: {error}")))?;
         let mut submission = Self::default();
         for (name, json) in fields {
             submission.set_field(&name, json);

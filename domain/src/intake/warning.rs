@@ -61,6 +61,6 @@ impl Warning {
 
     /// Creates the warning for a field of a wrong type.
     pub(crate) fn other_type(param: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(WarningCode::FieldIgnored, param, "has another type than it can have, and was ignored")
+        Self::new(WarningCode::FieldIgnored, param, "has the wrong type, and was ignored")
     }
 }

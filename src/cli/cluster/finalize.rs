@@ -13,7 +13,7 @@ use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct FinalizeArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
     /// Print one line of JSON

@@ -22,7 +22,7 @@ use crate::cli::failure::Failure;
 const MAX_UNDER_WAY: usize = 6;
 /// The memory of an event in flight, beyond its JSON.
 const EVENT_OVERHEAD_BYTES: usize = 768;
-/// How long the oldest batch under way may take. The others don't count: they wait for it.
+/// The time limit of the oldest batch in flight. The others don't count: they wait for it.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An engine in this process.

@@ -83,7 +83,7 @@ pub(crate) struct RefusedLine {
     pub(crate) line: u64,
     /// The error code.
     pub(crate) code: Cow<'static, str>,
-    /// The reason, for people.
+    /// The reason, as text.
     pub(crate) message: String,
 }
 

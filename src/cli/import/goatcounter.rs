@@ -26,7 +26,7 @@ const NAMED_SITES: [(&str, &str); 8] = [
 /// The event of a record.
 ///
 /// # Errors
-/// The reason, for people.
+/// The reason, as text.
 pub(crate) fn event<'r>(record: &'r Record, hostname: Option<&'r str>) -> Result<Option<ForeignEvent<'r>>, String> {
     let path = record.required("2Path")?;
     let date = record.required("Date")?;

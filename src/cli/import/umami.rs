@@ -31,7 +31,7 @@ const PARAMETERS: [&str; 11] = [
 /// The event of a record. `None` for a record without an event, such as a measurement of a page's load time.
 ///
 /// # Errors
-/// The reason, for people.
+/// The reason, as text.
 pub(crate) fn event<'r>(record: &'r Record, hostname: Option<&'r str>) -> Result<Option<ForeignEvent<'r>>, String> {
     let name = match (record.required("event_type")?, record.get("event_name")) {
         ("1", _) => "pageview",

@@ -13,7 +13,7 @@ const PATH: &str = "/members";
 pub(crate) enum MemberCommand {
     /// List the members, oldest first
     List,
-    /// Create a member: a person who holds API tokens
+    /// Create a member, a person with API tokens
     Create {
         /// E-mail address
         #[arg(long)]

@@ -72,7 +72,7 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// Prints the answer on one line, or text for people.
+    /// Prints the answer as one line of JSON, or as text.
     pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
         match (self, json) {
             (Self::Object(answer) | Self::List { answer, .. }, true) => print_line(answer.get()),

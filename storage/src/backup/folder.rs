@@ -89,7 +89,7 @@ impl BackupFolder {
         let lists = [MANIFEST_NAME, "manifest.json.tmp", SUMS_NAME, "SHA256SUMS.tmp"].map(|name| self.dir.join(name));
         for path in lists.iter().chain(&self.entries) {
             if let Err(error) = remove(path) {
-                tracing::warn!(path = %path.display(), %error, "a part of a backup that failed is left");
+                tracing::warn!(path = %path.display(), %error, "could not remove a part of a failed backup");
             }
         }
     }

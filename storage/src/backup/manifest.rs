@@ -95,18 +95,21 @@ impl BackupManifest {
         let manifest: Self = serde_json::from_slice(list).map_err(unreadable)?;
         for pair in manifest.files.windows(2) {
             if pair[0].name >= pair[1].name {
-                return Err(BackupError::damaged(MANIFEST_NAME, "does not name the files in order"));
+                return Err(BackupError::damaged(MANIFEST_NAME, "does not list the files in order"));
             }
         }
         if let Some(file) = manifest.files.iter().find(|file| !names::is_allowed(&file.name)) {
-            return Err(BackupError::damaged(MANIFEST_NAME, format!("names {:?}, which no backup holds", file.name)));
+            return Err(BackupError::damaged(
+                MANIFEST_NAME,
+                format!("contains {:?}, which is not a file of a backup", file.name),
+            ));
         }
         if !manifest.files.iter().any(|file| file.name == LAYOUT_NAME) {
-            return Err(BackupError::damaged(MANIFEST_NAME, format!("does not name {LAYOUT_NAME}")));
+            return Err(BackupError::damaged(MANIFEST_NAME, format!("does not contain {LAYOUT_NAME}")));
         }
         // Encode the checksums again and compare them, so that neither file can change unnoticed.
         if manifest.sums(list) != sums {
-            return Err(BackupError::damaged(SUMS_NAME, format!("does not match {MANIFEST_NAME}, or that was changed")));
+            return Err(BackupError::damaged(SUMS_NAME, format!("does not match {MANIFEST_NAME}")));
         }
         Ok(manifest)
     }

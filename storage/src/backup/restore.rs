@@ -122,7 +122,7 @@ fn discard(manifest: &BackupManifest, data_dir: &Path) {
         let path = data_dir.join(entry);
         let removed = if path.is_dir() { files::remove_dir_all(&path) } else { files::remove_if_there(&path) };
         if let Err(error) = removed {
-            tracing::warn!(path = %path.display(), %error, "a part of a restore that failed is left: remove it before another attempt");
+            tracing::warn!(path = %path.display(), %error, "could not remove a part of a failed restore: remove it before another attempt");
             return;
         }
     }

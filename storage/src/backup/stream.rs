@@ -52,7 +52,7 @@ impl<W: Write> TarTarget<W> {
     /// file, since the reader would take the reason for a part of it.
     pub fn give_up(&mut self, reason: &str) -> Result<(), BackupError> {
         if self.is_cut_off {
-            return Err(BackupError::Unsent(io::Error::other("a file is cut off")));
+            return Err(BackupError::Unsent(io::Error::other("a file is truncated")));
         }
         self.file(GIVEN_UP_NAME, reason.len() as u64, &mut reason.as_bytes()).map(drop)
     }
@@ -114,7 +114,7 @@ pub fn unpack(stream: impl Read, folder: &mut BackupFolder) -> Result<BackupMani
                 let manifest = BackupManifest::decode(&list, &sums)?;
                 received.sort_by(|one: &BackupFile, other| one.name.cmp(&other.name));
                 if manifest.files != received {
-                    return Err(BackupError::damaged(MANIFEST_NAME, "does not name the files that came"));
+                    return Err(BackupError::damaged(MANIFEST_NAME, "does not match the received files"));
                 }
                 folder.finish(&list, &sums)?;
                 return Ok(manifest);

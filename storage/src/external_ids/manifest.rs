@@ -37,7 +37,7 @@ pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<(TableSet, Ma
     };
     let set = TableSet::open(space, &manifest)?;
     remove_unnamed(dir, &set.paths())?;
-    files::remove_if_there(&dir.join(TMP_NAME)).map_err(ExternalIdsError::io("remove a left-over"))?;
+    files::remove_if_there(&dir.join(TMP_NAME)).map_err(ExternalIdsError::io("remove a leftover file"))?;
     Ok((set, manifest))
 }
 

@@ -182,7 +182,7 @@ impl Drop for CachedFile {
             && let Err(error) = self.dir.remove_file(&self.name)
         {
             // Files that no manifest names are removed at the next start.
-            tracing::debug!(file = %self.name, %error, "a file that was replaced is not removed");
+            tracing::debug!(file = %self.name, %error, "could not remove a replaced file");
         }
     }
 }

@@ -50,7 +50,7 @@ pub fn make_private(path: &Path) {
         _ => fs::set_permissions(path, Permissions::from_mode(mode & 0o7700)),
     });
     if let Err(error) = outcome {
-        tracing::warn!(path = %path.display(), %error, "could not keep other users from reading this");
+        tracing::warn!(path = %path.display(), %error, "could not remove the permissions of other users");
     }
 }
 

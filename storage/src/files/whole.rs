@@ -19,7 +19,7 @@ use super::switch::run_at;
 /// Any error of the operating system. Then either the old or the new file exists, complete; a crash
 /// may still change which one.
 pub fn write_atomically(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let unnamed = || io::Error::new(io::ErrorKind::InvalidInput, "the path names no file");
+    let unnamed = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name");
     let mut name = OsString::from(path.file_name().ok_or_else(unnamed)?);
     name.push(".tmp");
     let tmp = path.with_file_name(name);

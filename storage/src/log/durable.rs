@@ -13,7 +13,7 @@ use crate::files::File;
 /// state; recovery at the next start reads the real contents of the disk. It calls `abort`, not
 /// `exit`, so that no destructor writes anything either.
 pub(super) fn abort(doing: &'static str, path: &Path, error: &io::Error) -> ! {
-    tracing::error!(path = %path.display(), %error, "log failed to {doing}: aborting, what is on disk decides");
+    tracing::error!(path = %path.display(), %error, "the log failed to {doing}: aborting; the next start reads the state from the disk");
     std::process::abort()
 }
 

@@ -166,7 +166,7 @@ impl<S> Committer<S> {
                 }
                 Command::EndSegment(until) => {
                     if let Err(error) = self.log.end_segment(until) {
-                        tracing::warn!(%error, "no new segment of the log could be begun");
+                        tracing::warn!(%error, "could not begin a new segment of the log");
                     }
                 }
             }

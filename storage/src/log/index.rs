@@ -90,7 +90,7 @@ impl SegmentIndex {
         let tmp = dir.join(format!("{:020}.idx.{serial}.tmp", self.first));
         let written = files::write(&tmp, &self.encode()).and_then(|()| files::rename(&tmp, &path));
         if let Err(error) = written {
-            tracing::warn!(path = %path.display(), %error, "could not write a segment's index, it will be rebuilt");
+            tracing::warn!(path = %path.display(), %error, "could not write a segment's index; it will be rebuilt");
             // The file may not exist.
             let _ = files::remove_file(&tmp);
         }

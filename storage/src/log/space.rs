@@ -152,7 +152,7 @@ impl Preparer {
         let work = move || PreparedSegment::create(path, bytes, fill.as_ref(), &signals);
         match std::thread::Builder::new().name("log-prepare".into()).spawn(work) {
             Ok(thread) => self.pending = Some(thread),
-            Err(error) => tracing::warn!(%error, "could not start a thread to prepare a segment, it is made when needed"),
+            Err(error) => tracing::warn!(%error, "could not start a thread to prepare a segment; it will be created when needed"),
         }
     }
 
@@ -177,7 +177,7 @@ impl Preparer {
         self.signals.is_awaited.store(true, Ordering::Relaxed);
         self.fill.fill(file, from, to, &self.signals).inspect_err(|_| {
             if let Err(error) = file.set_len(from) {
-                tracing::warn!(%error, "could not take back the extension of a segment");
+                tracing::warn!(%error, "could not undo the extension of a segment");
             }
         })
     }

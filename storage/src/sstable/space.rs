@@ -85,7 +85,7 @@ pub(crate) fn table_files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>, TableErr
 /// Removes the tables in a directory that are not in a manifest.
 pub(crate) fn remove_unnamed(dir: &Path, named: &BTreeSet<PathBuf>) -> Result<(), TableError> {
     for path in table_files(dir)?.into_keys().filter(|path| !named.contains(path)) {
-        files::remove_file(&path).map_err(TableError::io("remove a left-over table"))?;
+        files::remove_file(&path).map_err(TableError::io("remove a leftover table"))?;
     }
     Ok(())
 }

@@ -305,7 +305,7 @@ impl Inner {
             return Ok(());
         };
         drop(one_state);
-        tracing::warn!(partition = partition.number(), %error, "a commit failed; sled is opened again, which decides whether it counts");
+        tracing::warn!(partition = partition.number(), %error, "a commit failed; reopening sled decides whether it counts");
         commits.undecided = Some(Undecided { partition, state, tables });
         let decided = self.resolve(&mut commits);
         if decided.is_ok() && commits.states.get(&partition) == Some(&state) { Ok(()) } else { Err(error) }
@@ -333,7 +333,7 @@ impl Drop for Inner {
         if self.tables.is_in_place() {
             for partition in self.tables.with_merged() {
                 if let Err(error) = self.commit(partition, PairChanges::new(), self.tables.begin(partition)) {
-                    tracing::debug!(partition = partition.number(), %error, "merged tables are not recorded");
+                    tracing::debug!(partition = partition.number(), %error, "could not record merged tables");
                 }
             }
         }

@@ -78,7 +78,7 @@ impl Hints<'_> {
         self.refine_browser(agent);
         self.refine_system(agent);
         if !devices::is_screen(user_agent) {
-            // A page for computers was asked for, on what has the name of a model.
+            // A device with a model's name asked for the desktop page.
             let is_model = |model: &str| text(model).is_some_and(|model| !model.is_empty());
             let is_phone =
                 agent.device == Device::Desktop && agent.os.as_deref() == Some("Android") && self.model.is_some_and(is_model);

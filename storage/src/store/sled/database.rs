@@ -60,7 +60,7 @@ impl Database {
     pub(in crate::store) fn reopen<T>(&self, check: impl FnOnce(&Handle) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut last_failure = self.last_failure.lock();
         if last_failure.is_some_and(|at| at.elapsed() < REOPEN_AFTER) {
-            return Err(refused("open sled again, which failed a moment ago"));
+            return Err(refused("reopen sled, which failed a moment ago"));
         }
         let mut present = self.handle.write();
         *present = None;
@@ -73,7 +73,7 @@ impl Database {
         };
         match reopen() {
             Ok((handle, found)) => {
-                tracing::info!("sled was opened again");
+                tracing::info!("sled was reopened");
                 (*present, *last_failure) = (Some(handle), None);
                 Ok(found)
             }
@@ -83,7 +83,7 @@ impl Database {
             }
             Err(error) => {
                 *last_failure = Some(Instant::now());
-                Err(StoreError::io("open sled again")(std::io::Error::other(error)))
+                Err(StoreError::io("reopen sled")(std::io::Error::other(error)))
             }
         }
     }

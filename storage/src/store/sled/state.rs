@@ -135,7 +135,7 @@ pub(in crate::store) fn verify_states(handle: &Handle, states: &States) -> Resul
     let mut found = States::new();
     handle.scan(&pair_key(&[]), |key, value| {
         let partition = key.get(1..).and_then(PartitionId::of_key);
-        let partition = partition.ok_or_else(|| StoreError::damaged("a key in sled names no partition"))?;
+        let partition = partition.ok_or_else(|| StoreError::damaged("a key in sled has no partition"))?;
         found.entry(partition).or_default().add(key, value);
         Ok(())
     })?;
@@ -143,7 +143,7 @@ pub(in crate::store) fn verify_states(handle: &Handle, states: &States) -> Resul
         let found = found.remove(partition).unwrap_or_default();
         if (found.pairs, found.digest) != (expected.pairs, expected.digest) {
             let (pairs, expected) = (found.pairs, expected.pairs);
-            let what = format!("partition {partition} holds {pairs} pairs that are not the {expected} committed");
+            let what = format!("partition {partition} has {pairs} pairs, but other pairs ({expected}) were committed");
             return Err(StoreError::damaged(what));
         }
     }

@@ -127,7 +127,7 @@ impl Tables {
             if error.is_damage() || count() > MAX_UNMERGED_TABLES {
                 return Err(error.into());
             }
-            tracing::warn!(partition = id.number(), tables = count(), %error, "too many tables, which could not be merged");
+            tracing::warn!(partition = id.number(), tables = count(), %error, "there are too many tables, and merging them failed");
             Ok(())
         })
     }
