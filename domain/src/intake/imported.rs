@@ -107,8 +107,8 @@ mod tests {
     fn what_is_not_allowed_costs_a_detail() {
         let long = format!(r#"{{"_import":{{"os":"{}"}}}}"#, "x".repeat(MAX_TEXT_BYTES + 1));
         for (event, code, param, message) in [
-            (r#"{"_import":5}"#, WarningCode::FieldIgnored, "_import", "another type"),
-            (r#"{"_import":{"browser":[]}}"#, WarningCode::FieldIgnored, "_import.browser", "another type"),
+            (r#"{"_import":5}"#, WarningCode::FieldIgnored, "_import", "wrong type"),
+            (r#"{"_import":{"browser":[]}}"#, WarningCode::FieldIgnored, "_import.browser", "wrong type"),
             (
                 r#"{"_import":{"device":"phone"}}"#,
                 WarningCode::FieldIgnored,
