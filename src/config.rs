@@ -1,6 +1,6 @@
-//! Settings: from flags, else from `HEADCOUNT_*` variables, else from a TOML file, else defaults.
+//! Settings. Each comes from a flag, else from a `HEADCOUNT_*` variable, else from a TOML file, else it has its default.
 //!
-//! Every value is text until it is resolved, so that the four sources are read in one way and every error names its source.
+//! Every value is text until it is resolved, so all four sources are parsed in one way, and every error names its source.
 
 mod keys;
 #[cfg(test)]
@@ -39,16 +39,16 @@ pub(crate) use value::{bytes, duration};
 /// The variable that names the TOML file.
 pub const CONFIG_VARIABLE: &str = "HEADCOUNT_CONFIG";
 
-/// The longest time that a question may take.
+/// The longest allowed timeout of a question.
 const MAX_QUESTION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// Why a program without clusters refuses a setting.
-const NEEDS_CLUSTER: &str = "needs a program that was built with `--features cluster`";
+/// The error of a build without clusters for a cluster's settings.
+const NEEDS_CLUSTER: &str = "needs a build with `--features cluster`";
 
 /// Variables that are not settings.
 const OTHER_VARIABLES: [&str; 3] = [CONFIG_VARIABLE, "HEADCOUNT_TOKEN", "HEADCOUNT_OPERATOR_TOKEN"];
 
-/// Returns the variables that begin with `HEADCOUNT_` and are unknown.
+/// Returns the unknown variables that begin with `HEADCOUNT_`.
 pub fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<String> {
     let is_known = |name: &str| OTHER_VARIABLES.contains(&name) || KEYS.iter().any(|key| key.variable == name);
     let mut unknown: Vec<String> = variables.filter(|name| name.starts_with("HEADCOUNT_") && !is_known(name)).collect();
@@ -56,7 +56,7 @@ pub fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<String>
     unknown
 }
 
-/// Where the value of a setting came from.
+/// The source of a setting's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A flag of the command line.
@@ -65,7 +65,7 @@ pub enum Source {
     Variable(&'static str),
     /// The TOML file.
     File(PathBuf),
-    /// Not set.
+    /// The default, because nothing sets it.
     Default,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// The reason why settings are refused.
+/// The reason why settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The TOML file can't be read.
@@ -91,7 +91,7 @@ pub enum ConfigError {
         reason: String,
     },
     /// The TOML file has unknown keys.
-    #[error("the configuration file {}: unknown {}: {}; known are: {}", path.display(), plural(keys), keys.join(", "), known())]
+    #[error("the configuration file {}: unknown {}: {}; known keys: {}", path.display(), plural(keys), keys.join(", "), known())]
     UnknownKeys {
         /// The file.
         path: PathBuf,
@@ -103,7 +103,7 @@ pub enum ConfigError {
     Value {
         /// The setting.
         key: &'static str,
-        /// Where it was set.
+        /// Its source.
         source_name: String,
         /// The reason, and the allowed values.
         reason: String,
@@ -118,7 +118,7 @@ fn known() -> String {
     KEYS.map(|key| key.name).join(", ")
 }
 
-/// A setting as it is in force.
+/// An effective setting.
 #[derive(Debug, Clone)]
 struct Entry {
     key: &'static Key,
@@ -126,42 +126,42 @@ struct Entry {
     source: Source,
 }
 
-/// All settings, as they are in force. They hold no secret.
+/// All effective settings. They contain no secrets.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where everything is kept.
+    /// The directory of all data.
     pub data_dir: PathBuf,
     /// Address and port.
     pub listen: String,
-    /// HTTP workers; `None`: by the cores.
+    /// The number of HTTP workers; `None`: derived from the cores.
     pub workers: Option<usize>,
-    /// Shards; `None`: by the cores.
+    /// The number of shards; `None`: derived from the cores.
     pub shards: Option<usize>,
-    /// The limit of events under way.
+    /// The limit on bytes of events in flight.
     pub admission_bytes: Option<usize>,
-    /// How much memory to keep to.
+    /// The memory budget.
     pub memory: usize,
-    /// The least free disk space.
+    /// The minimum free disk space.
     pub min_free_bytes: u64,
-    /// Proxies that are believed.
+    /// The trusted proxies.
     pub trusted_proxies: Vec<IpNet>,
     /// The database of countries.
     pub geo_db: Option<PathBuf>,
     /// The header in which trusted proxies report a visitor's country.
     pub geo_header: Option<HeaderName>,
-    /// The origins whose pages may ask.
+    /// The origins whose pages may use the API.
     pub query_origins: Vec<String>,
-    /// The server's address for browsers and SDKs, without a slash at its end.
+    /// The server's URL for browsers and SDKs, without a trailing slash.
     pub public_url: Option<String>,
     /// Further names of `/hc.js` and `/i`.
     pub extra_paths: ExtraPaths,
-    /// What webhooks and builds of company profiles may reach although it is not public.
+    /// The private addresses that webhooks and builds of company profiles may reach.
     pub outbound_allow: AllowList,
-    /// How long a question may take that needs a pass over the events.
+    /// The timeout of a question that scans the events.
     pub question_timeout: Duration,
-    /// The limit of kept answers; `None`: by the memory.
+    /// The memory for kept answers; `None`: derived from the memory budget.
     pub view_memory: Option<usize>,
-    /// How often state is written down.
+    /// The interval of checkpoints.
     pub checkpoint_interval: Duration,
     /// The age at which events are sealed.
     pub seal_after: Duration,
@@ -169,24 +169,24 @@ pub struct Settings {
     pub seal_events: u64,
     /// The compression level of the archive.
     pub archive_level: i32,
-    /// How long artifacts of exports are kept.
+    /// How long the files of exports are kept.
     pub export_retention: Duration,
-    /// The brokers of its cluster; empty if it is alone.
+    /// The brokers of its cluster; empty for a single server.
     pub cluster: Vec<String>,
-    /// What the brokers are shown.
+    /// The credentials for the brokers.
     pub nats_creds: Option<PathBuf>,
-    /// Where other nodes reach the server, without a slash at its end.
+    /// The URL at which other nodes reach the server, without a trailing slash.
     pub node_url: Option<String>,
-    /// Where the nodes of the cluster keep files.
+    /// The place where the nodes of the cluster keep files.
     #[cfg(feature = "cluster")]
     pub files: Option<Bucket>,
-    /// How many bytes of these files a node keeps on its own disk.
+    /// The number of bytes of these files that a node keeps on its own disk.
     pub files_cache: u64,
-    /// How long the brokers keep events that are sealed.
+    /// How long the brokers keep sealed events.
     pub log_kept: Duration,
     /// The filter of log lines.
     pub log: String,
-    /// How it is logged.
+    /// The format of log lines.
     pub log_format: LogFormat,
     entries: Vec<Entry>,
     warnings: Vec<String>,
@@ -197,7 +197,7 @@ pub struct Settings {
 pub struct InForce<'a> {
     /// The value, as it was written.
     pub value: &'a str,
-    /// Where it came from.
+    /// Its source.
     pub source: String,
 }
 
@@ -226,20 +226,20 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Raises a limit below the largest append, which gets a segment of its own: a smaller limit would not prevent a full disk.
+    /// Raises a limit below the size of the largest append. A smaller limit would not prevent a full disk.
     fn raise_min_free_bytes(&mut self) {
         let least = MAX_BLOCK_BYTES;
         if (1..least).contains(&self.min_free_bytes) {
             let given = self.min_free_bytes;
             let message = format!(
-                "min_free_bytes: {given} is less than the largest append to the log, so {least} are kept free (0 is no limit)"
+                "min_free_bytes: {given} is less than the largest append to the log, so {least} are kept free instead (0 disables the limit)"
             );
             self.warnings.push(message);
             self.min_free_bytes = least;
         }
     }
 
-    /// Returns probable mistakes, for the log.
+    /// Returns warnings about probable mistakes.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -316,7 +316,7 @@ impl Settings {
         })
     }
 
-    /// Returns the values in force and their sources, by name.
+    /// Returns the effective values and their sources, by name.
     #[must_use]
     pub fn in_force(&self) -> Vec<(&'static str, InForce<'_>)> {
         let line = |entry| {
@@ -332,7 +332,7 @@ impl Settings {
         self.entries.iter().any(|entry| entry.key.name == name && entry.source == Source::Default)
     }
 
-    /// How the engine of a server is opened with these settings: unlike that of a command, it sends notifications to webhooks,
+    /// The configuration of a server's engine. Unlike the engine of a command, it sends notifications to webhooks,
     /// builds company profiles and can ask other nodes.
     #[must_use]
     pub fn serving_engine(&self) -> EngineConfig {
@@ -347,7 +347,7 @@ impl Settings {
         config
     }
 
-    /// How the engine is opened with these settings for a command.
+    /// The configuration of a command's engine.
     #[must_use]
     pub fn engine(&self) -> EngineConfig {
         let mut config = EngineConfig::new(&self.data_dir);
@@ -371,14 +371,14 @@ impl Settings {
         config
     }
 
-    /// What the brokers are shown.
+    /// The credentials for the brokers.
     #[cfg(feature = "cluster")]
     #[must_use]
     pub fn broker_credentials(&self) -> Credentials {
         self.nats_creds.clone().map_or(Credentials::None, Credentials::File)
     }
 
-    /// How the HTTP server is started with these settings.
+    /// The configuration of the HTTP server.
     #[must_use]
     pub fn http(&self) -> HttpConfig {
         HttpConfig {
@@ -436,7 +436,7 @@ fn read_file(path: &Path) -> Result<BTreeMap<String, String>, ConfigError> {
     }
     let value = |(name, value): (String, toml::Value)| match plain(&value) {
         Some(text) => Ok((name, text)),
-        None => Err(failed(format!("{name} must be a text, a number or a list of texts"))),
+        None => Err(failed(format!("{name} must be a string, a number or a list of strings"))),
     };
     table.into_iter().map(value).collect()
 }

@@ -1,23 +1,23 @@
-//! The limit of open files.
+//! The limit on open files.
 //!
-//! Shells and services usually allow 1,024 open files until the process asks for more, and each partition has several.
+//! A process usually may open only 1,024 files until it asks for more, and each partition has several.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// The most connections that all workers keep open together.
+/// The maximum number of connections over all workers.
 const MAX_CONNECTIONS: u64 = 25_000;
-/// The connections that are allowed even if the operating system allows hardly any files.
+/// The number of connections that are always allowed, even with a very low limit.
 const MIN_CONNECTIONS: u64 = 64;
-/// The files that log, indexes and store get. With fewer they close files and open them again.
+/// The number of files for log, indexes and store. With fewer files they close and reopen them.
 const STORAGE_FILES: u64 = 1_024;
-/// The fewest files that work: the runs of store and index take a quarter, connections [`MIN_CONNECTIONS`], and log, store,
-/// journals and threads the rest.
+/// The minimum that works: a quarter is for the runs of store and index, [`MIN_CONNECTIONS`] for connections, and the rest for log,
+/// store, journals and threads.
 const MIN_FILES: u64 = 256;
 
-/// The process may not open enough files.
+/// The limit on open files is too low.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the limit of open files is {allowed}, and at least {MIN_FILES} are needed: raise it with `ulimit -n {wanted}`, or \
+    "the limit on open files is {allowed}, but headcount needs at least {MIN_FILES}: raise it with `ulimit -n {wanted}`, or \
      LimitNOFILE={wanted} in the service's unit",
     wanted = 2 * STORAGE_FILES
 )]
@@ -35,7 +35,7 @@ pub(crate) fn raise() -> Result<(), TooFewFiles> {
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
         if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::warn!(%error, "could not raise the limit of open files");
+            tracing::warn!(%error, "could not raise the limit on open files");
         }
     }
     let allowed = allowed();
@@ -45,14 +45,14 @@ pub(crate) fn raise() -> Result<(), TooFewFiles> {
     if allowed < 2 * STORAGE_FILES {
         tracing::warn!(
             allowed,
-            "the limit of open files is low: `ulimit -n` (LimitNOFILE) should be {} or more",
+            "the limit on open files is low: `ulimit -n` (LimitNOFILE) should be {} or more",
             2 * STORAGE_FILES
         );
     }
     Ok(())
 }
 
-/// Returns how many connections may be open, so that log and store can always open their files.
+/// Returns the number of connections that leaves enough files for log and store.
 pub(crate) fn connections() -> usize {
     let connections = allowed().saturating_sub(STORAGE_FILES).clamp(MIN_CONNECTIONS, MAX_CONNECTIONS);
     usize::try_from(connections).unwrap_or(usize::MAX)

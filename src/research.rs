@@ -1,4 +1,4 @@
-//! What reads websites for builds of company profiles: `headcount-research` over the guarded client of `headcount-outbound`.
+//! Reads websites for builds of company profiles, with `headcount-research` over the guarded client of `headcount-outbound`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,10 +9,10 @@ use headcount_outbound::url::Url;
 use headcount_outbound::{AllowList, Outbound};
 use headcount_research::{Facts, FetchedPage, Outcome, Research};
 
-/// The most bytes of a URL or a message that is kept.
+/// The maximum number of bytes of a stored URL or message.
 const MAX_TEXT_BYTES: usize = 2_048;
 
-/// Reads websites at globally reachable addresses, and at what the operator allows.
+/// Reads websites at globally reachable addresses, and at addresses that the operator allows.
 #[derive(Debug)]
 pub(crate) struct GuardedReader(Outbound);
 

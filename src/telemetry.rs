@@ -1,4 +1,4 @@
-//! Logging to standard error. Standard output is for the answers of commands.
+//! Logging to standard error. Standard output is reserved for the output of commands.
 
 use std::io::IsTerminal;
 use std::panic::PanicHookInfo;
@@ -10,13 +10,13 @@ use tracing_subscriber::filter::LevelFilter;
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Text lines.
     Text,
     /// One JSON object a line.
     Json,
 }
 
-/// A log filter that can't be parsed.
+/// The error for an invalid log filter.
 #[derive(Debug, thiserror::Error)]
 #[error("must be a level (off, error, warn, info, debug, trace) or directives such as \"info,headcount_storage=debug\"")]
 pub struct BadFilter;
@@ -26,7 +26,7 @@ pub struct BadFilter;
 /// # Errors
 /// The text is not a filter.
 pub fn filter(directives: &str) -> Result<EnvFilter, BadFilter> {
-    // `EnvFilter` would take a misspelled level for a target, and switch off everything else.
+    // `EnvFilter` would treat a misspelled level as a target, and disable all other logging.
     let is_clear = |part: &str| part.contains(['=', '[']) || LevelFilter::from_str(part).is_ok();
     if !directives.split(',').map(str::trim).filter(|part| !part.is_empty()).all(is_clear) {
         return Err(BadFilter);
@@ -51,7 +51,7 @@ pub fn init(directives: &str, format: LogFormat) -> Result<(), BadFilter> {
     Ok(())
 }
 
-/// Logs where a panic happened. Its message is left out, since it may hold data of an event.
+/// Logs the location of a panic, without its message, which may contain data of an event.
 fn log_panic(info: &PanicHookInfo<'_>) {
     let location = info.location().map(ToString::to_string).unwrap_or_default();
     let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();

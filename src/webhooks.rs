@@ -1,9 +1,9 @@
-//! What sends the requests of webhooks: the guarded client of `headcount-outbound`.
+//! Sends the requests of webhooks with the guarded client of `headcount-outbound`.
 
 use headcount_actors::webhooks::{Deliver, DeliveryFailure, SignedRequest};
 use headcount_outbound::{AllowList, Method, Outbound, OutboundRequest};
 
-/// Sends requests to globally reachable addresses, and to what the operator allows.
+/// Sends requests to globally reachable addresses, and to addresses that the operator allows.
 #[derive(Debug)]
 pub(crate) struct GuardedTransport(Outbound);
 

@@ -1,30 +1,32 @@
 //! The allocator of the program and its benchmarks, and its configuration.
 //!
-//! Events are allocated on one thread and freed on another. mimalloc handles this well; the system allocator takes a fifth of the
-//! CPU time of an event.
+//! Events are allocated on one thread and freed on another. mimalloc handles this well; the system
+//! allocator takes a fifth of the CPU time of an event.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
 
 use libmimalloc_sys as mi;
 
-/// mimalloc. The crate of this name calls the functions that take an alignment for every block; those without it are
-/// shorter, and place blocks more tightly (ADR 9).
+/// mimalloc. The published crate calls the aligned functions for every block. The functions without
+/// alignment are shorter, and place blocks more tightly (ADR 9).
 #[derive(Debug, Clone, Copy)]
 pub struct MiMalloc;
 
-/// `MI_MAX_ALIGN_SIZE` of mimalloc: blocks of this size or more are aligned to it, and smaller ones to 8 bytes.
+/// `MI_MAX_ALIGN_SIZE` of mimalloc: blocks of this size or more are aligned to it, smaller blocks
+/// to 8 bytes.
 const NATURAL_ALIGN: usize = 16;
 
-/// Whether mimalloc aligns a block of `size` bytes to `align` without being asked to. A block that is smaller than its alignment is
-/// none of them, whatever its size is rounded to.
+/// Whether mimalloc aligns a block of `size` bytes to `align` without a request. Never if the block
+/// is smaller than its alignment, whatever its size is rounded to.
 const fn is_natural(size: usize, align: usize) -> bool {
     align <= NATURAL_ALIGN && align <= size
 }
 
 #[expect(unsafe_code, reason = "an allocator is an unsafe trait")]
-// SAFETY: each function returns what mimalloc's function of the same purpose returns: null, or a block of at least the size, aligned as
-// `is_natural` says or as it was asked to be. None of them unwinds. `mi_free` and `mi_realloc` take a block of any of these functions.
+// SAFETY: each function returns what mimalloc's function of the same purpose returns: null, or a
+// block of at least the size, aligned as `is_natural` says or as it was asked to be. None of them
+// unwinds. `mi_free` and `mi_realloc` take a block of any of these functions.
 unsafe impl GlobalAlloc for MiMalloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -51,8 +53,8 @@ unsafe impl GlobalAlloc for MiMalloc {
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let (block, align) = (block.cast::<c_void>(), layout.align());
-        // SAFETY: the caller passes a block of this allocator and does not use it any more, unless null is returned; the alignment
-        // of the new block is decided by its own size.
+        // SAFETY: the caller passes a block of this allocator and does not use it any more, unless
+        // null is returned; the alignment of the new block is decided by its own size.
         let block = unsafe {
             if is_natural(size, align) { mi::mi_realloc(block, size) } else { mi::mi_realloc_aligned(block, size, align) }
         };
@@ -62,17 +64,19 @@ unsafe impl GlobalAlloc for MiMalloc {
 
 /// Delay in milliseconds before freed memory is returned to the operating system.
 ///
-/// The default of a second is about as long as a checkpoint: at a high event rate the process held a third more memory than it used.
+/// The default of a second is about as long as a checkpoint: at a high event rate the process held
+/// a third more memory than it used.
 const PURGE_DELAY_MS: core::ffi::c_long = 100;
 
-/// Configures the allocator. Must be called at the start of `main`, before any other thread runs. The environment variable
-/// `MIMALLOC_PURGE_DELAY` takes precedence.
+/// Configures the allocator. Must be called at the start of `main`, before any other thread runs.
+/// The environment variable `MIMALLOC_PURGE_DELAY` takes precedence.
 pub fn configure() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_some() {
         return;
     }
     #[expect(unsafe_code, reason = "mimalloc has no safe function for its options")]
-    // SAFETY: the call stores a number that other threads read when they free memory. No other thread runs yet.
+    // SAFETY: the call stores a number that other threads read when they free memory. No other
+    // thread runs yet.
     unsafe {
         libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MS);
     }
@@ -92,7 +96,8 @@ mod tests {
             for size in (1..200).chain([1_000, 1_024, 5_000, 70_000]) {
                 let layout = Layout::from_size_align(size, align).unwrap();
                 #[expect(unsafe_code, reason = "calls the allocator")]
-                // SAFETY: the size isn't 0, each block is freed once with the layout it has, and is written and read within its size.
+                // SAFETY: the size isn't 0, each block is freed once with the layout it has, and is
+                // written and read within its size.
                 unsafe {
                     let (block, zeroed) = (super::MiMalloc.alloc(layout), super::MiMalloc.alloc_zeroed(layout));
                     assert!(aligned(block, align) && aligned(zeroed, align), "{layout:?}");

@@ -1,7 +1,9 @@
-//! What the archive makes of events in the shape of `POST /track`, one a line: bytes an event, rows a second, memory.
+//! Measures the archive with events in the format of `POST /track`, one per line: bytes per event,
+//! rows per second, memory.
 //!
-//! `measure FILE [SEAL_EVENTS] [none|sent|all] [MIB]`: seals so many events at a time (262,144); with no `external_id`, those that were sent, or one of its
-//! own for each event; a row group of so many MiB. `user_agent` and `ip` stand for the client's.
+//! `measure FILE [SEAL_EVENTS] [none|sent|all] [MIB]`: seals this many events at a time (262,144);
+//! without `external_id`, with the sent ones, or with a new one for each event; with row groups of
+//! this size. `user_agent` and `ip` replace the client's.
 
 #![allow(clippy::unwrap_used, reason = "a measurement: a panic is a failed one")]
 
@@ -35,7 +37,7 @@ struct Sent {
     ip: Option<String>,
 }
 
-/// The most memory that the process had, in KiB.
+/// The peak memory of the process, in KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -58,7 +60,7 @@ fn policy() -> Policy {
     }
 }
 
-/// The row of a line. Everything is received when it happens.
+/// Creates the row of a line. Events are received when they happen.
 fn row(line: &str, position: u64, ids: &str) -> Result<Row, Box<dyn Error>> {
     let sent: Sent = serde_json::from_str(line)?;
     let agent = agent::parse(sent.user_agent.as_deref().unwrap_or_default());

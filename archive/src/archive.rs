@@ -16,11 +16,12 @@ use crate::manifest::{MANIFEST_NAME, Manifest};
 use crate::row::Row;
 use crate::source::{ListedFile, Source, fetch_missing};
 
-/// How often a file is fetched that disappears before it is open: a cache that is far too small has others removed.
+/// The number of attempts to fetch a file that disappears before it is open. This happens if a
+/// cache is far too small and evicts it.
 const MAX_FETCHES: usize = 4;
 
-/// The archive of one project. One owner changes it. A reader opens the folder for itself, and opens it again if a file is missing,
-/// which was merged then.
+/// The archive of one project. Only its owner changes it. A reader opens the folder itself, and
+/// opens it again if a file is missing because a merge replaced it.
 #[derive(Debug)]
 pub struct Archive {
     dir: PathBuf,
@@ -32,7 +33,8 @@ impl Archive {
     /// Opens the archive of `project` in the directory `root`; creates it if it does not exist.
     ///
     /// # Errors
-    /// [`ArchiveError::Damaged`] if the list is damaged, or missing although there are files; [`ArchiveError::Io`].
+    /// [`ArchiveError::Damaged`] if the list is damaged, or missing although there are files;
+    /// [`ArchiveError::Io`].
     pub fn open(root: &Path, project: ProjectId) -> Result<Self, ArchiveError> {
         let dir = root.join(format!("project={project}"));
         if let Some(manifest) = Manifest::read(&dir, project)? {
@@ -45,12 +47,12 @@ impl Archive {
         let create = || {
             files::create_private_dir(root)?;
             files::create_private_dir(&dir)?;
-            // A failed attempt may have created folders whose names are not durable.
+            // A failed attempt may have created folders with names that are not durable.
             files::sync_dir(parent.unwrap_or(Path::new(".")))?;
             files::sync_dir(root)
         };
         create().map_err(ArchiveError::io("create", &dir))?;
-        // Written before the first file, so that files without a list mean damage.
+        // The list is written before the first file, so that files without a list mean damage.
         let manifest = Manifest::empty(project);
         manifest.write(&dir)?;
         Ok(Self { dir, manifest, source: None })
@@ -68,13 +70,13 @@ impl Archive {
         }
     }
 
-    /// Has files fetched from `source` that are listed and not in the folder.
+    /// Fetches listed files that are missing in the folder from `source`.
     #[must_use]
     pub fn with_source(self, source: Source) -> Self {
         Self { source, ..self }
     }
 
-    /// Removes the archive of a deleted project. May be repeated, also if it has none.
+    /// Removes the archive of a deleted project, if there is one. May be repeated.
     ///
     /// # Errors
     /// [`ArchiveError::Io`]; some files may remain.
@@ -89,7 +91,7 @@ impl Archive {
                 return Ok(());
             }
             if_there(files::remove_dir_all(&renamed))?;
-            // Nobody meets a folder with a part of its files.
+            // Rename first, so that no reader finds a folder with a part of its files.
             if_there(files::rename(&dir, &renamed))?;
             if_there(files::remove_dir_all(&renamed))?;
             files::sync_dir(root)
@@ -109,18 +111,18 @@ impl Archive {
         &self.manifest
     }
 
-    /// Replaces the list of files. The files that it names must be durable. The floors stay.
+    /// Replaces the list of files, and keeps the floors. The new files must be durable.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+    /// [`ArchiveError::Io`]. The folder then has either the old or the new list.
     pub(crate) fn publish(&mut self, sealed_until: Position, files: Vec<FileEntry>) -> Result<(), ArchiveError> {
         self.replace_list(self.manifest.with_files(sealed_until, files).map_err(ArchiveError::Encode)?)
     }
 
-    /// Replaces the list of files and that of floors. The files must be durable.
+    /// Replaces the lists of files and floors. The new files must be durable.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+    /// [`ArchiveError::Io`]. The folder then has either the old or the new list.
     pub(crate) fn publish_with(
         &mut self,
         sealed_until: Position,
@@ -131,10 +133,11 @@ impl Archive {
         self.replace_list(manifest.map_err(ArchiveError::Encode)?)
     }
 
-    /// Names a base in the list. Its file must be durable. Rows up to its position may be removed afterwards.
+    /// Adds a base to the list. Its file must be durable. Rows up to its position may be removed
+    /// afterwards.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+    /// [`ArchiveError::Io`]. The folder then has either the old or the new list.
     pub fn set_base(&mut self, base: BaseEntry) -> Result<(), ArchiveError> {
         self.replace_list(self.manifest.with_base(base))
     }
@@ -148,22 +151,23 @@ impl Archive {
     /// Opens the base, if there is one.
     ///
     /// # Errors
-    /// As [`BaseReader::open`].
+    /// Same as [`BaseReader::open`].
     pub fn base(&self) -> Result<Option<BaseReader>, ArchiveError> {
         let project = self.manifest.project();
         let open = |base: &BaseEntry| self.fetched(&ListedFile::from(base), || BaseReader::open(&self.dir, project, base));
         self.manifest.base().map(open).transpose()
     }
 
-    /// Opens a file of the list.
+    /// Opens a listed file.
     ///
     /// # Errors
-    /// As [`ArchiveFile::open`].
+    /// Same as [`ArchiveFile::open`].
     pub fn file(&self, entry: &FileEntry) -> Result<ArchiveFile, ArchiveError> {
         self.fetched(&ListedFile::from(entry), || ArchiveFile::open(&self.dir, self.manifest.project(), entry))
     }
 
-    /// Opens a file that is fetched before if it is not in the folder, from which it may disappear again until it is open.
+    /// Opens a file, and fetches it first if it is not in the folder. It may disappear again before
+    /// it is open.
     fn fetched<T>(&self, file: &ListedFile, open: impl Fn() -> Result<T, ArchiveError>) -> Result<T, ArchiveError> {
         let mut attempts = 0;
         loop {
@@ -176,7 +180,7 @@ impl Archive {
         }
     }
 
-    /// Whether an error is that of a file that is not in the folder, and need not be.
+    /// Whether an error means a missing file that can be fetched.
     fn is_to_be_fetched(&self, error: &ArchiveError) -> bool {
         self.source.is_some() && matches!(error, ArchiveError::Damaged { reason: Damage::Missing, .. })
     }
@@ -184,7 +188,7 @@ impl Archive {
     /// Calls `visit` with each row from the position `from` on, in order. Stops at the first error.
     ///
     /// # Errors
-    /// Those of [`ArchiveFile::open`] and of `visit`.
+    /// The errors of [`ArchiveFile::open`] and of `visit`.
     pub fn for_each_row<E: From<ArchiveError>>(
         &self,
         from: Position,
@@ -196,8 +200,8 @@ impl Archive {
         Ok(())
     }
 
-    /// Checks the length and the footer of each file and of the base, and their SHA-256 if `whole`. Returns an error for each damaged file. Files that are still to
-    /// be fetched are not checked.
+    /// Checks the length and the footer of each file and of the base, and with `whole` their
+    /// SHA-256. Returns an error for each damaged file. Skips files that are not fetched yet.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
@@ -211,7 +215,7 @@ impl Archive {
         let files = self.manifest.files().iter().filter(|entry| is_here(&entry.name.to_string()));
         for outcome in base.into_iter().chain(files.map(check)) {
             match outcome {
-                // It has left the folder since.
+                // It has left the folder in the meantime.
                 Err(error) if self.is_to_be_fetched(&error) => {}
                 Err(error) if error.is_damage() => damaged.push(error),
                 other => other?,
@@ -220,13 +224,13 @@ impl Archive {
         Ok(damaged)
     }
 
-    /// The files that no list names: sources of merges, and remains of failed attempts.
+    /// The files that no list names: sources of merges, and leftovers of failed attempts.
     ///
-    /// A list that could not be made durable may be in the folder while this archive has the former one, so a file that either names is
-    /// not left over.
+    /// If a new list could not be made durable, it may be in the folder while this archive has the
+    /// old one. So files in either list don't count.
     ///
     /// # Errors
-    /// [`ArchiveError::Damaged`] if the list in the folder is; [`ArchiveError::Io`].
+    /// [`ArchiveError::Damaged`] if the list in the folder is damaged; [`ArchiveError::Io`].
     pub fn left_overs(&self) -> Result<Vec<PathBuf>, ArchiveError> {
         let stored = Manifest::read(&self.dir, self.manifest.project())?;
         let lists = [Some(&self.manifest), stored.as_ref()];
@@ -238,14 +242,15 @@ impl Archive {
         Ok(left)
     }
 
-    /// Removes the files that [`Archive::left_overs`] lists. Readers that have one open can still read it.
+    /// Removes the files that [`Archive::left_overs`] lists. Readers with an open file can still
+    /// read it.
     ///
     /// # Errors
-    /// As [`Archive::left_overs`]; some files may remain.
+    /// Same as [`Archive::left_overs`]; some files may remain.
     pub fn remove_left_overs(&self) -> Result<(), ArchiveError> {
         let left = self.left_overs()?;
         if !left.is_empty() {
-            // No power cut may bring a former list back once its files are gone.
+            // Sync first, so that a power cut can't bring an old list back once its files are gone.
             files::sync_dir(&self.dir).map_err(ArchiveError::io("sync", &self.dir))?;
         }
         for path in left {
@@ -255,13 +260,14 @@ impl Archive {
     }
 }
 
-/// Whether a file in a project's folder belongs into the list.
+/// Whether a file in a project's folder belongs in the list.
 pub(crate) fn is_listed(path: &Path) -> bool {
     let is_base = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(BASE_PREFIX));
     is_base || path.extension().is_some_and(|extension| extension == "parquet")
 }
 
-/// The paths of lists, Parquet files, bases and temporary files in a project's folder and in its months, in order.
+/// The paths of lists, Parquet files, bases and temporary files in a project's folder and in its
+/// months, in order.
 pub(crate) fn paths_in(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
     let list = |dir: &Path| files::list(dir).map_err(ArchiveError::io("list", dir));
     let mut paths = Vec::new();

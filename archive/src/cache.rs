@@ -1,4 +1,4 @@
-//! The files in the directory of an archive that is a cache.
+//! The files of an archive whose folder is a cache.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use crate::error::ArchiveError;
 /// A file of events, or a base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedFile {
-    /// Whose events it has.
+    /// The project of its events.
     pub project: ProjectId,
-    /// Its name in the project's folder, as a list has it.
+    /// Its name in the project's folder, as in the list.
     pub name: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// The length in bytes.
     pub bytes: u64,
-    /// When it was written, or fetched, in seconds of the file system's clock.
+    /// When it was written or fetched, in seconds of the file system's clock.
     pub written: i64,
 }
 
@@ -34,7 +34,7 @@ impl CachedFile {
     }
 }
 
-/// Returns the files in the directory of an archive, which need not exist.
+/// Returns the files in the directory of an archive, which may be missing.
 ///
 /// # Errors
 /// [`ArchiveError::Io`].
@@ -50,7 +50,7 @@ pub fn cached_files(root: &Path) -> Result<Vec<CachedFile>, ArchiveError> {
             let Ok(name) = path.strip_prefix(&dir) else { continue };
             let name = name.to_string_lossy().into_owned();
             let (bytes, written) = match files::length_and_time(&path) {
-                // It has just been merged.
+                // A merge has just removed it.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 known => known.map_err(ArchiveError::io("inspect", &path))?,
             };

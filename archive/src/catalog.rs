@@ -1,7 +1,9 @@
-//! The list of all projects that have sealed events, and the position up to which all events are sealed, except those of projects that wait.
+//! The list of all projects with sealed events, and the position up to which all events are sealed,
+//! except those of waiting projects.
 //!
-//! It is replaced in one step after the lists of the projects, and before the log loses what was sealed. So an event that neither the archive
-//! nor the log has is noticed: its project's list is missing or ends too early, or the log begins too late.
+//! It is replaced atomically, after the lists of the projects and before sealed events leave the
+//! log. So an event that is missing in both is detected: its project's list is missing or ends too
+//! early, or the log begins too late.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -17,17 +19,19 @@ use crate::error::{ArchiveError, Damage};
 
 /// The file name of the catalog, in the archive's root.
 pub const CATALOG_NAME: &str = "sealed.json";
-/// The version of the catalog's format while no project waits.
+/// The version of the catalog's format without waiting projects.
 const FORMAT: u32 = 1;
-/// The version of the catalog's format while some project waits. A program that does not know of waiting projects would miss their events.
+/// The version of the catalog's format with waiting projects. A program without support for them
+/// would miss their events.
 const FORMAT_WAITING: u32 = 2;
 
-/// See the module.
+/// The list of projects with sealed events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
     sealed_until: Position,
     last: BTreeMap<ProjectId, Position>,
-    /// The projects whose list could not be used, each with the position up to which its events are sealed.
+    /// The projects with an unusable list, each with the position up to which its events are
+    /// sealed.
     waiting: BTreeMap<ProjectId, Position>,
 }
 
@@ -54,26 +58,28 @@ struct WaitingEntry {
 }
 
 impl Catalog {
-    /// The position up to which the events of all projects are sealed, except those that wait.
+    /// The position up to which the events of all projects are sealed, except those of waiting
+    /// projects.
     #[must_use]
     pub fn sealed_until(&self) -> Position {
         self.sealed_until
     }
 
-    /// The position up to which the events of the projects that `concerns` selects are sealed, also if they wait.
+    /// The position up to which the events of the projects that `concerns` selects are sealed,
+    /// including waiting projects.
     #[must_use]
     pub fn sealed_until_of(&self, concerns: impl Fn(ProjectId) -> bool) -> Position {
         let waiting = self.waiting.iter().filter(|(project, _)| concerns(**project)).map(|(_, until)| *until);
         waiting.chain([self.sealed_until]).min().unwrap_or(0)
     }
 
-    /// The position after which the log is needed: the first event that is not sealed comes after it.
+    /// The position after which the log is needed, since it has unsealed events after it.
     #[must_use]
     pub fn logged_after(&self) -> Position {
         self.sealed_until_of(|_| true)
     }
 
-    /// The projects that wait, each with the position up to which its events are sealed.
+    /// The waiting projects, each with the position up to which its events are sealed.
     #[must_use]
     pub fn waiting(&self) -> &BTreeMap<ProjectId, Position> {
         &self.waiting
@@ -90,8 +96,8 @@ impl Catalog {
         self.last.get(&project).copied()
     }
 
-    /// Returns the catalog after everything up to `sealed_until` was sealed, with the last positions of the projects that got events,
-    /// and the projects that wait.
+    /// Returns the catalog after sealing everything up to `sealed_until`, with the last positions
+    /// of the projects with new events, and the waiting projects.
     #[must_use]
     pub fn advanced(
         &self,
@@ -139,7 +145,7 @@ impl Catalog {
     /// Replaces the catalog in the directory `root`.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. The directory then has the former catalog or the new one, complete.
+    /// [`ArchiveError::Io`]. The directory then has either the old or the new catalog, complete.
     pub fn write(&self, root: &Path) -> Result<(), ArchiveError> {
         let path = root.join(CATALOG_NAME);
         let Self { sealed_until, last, waiting } = self;

@@ -1,4 +1,5 @@
-//! Checksums of lists, which are JSON objects that end with a checksum of everything before it, and of whole files.
+//! Checksums of lists, which are JSON objects that end with a checksum of everything before it, and
+//! of whole files.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ArchiveError;
 
-/// The number of bytes that are hashed at a time.
+/// The number of bytes per hashing step.
 const HASH_BYTES: usize = 1 << 18;
 
 /// The text before the checksum. The checksum covers everything before this text.
@@ -39,7 +40,7 @@ pub(crate) fn sha256(file: &File, path: &Path, bytes: u64) -> Result<String, Arc
 /// Checks an object that ends with its checksum, and returns it as text.
 ///
 /// # Errors
-/// A message.
+/// The problem, as text.
 pub(crate) fn check(bytes: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let matches = || {

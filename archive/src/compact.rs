@@ -12,7 +12,7 @@ use crate::seal::{FilesWriter, MAX_FILE_ROWS, SealOptions};
 /// Options of merging.
 #[derive(Debug, Clone, Copy)]
 pub struct CompactOptions {
-    /// The current month is merged when it has more files than this.
+    /// The maximum number of files of the current month before it is merged.
     pub month_files: usize,
     /// Options of the merged files.
     pub seal: SealOptions,
@@ -24,14 +24,16 @@ impl Default for CompactOptions {
     }
 }
 
-/// The divisor of a full file's rows below which a file is small. Headers and footers take some nine kilobytes of each file, which does not matter in larger
-/// ones.
+/// A file is small if it has fewer rows than a full file divided by this. Headers and footers take
+/// about nine kilobytes per file, which matters only in small files.
 const SMALL_ONE_IN: u64 = 8;
 
-/// Returns the files to merge next: adjacent files of one month, with at most the rows of one full file. `now` is the current month.
+/// Returns the files to merge next: adjacent files of one month with at most as many rows as one
+/// full file. `now` is the current month.
 ///
-/// A month is due if it is over or has too many files. Of a due month, adjacent small files are merged. Only the last merged file of a series can be small, so
-/// that a row is rewritten a few times at most, and merging terminates.
+/// A month is due if it is over or has too many files. In a due month, adjacent small files are
+/// merged. Only the last merged file of a series can be small, so a row is rewritten only a few
+/// times, and merging terminates.
 #[must_use]
 pub fn next_merge<'m>(manifest: &'m Manifest, now: Month, options: &CompactOptions) -> Option<&'m [FileEntry]> {
     let full = options.seal.file_rows.min(MAX_FILE_ROWS);
@@ -42,7 +44,7 @@ pub fn next_merge<'m>(manifest: &'m Manifest, now: Month, options: &CompactOptio
     series.map(|files| &files[..fitting(files, full)]).find(|files| files.len() > 1)
 }
 
-/// The number of the first files that have at most `rows` rows together.
+/// The number of files from the beginning that have at most `rows` rows together.
 fn fitting(files: &[FileEntry], rows: u64) -> usize {
     let sums = files.iter().scan(0_u64, |sum, file| {
         *sum += file.rows;
@@ -51,13 +53,15 @@ fn fitting(files: &[FileEntry], rows: u64) -> usize {
     sums.take_while(|sum| *sum <= rows).count()
 }
 
-/// Merges the files that [`next_merge`] returns, as long as `is_wanted` returns true. Returns false if there are none.
+/// Merges the files that [`next_merge`] returns, as long as `is_wanted` returns true. Returns false
+/// if there are none.
 ///
-/// The merged files are durable before the list names them; the sources become left-overs. A failed call can be repeated, and writes the
-/// same files again.
+/// The merged files are durable before the list names them; the sources become leftovers. A failed
+/// call can be repeated, and writes the same files again.
 ///
 /// # Errors
-/// As [`Archive::file`], [`ArchiveError::Io`], and [`ArchiveError::Stopped`]. The archive is unchanged, unless only the last sync of the list failed.
+/// Same as [`Archive::file`], [`ArchiveError::Io`], and [`ArchiveError::Stopped`]. The archive is
+/// unchanged, unless only the last sync of the list failed.
 pub fn merge_next(
     archive: &mut Archive,
     now: Month,

@@ -8,22 +8,22 @@ use headcount_domain::intake::event::Position;
 /// An error of the archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// A file differs from what was written. Answers that need it fail until it is restored.
+    /// A file has changed. Answers that need it fail until it is restored.
     #[error("archive file {file} is damaged: {reason}")]
     Damaged {
         /// The file's name without its folder.
         file: String,
-        /// What is wrong with it.
+        /// The damage.
         reason: Damage,
     },
     /// The file system failed.
     #[error("could not {doing} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// To which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the operating system reported.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A row can't be stored.
@@ -31,10 +31,10 @@ pub enum ArchiveError {
     Refused {
         /// The row's position.
         position: Position,
-        /// Why.
+        /// The reason.
         reason: Refusal,
     },
-    /// The work was ended before it was done, because nobody wants it any more.
+    /// The work was stopped because it is no longer needed.
     #[error("the archive's work was stopped")]
     Stopped,
     /// The Parquet library returned an error while encoding, which is a defect.
@@ -71,28 +71,29 @@ pub enum Damage {
     /// A frame of a base does not match its checksum.
     #[error("there is no intact frame at byte {0}")]
     Frame(u64),
-    /// Another file of the archive has this name: its project, positions, days or number of rows differ.
-    #[error("it is another file: its {0} differ from the list's")]
+    /// A different file of the archive has this name: its project, positions, days or number of
+    /// rows differ.
+    #[error("it is a different file: its {0} differ from the list")]
     OtherFile(&'static str),
     /// The SHA-256 differs from the list's.
     #[error("its SHA-256 is not the one in the list")]
     Hash,
     /// A later version of the program wrote it.
-    #[error("its format is {0:?}, which this program does not know")]
+    #[error("its format {0:?} is unknown to this version")]
     Format(String),
     /// The checksums match, but the contents are inconsistent.
-    #[error("its contents contradict each other: {0}")]
+    #[error("its contents are inconsistent: {0}")]
     Contents(String),
     /// The list of files is damaged.
     #[error("the list of files is not intact: {0}")]
     Manifest(String),
 }
 
-/// The reason for which a row can't be stored.
+/// The reason why a row can't be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The position is not greater than the previous one.
-    #[error("positions must rise, and the one before is {0}")]
+    #[error("positions must rise, but the position before is {0}")]
     Order(Position),
     /// The position exceeds a signed 64-bit integer.
     #[error("the position is too large")]
@@ -122,7 +123,7 @@ impl ArchiveError {
         Self::Encode(error.to_string())
     }
 
-    /// Whether a file is damaged, so that a retry can't succeed.
+    /// Whether a file is damaged, so that retrying is useless.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })

@@ -1,16 +1,19 @@
 //! Stores sealed events in Parquet files, which other programs can read directly.
 //!
 //! - [`row`]: an event with its position and the fields that only the archive and exports have.
-//! - [`schema`]: the table of columns that the archive and exports share, and decoding of columns to rows.
+//! - [`schema`]: the columns that the archive and exports share, and their decoding to rows.
 //! - [`export`]: rows as text.
 //! - [`metadata`]: the scalars of metadata by path, and the selection of paths that become columns.
 //! - [`file`](mod@file): the name, the writer and the reader of one file.
-//! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder. [`catalog`]: the list of projects.
-//! - [`seal`]: adds rows. [`compact`]: merges the files of a month. [`removal`]: removes rows of early days.
-//! - [`source`]: files that are not on this machine.
-//! - [`base`]: the saved state of a project, which a rebuild starts from once rows were removed.
+//! - [`manifest`]: the list of a project's files. [`archive`]: a project's folder. [`catalog`]: the
+//!   list of projects.
+//! - [`seal`]: adds rows. [`compact`]: merges the files of a month. [`removal`]: removes rows of
+//!   early days.
+//! - [`source`]: files on other machines.
+//! - [`base`]: the saved state of a project, from which a rebuild starts once rows were removed.
 //!
-//! The crate starts no thread and reads no clock. All operations on files pass through [`headcount_storage::files`].
+//! The crate starts no threads and reads no clock. All operations on files use
+//! [`headcount_storage::files`].
 
 pub mod archive;
 pub mod base;

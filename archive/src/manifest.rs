@@ -1,4 +1,5 @@
-//! The list of a project's files. It is replaced atomically; files that it does not name are left-overs.
+//! The list of a project's files. It is replaced atomically. Files that it does not name are
+//! leftovers.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -17,18 +18,20 @@ use crate::source::ListedFile;
 
 /// The file name of the list.
 pub const MANIFEST_NAME: &str = "manifest.json";
-/// The version of the list's format while the project has no floor.
+/// The version of the list's format without floors.
 const FORMAT: u32 = 1;
-/// The version of the list's format with floors or a base. A program that does not know of them would rebuild another state.
+/// The version of the list's format with floors or a base. A program without support for them would
+/// rebuild another state.
 const FORMAT_RETAINED: u32 = 2;
 
-/// The files of a project in the order of their positions. Position ranges don't overlap, and months don't decrease.
+/// The files of a project in the order of their positions. Position ranges don't overlap, and
+/// months don't decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     project: ProjectId,
     sealed_until: Position,
     files: Vec<FileEntry>,
-    /// The floors that the project went through, with the positions of their records. Both rise.
+    /// The project's floors so far, with the positions of their records. Both rise.
     floors: Vec<(Position, Day)>,
     base: Option<BaseEntry>,
 }
@@ -76,7 +79,7 @@ impl Manifest {
     /// Returns the list with other files.
     ///
     /// # Errors
-    /// As [`Manifest::new`].
+    /// Same as [`Manifest::new`].
     pub fn with_files(&self, sealed_until: Position, files: Vec<FileEntry>) -> Result<Self, String> {
         let Self { floors, base, .. } = self.clone();
         Ok(Self { floors, base, ..Self::new(self.project, sealed_until, files)? })
@@ -88,7 +91,7 @@ impl Manifest {
         Self { base: Some(base), ..self.clone() }
     }
 
-    /// Returns the list with the floors that the project went through.
+    /// Returns the list with the project's floors so far.
     ///
     /// # Errors
     /// A message if they don't rise, or exceed `sealed_until`.
@@ -114,7 +117,7 @@ impl Manifest {
         self.sealed_until
     }
 
-    /// The floors that the project went through, with the positions of their records. Both rise.
+    /// The project's floors so far, with the positions of their records. Both rise.
     #[must_use]
     pub fn floors(&self) -> &[(Position, Day)] {
         &self.floors
@@ -126,13 +129,14 @@ impl Manifest {
         &self.files
     }
 
-    /// The saved state that a rebuild starts from, if rows up to its position may have been removed.
+    /// The saved state from which a rebuild starts, if rows up to its position may have been
+    /// removed.
     #[must_use]
     pub fn base(&self) -> Option<&BaseEntry> {
         self.base.as_ref()
     }
 
-    /// All files that the list names: those with events, and the base.
+    /// All listed files: files of events, and the base.
     pub fn listed(&self) -> impl Iterator<Item = ListedFile> {
         self.files.iter().map(ListedFile::from).chain(self.base.iter().map(ListedFile::from))
     }
@@ -145,7 +149,7 @@ impl Manifest {
         parse(bytes, project).map_err(|reason| ArchiveError::damaged(MANIFEST_NAME, Damage::Manifest(reason)))
     }
 
-    /// Returns its bytes, as in its file.
+    /// Encodes the list as in its file.
     ///
     /// # Errors
     /// [`ArchiveError::Encode`].
@@ -170,7 +174,7 @@ impl Manifest {
     /// Replaces the list in the folder `dir`.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. The folder then has the former list or the new one, complete.
+    /// [`ArchiveError::Io`]. The folder then has either the old or the new list, complete.
     pub fn write(&self, dir: &Path) -> Result<(), ArchiveError> {
         let path = dir.join(MANIFEST_NAME);
         write_atomically(&path, &self.to_bytes()?, PRIVATE_FILE).map_err(ArchiveError::io("replace", &path))

@@ -1,7 +1,7 @@
 //! The scalars of an event's metadata by path, and the selection of paths that become columns.
 //!
-//! A column holds the scalar that [`MetadataPath::find`] finds in each row, so that filters and groupings can read the column instead of
-//! the metadata.
+//! A column has the scalar that [`MetadataPath::find`] finds in each row, so filters and groupings
+//! can read the column instead of the metadata.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,17 +12,17 @@ use headcount_domain::intake::submission::{MAX_METADATA_DEPTH, Text};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The most paths that are columns of a file.
+/// The maximum number of paths that become columns of a file.
 pub const MAX_PATH_COLUMNS: usize = 64;
-/// The longest path that is a column. The footer repeats it for each row group.
+/// The maximum length of a path that becomes a column. The footer repeats it for each row group.
 pub const MAX_COLUMN_PATH_BYTES: usize = 128;
-/// The most paths that are counted. Frequent paths occur early, so that they are among them.
+/// The maximum number of counted paths. Frequent paths occur early, so they are counted.
 const MAX_COUNTED_PATHS: usize = 4_096;
-/// A path becomes a column only if at least one in so many rows has it.
+/// A path becomes a column only if at least one in this many rows has it.
 const RARE_ONE_IN: u64 = 100;
 
-/// Calls `visit` with each path at which `json` has a scalar other than null, and with the scalar's shortest JSON text. Equal scalars have
-/// equal texts. Skips paths that can't be columns.
+/// Calls `visit` with each path of a scalar other than null in `json`, and the scalar's shortest
+/// JSON text. Equal scalars have equal texts. Skips paths that can't be columns.
 pub fn visit_scalars(json: &str, mut visit: impl FnMut(&str, Cow<'_, str>)) {
     let Some(top) = Entries::parse(json) else { return };
     let mut path = String::new();
@@ -54,7 +54,7 @@ fn visit_value(json: &str, path: &mut String, depth: usize, visit: &mut dyn FnMu
         }
         return;
     }
-    // Filters split paths at every dot, so they find nothing below a key that contains one.
+    // Filters split paths at every dot, so they find nothing below a key with a dot.
     if depth >= MAX_METADATA_DEPTH || depth == 1 && path.contains('.') {
         return;
     }
@@ -81,8 +81,9 @@ fn shortest<'j>(json: &'j str, scalar: &Scalar<'_>) -> Option<Cow<'j, str>> {
     }
 }
 
-/// Whether the JSON text of a value is certainly that of a scalar other than null, and the shortest one: text without escapes, or a number that is written out,
-/// without zeros that could be left out. Most values are one of these, and need not be parsed.
+/// Whether the JSON text of a value is certainly the shortest text of a scalar other than null: a
+/// text without escapes, or a plain number without redundant zeros. Most values are, and need not
+/// be parsed.
 fn is_shortest(json: &str) -> bool {
     /// Longer numbers are written with an exponent.
     const MAX_WHOLE_DIGITS: usize = 21;
@@ -98,10 +99,11 @@ fn is_shortest(json: &str) -> bool {
         && fraction.is_none_or(|fraction| is_number(fraction) && !fraction.ends_with('0'))
 }
 
-/// The entries of a JSON object, each key once, with its last value. More than [`FEW_ENTRIES`] are sorted by key.
+/// The entries of a JSON object, each key once, with its last value. If there are more than
+/// [`FEW_ENTRIES`], they are sorted by key.
 struct Entries<'j>(Vec<(Cow<'j, str>, &'j str)>);
 
-/// The number of entries up to which comparing all of their keys costs less than sorting them.
+/// The number of entries up to which comparing all keys is cheaper than sorting them.
 const FEW_ENTRIES: usize = 16;
 
 impl<'j> Entries<'j> {
@@ -126,7 +128,7 @@ impl<'j> Entries<'j> {
         let mut entries = serde_json::Deserializer::from_str(json).deserialize_map(Object).ok()?;
         if entries.len() > FEW_ENTRIES {
             entries.reverse();
-            // Stable, so that the last value of a key remains.
+            // The sort is stable, so the last value of a key remains.
             entries.sort_by(|(left, _), (right, _)| left.cmp(right));
             entries.dedup_by(|(left, _), (right, _)| left == right);
         } else {
@@ -181,9 +183,10 @@ impl PathCounts {
         }
     }
 
-    /// Selects the paths that become columns: the most frequent ones, since a column saves the parsing of metadata in each row that has the
-    /// path. Ties are broken by byte order, so that equal rows give equal files. Of paths that differ only in case, which SQL does not
-    /// distinguish, only the most frequent one is selected.
+    /// Selects the paths that become columns: the most frequent ones, since a column saves parsing
+    /// the metadata of each row with the path. Ties are broken by byte order, so that equal rows
+    /// give equal files. SQL ignores case, so of paths that differ only in case, only the most
+    /// frequent one is selected.
     #[must_use]
     pub fn columns(&self) -> Vec<MetadataPath> {
         let mut paths: Vec<_> = self.counts.iter().filter(|(_, count)| **count * RARE_ONE_IN >= self.rows).collect();

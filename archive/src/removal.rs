@@ -1,6 +1,7 @@
-//! Removes the rows of days before a day: whole files, and rows of files that also have later days.
+//! Removes the rows of early days: whole files, and rows of files that also have later days.
 //!
-//! A row may be removed once the project's base has it: no rebuild reads it any more.
+//! A row may be removed once the project's base contains its effect, since no rebuild reads it any
+//! more.
 
 use headcount_domain::intake::event::Position;
 use headcount_domain::time::Day;
@@ -13,14 +14,14 @@ use crate::metadata::PathCounts;
 use crate::row::Row;
 use crate::seal::{FilesWriter, SealOptions};
 
-/// The files with rows of days before a day.
+/// The files with rows of early days.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OldFiles {
-    /// The files that the base has, and that have no other rows. They can go.
+    /// The files that the base covers, with only such rows. They can be removed.
     pub whole: Vec<FileEntry>,
-    /// The files that the base has, and that also have rows of later days. They can be rewritten.
+    /// The files that the base covers, with rows of later days, too. They can be rewritten.
     pub mixed: Vec<FileEntry>,
-    /// The last position of those that the base does not have; `None` if there are none.
+    /// The last position of the files that the base does not cover; `None` if there are none.
     pub beyond_base: Option<Position>,
 }
 
@@ -47,20 +48,23 @@ impl OldFiles {
     }
 }
 
-/// Takes files off the list, which become left-overs. No space is needed but for the list.
+/// Removes files from the list, which makes them leftovers. Needs no disk space except for the
+/// list.
 ///
 /// # Errors
-/// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+/// [`ArchiveError::Io`]. The folder then has either the old or the new list.
 pub fn remove_files(archive: &mut Archive, files: &[FileEntry]) -> Result<(), ArchiveError> {
     let kept = archive.manifest().files().iter().filter(|entry| !files.contains(entry)).cloned().collect();
     archive.publish(archive.manifest().sealed_until(), kept)
 }
 
-/// Writes the rows of days from `from` on anew, as long as `is_wanted` returns true. Returns the new files, which are durable. The list does not name
-/// them yet: see [`replace_file`]. A failed call can be repeated, and writes the same files again.
+/// Rewrites a file with only the rows of days from `from` on, as long as `is_wanted` returns true.
+/// Returns the new files, which are durable but not in the list yet: see [`replace_file`]. A failed
+/// call can be repeated, and writes the same files again.
 ///
 /// # Errors
-/// As [`Archive::file`], [`ArchiveError::Io`], and [`ArchiveError::Stopped`]. The archive is unchanged.
+/// Same as [`Archive::file`], [`ArchiveError::Io`], and [`ArchiveError::Stopped`]. The archive is
+/// unchanged.
 pub fn rewrite_file(
     archive: &Archive,
     entry: &FileEntry,
@@ -75,10 +79,11 @@ pub fn rewrite_file(
     })
 }
 
-/// Writes what `change` returns for each row anew; `None` leaves it out. Returns the new files, as [`rewrite_file`] does.
+/// Rewrites a file with the result of `change` for each row; `None` leaves the row out. Returns the
+/// new files, like [`rewrite_file`].
 ///
 /// # Errors
-/// As [`rewrite_file`], and those of `change`.
+/// Same as [`rewrite_file`], and the errors of `change`.
 pub fn rewrite_rows(
     archive: &Archive,
     entry: &FileEntry,
@@ -95,10 +100,10 @@ pub fn rewrite_rows(
     writer.finish()
 }
 
-/// Lists the files that [`rewrite_file`] wrote in place of `entry`, which becomes a left-over.
+/// Lists the files that [`rewrite_file`] wrote in place of `entry`, which becomes a leftover.
 ///
 /// # Errors
-/// [`ArchiveError::Io`]. The folder then has the former list or the new one.
+/// [`ArchiveError::Io`]. The folder then has either the old or the new list.
 pub fn replace_file(archive: &mut Archive, entry: &FileEntry, rewritten: &[FileEntry]) -> Result<(), ArchiveError> {
     let in_place = |listed: &FileEntry| if listed == entry { rewritten.to_vec() } else { vec![listed.clone()] };
     let files = archive.manifest().files().iter().flat_map(in_place).collect();

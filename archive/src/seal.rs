@@ -1,4 +1,5 @@
-//! Adds rows to an archive: writes them to files by the UTC month of receipt, then lists the files in one step.
+//! Adds rows to an archive: writes them to files by the UTC month of receipt, then lists the files
+//! in one step.
 
 use std::borrow::BorrowMut;
 use std::path::PathBuf;
@@ -13,7 +14,8 @@ use crate::error::{ArchiveError, Refusal};
 use crate::file::{FileEntry, FileWriter, WriterOptions};
 use crate::row::Row;
 
-/// The most rows of a file. Its footer takes a few megabytes of a reader's memory then.
+/// The maximum number of rows of a file. Its footer then takes a few megabytes of a reader's
+/// memory.
 pub const MAX_FILE_ROWS: u64 = 1 << 21;
 
 /// Options of sealing and merging.
@@ -21,7 +23,7 @@ pub const MAX_FILE_ROWS: u64 = 1 << 21;
 pub struct SealOptions {
     /// Options of each file.
     pub writer: WriterOptions,
-    /// The most rows of a file.
+    /// The maximum number of rows of a file.
     pub file_rows: u64,
 }
 
@@ -51,7 +53,8 @@ impl<A: BorrowMut<Archive>> Sealer<A> {
     /// Adds the next row. Its position must be greater than that of every sealed row.
     ///
     /// # Errors
-    /// [`ArchiveError::Refused`]: the row was not added. After any other error, begin again with a new sealer.
+    /// [`ArchiveError::Refused`]: the row was not added. After any other error, begin again with a
+    /// new sealer.
     pub fn push(&mut self, row: &Row) -> Result<(), ArchiveError> {
         let last = self.archive.borrow().manifest().sealed_until();
         if row.position <= last {
@@ -60,7 +63,8 @@ impl<A: BorrowMut<Archive>> Sealer<A> {
         self.files.push(row)
     }
 
-    /// Adds the next floor, of a record behind every row so far. One that is no higher than the last is left out.
+    /// Adds the next floor, from a record after every row so far. Ignores a floor that is not
+    /// higher than the last.
     pub fn raise_floor(&mut self, position: Position, day: Day) {
         let last = self.floors.last().or(self.archive.borrow().manifest().floors().last());
         if last.is_none_or(|last| position > last.0 && day > last.1) {
@@ -68,10 +72,12 @@ impl<A: BorrowMut<Archive>> Sealer<A> {
         }
     }
 
-    /// Makes the files durable and lists them. The archive then has every event up to the position `sealed_until`.
+    /// Makes the files durable and lists them. The archive then has every event up to the position
+    /// `sealed_until`.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. The archive is unchanged, unless only the last sync of the list failed.
+    /// [`ArchiveError::Io`]. The archive is unchanged, unless only the last sync of the list
+    /// failed.
     pub fn finish(mut self, sealed_until: Position) -> Result<(), ArchiveError> {
         let added = self.files.finish()?;
         let archive = self.archive.borrow_mut();
@@ -89,10 +95,10 @@ impl<A: BorrowMut<Archive>> Sealer<A> {
 pub(crate) struct FilesWriter {
     dir: PathBuf,
     project: ProjectId,
-    /// The month of the latest file. A row never goes to an earlier month, even if the clock was set back, so that files are in the
-    /// order of positions.
+    /// The month of the latest file. A row never goes to an earlier month, even if the clock was
+    /// set back, so that files are in the order of positions.
     month: Month,
-    /// How often rows were removed from what the files are written from.
+    /// How often rows were removed from the sources of the files.
     rewrites: u32,
     paths: Option<Vec<MetadataPath>>,
     options: SealOptions,
@@ -102,7 +108,7 @@ pub(crate) struct FilesWriter {
 }
 
 impl FilesWriter {
-    /// `paths` become columns of each file; `None` selects the most frequent ones file by file.
+    /// `paths` become columns of each file; `None` selects the most frequent paths of each file.
     pub(crate) fn new(
         dir: PathBuf,
         project: ProjectId,
@@ -113,7 +119,7 @@ impl FilesWriter {
         Self { dir, project, month, rewrites: 0, paths, options, open: None, done: Vec::new(), last: None }
     }
 
-    /// Sets how often rows were removed from what the files are written from.
+    /// Sets how often rows were removed from the sources of the files.
     pub(crate) fn after_rewrites(mut self, rewrites: u32) -> Self {
         self.rewrites = rewrites;
         self

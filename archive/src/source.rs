@@ -1,4 +1,4 @@
-//! Files of an archive that are not on this machine.
+//! Files of an archive that are on other machines.
 
 use std::fmt::Debug;
 use std::io;
@@ -11,7 +11,7 @@ use crate::base::BaseEntry;
 use crate::error::{ArchiveError, Damage};
 use crate::file::FileEntry;
 
-/// A file that a project's list names.
+/// A file in a project's list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListedFile {
     /// Its name, in the project's folder.
@@ -34,19 +34,21 @@ impl From<&BaseEntry> for ListedFile {
     }
 }
 
-/// Has the files of an archive whose folder is a cache. Blocking.
+/// Provides the files of an archive whose folder is a cache. Blocking.
 pub trait FileSource: Debug + Send + Sync {
-    /// Makes a file with the contents that a project's list names, at the path `to`, whose folder may be missing. The file has all of them, or is not made.
+    /// Writes a listed file of a project to the path `to`, whose folder may be missing. Writes all
+    /// of it or nothing.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if nobody has the file, [`io::ErrorKind::InvalidData`] if its contents differ from what the list says, and others.
+    /// [`io::ErrorKind::NotFound`] if the file does not exist, [`io::ErrorKind::InvalidData`] if
+    /// its contents differ from the list, and others.
     fn fetch(&self, project: ProjectId, file: &ListedFile, to: &Path) -> io::Result<()>;
 }
 
-/// Where files come from that are not in their folder; `None`: the folder has all of them.
+/// The source of missing files; `None` if the folder has all files.
 pub type Source = Option<Arc<dyn FileSource>>;
 
-/// Fetches a file that is not in the project's folder `dir`, if there is a source.
+/// Fetches a file that is missing in the project's folder `dir`, if there is a source.
 pub(crate) fn fetch_missing(source: &Source, project: ProjectId, dir: &Path, file: &ListedFile) -> Result<(), ArchiveError> {
     let path = dir.join(&file.name);
     let Some(source) = source.as_ref().filter(|_| !path.exists()) else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! Sealing, merging and reading take a bounded amount of memory, whatever senders choose. A process of its own, whose peak is measured.
+//! Sealing, merging and reading take a bounded amount of memory, whatever senders choose. A process
+//! of its own, whose peak is measured.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

@@ -1,15 +1,17 @@
-//! Contributions: the kind of the entity that contributes to a rollup, and whether its contribution is added or taken out.
+//! Contributions: the kind of the entity that contributes to a rollup, and whether its contribution
+//! is added or taken out.
 
 /// The kind of an entity that contributes to rollups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntityKind {
     /// One identity.
     Identity,
-    /// An identity that has an id and so can come back, in addition to [`Self::Identity`]: not a cookieless visitor.
+    /// An identity that has an id, and so can come back; not a cookieless visitor. It counts in
+    /// addition to [`Self::Identity`].
     WithId,
-    /// One account: a company, or an identity that has none.
+    /// One account: a company, or an identity without a company.
     Account,
-    /// The events of nobody (without consent): money, but never a user and never an account.
+    /// The events without consent: they have money, but never a user or an account.
     Nobody,
 }
 

@@ -1,7 +1,7 @@
-//! Erased identities: which events are theirs, and what stays of such an event.
+//! Erased identities: which events belong to them, and what remains of an event.
 //!
-//! History without an identity is the recorded events with its own taken out, so the state without it is the state of that history. Two things stay of an
-//! erased event: what it reported about a company or a group, and that its `external_id` is taken.
+//! The state after an erasure is the state of a history without the identity's events. Two things
+//! remain of an erased event: its report about a company or a group, and its taken `external_id`.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ pub struct ErasedKeys {
     keys: BTreeMap<RecordKey, Position>,
 }
 
-/// What an erasure makes of an event.
+/// The result of an erasure for an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AfterErasure {
-    /// It stays as it is.
+    /// The event is unchanged.
     Unchanged,
-    /// It belongs to somebody else, and lost an erased id. The event was changed.
+    /// The event belongs to another identity, and lost an erased id.
     WithoutId,
-    /// It is gone; this stays of it.
+    /// The event is gone; this remainder stays.
     Gone(Option<Box<Event>>),
 }
 
@@ -47,7 +47,8 @@ impl ErasedKeys {
         self.keys.contains_key(&key)
     }
 
-    /// The keys of which events up to a position are erased, all of them: those of a state that has the events up to there.
+    /// Returns the keys whose events are all erased up to a position. They apply to a state that
+    /// contains the events up to there.
     #[must_use]
     pub fn up_to(&self, position: Position) -> Self {
         let theirs = self.keys.iter().filter(|(_, until)| **until >= position);
@@ -58,7 +59,8 @@ impl ErasedKeys {
         key.and_then(|key| self.keys.get(&key)).is_some_and(|until| position <= *until)
     }
 
-    /// Erases from the event at a position. A user decides alone whose an event is, else the anonymous id.
+    /// Erases from the event at a position. The event belongs to its user, or, without one, to its
+    /// anonymous id.
     pub fn erase(&self, position: Position, event: &mut Event, hasher: &KeyHasher) -> AfterErasure {
         if self.is_empty() {
             return AfterErasure::Unchanged;
@@ -75,27 +77,28 @@ impl ErasedKeys {
     }
 }
 
-/// The keys of the e-mail addresses that tell whose an event is: the one that it reports, and its user, if that is an address.
+/// The keys of the e-mail addresses that identify the event's person: the reported address, and the
+/// user id if it is an address.
 pub fn address_keys<'e>(who: &'e SentIds, email: Option<&'e str>, hasher: &'e KeyHasher) -> impl Iterator<Item = RecordKey> + 'e {
     let texts = [email, who.user_id.as_deref()].into_iter().flatten();
     texts.filter_map(normalise_email).map(|email| hasher.email(&email))
 }
 
 impl Event {
-    /// Whether this is what stays of an erased event. No other event has an empty name.
+    /// Whether this is the remainder of an erased event. No other event has an empty name.
     #[must_use]
     pub fn is_remainder(&self) -> bool {
         self.name.is_empty()
     }
 
-    /// The fingerprint of the `external_id` of the erased event of which this stays.
+    /// The fingerprint of the `external_id` of the erased event.
     #[must_use]
     pub fn taken_id(&self) -> Option<u128> {
         let hex = self.details.message.as_deref().filter(|_| self.is_remainder())?;
         u128::from_str_radix(hex, 16).ok()
     }
 
-    /// Returns what stays if the event is erased.
+    /// Returns the remainder of the event.
     fn remainder(&self, hasher: &KeyHasher) -> Option<Self> {
         let taken = self.external_id.as_deref().map(|id| hasher.external_id(self.project, id));
         let tells = &*self.name == "group" && (self.company.is_some() || self.details.group_id.is_some());

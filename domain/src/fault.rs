@@ -1,29 +1,32 @@
-//! The errors of reading state or bringing it up to date.
+//! The errors of reading and updating state.
 
 /// The cause of a [`Fault`], which decides the recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// The operating system reported an error. No stored data is known to be damaged: a later attempt may succeed.
+    /// The operating system reported an error. No stored data is known to be damaged: a later
+    /// attempt may succeed.
     Io,
-    /// The store does not contain what was written. A rebuild from the log repairs it.
+    /// The store has lost or changed data. A rebuild from the log repairs it.
     DamagedStore,
-    /// The index of external ids does not contain what was written. A rebuild from the log repairs it.
+    /// The index of external ids has lost or changed data. A rebuild from the log repairs it.
     DamagedIndex,
-    /// A part of the log is missing, damaged or of an unknown version. A rebuild would fail at the same position.
+    /// A part of the log is missing, damaged or of an unknown version. A rebuild would fail at the
+    /// same position.
     DamagedLog,
-    /// A file of the archive is missing or damaged. What needs it works again once the file is restored.
+    /// A file of the archive is missing or damaged. Operations that need the file work again once
+    /// it is restored.
     DamagedArchive,
     /// The program violated an invariant. No stored data is known to be damaged.
     Defect,
 }
 
-/// The error of state that could not be read or brought up to date.
+/// The error of reading or updating state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
     /// The cause.
     pub kind: FaultKind,
-    /// What failed, and where.
+    /// What failed and where.
     pub message: String,
 }
 

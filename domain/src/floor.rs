@@ -1,7 +1,8 @@
 //! The floor of a project: the first day whose figures still change.
 //!
-//! Retention raises it. Rows of rollups below it are frozen: events, links and late changes alter them no more, and events of those days are
-//! dropped. Facts keep all their days, so that gaps, sessions, first touches and links above the floor stay exact.
+//! Retention raises it. Rows of rollups below it are frozen: events, links and late changes don't
+//! alter them, and events of those days are dropped. Facts keep all their days, so gaps, sessions,
+//! first touches and links above the floor stay exact.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +20,12 @@ use crate::versions::{FigureKind, Touched};
 pub struct FloorMove {
     /// The project.
     pub project: ProjectId,
-    /// Its floor from here on, unless it is higher already.
+    /// Its new floor, unless it is already higher.
     pub day: Day,
 }
 
 impl FloorMove {
-    /// Returns a record of a project that changes nothing: the floor of no event.
+    /// Returns a record of a project that changes nothing: a floor below every event.
     #[must_use]
     pub fn mark(project: ProjectId) -> Self {
         Self { project, day: Day(i32::MIN) }
@@ -37,20 +38,21 @@ impl FloorMove {
     }
 }
 
-/// A floor on its way up, which takes steps where there are many orders: see [`Project::raise_floor`].
+/// A floor that is being raised. With many orders it takes several steps: see
+/// [`Project::raise_floor`].
 #[derive(Debug, Clone)]
 pub struct RisingFloor {
     day: Day,
-    /// That of the record.
+    /// The position of the record.
     position: Position,
-    /// The number of tables in which nothing is deferred any more.
+    /// The number of tables without deferred orders so far.
     table: usize,
-    /// The next row to look at in the table behind them; `None`: its first.
+    /// The next row to process in the current table; `None` for its first row.
     next: Option<DayAndUnder>,
 }
 
 impl RisingFloor {
-    /// A floor that is to rise to `day`, by the record at `position`.
+    /// Creates a floor that rises to `day` by the record at `position`.
     #[must_use]
     pub fn new(day: Day, position: Position) -> Self {
         Self { day, position, table: 0, next: None }
@@ -79,10 +81,12 @@ impl Project {
         self.rollups.set_floor(floor);
     }
 
-    /// Takes a step in raising the floor, in which up to `most` rows are looked at. Returns whether it is raised, or was as high before: it never falls.
+    /// Takes a step in raising the floor that processes up to `most` rows. Returns whether the
+    /// floor is raised, or was as high before: it never falls.
     ///
-    /// No answer differs between two steps. Until the last one, no event may be applied, and no checkpoint be begun: it would have some touches
-    /// named that a replay up to it has not.
+    /// Answers don't change between two steps. But no event may be applied and no checkpoint begun
+    /// before the last step: the checkpoint would contain resolved touches that a replay up to it
+    /// does not have.
     pub fn raise_floor(&mut self, rising: &mut RisingFloor, most: usize) -> bool {
         let (former, day) = (self.floor, rising.day);
         if former.is_none_or(|former| day > former) {
@@ -90,7 +94,8 @@ impl Project {
                 return false;
             }
             self.restore_floor(Some(day));
-            // What reads events does not see those days any more, and a window that began there may begin at the floor.
+            // Readers of events no longer see these days, and a window that began on them may begin
+            // at the floor.
             match former.and_then(|former| Some((former.0, u32::try_from(day.0.checked_sub(former.0)?).ok()?))) {
                 Some((former, days)) if days <= MAX_TOUCHED_DAYS => {
                     (former..=day.0).for_each(|day| self.touched.day(FigureKind::Events, Day(day)));
@@ -103,8 +108,9 @@ impl Project {
         true
     }
 
-    /// Names the touches of orders from the day `from` to the day before the new floor whose attribution is deferred: another touch must not move
-    /// them any more. Looks at up to `most` rows, and returns whether there are no more.
+    /// Resolves the deferred touches of orders from the day `from` to the day before the new floor,
+    /// so that later touches don't move these orders. Processes up to `most` rows, and returns
+    /// whether it is finished.
     fn resolve_deferred(&mut self, rising: &mut RisingFloor, from: Option<Day>, most: usize) -> bool {
         let first = from.map_or(i32::MIN, |day| day.0);
         let Some(last) = rising.day.0.checked_sub(1) else { return true };
@@ -128,7 +134,7 @@ impl Project {
     }
 }
 
-/// Names the deferred touches of up to `most` rows. Returns the key of the row behind them, if there is one.
+/// Resolves the deferred touches of up to `most` rows. Returns the key of the next row, if any.
 fn name_touches(
     cells: &mut Cells<DayAndUnder, TouchSums>,
     deferred: &DeferredAttribution,

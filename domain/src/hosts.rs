@@ -1,4 +1,4 @@
-//! Hosts as they are compared: in lower case, in their ASCII form, without `www.`, port and trailing dot.
+//! Hosts in their form for comparison: lower case, ASCII, without `www.`, port and trailing dot.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::text;
 const MAX_NAME_LEN: usize = 253;
 const MAX_LABEL_LEN: usize = 63;
 
-/// Hosts, each of which stands for its subdomains, too.
+/// Hosts. Each includes its subdomains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostList(Arc<[String]>);
 
 impl HostList {
-    /// Makes a list of hosts that [`listed`] returned.
+    /// Creates a list of hosts that [`listed`] returned.
     #[must_use]
     pub fn new(hosts: impl IntoIterator<Item = String>) -> HostList {
         let mut hosts: Vec<String> = hosts.into_iter().collect();
@@ -25,7 +25,7 @@ impl HostList {
         HostList(hosts.into())
     }
 
-    /// Whether a host is listed, or below one that is.
+    /// Whether a host or a parent of it is listed.
     #[must_use]
     pub fn covers(&self, host: &str) -> bool {
         let is_listed = |host: &str| self.0.binary_search_by(|listed| listed.as_str().cmp(host)).is_ok();
@@ -33,7 +33,8 @@ impl HostList {
     }
 }
 
-/// Returns a host as lists have it. `None` if the text is no host alone: it has a scheme, a port, a path or a wildcard.
+/// Returns a host in the form of lists. `None` if the text is not just a host: it has a scheme, a
+/// port, a path or a wildcard.
 #[must_use]
 pub fn listed(text: &str) -> Option<String> {
     let text = text.trim();
@@ -49,11 +50,11 @@ pub fn listed(text: &str) -> Option<String> {
     (is_alone && is_host).then(|| host.to_owned())
 }
 
-/// Where an event happened, or where its visitor was before.
+/// The site of an event or of its referrer.
 pub(crate) struct SiteHost<'a> {
-    /// In the form of [`listed`].
+    /// The host, in the form of [`listed`].
     pub(crate) host: Cow<'a, str>,
-    /// Whether it is an app, whose name begins where those of hosts end.
+    /// Whether it is an app. An app has a package name, whose parts have the reverse order of a host.
     pub(crate) is_app: bool,
 }
 
@@ -66,7 +67,8 @@ impl<'a> SiteHost<'a> {
         SiteHost { host, is_app: ["android-app:", "ios-app:"].iter().any(is_scheme) }
     }
 
-    /// The domain that somebody registered, under a public suffix; `None` for apps, addresses and names of a local network.
+    /// The registered domain, under a public suffix; `None` for apps, addresses and names of a
+    /// local network.
     pub(crate) fn domain(&self) -> Option<&str> {
         registrable_domain(&self.host).filter(|_| !self.is_app)
     }
@@ -79,7 +81,8 @@ impl<'a> SiteHost<'a> {
     }
 }
 
-/// Whether the last two labels are the same, as hosts of one registrable domain have them. Comparing them is faster than asking the suffix list.
+/// Whether the last two labels are equal, as in hosts of one registrable domain. This is faster
+/// than asking the suffix list.
 fn end_alike(left: &[u8], right: &[u8]) -> bool {
     let same = left.iter().rev().zip(right.iter().rev()).take_while(|(left, right)| left == right).count();
     let begins_label = |host: &[u8]| host.len() == same || host[host.len() - same - 1] == b'.';
@@ -90,7 +93,7 @@ fn end_alike(left: &[u8], right: &[u8]) -> bool {
     }
 }
 
-/// A host, and all names that it lies below.
+/// A host and all of its parents.
 pub(crate) fn and_parents(host: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(host), |host| host.bytes().position(|byte| byte == b'.').map(|dot| &host[dot + 1..]))
 }

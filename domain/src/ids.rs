@@ -1,9 +1,9 @@
 //! Typed ids with a canonical spelling, and the keys of records.
 //!
-//! Projects and organizations have 64 random bits, written as a prefix and eleven base62 digits. The records of
-//! identities and companies are keyed by a 128-bit keyed hash of their names ([`KeyHasher`]). Clients see their
-//! [`public_id`], which only depends on the organization and the name, so that it survives restarts, replays and new hash
-//! keys.
+//! Projects and organizations have 64 random bits, written as a prefix and eleven base62 digits.
+//! The key of an identity or a company is a 128-bit keyed hash of its name ([`KeyHasher`]). Clients
+//! see its [`public_id`], which depends only on the organization and the name. So it survives
+//! restarts, replays and new hash keys.
 
 use std::fmt;
 use std::hash::Hasher as _;
@@ -61,19 +61,19 @@ macro_rules! numbered_id {
 }
 
 numbered_id!(
-    /// A project: the unit of order, of answers and of public keys. `prj_…`
+    /// A project: it has an order of events, answers and public keys. `prj_…`
     ProjectId,
     "prj_"
 );
 numbered_id!(
-    /// An organization: owns projects and tokens. `org_…`
+    /// An organization: it owns projects and tokens. `org_…`
     OrganizationId,
     "org_"
 );
 
 /// 62 to the power of [`CHUNK_DIGITS`].
 const CHUNK: u128 = 62_u128.pow(CHUNK_DIGITS);
-/// How many digits are made of 64 bits at a time: dividing 128 bits is much slower.
+/// The number of digits per 64-bit division. Dividing 128 bits is much slower.
 const CHUNK_DIGITS: u32 = 10;
 
 /// Writes `value` in base62 with at least `width` digits.
@@ -139,10 +139,12 @@ impl RecordKey {
     }
 }
 
-/// The low bits of the fingerprint of an `external_id`, which tell it from others of its project. The high ones are of the project's id, which is random.
+/// The number of low bits of a fingerprint that identify an `external_id` within its project. The
+/// high bits come from the project's id, which is random.
 const ID_BITS: u32 = 80;
 
-/// Returns the first bytes of the fingerprints of a project's `external_id`s, which those of no other project have.
+/// Returns the first bytes of the fingerprints of a project's `external_id`s. No other project has
+/// them.
 #[must_use]
 pub fn external_ids_of(project: ProjectId) -> [u8; 6] {
     let [_, _, a, b, c, d, e, f] = project.0.to_be_bytes();
@@ -152,9 +154,9 @@ pub fn external_ids_of(project: ProjectId) -> [u8; 6] {
 /// The domain separator of the keys of types.
 const TYPE_SPACE: u8 = 10;
 
-/// What is hashed before a text: its space and scope.
+/// The length of the hashed prefix of a text: its space and scope.
 const PREFIX_LEN: usize = size_of::<u8>() + size_of::<u64>();
-/// The bytes up to which space, scope and text are hashed at once.
+/// The maximum size of a message that is hashed in one call.
 const SHORT_MESSAGE: usize = 128;
 
 /// Computes [`RecordKey`]s and fingerprints with a secret key, so that nobody can craft colliding names.
@@ -210,13 +212,15 @@ impl KeyHasher {
         self.hash(4, 0, key.as_bytes())
     }
 
-    /// Returns the id of a visitor who has none, from what tells visitors of a project apart. The key is that of a day.
+    /// Returns the id of a visitor without an id, from the properties that distinguish a project's
+    /// visitors. The key is the key of the day.
     #[must_use]
     pub fn cookieless(&self, project: ProjectId, visitor: &str) -> u128 {
         self.hash(5, project.0, visitor.as_bytes()).0
     }
 
-    /// Returns the fingerprint of an `external_id` of a project: 80 bits of the id's hash, behind [`external_ids_of`] the project.
+    /// Returns the fingerprint of an `external_id` of a project: 80 bits of the id's hash after the
+    /// bytes of [`external_ids_of`].
     #[must_use]
     pub fn external_id(&self, project: ProjectId, external_id: &str) -> u128 {
         (u128::from(project.0) << ID_BITS) | (self.hash(5, project.0, external_id.as_bytes()).0 & !(u128::MAX << ID_BITS))
@@ -240,8 +244,8 @@ impl KeyHasher {
         RecordKey(hasher.finish128().as_u128())
     }
 
-    /// Returns a value that identifies this key and the `incarnation` of a data directory, without revealing the key.
-    /// Data of another key or incarnation has another value.
+    /// Returns a value that identifies this key and the `incarnation` of a data directory, without
+    /// revealing the key. Data of another key or incarnation has another value.
     #[must_use]
     pub fn check_value(&self, incarnation: u128) -> u128 {
         self.hash(9, 0, &incarnation.to_le_bytes()).0
@@ -274,7 +278,8 @@ impl KeyHasher {
         RecordKey(SipHasher13::new_with_key(&self.key).hash(&message[..len]).as_u128())
     }
 
-    /// [`KeyHasher::hash`] of a text of any length. Several writes cost more than a copy of a short one.
+    /// [`KeyHasher::hash`] for a text of any length. For a short text, several writes cost more
+    /// than a copy.
     fn hash_in_parts(&self, space: u8, scope: u64, bytes: &[u8]) -> RecordKey {
         let mut hasher = SipHasher13::new_with_key(&self.key);
         hasher.write_u8(space);
@@ -284,16 +289,17 @@ impl KeyHasher {
     }
 }
 
-/// Returns the id for clients: `prefix` and a hash of the scope and the name.
+/// Returns the id for clients: `prefix`, and a hash of the scope and the name.
 ///
-/// The id is the same on every machine and after every replay, so its hash key is fixed. It shortens the name, but does
-/// not hide it.
+/// The id is the same on every machine and after every replay, so its hash key is fixed. It
+/// shortens the name, but does not hide it.
 #[must_use]
 pub fn public_id(prefix: &str, scope: u64, kind: u8, name: &str) -> String {
     [prefix, &base62(public_hash(scope, kind, name.as_bytes()), 22)].concat()
 }
 
-/// Returns the id of an event for clients. A duplicate has that of the first event with its `external_id`.
+/// Returns the id of an event for clients. A duplicate has the id of the first event with its
+/// `external_id`.
 #[must_use]
 pub fn event_id(project: ProjectId, external_id: Option<&str>, position: u64) -> String {
     match external_id {
@@ -310,10 +316,12 @@ fn public_hash(scope: u64, kind: u8, name: &[u8]) -> u128 {
     hasher.finish128().as_u128()
 }
 
-/// The hash of a company's key in its `co_…` id: the same in every organization and on every machine.
+/// The hash of a company's key in its `co_…` id: the same in every organization and on every
+/// machine.
 ///
-/// The id is this hash under a mask of the organization, which can be removed again. An id thereby identifies its company
-/// without a stored list of ids, and two organizations show different ids for the same company.
+/// The id is this hash under a mask of the organization, which can be removed again. So an id
+/// identifies its company without a stored list of ids, and two organizations show different ids
+/// for the same company.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PublicCompany(pub u128);
 
@@ -332,7 +340,8 @@ impl PublicCompany {
 
     /// Parses an id as shown to an organization's clients.
     ///
-    /// # Errors [`IdError`] if the text is not such an id.
+    /// # Errors
+    /// [`IdError`] if the text is not such an id.
     pub fn from_id(id: &str, organization: OrganizationId) -> Result<Self, IdError> {
         let digits = id.strip_prefix("co_").filter(|digits| digits.len() == 22).ok_or(IdError)?;
         from_base62(digits).map(|hash| Self(hash ^ Self::mask(organization))).ok_or(IdError)

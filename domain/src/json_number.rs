@@ -1,6 +1,7 @@
 //! The parts of a JSON number, for exact values.
 
-/// Cap on exponents. Values this large are always out of range, and sums of exponents and lengths stay within an `i64`.
+/// The maximum exponent. Larger values are always out of range, and sums of exponents and lengths
+/// stay within an `i64`.
 const EXPONENT_CAP: i64 = 1_000_000_000_000;
 
 /// The parts of a JSON number (RFC 8259 §6) of any length.
@@ -9,9 +10,9 @@ pub(crate) struct JsonNumber<'a> {
     pub(crate) negative: bool,
     /// The digits before the point.
     pub(crate) whole: &'a str,
-    /// The digits after it; empty without one.
+    /// The digits after the point; empty without a point.
     pub(crate) fraction: &'a str,
-    /// At most 10^12 from 0.
+    /// The exponent, at most 10^12 from 0.
     pub(crate) exponent: i64,
 }
 
@@ -32,7 +33,8 @@ impl<'a> JsonNumber<'a> {
         (is_digits(whole) && !has_leading_zero).then_some(Self { negative, whole, fraction, exponent })
     }
 
-    /// Splits a number as people write it: with space around it, a plus sign, zeros before it, or nothing on one side of its point.
+    /// Splits a number as people write it: with surrounding space, a plus sign, leading zeros, or
+    /// no digits on one side of the point.
     pub(crate) fn parse_written(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let (negative, rest) = match text.as_bytes().first()? {

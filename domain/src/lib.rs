@@ -1,18 +1,20 @@
-//! The domain of headcount: the definition of its figures. Pure: no I/O, no clock, no actors and no store, as
-//! `Cargo.toml` proves.
+//! The domain of headcount: the definition of its figures. It is pure: no I/O, no clock, no actors
+//! and no store, as `Cargo.toml` shows.
 //!
-//! Entry points: [`intake::submission::Submission::read`] and [`intake::admission::admit`] turn a request into an
-//! [`intake::event::Event`]; [`project::Project::apply`] folds it; the methods of [`project::Project`] in [`queries`]
-//! answer from the rollups.
+//! Entry points: [`intake::submission::Submission::read`] and [`intake::admission::admit`] turn a
+//! request into an [`intake::event::Event`]; [`project::Project::apply`] folds it; the methods of
+//! [`project::Project`] in [`queries`] answer from the rollups.
 //!
-//! The mechanism: an event adds to the [`facts::Facts`] of one identity (and one account), and every [`rollups::Rollup`]
-//! is a sum over entities of the contributions of their facts. Late events, links, refunds and erasures are the same
-//! operation.
+//! The mechanism: an event adds to the [`facts::Facts`] of one identity (and one account), and
+//! every [`rollups::Rollup`] is a sum over entities of the contributions of their facts. Late
+//! events, links, refunds and erasures are the same operation.
 //!
 //! # Code map
-//! In the order of an event: `intake` parses and decides it, `fold` changes `facts`, and with them `rollups` and `indexes`; `queries`
-//! answer. `versions` records the days that an event touched, for `ETag`s. `identity`, `company`, `acquisition`, `money`, `time`, `agent`,
-//! `filter`, `aggregate`, `figures` and `quota` each have the rules of their subject. `cells` holds rows, `cache` records in memory.
+//! In the order of an event: `intake` parses it and decides how to record it; `fold` changes
+//! `facts`, and with them `rollups` and `indexes`; `queries` answer. `versions` records the days
+//! that an event touched, for `ETag`s. `identity`, `company`, `acquisition`, `money`, `time`,
+//! `agent`, `filter`, `aggregate`, `figures` and `quota` each have the rules of their subject.
+//! `cells` contains rows, `cache` contains records in memory.
 
 pub mod acquisition;
 pub mod agent;

@@ -1,29 +1,36 @@
-//! The sizes at which state is cut into pages and parts, attribution is deferred, and queries ask in several steps.
+//! The sizes that bound one step of work: of pages and parts, of deferred attribution, and of the
+//! steps of queries.
 
-/// Sizes that bound the work of one step. They change no answer, so tests choose small ones.
+/// The sizes that bound the work of one step. They change no answer, so tests use small ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Items that a page of a list holds before it is cut. A checkpoint writes the last page of every list that changed, so smaller pages
-    /// are cheaper to write; each takes some 50 to 100 bytes in the list of pages.
+    /// The maximum number of items of a page. A checkpoint writes the last page of every changed
+    /// list, so smaller pages are cheaper to write; but each page takes 50 to 100 bytes in the list
+    /// of pages.
     pub page_items: usize,
-    /// Bytes of rows that a part of a rollup holds before it is split.
+    /// The maximum size of a part of a rollup, in bytes of rows.
     pub part_bytes: usize,
-    /// Orders of an entity that are moved one by one when its first touch changes; more of them are deferred under one key.
+    /// The maximum number of an entity's orders that a new first touch moves one by one; more
+    /// orders are deferred under one key.
     pub max_inline_orders: usize,
-    /// Orders between two touches that are moved one by one when their last touch changes; more of them become a run.
+    /// The maximum number of orders between two touches that a new last touch moves one by one;
+    /// more orders become a run.
     pub max_inline_run: usize,
-    /// Items of a history that moves to a user who has fewer, so that most users keep their own key.
+    /// The size of a history that always moves to the user, even if the user has fewer items, so
+    /// that most users keep their own key.
     pub short_history: usize,
-    /// Groups that each project reports first for a top list, beyond what the list holds.
+    /// The number of groups that each project reports for a top list, in addition to the length of
+    /// the list.
     pub top_margin: usize,
-    /// Users of a group that a project lists before it is known whether other projects know the group, too.
+    /// The number of a group's users that a project lists before it knows whether other projects
+    /// know the group, too.
     pub listed_users: u64,
-    /// Member days that a query goes through in one message.
+    /// The number of member days that a query processes in one message.
     pub member_days: usize,
 }
 
 impl Limits {
-    /// The limits that the program runs with.
+    /// The limits of the program.
     pub const DEFAULT: Self = Self {
         page_items: 64,
         part_bytes: 4096,

@@ -1,9 +1,9 @@
-//! Enumerations whose values have one name each, in the API and in errors.
+//! Enumerations whose values have names, which the API and errors use.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// The error for a name that no value has; its message lists the allowed names.
+/// The error for an unknown name; its message lists the allowed names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("is not one of: {allowed}")]
 pub struct UnknownName {
@@ -22,7 +22,8 @@ pub trait NamedValues: Copy + Display + FromStr<Err = UnknownName> + 'static {
     }
 }
 
-/// Defines an enumeration of named values: their list, their names (by the method after `by`), and the value of a name.
+/// Defines an enumeration of named values: the list of values, their names (by the method after
+/// `by`), and parsing.
 #[macro_export]
 macro_rules! named_values {
     (

@@ -18,7 +18,7 @@ use crate::rollups::{self, KeptSums, Rollups};
 use crate::time::Day;
 use crate::versions::{DayVersions, Touched};
 
-/// The state of one project: a function of its recorded events, and of nothing else.
+/// The state of one project. It depends only on the recorded events.
 #[derive(Debug)]
 pub struct Project {
     /// The sizes that bound the work of one step.
@@ -37,13 +37,14 @@ pub struct Project {
     pub dictionary: Dictionary,
     /// The rollups and indexes.
     pub rollups: Rollups,
-    /// Sums of the rollups that were asked for lately.
+    /// Sums of rollups that questions used lately.
     pub kept_sums: KeptSums,
-    /// The versions of its days, which tell whether an answer can have changed.
+    /// The versions of its days, which show whether an answer may have changed.
     pub versions: DayVersions,
-    /// The first day whose figures still change. [`Project::restore_floor`] also sets that of the rollups.
+    /// The first day whose figures still change. [`Project::restore_floor`] also sets the floor of
+    /// the rollups.
     pub(crate) floor: Option<Day>,
-    /// What the event that is being folded touched.
+    /// The figures and days that the current event touched.
     pub(crate) touched: Touched,
     /// Pages of removed records, by key space and key, until a checkpoint deletes them.
     pub orphans: Vec<(u8, RecordKey)>,
@@ -51,20 +52,20 @@ pub struct Project {
     frozen_parts: Vec<(u8, FrozenPart)>,
 }
 
-/// The number of distinct things of each kind in a project.
+/// The number of distinct items of each kind in a project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cardinality {
-    /// Companies; one with several keys counts once per key.
+    /// Companies. A company with several keys counts once per key.
     pub companies: usize,
     /// Groups of other types.
     pub groups: usize,
-    /// Sources, mediums, campaigns and referrers. A text that was a page before is among the pages.
+    /// Sources, mediums, campaigns and referrers. A text that was a page before counts as a page.
     pub sources: usize,
-    /// Pages. A text that was a source before is among the sources.
+    /// Pages. A text that was a source before counts as a source.
     pub pages: usize,
 }
 
-/// Receives the contents of a checkpoint one by one.
+/// Receives the contents of a checkpoint, one by one.
 pub trait RecordVisitor {
     /// Receives one record; its dirty pages can be read from it.
     fn visit<T: Record>(&mut self, key: RecordKey, record: &T);
@@ -72,13 +73,13 @@ pub trait RecordVisitor {
     /// Receives one part of the rollup `tag`; `None` if the part was removed.
     fn visit_part(&mut self, tag: u8, number: u32, part: Option<&Packed>);
 
-    /// Whether that is enough for now. The rest comes with the next call.
+    /// Whether the visitor has enough for now. The rest comes with the next call.
     fn is_full(&self) -> bool {
         false
     }
 }
 
-/// The list of tables. A new kind of record is one line here.
+/// The list of tables. A new kind of record is one more line here.
 macro_rules! for_each_table {
     ($project:expr, $table:ident => $body:expr) => {{
         let project = $project;
@@ -141,8 +142,8 @@ impl Project {
         }
     }
 
-    /// Returns the stored types in order, one line per kind of records and rows. A store with a different list was
-    /// written by another version.
+    /// Returns the stored types in order, one line per kind of records and rows. A store with a
+    /// different list was written by another version.
     #[must_use]
     pub fn stored_types() -> Vec<String> {
         let (mut project, mut types) = (Self::default(), rollups::stored_types());
@@ -161,7 +162,8 @@ impl Project {
         for_each_table!(self, table => table.freeze());
     }
 
-    /// Restores a saved part of the rows `tag`. Returns `false` if there are no such rows, or if the part does not fit them.
+    /// Restores a saved part of the rows `tag`. Returns `false` if there are no such rows, or if
+    /// the part does not fit.
     #[must_use]
     pub fn restore_part(&mut self, tag: u8, number: u32, part: Packed) -> bool {
         match tag {
@@ -170,14 +172,16 @@ impl Project {
         }
     }
 
-    /// Passes the cells that differ from those of `recomputed` to `visit`. Returns the number of cells that were compared.
+    /// Passes the cells that differ from `recomputed` to `visit`. Returns the number of compared
+    /// cells.
     pub fn compare_cells(&self, recomputed: &Self, visit: &mut VisitDifference<'_>) -> u64 {
         self.rollups.compare(&recomputed.rollups, visit)
             + self.versions.compare(&recomputed.versions, visit)
             + self.kept_sums.compare(&recomputed.rollups.group_activity, visit)
     }
 
-    /// Passes parts of rollups and records to `visitor`, as they were at [`Project::freeze`], until it is full. Returns `false` after the last ones.
+    /// Passes parts of rollups and records to `visitor`, as they were at [`Project::freeze`], until
+    /// it is full. Returns `false` after the last one.
     pub fn drain_frozen(&mut self, visitor: &mut impl RecordVisitor) -> bool {
         while !visitor.is_full()
             && let Some((tag, (number, part))) = self.frozen_parts.pop()
@@ -198,7 +202,7 @@ impl Project {
         more
     }
 
-    /// Returns how many records and parts of rollups the frozen state has that are still to be passed on.
+    /// Returns the number of records and parts of the frozen state that were not passed yet.
     pub fn frozen(&mut self) -> usize {
         let mut frozen = self.frozen_parts.len();
         for_each_table!(self, table => frozen += table.frozen());
@@ -210,7 +214,8 @@ impl Project {
         for_each_table!(self, table => table.mark_durable());
     }
 
-    /// Returns the number of distinct things of each kind. Does not iterate over them, not even after a start.
+    /// Returns the number of distinct items of each kind. Does not iterate over them, not even
+    /// after a start.
     #[must_use]
     pub fn cardinality(&self, hasher: &KeyHasher) -> Cardinality {
         let numbers = &self.rollups.group_numbers;
@@ -219,15 +224,15 @@ impl Project {
         Cardinality { companies, groups: numbers.len() - companies, sources: sources as usize, pages: pages as usize }
     }
 
-    /// Returns the bytes in memory. Rollups are never evicted, and saving them frees nothing, so they count as resident
-    /// but never as unsaved.
+    /// Returns the bytes in memory. Rollups are never evicted, and saving them frees nothing, so
+    /// they count as resident but never as unsaved.
     pub fn bytes(&mut self) -> Bytes {
         let mut bytes = Bytes { resident: self.rollup_bytes(), unsaved: 0 };
         for_each_table!(self, table => bytes += table.bytes());
         bytes
     }
 
-    /// Returns the bytes of rollups, their kept sums, and versions, which are never evicted.
+    /// Returns the bytes of rollups, their kept sums, and versions. They are never evicted.
     #[must_use]
     pub fn rollup_bytes(&self) -> usize {
         self.rollups.weight() + self.versions.weight() + self.kept_sums.weight()
@@ -240,8 +245,8 @@ impl Project {
         most
     }
 
-    /// Evicts saved records that are not in use, until `enough` bytes are freed or `most` records of each kind were
-    /// examined. Returns the number of bytes freed.
+    /// Evicts saved records that are not in use, until `enough` bytes are freed or `most` records
+    /// of each kind were examined. Returns the number of bytes freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {
         self.kept_sums.evict();
         let mut freed = 0;

@@ -1,4 +1,4 @@
-//! Keyed records of a project, and the source of records that are not in memory.
+//! The keyed records of a project, and the source of records that are not in memory.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,8 +14,8 @@ pub trait Record: Clone + Serialize + DeserializeOwned + Send + 'static {
     const PAGE_SPACE: u8 = Self::SPACE;
     /// The name in the list of stored types.
     const NAME: &'static str;
-    /// The version of the record and its pages. Raise it when their encoding changes, or when the same events produce
-    /// another record; stores of an earlier version are then rebuilt.
+    /// The version of the record and its pages. Raise it when their encoding changes, or when the
+    /// same events produce another record; stores of an earlier version are then rebuilt.
     const VERSION: u8 = 1;
     /// The type of its pages; `()` if it has none.
     type Page: Clone + Serialize + DeserializeOwned;
@@ -23,7 +23,8 @@ pub trait Record: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Returns the approximate memory in bytes.
     fn weight(&self) -> usize;
 
-    /// Whether it may have pages, in memory or not. If it has none, there is nothing to [`shed`](Self::shed).
+    /// Whether it may have pages, in memory or not. Without pages, there is nothing to
+    /// [`shed`](Self::shed).
     fn has_pages(&self) -> bool {
         Self::PAGE_SPACE != Self::SPACE
     }
@@ -44,12 +45,14 @@ pub trait Record: Clone + Serialize + DeserializeOwned + Send + 'static {
 pub trait Source {
     /// Reads the saved record of `key`.
     ///
-    /// # Errors The store could not be read.
+    /// # Errors
+    /// The store could not be read.
     fn record<T: Record>(&self, key: RecordKey) -> Result<Option<T>, Fault>;
 
     /// Reads a saved page, by its [`page_key`].
     ///
-    /// # Errors The store could not be read, or has no such page.
+    /// # Errors
+    /// The store could not be read, or has no such page.
     fn page<T: Record>(&self, key: RecordKey) -> Result<T::Page, Fault>;
 }
 
@@ -57,12 +60,14 @@ pub trait Source {
 pub trait SavedRecords: Source {
     /// Passes every saved record of a kind to `visit`.
     ///
-    /// # Errors That of `visit`; the store could not be read.
+    /// # Errors
+    /// Returns the error of `visit`, or fails if the store can't be read.
     fn each_record<T: Record>(&self, visit: &mut dyn FnMut(RecordKey, T) -> Result<(), Fault>) -> Result<(), Fault>;
 
     /// Passes every saved page of the records of a kind to `visit`.
     ///
-    /// # Errors That of `visit`; the store could not be read.
+    /// # Errors
+    /// Returns the error of `visit`, or fails if the store can't be read.
     fn each_page<T: Record>(&self, visit: &mut dyn FnMut(T::Page) -> Result<(), Fault>) -> Result<(), Fault>;
 }
 
@@ -80,8 +85,8 @@ impl Source for NoSource {
     }
 }
 
-/// Returns the key of page `serial` of the list owner `owner`. Owners are keyed hashes, so page keys are as well
-/// distributed.
+/// Returns the key of page `serial` of the list owner `owner`. Owners are keyed hashes, so page
+/// keys are evenly distributed, too.
 #[must_use]
 pub fn page_key(owner: RecordKey, serial: u32) -> RecordKey {
     const ODD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;

@@ -1,11 +1,12 @@
-//! The spelling of pages: one for all ways to escape the letters of a path.
+//! Normalizes the spelling of pages: one form for all ways to escape the letters of a path.
 
 use std::borrow::Cow;
 
 use crate::text::written_path;
 
-/// Returns a URL with its path in one spelling: escapes of letters, digits, `-._~` and other UTF-8 than spaces and controls stand
-/// for themselves, and the others have capital digits. The same again changes nothing.
+/// Returns a URL with its path in normal form. Escapes of letters, digits, `-._~` and UTF-8
+/// characters except spaces and controls are decoded; other escapes have upper-case digits.
+/// Idempotent.
 #[must_use]
 pub fn spelled(url: &str) -> Cow<'_, str> {
     let path = written_path(url);
@@ -37,7 +38,7 @@ fn spelled_path(path: &str) -> String {
     spelled
 }
 
-/// Returns the bytes of the escapes that a text begins with, and what follows them.
+/// Returns the bytes of the escapes at the beginning of a text, and the rest.
 fn escaped_bytes(text: &str) -> (Vec<u8>, &str) {
     let (mut bytes, mut rest) = (Vec::new(), text);
     while let Some((digits, after)) = rest.strip_prefix('%').and_then(|rest| rest.split_at_checked(2)) {
@@ -49,7 +50,8 @@ fn escaped_bytes(text: &str) -> (Vec<u8>, &str) {
     (bytes, rest)
 }
 
-/// Adds a character that was escaped: itself, if that is the same page and makes no escape of a `%` before it.
+/// Adds an escaped character. It is decoded if that keeps the page and forms no escape with a `%`
+/// before it.
 fn push_unescaped(spelled: &mut String, letter: char) {
     let stands_for_itself = match letter {
         '-' | '.' | '_' | '~' => true,

@@ -1,5 +1,5 @@
-//! Parsing of URLs and truncation of text. URLs from clients are parsed without errors: a part that can't be read is
-//! absent.
+//! Parsing of URLs and truncation of text. Parsing URLs from clients never fails: an unreadable
+//! part is absent.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,8 @@ pub fn non_empty(text: &str) -> Option<&str> {
     Some(trimmed(text)).filter(|text| !text.is_empty())
 }
 
-/// As `trim`, with little work for text that is trimmed already and has an ASCII character at each end, as nearly every text.
+/// Like `trim`, but fast for text that is trimmed already and has an ASCII character at each end,
+/// as nearly all text.
 pub(crate) fn trimmed(text: &str) -> &str {
     match text.as_bytes() {
         [b'!'..=b'~', .., b'!'..=b'~'] => text,
@@ -48,7 +49,7 @@ pub fn page(url: &str) -> &str {
     before_query(url)
 }
 
-/// Returns [`page_url`] without userinfo: what names the page, and nobody who looks at it.
+/// Returns [`page_url`] without userinfo: it identifies the page, but no visitor.
 #[must_use]
 pub fn page_without_userinfo(url: &str) -> String {
     let page = page(url);
@@ -63,8 +64,8 @@ pub fn page_without_userinfo(url: &str) -> String {
     }
 }
 
-/// Returns the path of a URL, absolute or relative, without query and fragment. Without a path, an absolute URL has `/`
-/// and a relative one `None`.
+/// Returns the path of a URL, absolute or relative, without query and fragment. Without a path, an
+/// absolute URL has `/` and a relative one `None`.
 #[must_use]
 pub fn path_of(url: &str) -> Option<&str> {
     let page = before_query(url);
@@ -75,27 +76,27 @@ pub fn path_of(url: &str) -> Option<&str> {
     }
 }
 
-/// Returns the path as it stands in a URL; empty without one.
+/// Returns the path as written in a URL; empty without one.
 pub(crate) fn written_path(url: &str) -> &str {
     let page = before_query(url);
     split_authority(page).map_or(page, |(_, path)| path)
 }
 
-/// Returns the host of an absolute URL (`https://…` or `//…`), lower-cased, without userinfo, port and trailing dot.
-/// `None` if the URL is relative or has no valid host.
+/// Returns the host of an absolute URL (`https://…` or `//…`), lower-cased, without userinfo, port
+/// and trailing dot. `None` if the URL is relative or has no valid host.
 #[must_use]
 pub fn host_of(url: &str) -> Option<Cow<'_, str>> {
     let (authority, _) = split_authority(before_query(url))?;
     read_host(authority)
 }
 
-/// Returns the host of a field that holds one: `shop.example`, or an address.
+/// Returns the host of a field that contains one: `shop.example`, or an address.
 #[must_use]
 pub(crate) fn named_host(text: &str) -> Option<Cow<'_, str>> {
     split_authority(text).map_or_else(|| read_host(text), |_| host_of(text))
 }
 
-/// Returns a referrer from which [`referring_host`] reads `host`, and that carries nothing else.
+/// Returns a referrer that contains only `host`, in the form that [`referring_host`] reads.
 #[must_use]
 pub fn host_as_referrer(host: &str) -> String {
     // A host without slashes needs a dot, and a leading `www.` is never read as part of it.
@@ -111,7 +112,8 @@ pub fn query_params(url: &str) -> impl Iterator<Item = (&str, &str)> {
     params.map(|param| param.split_once('=').unwrap_or((param, "")))
 }
 
-/// Decodes a name or a value of [`query_params`]: `+` is a space, percent escapes are UTF-8, and invalid UTF-8 becomes U+FFFD.
+/// Decodes a name or a value of [`query_params`]: `+` is a space, percent escapes are UTF-8, and
+/// invalid UTF-8 becomes U+FFFD.
 #[must_use]
 pub fn decode_param(text: &str) -> Cow<'_, str> {
     if memchr::memchr2(b'+', b'%', text.as_bytes()).is_none() {
@@ -126,7 +128,8 @@ fn before_query(url: &str) -> &str {
     memchr::memchr2(b'?', b'#', url.as_bytes()).map_or(url, |end| trimmed(&url[..end]))
 }
 
-/// Splits an absolute URL without query and fragment into authority and path. As in browsers, `\` is equivalent to `/`.
+/// Splits an absolute URL without query and fragment into authority and path. As in browsers, `\`
+/// is equivalent to `/`.
 fn split_authority(page: &str) -> Option<(&str, &str)> {
     let page = trimmed(page);
     let is_slash = |byte: u8| byte == b'/' || byte == b'\\';
@@ -167,7 +170,7 @@ pub(crate) fn read_host(authority: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns the host of `host[:port]`, if it is written as it is returned, as nearly every host is.
+/// Returns the host of `host[:port]` if it is in its final form already, as nearly all are.
 fn plain_host(authority: &str) -> Option<&str> {
     let bytes = authority.as_bytes();
     let mut label_len = 0;

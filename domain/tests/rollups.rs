@@ -20,7 +20,8 @@ use headcount_domain::time::{Day, Instant};
 const DAY_MS: i64 = 86_400_000;
 const TODAY: i32 = 20_000;
 
-/// An order of a new company from a new source, by a new user, and a view of a new page; of a new team, every third time.
+/// An order of a new company from a new source, by a new user, and a view of a new page; of a new
+/// team, every third time.
 fn event(number: u32, day: i32) -> Event {
     let time = Instant(i64::from(day) * DAY_MS + i64::from(number) % DAY_MS);
     let amount = Amount::from_units(10);
@@ -130,7 +131,8 @@ fn rollups_take_few_bytes_for_each_new_company_source_and_team() {
     }
 }
 
-/// Prints what a million rows take, and what changing them does. Run it in release with `--ignored --nocapture`.
+/// Prints what a million rows take, and what changing them does. Run it in release with `--ignored
+/// --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn memory_of_a_million() {

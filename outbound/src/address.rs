@@ -1,11 +1,12 @@
 //! Which addresses are globally reachable.
 //!
-//! After the IANA registries of special-purpose addresses for IPv4 and IPv6. What they list for single protocols (anycast relays, ORCHID) is left out: no web server
-//! is there.
+//! The rules follow the IANA registries of special-purpose addresses for IPv4 and IPv6. Entries for
+//! single protocols (anycast relays, ORCHID) are left out, since no web server uses them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether the address is globally reachable. An IPv6 address that holds an IPv4 address is as reachable as that.
+/// Whether the address is globally reachable. For an IPv6 address with an embedded IPv4 address,
+/// the IPv4 address decides.
 pub(crate) fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
@@ -13,13 +14,14 @@ pub(crate) fn is_global(address: IpAddr) -> bool {
     }
 }
 
-/// Whether a cloud has a service at the address that tells its machines secrets or what to do. Some of these addresses are public ones.
+/// Whether a cloud has a metadata service at the address, which gives secrets or instructions to
+/// its machines. Some of these addresses are public.
 pub(crate) fn is_metadata(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local() || METADATA_V4.contains(&address),
         IpAddr::V6(address) => {
             let [.., a, b, c, d] = address.octets();
-            // A network may translate the last 32 bits of a prefix of its own.
+            // A network may translate the last 32 bits of its own prefix.
             METADATA_V6.contains(&address)
                 || METADATA_V4.contains(&Ipv4Addr::new(a, b, c, d))
                 || embedded(address).is_some_and(|address| is_metadata(address.into()))
@@ -44,7 +46,7 @@ fn is_global_v4(address: Ipv4Addr) -> bool {
         [0 | 10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] => true,
         // Shared by customers of a provider; link-local, where clouds have their metadata.
         [100, 64..=127, ..] | [169, 254, ..] => true,
-        // Protocol assignments, documentation, former relays of 6to4.
+        // Protocol assignments, documentation, old 6to4 relays.
         [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => true,
         // Benchmarks; multicast, reserved and broadcast.
         [198, 18 | 19, ..] | [224..=255, ..] => true,
@@ -57,16 +59,16 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         // Protocol assignments, documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // What is assigned to networks at all; all else is local, multicast or reserved.
+        // Only this range is assigned to networks; everything else is local, multicast or reserved.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 
-/// Returns the IPv4 address that packets to an IPv6 address end at.
+/// Returns the IPv4 address to which packets for an IPv6 address are finally sent.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let from = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
-        // Mapped, compatible (with it :: and ::1), translated by NAT64 and by its predecessor.
+        // Mapped, compatible (including :: and ::1), translated by NAT64 and by its predecessor.
         [0, 0, 0, 0, 0, 0xffff | 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
             Some(from(high, low))
         }

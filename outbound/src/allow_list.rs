@@ -1,4 +1,4 @@
-//! What may be connected to although it is not globally reachable.
+//! The private addresses to which connections are allowed.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -9,8 +9,8 @@ use url::Host;
 
 use crate::address::{is_global, is_metadata};
 
-/// Hosts, addresses and networks that are allowed, each for one port or for all. As text: separated by commas, such as
-/// `crm.internal, 10.1.0.0/16:8080, [::1]:81`.
+/// Allowed hosts, addresses and networks, each for one port or for all ports. As text they are
+/// separated by commas, such as `crm.internal, 10.1.0.0/16:8080, [::1]:81`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowList {
     entries: Vec<(Target, Option<u16>)>,
@@ -18,19 +18,20 @@ pub struct AllowList {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
-    /// The name in a URL, whatever addresses it has.
+    /// The host name in a URL, with any addresses.
     Name(String),
     Network(IpNet),
 }
 
-/// An entry that is neither a host, nor an address, nor a network.
+/// The error for an entry that is neither a host, nor an address, nor a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no host, address or network, such as crm.internal:8080, 10.0.0.7, 10.1.0.0/16 or [::1]:81")]
+#[error("{0:?} is not a host, address or network, such as crm.internal:8080, 10.0.0.7, 10.1.0.0/16 or [::1]:81")]
 pub struct InvalidEntry(pub String);
 
 impl AllowList {
-    /// Whether a request for `host` may connect to `address`. To the metadata service of a cloud it may only if an entry is exactly that address: who lists a
-    /// name or a network has seldom thought of it.
+    /// Whether a request for `host` may connect to `address`. A cloud's metadata service requires
+    /// an entry with exactly its address, since entries of names and networks rarely mean to
+    /// include it.
     #[must_use]
     pub fn permits(&self, host: &str, address: SocketAddr) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
@@ -48,7 +49,7 @@ impl AllowList {
         (is_global(address.ip()) && !is_metadata) || self.entries.iter().any(is_named)
     }
 
-    /// Whether nothing but globally reachable addresses is allowed.
+    /// Whether only globally reachable addresses are allowed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -86,13 +87,13 @@ fn entry(part: &str) -> Option<(Target, Option<u16>)> {
         let port = if rest.is_empty() { None } else { Some(port(rest.strip_prefix(':')?)?) };
         return Some((network(inner)?, port));
     }
-    // More than one colon without brackets: an IPv6 address, for all ports.
+    // Several colons without brackets: an IPv6 address, for all ports.
     let (host, port) = match part.split_once(':') {
         Some((host, rest)) if !rest.contains(':') => (host, Some(port(rest)?)),
         _ => (part, None),
     };
     let target = network(host).or_else(|| match Host::parse(host) {
-        // What only looks like an address or network is a mistake.
+        // Text that only looks like an address or network is a mistake.
         Ok(Host::Domain(name)) if !name.contains('/') => Some(Target::Name(name.strip_suffix('.').unwrap_or(&name).to_owned())),
         _ => None,
     });

@@ -1,26 +1,26 @@
-//! Why a request got no response.
+//! The reasons why a request got no response.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
-/// Why a URL can't be requested.
+/// The reason why a URL can't be requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// It is no URL with a host.
+    /// It is not a URL with a host.
     #[error("not a URL: {0}")]
     Malformed(String),
-    /// It is of another scheme.
+    /// It has another scheme.
     #[error("only http and https are allowed")]
     Scheme,
-    /// It names a user.
+    /// It has a user.
     #[error("a URL with a user or password is not allowed")]
     User,
-    /// Its host is an address that is not allowed.
+    /// Its host is a forbidden address.
     #[error("{0} is not a globally reachable address")]
     Blocked(IpAddr),
 }
 
-/// Why a request got no response, or none that was read.
+/// The reason why a request got no complete response.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboundError {
     /// The URL can't be requested.
@@ -40,10 +40,10 @@ pub enum OutboundError {
         /// The reason.
         reason: String,
     },
-    /// No connection, or one that ended early or didn't speak HTTP.
+    /// The connection failed, ended early, or did not speak HTTP.
     #[error("the connection failed: {0}")]
     Connect(String),
-    /// The TLS session failed, for instance for its certificate.
+    /// The TLS session failed, for example because of the certificate.
     #[error("the TLS connection failed: {0}")]
     Tls(String),
     /// The response was not complete in time.
@@ -85,7 +85,7 @@ impl OutboundError {
                 let inner = error.into_inner().and_then(|inner| inner.downcast::<Error>().ok());
                 inner.map_or_else(|| Self::Connect("unknown".into()), |inner| Self::of(*inner, is_https))
             }
-            // rustls reports what it makes of a handshake as invalid data.
+            // rustls reports handshake errors as invalid data.
             Error::Io(error) if is_https && error.kind() == ErrorKind::InvalidData => Self::Tls(error.to_string()),
             Error::Tls(reason) => Self::Tls(reason.to_owned()),
             Error::Rustls(error) => Self::Tls(error.to_string()),

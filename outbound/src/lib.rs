@@ -1,9 +1,13 @@
 //! Requests to addresses that users choose, such as webhooks and the websites of companies.
 //!
-//! Whoever may name a URL could otherwise read what only this machine can reach: databases on the loopback interface, routers, the metadata service of a
-//! cloud. So [`Outbound`] connects to globally reachable addresses only, and to what the operator allows ([`AllowList`]). The address that is connected to decides,
-//! not the name: names are looked up here, each request anew, and only allowed addresses are handed on. Proxies of the environment are ignored, redirects are
-//! left to the caller, and time, headers and body are bounded.
+//! Without protection, a user who chooses a URL could read services that only this machine can
+//! reach: databases on the loopback interface, routers, the metadata service of a cloud. So
+//! [`Outbound`] connects only to globally reachable addresses, and to addresses that the operator
+//! allows ([`AllowList`]).
+//!
+//! The address of the connection decides, not the name: names are looked up here, again for each
+//! request, and only allowed addresses are used. Proxies of the environment are ignored, redirects
+//! are left to the caller, and time, headers and body are bounded.
 
 mod address;
 mod allow_list;
@@ -28,10 +32,10 @@ pub use request::{Method, OutboundRequest, OutboundResponse};
 use resolver::{GuardedResolver, Lookup};
 pub use url;
 
-/// The most bytes of a response's status line and headers.
+/// The maximum size of a response's status line and headers.
 const MAX_HEADER_BYTES: usize = 32 << 10;
 
-/// A client that connects to allowed addresses only. Clones share it. Its methods block.
+/// A client that connects only to allowed addresses. Clones share its state. Its methods block.
 #[derive(Debug, Clone)]
 pub struct Outbound {
     agent: Agent,
@@ -39,13 +43,13 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    /// A client that says `user_agent`, and may also connect to what `allowed` names.
+    /// Creates a client with this `User-Agent`. It may also connect to the addresses in `allowed`.
     #[must_use]
     pub fn new(user_agent: &str, allowed: AllowList) -> Self {
         Self::with_lookup(user_agent, allowed, resolver::system())
     }
 
-    /// As [`Outbound::new`], with another way of looking names up.
+    /// Like [`Outbound::new`], with another look-up of names.
     fn with_lookup(user_agent: &str, allowed: AllowList, lookup: Lookup) -> Self {
         let allowed = Arc::new(allowed);
         let config = Agent::config_builder()
@@ -55,14 +59,15 @@ impl Outbound {
             .proxy(None)
             .user_agent(user_agent)
             .max_response_header_size(MAX_HEADER_BYTES)
-            // A connection that is kept would outlive the decision to allow it.
+            // A kept connection would outlive the decision to allow it.
             .max_idle_connections(0)
             .build();
         let resolver = GuardedResolver::new(Arc::clone(&allowed), lookup);
         Self { agent: Agent::with_parts(config, DefaultConnector::new(), resolver), allowed }
     }
 
-    /// Parses a URL for a request: http or https, with a host and without a user. If the host is an address, it must be allowed.
+    /// Parses a URL for a request: http or https, with a host and without a user. If the host is an
+    /// address, it must be allowed.
     ///
     /// # Errors
     /// See [`UrlError`].
@@ -92,10 +97,11 @@ impl Outbound {
         }
     }
 
-    /// Sends a request and reads the response. Redirects are not followed: see [`OutboundResponse::redirect`].
+    /// Sends a request and reads the response. Does not follow redirects: see
+    /// [`OutboundResponse::redirect`].
     ///
     /// # Errors
-    /// See [`OutboundError`]. A response of any status is no error.
+    /// See [`OutboundError`]. A response with any status is a success.
     pub fn send(&self, request: &OutboundRequest) -> Result<OutboundResponse, OutboundError> {
         let url = self.parse(request.url.as_str())?;
         let mut head = http::Request::builder().method(request.method.as_str()).uri(url.as_str());

@@ -36,21 +36,21 @@ pub struct OutboundRequest {
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
-    /// The time from the look-up of the name to the last byte of the body.
+    /// The timeout, from the look-up of the name to the last byte of the body.
     pub timeout: Duration,
-    /// The most bytes of the decoded body; `None`: it is not read.
+    /// The maximum size of the decoded body; `None` to skip the body.
     pub most_body_bytes: Option<usize>,
 }
 
 /// A response, of any status.
 #[derive(Debug)]
 pub struct OutboundResponse {
-    /// The URL that was requested.
+    /// The requested URL.
     pub url: Url,
     /// The status.
     pub status: u16,
     pub(crate) headers: HeaderMap,
-    /// The decoded body, if it was asked for.
+    /// The decoded body, if requested.
     pub body: Vec<u8>,
 }
 
@@ -61,10 +61,10 @@ impl OutboundResponse {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns where the response redirects to, if it does.
+    /// Returns the target of a redirect, if it is one.
     ///
     /// # Errors
-    /// The target is no URL.
+    /// The target is not a URL.
     pub fn redirect(&self) -> Option<Result<Url, UrlError>> {
         let target = self.header("location").filter(|_| matches!(self.status, 301 | 302 | 303 | 307 | 308))?;
         Some(self.url.join(target).map_err(|error| UrlError::Malformed(error.to_string())))

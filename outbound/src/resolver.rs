@@ -1,4 +1,4 @@
-//! Looks names up, and hands on the addresses that are allowed.
+//! Looks up names, and returns the allowed addresses.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,8 @@ use ureq::unversioned::transport::NextTimeout;
 use crate::allow_list::AllowList;
 use crate::error::OutboundError;
 
-/// How many look-ups may be under way. The system's own can't be stopped: one that is given up goes on in its thread.
+/// The maximum number of running look-ups. A look-up of the system can't be stopped: after a
+/// timeout it continues in its thread.
 const MAX_LOOKUPS: usize = 32;
 
 /// Returns the addresses of a host, with the port.
@@ -40,18 +41,18 @@ impl fmt::Debug for GuardedResolver {
     }
 }
 
-/// The look-ups that are under way.
+/// The running look-ups.
 #[derive(Debug, Default)]
 struct Lookups {
     count: Mutex<usize>,
     ended: Condvar,
 }
 
-/// The place of a look-up, for as long as it lives.
+/// A slot for a look-up. Dropping it frees the slot.
 struct Place(Arc<Lookups>);
 
 impl Place {
-    /// Waits for a place until `timeout` is over. So names that take long delay the look-ups of others, and fail none.
+    /// Waits up to `timeout` for a slot. So slow names delay other look-ups, but don't fail them.
     fn take(lookups: &Arc<Lookups>, timeout: Duration) -> Option<Self> {
         let mut count = lookups.count.lock();
         let deadline = Instant::now().checked_add(timeout);
@@ -79,7 +80,7 @@ impl GuardedResolver {
         Self { allowed, lookup, lookups: Arc::default() }
     }
 
-    /// Looks a host up, for as long as `timeout` allows.
+    /// Looks up a host, within `timeout`.
     fn addresses(&self, host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr>, OutboundError> {
         let failed = |reason: String| OutboundError::Dns { host: host.to_owned(), reason };
         let began = Instant::now();

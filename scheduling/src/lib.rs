@@ -1,17 +1,20 @@
-//! How the kernel schedules a thread.
+//! The scheduling of threads by the kernel.
 //!
-//! Linux gives a thread that waits for nothing a turn of a few milliseconds, which a thread that wakes up has to wait for, whatever the
-//! priorities of both. A thread that asks for long turns is interrupted at once by those that keep to short ones: its share of the
-//! processors stays the same, and nobody waits for it.
+//! Linux gives a busy thread a turn of a few milliseconds. A thread that wakes up must wait for the
+//! end of the turn, whatever the priorities. But a thread that asks for long turns is interrupted
+//! at once by threads with short turns. Its share of the processors stays the same, and no thread
+//! waits for it.
 
 use std::io;
 
-/// A turn that is longer than the usual ones of up to 3 ms, in nanoseconds. The longer it is, the longer a thread waits for its next one on a busy machine.
+/// A longer turn than the usual turns of up to 3 ms, in nanoseconds. The longer it is, the longer a
+/// thread waits for its next turn on a busy machine.
 #[cfg(target_os = "linux")]
 const LONG_TURN: u64 = 10_000_000;
 
-/// Lowers the priority of the current thread to `nice` below that of the process, and asks for long turns, so that other threads interrupt it when they wake up. Linux grants long turns
-/// from version 6.12 on; before, only the priority changes. On other systems nothing does.
+/// Lowers the priority of the current thread to `nice` below the process, and asks for long turns,
+/// so that other threads interrupt it when they wake up. Linux grants long turns from version 6.12
+/// on; before, only the priority changes. On other systems nothing changes.
 ///
 /// # Errors
 /// The system refuses it; nothing has changed.
@@ -19,11 +22,12 @@ const LONG_TURN: u64 = 10_000_000;
 pub fn stand_back(nice: i32) -> io::Result<()> {
     let process = attributes(i32::try_from(std::process::id()).unwrap_or(0))?;
     let mut attributes = attributes(0)?;
-    // A thread inherits the priority of the one that starts it, which may stand back already.
+    // A thread inherits the priority of its creator, which may already have a low priority.
     attributes.sched_nice = (process.sched_nice + nice).max(attributes.sched_nice).min(19);
     attributes.sched_runtime = LONG_TURN;
     #[expect(unsafe_code, reason = "no safe library has this system call")]
-    // SAFETY: the kernel reads `size` bytes of a structure that outlives the call. Thread 0 is the current one, and there are no flags.
+    // SAFETY: the kernel reads `size` bytes of a structure that outlives the call. Thread 0 is the
+    // current one, and there are no flags.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -37,7 +41,8 @@ pub fn stand_back(_nice: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads how a thread is scheduled; 0 is the current one, and the number of the process its first.
+/// Reads the scheduling of a thread; 0 is the current thread, and the id of the process its first
+/// thread.
 #[cfg(target_os = "linux")]
 fn attributes(thread: i32) -> io::Result<libc::sched_attr> {
     /// The size of the structure in the first version of the system call, which every kernel knows.
@@ -53,7 +58,8 @@ fn attributes(thread: i32) -> io::Result<libc::sched_attr> {
         sched_period: 0,
     };
     #[expect(unsafe_code, reason = "no safe library has this system call")]
-    // SAFETY: the kernel writes at most `SIZE` bytes to a structure that has them and outlives the call. There are no flags.
+    // SAFETY: the kernel writes at most `SIZE` bytes to a structure that has them and outlives the
+    // call. There are no flags.
     let result = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut attributes, SIZE, 0) };
     if result == 0 { Ok(attributes) } else { Err(io::Error::last_os_error()) }
 }
@@ -69,7 +75,7 @@ mod tests {
         let before = attributes(0).unwrap();
         let after = std::thread::spawn(|| {
             stand_back(5).unwrap();
-            // Once more, as a thread does that one in the background has started.
+            // Once more, like a thread that a background thread has started.
             std::thread::spawn(|| stand_back(5).map(|()| attributes(0).unwrap())).join().unwrap().unwrap()
         });
         let after = after.join().unwrap();

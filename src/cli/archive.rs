@@ -20,8 +20,8 @@ pub(crate) struct ArchiveArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ArchiveCommand {
-    /// Move all recorded events from the log to the archive, through the server if one runs on the data directory. Exit code 1 if some
-    /// project's list of files is damaged: its events stay in the log
+    /// Move all recorded events from the log to the archive. If a server runs on the data directory, it does the work. Exits with 1
+    /// if a project's list of files is damaged: the events of that project stay in the log
     Seal(SealArgs),
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn run(settings: &Settings, args: &ArchiveArgs) -> Result<ExitCode, F
         format!("sealed {events} events; the archive has everything up to position {sealed_until}")
     })?;
     for project in &summary.waiting_projects {
-        eprintln!("the events of {project} are not sealed: its list of files, manifest.json, is damaged. They stay in the log");
+        eprintln!("the events of {project} stay in the log: its list of files, manifest.json, is damaged");
     }
     Ok(if summary.waiting_projects.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -64,7 +64,7 @@ async fn seal(settings: &Settings) -> Result<SealSummary, Failure> {
     let engine = Engine::open(settings.engine())?;
     let sealed = engine.seal_archive().await;
     if sealed.is_ok() && !engine.merge_tables().await {
-        tracing::warn!("the files of the store are not merged yet; a running server merges them when nothing changes");
+        tracing::warn!("the files of the store are not merged yet; a running server merges them when it is idle");
     }
     engine.close().await;
     let sealed = sealed.map_err(|fault| Failure::new("the events could not be sealed", fault))?;

@@ -16,10 +16,10 @@ use crate::config::Settings;
 /// The flags of `backup`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
-    /// Directory to write the backup to: it must be empty, or not exist
+    /// Directory to write the backup to; it must be empty or missing
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Earlier backup: files that are the same become hard links to it, or copies on another file system
+    /// Earlier backup. Unchanged files become hard links to it, or copies on another file system
     #[arg(long, value_name = "OLD")]
     incremental_from: Option<PathBuf>,
     /// Print one JSON object
@@ -32,10 +32,10 @@ pub(crate) struct BackupArgs {
 /// The flags of `restore`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
-    /// Directory with the backup; --data-dir must be empty, or not exist
+    /// Directory with the backup; --data-dir must be empty or missing
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Data directory that the backup was made of, of a stopped server: who was erased since stays erased
+    /// The original data directory, of a stopped server. People who were erased after the backup stay erased
     #[arg(long, value_name = "DATA_DIR")]
     erasures_from: Option<PathBuf>,
     /// Print one JSON object
@@ -43,7 +43,7 @@ pub(crate) struct RestoreArgs {
     json: bool,
 }
 
-/// What was backed up or restored.
+/// The result of a backup or a restore.
 #[derive(Serialize)]
 struct BackupSummary {
     directory: PathBuf,
@@ -58,7 +58,7 @@ struct BackupSummary {
     taken: Option<TakenSummary>,
 }
 
-/// What a restore took from the data directory with later erasures.
+/// The erasures and requests that a restore took from the original data directory.
 #[derive(Serialize)]
 struct TakenSummary {
     erasures: u64,
@@ -93,7 +93,7 @@ impl BackupSummary {
     }
 }
 
-/// Runs `backup`. Without success it leaves nothing that looks like a backup.
+/// Runs `backup`. A failed backup leaves nothing that looks like a complete one.
 pub(crate) fn run(settings: &Settings, args: &BackupArgs) -> Result<ExitCode, Failure> {
     let through_server = args.server.url.is_some() || is_held(&settings.data_dir)?;
     let previous = args.incremental_from.as_deref().map(Backup::open).transpose()?;
@@ -119,10 +119,10 @@ pub(crate) fn restore(settings: &Settings, args: &RestoreArgs) -> Result<ExitCod
         let erased = match &summary.taken {
             Some(TakenSummary { erasures, opt_ins, requests }) => {
                 format!(
-                    "taken: {erasures} later erasures, which the first start finishes, {opt_ins} opt-ins, {requests} privacy requests"
+                    "kept: {erasures} later erasures (the first start finishes them), {opt_ins} opt-ins, {requests} privacy requests"
                 )
             }
-            None => "people who were erased since the backup was made are in it: --erasures-from keeps them erased".to_owned(),
+            None => "the backup still has people who were erased after it was made; --erasures-from keeps them erased".to_owned(),
         };
         format!("{}\nthe first start rebuilds every figure from the log\n{erased}", summary.describe("restored to"))
     })?;

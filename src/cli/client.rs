@@ -1,4 +1,4 @@
-//! A client of a running server's API, for the commands that work beside it.
+//! A client of a running server's API, for the commands that run beside the server.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,11 +15,11 @@ use super::credentials::InitialCredentials;
 use super::failure::Failure;
 use crate::config::Settings;
 
-/// The file in the data directory with the URL of the server that holds it.
+/// The file in the data directory with the URL of the server that has the directory open.
 const ADDRESS_FILE: &str = "server-url";
 /// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a POST is repeated while the server can't take it.
+/// How long a POST is retried while the server is overloaded or unreachable.
 const RETRY_FOR: Duration = Duration::from_secs(120);
 /// The longest pause between two attempts.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
@@ -36,17 +36,17 @@ pub(crate) fn write_address(data_dir: &Path, url: &str) {
 
 /// Removes the file of [`write_address`].
 pub(crate) fn remove_address(data_dir: &Path) {
-    // A stale file is harmless: it is read only while a server holds the directory, and that server replaces it.
+    // A stale file is harmless: commands read it only while a server has the directory open, and that server replaces it.
     let _ = std::fs::remove_file(data_dir.join(ADDRESS_FILE));
 }
 
 /// The flags that select a server.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ServerFlags {
-    /// URL of the server [default: the one that runs on the data directory]
+    /// URL of the server [default: the server on the data directory]
     #[arg(long, value_name = "URL", help_heading = "Through a running server", global = true)]
     pub(crate) url: Option<String>,
-    /// API token [default: the one that `init` saved in the data directory]
+    /// API token [default: the token that `init` saved in the data directory]
     #[arg(
         long,
         value_name = "TOKEN",
@@ -61,10 +61,10 @@ pub(crate) struct ServerFlags {
 /// The flags of commands that need the operator token.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct OperatorFlags {
-    /// URL of the server [default: the one that runs on the data directory]
+    /// URL of the server [default: the server on the data directory]
     #[arg(long, value_name = "URL", help_heading = "Through a running server")]
     pub(crate) url: Option<String>,
-    /// Operator token [default: the one in the data directory's file `operator-token`]
+    /// Operator token [default: the content of `operator-token` in the data directory]
     #[arg(
         long,
         value_name = "TOKEN",
@@ -101,14 +101,14 @@ struct ListedProject {
 }
 
 impl Client {
-    /// Creates a client of the server that the flags select, or of the one on the data directory.
+    /// Creates a client of the selected server, by default the server on the data directory.
     pub(crate) fn new(flags: &ServerFlags, settings: &Settings) -> Result<Self, Failure> {
         let url = flags.url.clone().unwrap_or_else(|| url_of(settings));
         let token = match &flags.token {
             Some(token) => token.clone(),
-            None => InitialCredentials::load(&settings.data_dir)?
-                .map(|saved| saved.api_token)
-                .ok_or_else(|| Failure(format!("no API token: give --token; {} holds none", settings.data_dir.display())))?,
+            None => InitialCredentials::load(&settings.data_dir)?.map(|saved| saved.api_token).ok_or_else(|| {
+                Failure(format!("no API token: pass --token ({} has no saved token)", settings.data_dir.display()))
+            })?,
         };
         Self::with(&url, &token)
     }
@@ -118,7 +118,7 @@ impl Client {
         Self::operator_of(&OperatorFlags::default(), settings)
     }
 
-    /// Creates a client of the server that the flags select, with the rights of its operator.
+    /// Creates a client of the selected server, with the rights of its operator.
     pub(crate) fn operator_of(flags: &OperatorFlags, settings: &Settings) -> Result<Self, Failure> {
         let url = flags.url.clone().unwrap_or_else(|| url_of(settings));
         if let Some(token) = &flags.operator_token {
@@ -135,10 +135,12 @@ impl Client {
         Self::with_timeout(url, token, TIMEOUT)
     }
 
-    /// As [`Client::with`], with another timeout of each request.
+    /// Like [`Client::with`], with this timeout for each request.
     fn with_timeout(url: &str, token: &str, timeout: Duration) -> Result<Self, Failure> {
         if !url.starts_with("http://") {
-            return Err(Failure(format!("--url must begin with http:// (it is meant for this machine or network), not {url:?}")));
+            return Err(Failure(format!(
+                "--url must begin with http:// (commands reach a server on this machine or network), not {url:?}"
+            )));
         }
         let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(timeout)).build().into();
         Ok(Self { agent, url: url.trim_end_matches('/').to_owned(), authorization: format!("Bearer {token}") })
@@ -156,10 +158,10 @@ impl Client {
         self.parse(path, &response)
     }
 
-    /// Sends a GET request, and returns the body of the answer as it arrives.
+    /// Sends a GET request, and streams the body of the answer.
     pub(crate) fn download(&self, path: &str) -> Result<impl Read + use<>, Failure> {
         let request = self.agent.get(format!("{}{path}", self.url)).header("authorization", &self.authorization);
-        // The answer begins at once, and may take any time.
+        // The answer begins at once, but may take long to finish.
         let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
         let response = request.call().map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
@@ -172,7 +174,7 @@ impl Client {
         })
     }
 
-    /// Posts JSON once: the request may create something, so it is not repeated.
+    /// Posts JSON once. The request may create something, so it is never retried.
     pub(crate) fn post_once<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
         let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         let response = read_response(request.content_type("application/json").send(json));
@@ -196,7 +198,7 @@ impl Client {
         self.parse::<serde::de::IgnoredAny>(path, &response).map(drop)
     }
 
-    /// Posts JSON. Repeats the request for two minutes while the server can't take it, so it must be safe to repeat.
+    /// Posts JSON. Retries for two minutes while the server is overloaded or unreachable, so the request must be idempotent.
     pub(crate) fn post<T: DeserializeOwned>(&self, path: &str, json: &[u8]) -> Result<T, Failure> {
         self.repeat(path, || {
             let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
@@ -204,7 +206,7 @@ impl Client {
         })
     }
 
-    /// Sends a GET request, again for two minutes while the server has no answer.
+    /// Sends a GET request. Retries for two minutes while the server has no answer.
     pub(crate) fn get_again<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.repeat(path, || self.agent.get(format!("{}{path}", self.url)).header("authorization", &self.authorization).call())
     }
@@ -232,7 +234,7 @@ impl Client {
         }
     }
 
-    /// Posts nothing, and returns the answer as a stream. An answer has no time limit, so that it may be large.
+    /// Posts an empty body, and streams the answer. The answer has no time limit, since it may be large.
     pub(crate) fn post_for_stream(&self, path: &str) -> Result<impl Read + use<>, Failure> {
         let request = self.agent.post(format!("{}{path}", self.url)).header("authorization", &self.authorization);
         let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
@@ -246,7 +248,7 @@ impl Client {
         Err(refused.err().unwrap_or_else(|| Failure(format!("{}{path} answered {status}", self.url))))
     }
 
-    /// Finds a project by its id, by its name if that is unique, or without either if there is only one.
+    /// Finds a project by its id or unique name; without either, the only project.
     pub(crate) fn project(&self, wanted: Option<&str>) -> Result<ProjectId, Failure> {
         if let Some(id) = wanted.and_then(|wanted| wanted.parse().ok()) {
             return Ok(id);
@@ -276,7 +278,7 @@ impl Client {
     }
 }
 
-/// Checks that the server at `url`, or the one on the data directory, is ready.
+/// Checks that the server at `url` is ready; without a URL, the server on the data directory.
 pub(crate) fn check_ready(url: Option<&str>, settings: &Settings, timeout: Duration) -> Result<(), Failure> {
     let url = url.map_or_else(|| url_of(settings), str::to_owned);
     // Readiness needs no token, so none is sent.
@@ -302,7 +304,7 @@ fn read_response(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) 
     Ok(ApiResponse { status, retry_after: seconds.map(Duration::from_secs), body })
 }
 
-/// Returns whether another process, a server, holds the data directory.
+/// Returns whether a server, another process, has the data directory open.
 pub(crate) fn is_held(data_dir: &Path) -> Result<bool, Failure> {
     if !data_dir.join("FORMAT").exists() {
         let message = "is not a data directory: `headcount init` or `headcount serve` creates one";
@@ -315,7 +317,7 @@ pub(crate) fn is_held(data_dir: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// Finds a project by its id or its unique name, or the only one if `wanted` is `None`.
+/// Finds a project by its id or unique name. `None` selects the only project.
 pub(crate) fn pick(wanted: Option<&str>, projects: impl Iterator<Item = (ProjectId, String)>) -> Result<ProjectId, Failure> {
     let is_wanted = |(id, name): &(ProjectId, String)| wanted.is_none_or(|wanted| name == wanted || id.to_string() == wanted);
     let found: Vec<(ProjectId, String)> = projects.filter(is_wanted).collect();
@@ -324,7 +326,7 @@ pub(crate) fn pick(wanted: Option<&str>, projects: impl Iterator<Item = (Project
         [] => Err(Failure(format!("there is no project {:?}", wanted.unwrap_or_default()))),
         several => {
             let list: Vec<String> = several.iter().map(|(id, name)| format!("{id} ({name})")).collect();
-            Err(Failure(format!("--project: which one? {}", list.join(", "))))
+            Err(Failure(format!("--project: choose one of {}", list.join(", "))))
         }
     }
 }
@@ -339,7 +341,7 @@ mod tests {
         assert_eq!(pick(Some("web"), projects()), Ok(ProjectId(1)));
         assert_eq!(pick(Some(&ProjectId(3).to_string()), projects()), Ok(ProjectId(3)));
         assert_eq!(pick(None, projects().take(1)), Ok(ProjectId(1)));
-        for (wanted, what) in [(Some("app"), "which one?"), (Some("none"), "no project"), (None, "which one?")] {
+        for (wanted, what) in [(Some("app"), "choose one of"), (Some("none"), "no project"), (None, "choose one of")] {
             assert!(pick(wanted, projects()).unwrap_err().0.contains(what), "{wanted:?}");
         }
     }

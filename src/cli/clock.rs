@@ -1,4 +1,4 @@
-//! `headcount clock`: what the clock shows, and the confirmation that it is right.
+//! `headcount clock`: shows the clock, and confirms a clock that is far ahead.
 
 use std::process::ExitCode;
 
@@ -24,9 +24,9 @@ pub(crate) struct ClockArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ClockCommand {
-    /// Show what the clock shows, and what of it is believed, of the server if one runs on the data directory
+    /// Show the time of the clock, and the time that headcount believes. If a server runs on the data directory, shows its clock
     Show(ShowArgs),
-    /// Confirm that the clock is right although it is far ahead of the last known time: what has expired by it is removed from then on
+    /// Confirm a clock that is far ahead of the last known time. From then on, expired data is removed
     Confirm(ConfirmArgs),
 }
 
@@ -39,7 +39,7 @@ struct ShowArgs {
 
 #[derive(Debug, clap::Args)]
 struct ConfirmArgs {
-    /// Which day it is. Refused unless the clock shows this day
+    /// Today's date. The command fails unless the clock shows this day
     #[arg(long, value_name = "DATE", value_parser = day)]
     today: Day,
     /// Print one JSON object
@@ -86,13 +86,13 @@ fn describe(answer: &Value) -> String {
     let (shown, believed) = (text(&answer["shown"]), text(&answer["believed"]));
     if answer["doubted"] == true {
         return format!(
-            "the clock shows {shown}, and it is {believed} by what is known: nothing is removed until it is set or confirmed"
+            "the clock shows {shown}, but the last known time is {believed}: nothing is removed until you set or confirm the clock"
         );
     }
     match &answer["jump"] {
         Value::Null => format!("the clock shows {shown}, and is believed"),
         jump => format!(
-            "the clock shows {shown}, and is believed; it came from {} to {} at once: projects with a shorter retention keep their events until it is confirmed",
+            "the clock shows {shown}, and is believed; it jumped from {} to {}: projects with a shorter retention keep their events until you confirm it",
             text(&jump["from"]),
             text(&jump["to"])
         ),

@@ -1,4 +1,4 @@
-//! The ids and keys of the first organization, saved in the data directory for the commands that run beside a server.
+//! The ids and keys of the first organization. The data directory keeps them for the commands that run beside a server.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ impl From<&Initial> for InitialCredentials {
 }
 
 impl InitialCredentials {
-    /// Writes them into the data directory, readable by its owner only.
+    /// Writes the file. Only its owner can read it.
     pub(crate) fn save(&self, data_dir: &Path) -> Result<(), Failure> {
         let path = data_dir.join(CREDENTIALS_FILE);
         let mut text = serde_json::to_string_pretty(self).map_err(|error| Failure::new("credentials", error))?;
@@ -47,13 +47,13 @@ impl InitialCredentials {
         write_atomically(&path, text.as_bytes(), PRIVATE_FILE).map_err(|error| Failure::new(path.display(), error))
     }
 
-    /// Reads them from the data directory. Returns `None` if there is no file; operators may remove it.
+    /// Reads the file. Returns `None` without a file; operators may remove it.
     pub(crate) fn load(data_dir: &Path) -> Result<Option<Self>, Failure> {
         let path = data_dir.join(CREDENTIALS_FILE);
         let text = files::read_if_there(&path).map_err(|error| Failure::new(path.display(), error))?;
         let Some(text) = text else { return Ok(None) };
         let credentials = serde_json::from_slice(&text);
-        credentials.map(Some).map_err(|_| Failure(format!("{} is not a file that `headcount init` wrote", path.display())))
+        credentials.map(Some).map_err(|_| Failure(format!("{} was not written by `headcount init`", path.display())))
     }
 }
 

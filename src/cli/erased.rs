@@ -1,4 +1,4 @@
-//! `headcount verify --erased`: looks for what is left of erased people.
+//! `headcount verify --erased`: searches for traces of erased people.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,21 +14,21 @@ use super::output::print;
 use super::runtime::{runtime, stop_signal};
 use crate::config::Settings;
 
-/// The shortest text that is looked for: shorter ones are in many files by chance.
+/// The minimum length of a text. Shorter texts are in many files by chance.
 const MIN_TEXT_BYTES: usize = 4;
-/// How many places are printed for people.
+/// The number of places that the text output lists.
 const SHOWN: usize = 20;
 
 /// The flags of the search.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ErasedFlags {
-    /// Look for erased people instead: for the keyed hashes of their ids, in a stopped server's data directory
+    /// Search a stopped server's data directory for erased people, by the keyed hashes of their ids
     #[arg(long, conflicts_with_all = ["backup", "quick", "url"])]
     erased: bool,
-    /// File of texts to look for too, one a line: ids, e-mail addresses, names
+    /// File with more texts to search for, one per line: ids, e-mail addresses, names
     #[arg(long, value_name = "FILE", requires = "erased")]
     ids: Option<PathBuf>,
-    /// Text to look for too
+    /// Further text to search for
     #[arg(value_name = "TEXT", requires = "erased")]
     texts: Vec<String>,
 }
@@ -55,16 +55,16 @@ struct ErasedPlace {
 }
 
 impl ErasedFlags {
-    /// Whether the search is asked for.
+    /// Whether the flags ask for this search.
     pub(super) fn is_given(&self) -> bool {
         self.erased
     }
 
-    /// Searches. Returns success if nothing was found, and no erasure is under way.
+    /// Searches. Returns success if it finds nothing and no erasure is unfinished.
     pub(super) fn run(&self, settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
         let texts = self.texts()?;
         if is_held(&settings.data_dir)? {
-            return Err(Failure("a server has the data directory: stop it, or look into a restored backup".into()));
+            return Err(Failure("a server uses the data directory: stop it, or search a restored backup".into()));
         }
         let found = search(settings, texts)?;
         let is_clean = found.is_clean();
@@ -80,7 +80,7 @@ impl ErasedFlags {
             texts.extend(lines.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
         }
         match texts.iter().position(|text| text.len() < MIN_TEXT_BYTES) {
-            Some(place) => Err(Failure(format!("text {} is too short: at least {MIN_TEXT_BYTES} bytes are needed", place + 1))),
+            Some(place) => Err(Failure(format!("text {} is too short: it needs at least {MIN_TEXT_BYTES} bytes", place + 1))),
             None => Ok(texts),
         }
     }
@@ -123,7 +123,10 @@ impl ErasedAnswer {
         let shown = self.found.iter().take(SHOWN);
         let mut lines: Vec<String> = shown.map(|ErasedPlace { place, what }| format!("found: {place}: {what}")).collect();
         if self.unfinished > 0 {
-            lines.push(format!("{} erasures are not done: start the server, and wait for their requests", self.unfinished));
+            lines.push(format!(
+                "{} erasures are unfinished: start the server, and wait until their requests are completed",
+                self.unfinished
+            ));
         }
         let Self { status, erasures, ids, texts, files, events, pairs, .. } = self;
         lines.push(format!(

@@ -18,7 +18,7 @@ use super::saved_output::SavedOutput;
 use crate::config::Settings;
 use crate::http::resources::raw_events::parameters::predicate;
 
-/// The size from which on encoded rows are written.
+/// The size of encoded rows at which they are written.
 const PART_BYTES: usize = 256 << 10;
 
 /// The flags of `export`.
@@ -30,7 +30,7 @@ pub(crate) struct ExportArgs {
     /// Format of the events: ndjson, csv or parquet
     #[arg(long, default_value = "ndjson", value_parser = |text: &str| text.parse::<ExportFormat>())]
     format: ExportFormat,
-    /// First day, as YYYY-MM-DD or an RFC 3339 instant [default: all days, if there is no --end-date]
+    /// First day, as YYYY-MM-DD or an RFC 3339 instant [default: all days, without --end-date]
     #[arg(long, value_name = "DAY")]
     start_date: Option<String>,
     /// Last day
@@ -39,7 +39,7 @@ pub(crate) struct ExportArgs {
     /// Only events of this name
     #[arg(long, value_name = "NAME")]
     event_name: Option<String>,
-    /// Only events for which these hold: a JSON list, as in the API
+    /// Only events that match these filters: a JSON list, as in the API
     #[arg(long, value_name = "JSON")]
     filters: Option<String>,
     /// File to write; it appears when it is complete [default: standard output]
@@ -75,7 +75,7 @@ fn through_server(settings: &Settings, args: &ExportArgs, output: &mut SavedOutp
     ];
     query.extend_pairs(parameters.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))));
     let mut body = client.download(&format!("/projects/{project}/export?{}", query.finish()))?;
-    output.fill(&mut body, "the export broke off")
+    output.fill(&mut body, "the export was cut off")
 }
 
 fn from_directory(settings: &Settings, args: &ExportArgs, output: SavedOutput) -> Result<SavedOutput, Failure> {
@@ -97,7 +97,7 @@ async fn from_engine(engine: &Engine, args: &ExportArgs, output: SavedOutput) ->
     let organizations = registry.organizations();
     let projects = organizations.iter().filter_map(|organization| registry.projects(organization.id).ok()).flatten();
     let project = pick(args.project.as_deref(), projects.map(|project| (project.id, project.name.clone())))?;
-    let keyed = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
+    let keyed = registry.policy(project).ok_or_else(|| Failure("the project no longer exists".into()))?;
     let policy = &keyed.policy;
     let predicate = predicate(args.event_name.as_deref(), args.filters.as_deref());
     let predicate = predicate.map_err(|error| Failure(error.message().to_owned()))?;

@@ -1,13 +1,13 @@
-//! Why a command failed.
+//! The failure of a command.
 
 use std::fmt::{self, Display, Formatter};
 
-/// The reason that a command failed, as one line for people. Any error converts to it, so it is not an `Error` itself.
+/// The reason why a command failed, in one line. Any error converts to it, so it can't be an `Error` itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure(pub(crate) String);
 
 impl Failure {
-    /// Creates a failure from what was attempted and the error.
+    /// Creates a failure from the attempted operation and its error.
     pub(crate) fn new(doing: impl Display, error: impl Display) -> Self {
         Self(format!("{doing}: {error}"))
     }

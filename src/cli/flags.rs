@@ -1,4 +1,4 @@
-//! Values of flags that several commands read.
+//! Parsers of flags that several commands share.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `headcount health`: whether the running server is ready, as an exit code.
+//! `headcount health`: reports as an exit code whether the running server is ready.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::config::Settings;
 /// The flags of `health`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthArgs {
-    /// URL of the server [default: the one that runs on the data directory]
+    /// URL of the server [default: the server on the data directory]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// How long to wait for the answer, such as 5s

@@ -16,14 +16,14 @@ use super::failure::Failure;
 use super::output::print;
 use crate::config::Settings;
 
-/// The flags that describe the first organization, of `init` and of the `serve` that creates it.
+/// The flags of the first organization, for `init` and `serve`.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "First organization")]
 pub(crate) struct FirstArgs {
-    /// Timezone in which days are counted, such as Europe/Berlin; fixed once an event is recorded [default: UTC]
+    /// Timezone of days, such as Europe/Berlin; can't change after the first event [default: UTC]
     #[arg(long, value_name = "TIMEZONE", value_parser = Timezone::parse)]
     timezone: Option<Timezone>,
-    /// Currency that amounts are converted to, such as EUR; fixed once an event is recorded [default: USD]
+    /// Currency of figures, such as EUR; can't change after the first event [default: USD]
     #[arg(long, value_name = "CODE", value_parser = Currency::parse)]
     currency: Option<Currency>,
     /// Name of the organization [default: default]
@@ -42,7 +42,7 @@ impl FirstArgs {
         NewOrganization { name: self.name.clone(), timezone: self.timezone, currency: self.currency }
     }
 
-    /// The names of the flags that were given.
+    /// The names of the given flags.
     fn given(&self) -> Vec<&'static str> {
         let flags =
             [("--timezone", self.timezone.is_some()), ("--currency", self.currency.is_some()), ("--name", self.name.is_some())];
@@ -69,24 +69,24 @@ pub(crate) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitCode, Fail
     let author = Author { actor: Actor::of(ActorKind::Cli), ..SystemClock.now().into() };
     let initial = registry.initialize_as(args.first.organization(), author).map_err(|error| match error {
         RegistryError::Conflict { code: "already_initialized", .. } => {
-            Failure(format!("{} has an organization already; its keys were shown when it was created", dir.display()))
+            Failure(format!("{} already has an organization; its keys were shown when it was created", dir.display()))
         }
         error => error.into(),
     })?;
     let credentials = InitialCredentials::from(&initial);
     let saved = credentials.save(dir);
-    // Print the keys even if they could not be saved: nothing else can show them.
+    // Print the keys even if saving them failed: nothing else can show them.
     print(args.json, &credentials, || describe(&credentials, dir))?;
     saved.map(|()| ExitCode::SUCCESS)
 }
 
-/// Creates the first organization of an engine that has none, once its keys are saved in the data directory. If there is one already,
+/// Saves keys in the data directory, then creates the first organization with them. If an organization exists,
 /// logs that the flags have no effect.
 pub(crate) fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<InitialCredentials>, Failure> {
     if !engine.registry().is_empty() {
         let ignored = args.given().join(", ");
         if !ignored.is_empty() {
-            tracing::warn!(ignored, "there is an organization already; `PATCH /organization` changes it");
+            tracing::warn!(ignored, "ignored flags: the organization exists already; `PATCH /organization` changes it");
         }
         return Ok(None);
     }
@@ -95,7 +95,7 @@ pub(crate) fn first(engine: &Engine, args: &FirstArgs) -> Result<Option<InitialC
     Ok(Some(InitialCredentials::from(&initial)))
 }
 
-/// Says where the credentials are, and none of those that are secret.
+/// Describes where the credentials are, without any secret.
 fn describe_place(credentials: &InitialCredentials, data_dir: &Path) -> String {
     let InitialCredentials { organization_id, project_id, public_key, .. } = credentials;
     let (file, dir) = (data_dir.join(CREDENTIALS_FILE), data_dir.display());
@@ -104,24 +104,24 @@ fn describe_place(credentials: &InitialCredentials, data_dir: &Path) -> String {
          project       {project_id}  (default)\n\
          public key    {public_key}  for trackers\n\
          The API token and the root token are in {}, which only its owner can read.\n\
-         `headcount login --data-dir {dir}` prints an address that signs a browser in.",
+         `headcount login --data-dir {dir}` prints a one-time link that signs a browser in.",
         file.display()
     )
 }
 
-/// Formats the credentials for people. Elsewhere than on a terminal, what is printed is often kept, and read by others: it has no secrets there.
+/// Formats the credentials as text. Only a terminal gets the secrets, since other output is often stored and read by others.
 pub(crate) fn describe_first(credentials: &InitialCredentials, data_dir: &Path, is_terminal: bool) -> String {
     if is_terminal { describe(credentials, data_dir) } else { describe_place(credentials, data_dir) }
 }
 
-/// Formats the credentials for people, with lines for a shell.
+/// Formats the credentials as text, with lines for a shell.
 pub(crate) fn describe(credentials: &InitialCredentials, data_dir: &Path) -> String {
     let InitialCredentials { organization_id, project_id, public_key, api_token, root_token } = credentials;
     let file = data_dir.join(CREDENTIALS_FILE);
     let saved = if file.exists() {
-        format!("They are saved in {} and shown here once.", file.display())
+        format!("They are saved in {}, and shown here only once.", file.display())
     } else {
-        "They are shown once.".into()
+        "They are shown only once.".into()
     };
     format!(
         "organization  {organization_id}\n\

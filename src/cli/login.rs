@@ -1,4 +1,4 @@
-//! `headcount login`: an address that signs a browser in.
+//! `headcount login`: a one-time link that signs a browser in.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ pub(crate) struct LoginArgs {
     server: ServerFlags,
 }
 
-/// What `POST /session/codes` answers.
+/// The answer of `POST /session/codes`.
 #[derive(Debug, Serialize, Deserialize)]
 struct SignIn {
     code: String,
@@ -29,7 +29,7 @@ struct SignIn {
     expires_at: String,
 }
 
-/// Runs the command. The code is in the memory of the server, so that one must run.
+/// Runs the command. A server must run, since it keeps the code in memory.
 pub(crate) fn run(settings: &Settings, args: &LoginArgs) -> Result<ExitCode, Failure> {
     if args.server.url.is_none() && !is_held(&settings.data_dir)? {
         return Err(Failure(format!("no server runs on {}: `headcount serve` starts one", settings.data_dir.display())));
@@ -39,12 +39,12 @@ pub(crate) fn run(settings: &Settings, args: &LoginArgs) -> Result<ExitCode, Fai
     Ok(ExitCode::SUCCESS)
 }
 
-/// Formats an address with a code for people.
+/// Formats a link with a code as text.
 pub(crate) fn describe(url: &str) -> String {
-    format!("{url}\nThis signs a browser in, once, within {} minutes.", SIGN_IN_CODE_SECONDS / 60)
+    format!("{url}\nOpen this link to sign a browser in. It works once, within {} minutes.", SIGN_IN_CODE_SECONDS / 60)
 }
 
-/// Makes an address that signs a browser in with an API token of this process's engine, and formats it for people.
+/// Creates a sign-in link for an API token of this process's engine, and formats it as text.
 pub(crate) fn first(engine: &Engine, api_token: &str, base_url: &str) -> Result<String, Failure> {
     let (registry, now) = (engine.registry(), engine.clock().now());
     let Ok(Principal::Token(holder)) = registry.authenticate(api_token, now) else {

@@ -60,33 +60,33 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the server; on an empty data directory, create the first organization and print its keys
+    /// Run the server. On an empty data directory, it first creates an organization and prints its keys
     Serve(init::FirstArgs),
     /// Create the first organization, project and keys, and print the keys
     Init(init::InitArgs),
-    /// Print the settings in force and where each came from
+    /// Print the effective settings and the source of each
     Config(show::ConfigArgs),
-    /// Print the OpenAPI document of the interface, as `/openapi.json` answers it
+    /// Print the OpenAPI document of the API, the same as `/openapi.json`
     Openapi,
-    /// Ask the running server whether it is ready: exit code 0 if it is, 1 if not
+    /// Check whether the running server is ready: exit code 0 if ready, 1 if not
     Health(health::HealthArgs),
-    /// Print an address that signs a browser in to the running server, once
+    /// Print a one-time link that signs a browser in to the running server
     Login(login::LoginArgs),
     /// Run a server with sample events in a temporary directory
     Demo(demo::DemoArgs),
-    /// Import events from a file: NDJSON, an export, a web server's access log, or what Umami or GoatCounter export
+    /// Import events from a file: NDJSON, an export, a web server's access log, or an export of Umami or GoatCounter
     Import(import::ImportArgs),
-    /// Back up the data directory, of a running server or a stopped one
+    /// Back up the data directory of a running or stopped server
     Backup(backup::BackupArgs),
-    /// Make a data directory of a backup
+    /// Restore a backup to a new data directory
     Restore(backup::RestoreArgs),
     /// Recompute every figure from the recorded events, and check all files
     Verify(verify::VerifyArgs),
     /// Export the recorded events of a project as NDJSON, CSV or Parquet
     Export(export::ExportArgs),
-    /// Seal events into the archive
+    /// Move events from the log to the archive
     Archive(archive::ArchiveArgs),
-    /// Show what the clock shows, and confirm it after a long pause
+    /// Show the server's clock, and confirm it after a long downtime
     Clock(clock::ClockArgs),
     /// Show and change the organization, or create another one
     Organization(manage::ManageArgs<manage::OrganizationCommand>),
@@ -96,19 +96,19 @@ enum Command {
     Project(manage::ManageArgs<manage::ProjectCommand>),
     /// List, create, show, change and delete the public keys of a project
     Key(manage::ManageArgs<manage::KeyCommand>),
-    /// List, make and revoke the shares of a project
+    /// List, create and revoke the shares of a project
     Share(manage::ManageArgs<manage::ShareCommand>),
     /// List, create, show and revoke API tokens
     Token(manage::ManageArgs<manage::TokenCommand>),
-    /// List, create, show, change and delete webhooks, their deliveries and their secrets
+    /// List, create, show, change and delete webhooks, with their deliveries and secrets
     Webhook(manage::ManageArgs<manage::WebhookCommand>),
-    /// Erase people, let them opt in again, and list the requests
+    /// Export and erase the data of people, opt them in again, and list the requests
     Privacy(manage::ManageArgs<manage::PrivacyCommand>),
-    /// List who changed what in the organization, newest first
+    /// List the changes of the organization and who made them, newest first
     AuditLog(manage::AuditLogArgs),
-    /// Count the days of an organization in another timezone, on a stopped data directory
+    /// Change the timezone of an organization's days, on the data directory of a stopped server
     Reindex(reindex::ReindexArgs),
-    /// Check and measure NATS brokers, make a cluster of them, and show it
+    /// Check and measure NATS brokers, and create, show and maintain a cluster
     #[cfg(feature = "cluster")]
     Cluster(cluster::ClusterArgs),
     /// Print the completion script of a shell
@@ -158,7 +158,7 @@ fn run(Cli { flags, command }: Cli) -> Result<ExitCode, Failure> {
         tracing::warn!(variable, "unknown variable; `headcount serve --help` lists the known ones");
     }
     if !matches!(command, Command::Man(_)) {
-        // Whatever the umask of the shell, files of this process are private. Manual pages are for everybody.
+        // Files of this process are private, whatever the umask of the shell. Manual pages are public.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     }
     if command.opens_data() {
@@ -202,10 +202,10 @@ fn narrow(data_dir: &Path) {
     match private::narrow(data_dir) {
         Ok(Narrowed { narrowed, failed }) => {
             if narrowed > 0 {
-                tracing::warn!(data_dir = %data_dir_text, narrowed, "files were open to other users of this machine, and no longer are");
+                tracing::warn!(data_dir = %data_dir_text, narrowed, "removed the permissions of other users from these files");
             }
             if failed > 0 {
-                tracing::warn!(data_dir = %data_dir_text, failed, "files are open to other users of this machine: they belong to another user");
+                tracing::warn!(data_dir = %data_dir_text, failed, "other users of this machine can read these files; the permissions can't be changed because the files belong to another user");
             }
         }
         Err(error) => tracing::warn!(data_dir = %data_dir_text, %error, "could not check who can read the data directory"),

@@ -1,4 +1,4 @@
-//! Stands in for `node.rs` in a program without clusters: its settings refuse one, so that nobody joins.
+//! Replaces `node.rs` in a build without clusters. The settings of such a build refuse a cluster, so no node ever joins one.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -8,7 +8,7 @@ use headcount_actors::{Engine, Membership};
 use super::failure::Failure;
 use crate::config::Settings;
 
-/// The cluster that this program never joins.
+/// A cluster that this build never joins.
 pub(super) enum NoCluster {}
 
 #[expect(clippy::unused_async, reason = "as in `node.rs`")]

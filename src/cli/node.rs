@@ -15,18 +15,18 @@ use super::failure::Failure;
 use super::threads::ThreadedRuntime;
 use crate::config::Settings;
 
-/// How long the brokers may take to say that the cluster is there.
+/// How long the brokers may take to confirm the cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a node tries to join, and the pause before it tries again.
+/// How long a node tries to join, and the pause between attempts.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(120);
 const JOIN_PAUSE: Duration = Duration::from_millis(500);
-/// How long a node that stops may take to give its partitions up.
+/// How long a stopping node may take to release its partitions.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a node that stops while it joins may take to say so.
+/// How long a node may take to report that it stops while joining.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A cluster that a server is about to join, or has joined. The engine needs it until it is closed.
+/// A cluster that a server joins. The engine needs it until the engine is closed.
 pub(super) struct Joining {
     runtime: ThreadedRuntime,
     connection: Connection,
@@ -35,7 +35,7 @@ pub(super) struct Joining {
 }
 
 impl Joining {
-    /// Connects to the cluster of the settings. `None`: the server is alone.
+    /// Connects to the cluster of the settings. Returns `None` for a single server.
     pub(super) async fn begin(settings: &Settings) -> Result<Option<Self>, Failure> {
         if settings.cluster.is_empty() {
             return Ok(None);
@@ -47,7 +47,7 @@ impl Joining {
             let connection = Connection::open(&brokers, &credentials).await.map_err(Failure::from)?;
             let record = ClusterRecord::read(&connection).await.map_err(Failure::from)?;
             let record =
-                record.ok_or_else(|| Failure("the brokers have no cluster: make one with `headcount cluster init`".into()))?;
+                record.ok_or_else(|| Failure("the brokers have no cluster: create one with `headcount cluster init`".into()))?;
             AgreedLevels::join(&connection, Levels::own()).await?;
             let files = shared_files(&connection, &record, bucket.as_ref(), log_kept).await?;
             Ok::<_, Failure>((connection, record, files))
@@ -59,12 +59,12 @@ impl Joining {
         Ok(Some(Self { runtime, connection, member, record }))
     }
 
-    /// What the engine is opened with.
+    /// The parts with which the engine is opened.
     pub(super) fn membership(&self) -> Membership {
         self.member.membership(self.runtime.handle(), &self.connection, &self.record)
     }
 
-    /// Starts to take partitions over, for an engine that answers at `address`. If the future is dropped, it takes none.
+    /// Starts to take partitions over for an engine that other nodes reach at `address`. Dropping the future stops it.
     pub(super) async fn start(&self, engine: &Engine, data_dir: &Path, address: String) -> Result<Node, Failure> {
         let holder = Holder { node: node_id(data_dir)?, boot: boot_id()? };
         tracing::info!(node = holder.node, %address, "joins the cluster");
@@ -79,7 +79,7 @@ impl Joining {
             match starting.join_next().await.ok_or_else(ended_early)?.map_err(|_| ended_early())? {
                 Ok(node) => return Ok(node),
                 Err(error @ NodeError::Levels(_)) => return Err(error.into()),
-                // As when they elect a leader, or have just been started.
+                // Such as when brokers elect a leader, or have just been started.
                 Err(error) if began.elapsed() < JOIN_TIMEOUT => tracing::warn!(%error, "the node can't join yet"),
                 Err(error) => return Err(error.into()),
             }
@@ -87,38 +87,38 @@ impl Joining {
         }
     }
 
-    /// Says that a node is gone that did not start.
+    /// Tells the brokers that a node that did not start is gone.
     pub(super) async fn leave(&self, data_dir: &Path) {
         let Ok(node) = node_id(data_dir) else { return };
         let connection = self.connection.clone();
         let left = self.runtime.handle().spawn(async move { node::withdraw(&connection, &node).await });
         if !matches!(tokio::time::timeout(LEAVE_TIMEOUT, left).await, Ok(Ok(Ok(())))) {
-            tracing::info!("the brokers do not confirm that the node is gone; others take it for live for some seconds");
+            tracing::info!("the brokers did not confirm that this node left; other nodes consider it alive for some seconds");
         }
     }
 
-    /// Gives all partitions up, so that other nodes take them over at once.
+    /// Releases all partitions, so that other nodes take them over at once.
     pub(super) async fn stop(&self, node: Node) {
         let stopped = self.runtime.handle().spawn(node.stop());
         if tokio::time::timeout(STOP_TIMEOUT, stopped).await.is_err() {
-            tracing::warn!("some partitions could not be given up in time; other nodes wait until their leases are over");
+            tracing::warn!("some partitions were not released in time; other nodes take them over when their leases expire");
         }
     }
 }
 
-/// Says so if files can't be written or read, as with wrong credentials. The node starts all the same: what it has on its disk it can serve.
+/// Logs an error if the files can't be written or read, for example with wrong credentials. The node starts anyway, since it can serve the data on its own disk.
 async fn try_out(bucket: Bucket) {
     match bucket.try_out().await {
         Ok(()) => tracing::info!(place = bucket.address(), "files can be written and read"),
         Err(error) => tracing::error!(
             place = bucket.address(),
             %error,
-            "files can't be written or read: while that is so, nothing is sealed, and partitions may not be taken over"
+            "files can't be written or read: until this is fixed, no events are sealed, and take-overs of partitions may fail"
         ),
     }
 }
 
-/// Where this node, as all others of its cluster, keeps what is sealed. `None`: nowhere.
+/// The place where all nodes of the cluster keep sealed events. `None`: events stay on the brokers.
 async fn shared_files(
     connection: &Connection,
     record: &ClusterRecord,
@@ -132,7 +132,7 @@ async fn shared_files(
     match SharedFiles::place(connection).await? {
         None => Ok(None),
         Some(place) => {
-            Err(Failure(format!("the nodes of this cluster keep files at {place}: start this one with --files {place}")))
+            Err(Failure(format!("the nodes of this cluster keep files at {place}: start this node with --files {place}")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `headcount openapi`: the document of the interface, without a server.
+//! `headcount openapi`: prints the OpenAPI document without a server.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

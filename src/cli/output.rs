@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::failure::Failure;
 
-/// Prints one line of JSON, or text for people.
+/// Prints one line of JSON, or text.
 pub(crate) fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
     if json {
         print_line(serde_json::to_string(value).map_err(|error| Failure::new("the answer could not be written", error))?)
@@ -14,13 +14,13 @@ pub(crate) fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce
     }
 }
 
-/// Prints text and ends its line. A reader that has gone, such as `head`, is no failure, and stops no server.
+/// Prints a line of text. A closed reader, such as `head`, is no failure and stops no server.
 pub(crate) fn print_line(text: impl Display) -> Result<(), Failure> {
     write_line(&mut io::stdout(), &text).map_err(|error| Failure::new("the answer could not be written", error))
 }
 
 fn write_line(output: &mut impl Write, text: &impl Display) -> io::Result<()> {
-    // In one piece: the reader may go after the last line that it waits for.
+    // In one write, since the reader may close after the line that it waits for.
     match output.write_all(format!("{text}\n").as_bytes()).and_then(|()| output.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,

@@ -1,4 +1,4 @@
-//! `headcount completions` and `headcount man`: the command line for shells and for `man`.
+//! `headcount completions` and `headcount man`: shell completions and manual pages.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::failure::Failure;
 /// The flags of `completions`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
-    /// Shell to complete commands and flags in
+    /// Shell that runs the script
     shell: Shell,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn complete(mut command: Command, args: &CompletionsArgs) -> Result<E
     clap_complete::generate(args.shell, &mut command, "headcount", &mut script);
     let mut stdout = io::stdout().lock();
     match stdout.write_all(&script).and_then(|()| stdout.flush()) {
-        // `| head` has read enough.
+        // The reader, such as `head`, has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::SUCCESS),
     }

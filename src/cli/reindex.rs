@@ -1,4 +1,4 @@
-//! `headcount reindex`: counts the days of an organization in another timezone.
+//! `headcount reindex`: changes the timezone of an organization's days.
 
 use std::process::ExitCode;
 
@@ -18,10 +18,10 @@ use crate::config::Settings;
 /// The flags of `reindex`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReindexArgs {
-    /// The timezone in which days are counted from now on, such as Europe/Berlin
+    /// New timezone of days, such as Europe/Berlin
     #[arg(long, value_name = "ZONE")]
     timezone: Timezone,
-    /// The organization, if there are several
+    /// Organization, by id [default: the only one]
     #[arg(long, value_name = "ORGANIZATION")]
     organization: Option<OrganizationId>,
     /// Print one JSON object
@@ -29,7 +29,7 @@ pub(crate) struct ReindexArgs {
     json: bool,
 }
 
-/// What was done.
+/// The result.
 #[derive(Debug, Serialize)]
 struct ReindexSummary {
     organization_id: String,
@@ -41,35 +41,35 @@ struct ReindexSummary {
 /// Runs the command.
 pub(crate) fn run(settings: &Settings, args: &ReindexArgs) -> Result<ExitCode, Failure> {
     if is_held(&settings.data_dir)? {
-        return Err(Failure("a server runs on the data directory: stop it, since all days are counted anew".to_owned()));
+        return Err(Failure("a server runs on the data directory: stop it first, since every day is recomputed".to_owned()));
     }
     crate::open_files::raise()?;
     let organization = organization(settings, args)?;
     let by = Author { actor: Actor::of(ActorKind::Cli), ..SystemClock.now().into() };
     let done = runtime()?.block_on(reindex(settings.engine(), organization, args.timezone, by));
-    let Reindexed { files, events } = done.map_err(|error| Failure::new("days were not counted anew", error))?;
+    let Reindexed { files, events } = done.map_err(|error| Failure::new("the timezone was not changed", error))?;
     let timezone = args.timezone.name().to_owned();
     let summary = ReindexSummary { organization_id: organization.to_string(), timezone, files, events };
     print(args.json, &summary, || {
         let ReindexSummary { timezone, events, .. } = &summary;
-        format!("{events} events have days of {timezone} now; the next start counts them, which takes as long as a rebuild")
+        format!("{events} events now have days in {timezone}; the next start recounts them, which takes as long as a rebuild")
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The organization that was named, or the only one.
+/// The organization of the flag, or the only one.
 fn organization(settings: &Settings, args: &ReindexArgs) -> Result<OrganizationId, Failure> {
     if let Some(organization) = args.organization {
         return Ok(organization);
     }
     if !settings.data_dir.join("FORMAT").exists() {
-        return Err(Failure(format!("{} is no data directory", settings.data_dir.display())));
+        return Err(Failure(format!("{} is not a data directory", settings.data_dir.display())));
     }
     let failed = |error| Failure::new("the organizations can't be read", error);
     let organizations = Registry::open(&settings.data_dir).map_err(failed)?.organizations();
     match &organizations[..] {
         [organization] => Ok(organization.id),
         [] => Err(Failure("the data directory has no organization".to_owned())),
-        _ => Err(Failure("there are several organizations: name one with --organization".to_owned())),
+        _ => Err(Failure("there are several organizations: choose one with --organization".to_owned())),
     }
 }

@@ -1,4 +1,4 @@
-//! What commands need from the process: a runtime, signals, and a suffix that no other run has.
+//! The process of a command: its runtime, its signals, and a suffix unique to each run.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::new("could not start", error))
 }
 
-/// Returns a future that ends on SIGTERM or SIGINT (control-C). The signals are caught from now on.
+/// Returns a future that ends on SIGTERM or SIGINT (control-C). Catches the signals from this call on.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -25,7 +25,7 @@ pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     })
 }
 
-/// The time since the Unix epoch, which tells this run from others.
+/// The time since the Unix epoch, which distinguishes this run from others.
 pub(crate) fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

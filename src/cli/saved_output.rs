@@ -1,4 +1,4 @@
-//! What commands write: a file that appears when it is complete, or standard output.
+//! The output of commands that write data: standard output, or a file that appears when it is complete.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use headcount_storage::files;
 
 use super::failure::Failure;
 
-/// How much is written at once.
+/// The size of a write.
 const PART_BYTES: usize = 256 << 10;
 
 /// The output: a temporary file that is renamed at the end, or standard output.
@@ -17,7 +17,7 @@ pub(super) struct SavedOutput {
     renamed: Option<Renamed>,
 }
 
-/// A file that has another name until it is complete.
+/// A file with a temporary name until it is complete.
 struct Renamed {
     file: File,
     tmp: PathBuf,
@@ -28,7 +28,7 @@ struct Renamed {
 impl Drop for Renamed {
     fn drop(&mut self) {
         if !self.is_complete {
-            // Best effort: the command has failed.
+            // Best effort: the command has already failed.
             let _ = files::remove_file(&self.tmp);
         }
     }
@@ -49,7 +49,7 @@ impl SavedOutput {
         Ok(Self { writer: Box::new(file), renamed: Some(renamed) })
     }
 
-    /// Writes all that `body` has.
+    /// Writes all of `body`.
     pub(super) fn fill(&mut self, body: &mut dyn Read, broken: &str) -> Result<(), Failure> {
         let mut buffer = vec![0; PART_BYTES];
         loop {
@@ -60,7 +60,7 @@ impl SavedOutput {
         }
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its final name.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         self.writer.flush()?;
         if let Some(renamed) = &mut self.renamed {

@@ -31,15 +31,15 @@ pub(crate) fn run(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Fa
     open_files::raise()?;
     let runtime = runtime()?;
     let result = runtime.block_on(serve(settings, first));
-    // Do not wait for threads that still block, such as a scan of the log whose client is gone.
+    // Don't wait for threads that still block, such as a scan whose client has disconnected.
     runtime.shutdown_background();
     result
 }
 
 async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failure> {
-    // First, so that a signal during a long start ends it cleanly.
+    // First of all, so that a signal ends even a long start cleanly.
     let stop = stop_signal()?;
-    // Before anything is created, so that a second server on the address leaves nothing behind.
+    // Before anything is created, so that a second server on the same address leaves nothing behind.
     let http = settings.http();
     let listening = Server::listen(&http.listen)?;
     let config = settings.serving_engine();
@@ -53,13 +53,13 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     let (engine, joining) = tokio::select! {
         opened = opening => opened?,
         () = &mut stop => {
-            // The next start replays the same events again, as after a kill.
+            // The next start replays the same events, as after a kill.
             tracing::info!("stopped while starting");
             return Ok(ExitCode::SUCCESS);
         }
     };
     if let Err(error) = import::note_unfinished(&engine) {
-        tracing::error!(%error, "whether an import was interrupted is not known; such an import can't be resumed once events are recorded");
+        tracing::error!(%error, "can't find out whether an import was interrupted; an interrupted import can't be resumed once new events are recorded");
     }
     let is_terminal = io::stdout().is_terminal();
     let credentials = init::first(&engine, first)?;
@@ -107,7 +107,7 @@ async fn serve(settings: &Settings, first: &FirstArgs) -> Result<ExitCode, Failu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns where other nodes reach this one.
+/// Returns the address at which other nodes reach this one.
 fn node_url(settings: &Settings, server: &RunningServer) -> Result<String, Failure> {
     if let Some(url) = &settings.node_url {
         return Ok(url.clone());
@@ -115,13 +115,13 @@ fn node_url(settings: &Settings, server: &RunningServer) -> Result<String, Failu
     let url = server.url();
     if url.contains("//0.0.0.0:") || url.contains("//[::]:") {
         return Err(Failure(
-            "the server listens on all addresses: say with --node-url at which one other nodes of the cluster reach it".into(),
+            "the server listens on all addresses: set --node-url to the address at which other nodes reach it".into(),
         ));
     }
     Ok(url)
 }
 
-/// Opens the engine on a thread of its own, which ends with the process if the caller stops waiting.
+/// Opens the engine on its own thread. If the caller stops waiting, the thread ends with the process.
 fn open(config: EngineConfig, membership: Option<Membership>) -> Result<impl Future<Output = Result<Engine, Failure>>, Failure> {
     let (opened, wait) = tokio::sync::oneshot::channel();
     let open = move || match membership {

@@ -1,6 +1,6 @@
-//! What `serve` reports to the service manager that started it: the protocol of `sd_notify(3)`.
+//! Reports of `serve` to the service manager that started it, by the protocol of `sd_notify(3)`.
 //!
-//! Without `NOTIFY_SOCKET` in the environment nothing is reported.
+//! Without `NOTIFY_SOCKET` in the environment, it reports nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use headcount_actors::Engine;
 
-/// The service manager, if one started this process and wants to know about it.
+/// The service manager, if one started this process and asked for reports.
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
     socket: Option<UnixDatagram>,
-    /// How often it wants to hear that the process is alive, at least.
+    /// The longest allowed interval between signs of life.
     watchdog: Option<Duration>,
 }
 
@@ -31,7 +31,7 @@ impl ServiceManager {
             connect(&name).map_err(failed).ok()
         });
         let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
-        // The variables of a parent process are not meant for this one.
+        // Variables that were meant for a parent process don't apply.
         let is_meant = number("WATCHDOG_PID").is_none_or(|meant| meant == u64::from(pid));
         let interval = number("WATCHDOG_USEC").filter(|us| *us > 0 && is_meant).map(Duration::from_micros);
         let watchdog = interval.filter(|_| socket.is_some());
@@ -48,12 +48,12 @@ impl ServiceManager {
         self.send("STOPPING=1\nSTATUS=stopping");
     }
 
-    /// Reports that the process is alive, for as long as every shard answers. Never ends.
+    /// Reports that the process is alive while every shard answers. Never ends.
     pub(crate) async fn keep_alive(&self, engine: &Engine) {
         let Some(interval) = self.watchdog else { return std::future::pending().await };
         loop {
             if engine.is_stalled().await {
-                tracing::error!("a shard does not answer: the watchdog of the service manager is not fed");
+                tracing::error!("a shard does not answer: no sign of life is sent to the service manager");
             } else {
                 self.send("WATCHDOG=1");
             }
@@ -79,7 +79,7 @@ fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
     };
     let socket = UnixDatagram::unbound()?;
     socket.connect_addr(&address)?;
-    // A service manager that does not read must not hold up the server.
+    // A service manager that does not read must not block the server.
     socket.set_nonblocking(true)?;
     Ok(socket)
 }

@@ -1,4 +1,4 @@
-//! `headcount config`: the settings in force.
+//! `headcount config`: the effective settings.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -1,29 +1,29 @@
-//! Runtimes with threads of their own, for what talks to brokers.
+//! Multi-threaded runtimes for connections to brokers.
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::failure::Failure;
 
-/// Creates a runtime with threads of its own, whose tasks go on while the calling thread blocks.
+/// Creates a runtime with its own threads. Its tasks continue while the calling thread blocks.
 pub(crate) fn threaded_runtime() -> Result<Runtime, Failure> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(|error| Failure::new("could not start", error))
 }
 
-/// A [`threaded_runtime`] that does not wait for its tasks when it is dropped, which may be in a task of another runtime.
+/// A [`threaded_runtime`] that does not wait for its tasks on drop, since the drop may happen in a task of another runtime.
 pub(crate) struct ThreadedRuntime {
     handle: Handle,
     runtime: Option<Runtime>,
 }
 
 impl ThreadedRuntime {
-    /// Creates it.
+    /// Creates the runtime.
     pub(crate) fn start() -> Result<Self, Failure> {
         let runtime = threaded_runtime()?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
-    /// What spawns its tasks.
+    /// The handle that spawns tasks.
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }

@@ -19,15 +19,15 @@ use super::runtime::{runtime, stop_signal};
 use crate::config::Settings;
 use crate::http::resources::verifications::{UnverifiedPartitionAnswer, VerifyAnswer};
 
-/// The exit code of a verification that could not be made.
+/// The exit code of a verification that could not run.
 const NOT_VERIFIED: u8 = 3;
-/// How many cells and files are printed for people.
+/// The number of cells and files that the text output lists.
 const SHOWN: usize = 20;
 
 /// The flags of `verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// Verify a backup in a temporary directory beside it, instead of the data directory
+    /// Verify a backup instead of the data directory, in a temporary directory beside the backup
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     backup: Option<PathBuf>,
     /// Only check the files: checksums of log, archive and tables
@@ -42,7 +42,7 @@ pub(crate) struct VerifyArgs {
     server: OperatorFlags,
 }
 
-/// Why a server did not verify, in place of the result.
+/// The reason why a server did not verify, in place of the result.
 #[derive(Deserialize)]
 struct NotVerified {
     error: Reason,
@@ -53,7 +53,7 @@ struct Reason {
     message: String,
 }
 
-/// Runs the command. The exit code is 0 if everything is as it should be, 1 if it is not, and 3 if that could not be found out, also of a part of a cluster.
+/// Runs the command. Exit codes: 0 if everything agrees, 1 if something differs or is damaged, 3 if all or a part could not be verified.
 pub(crate) fn run(settings: &Settings, args: &VerifyArgs) -> ExitCode {
     if args.erased.is_given() {
         return args.erased.run(settings, args.json).unwrap_or_else(|failure| not_verified(&failure));
@@ -89,7 +89,7 @@ fn verify(settings: &Settings, args: &VerifyArgs) -> Result<VerifyAnswer, Failur
     serde_json::from_slice(&answer).map_err(|error| Failure::new("the server's answer could not be read", error))
 }
 
-/// Verifies a directory that no process has open. Ends early on SIGTERM and SIGINT, so that no temporary files are left.
+/// Verifies a directory that no process has open. SIGTERM and SIGINT end it early, so that it leaves no temporary files.
 fn verify_stopped(settings: &Settings, data_dir: &Path, quick: bool) -> Result<VerifyAnswer, Failure> {
     crate::open_files::raise()?;
     let mut config = settings.engine();
@@ -113,7 +113,7 @@ fn verify_stopped(settings: &Settings, data_dir: &Path, quick: bool) -> Result<V
     })
 }
 
-/// Verifies a backup: its checksums, then what a data directory that is made of it would answer.
+/// Verifies a backup: its checksums, then the figures of a data directory restored from it.
 fn verify_backup(settings: &Settings, dir: &Path, quick: bool) -> Result<VerifyAnswer, Failure> {
     let damaged = |error| match error {
         BackupError::Damaged { name, reason } => {
@@ -173,7 +173,7 @@ fn describe(answer: &VerifyAnswer) -> String {
     lines.join("\n")
 }
 
-/// The partitions that are not verified, in a line for each reason.
+/// The unverified partitions, one line for each reason.
 fn describe_unverified(answer: &VerifyAnswer) -> Vec<String> {
     let mut reasons: BTreeMap<(&Option<String>, &str), Vec<String>> = BTreeMap::new();
     for UnverifiedPartitionAnswer { partition, node, reason } in &answer.not_verified {
@@ -185,7 +185,7 @@ fn describe_unverified(answer: &VerifyAnswer) -> Vec<String> {
     reasons.into_iter().map(line).collect()
 }
 
-/// Names the node of a cluster, if there is one.
+/// The name of the cluster's node, if any.
 fn at(node: &Option<String>) -> String {
     node.as_ref().map(|node| format!("{node} ")).unwrap_or_default()
 }

@@ -58,7 +58,7 @@ fn help(text: &str, variable: &str, default: &str) -> String {
 }
 
 keys! {
-    data_dir "DIR" "--data-dir" "HEADCOUNT_DATA_DIR" "./headcount-data" "Directory that holds all data";
+    data_dir "DIR" "--data-dir" "HEADCOUNT_DATA_DIR" "./headcount-data" "Directory of all data";
     listen "ADDRESS:PORT" "--listen" "HEADCOUNT_LISTEN" "127.0.0.1:8080" "Address to listen on; port 0 picks a free port";
     workers "N" "--workers" "HEADCOUNT_WORKERS" "auto" "Number of HTTP workers, or auto for half the cores";
     shards "N" "--shards" "HEADCOUNT_SHARDS" "auto" "Number of shards of the engine, up to 64, or auto for one per core";
@@ -67,25 +67,25 @@ keys! {
     min_free_bytes "SIZE" "--min-free-bytes" "HEADCOUNT_MIN_FREE_BYTES" "256MiB" "Refuse events while less disk space is free; at least 64MiB, or 0 for no limit";
     trusted_proxies "NETWORKS" "--trusted-proxies" "HEADCOUNT_TRUSTED_PROXIES" "" "Proxies whose X-Forwarded-For and Forwarded are trusted, as a comma-separated list of networks";
     geo_db "FILE" "--geo-db" "HEADCOUNT_GEO_DB" "" "MMDB file that maps addresses to countries (GeoLite2, GeoIP2, DB-IP)";
-    geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header in which trusted proxies send a visitor's country, such as CF-IPCountry";
-    outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Hosts, addresses and networks that webhooks and builds of company profiles may reach although they are not public, as a comma-separated list";
+    geo_header "HEADER" "--geo-header" "HEADCOUNT_GEO_HEADER" "" "Header with the visitor's country that trusted proxies set, such as CF-IPCountry";
+    outbound_allow "HOSTS" "--outbound-allow" "HEADCOUNT_OUTBOUND_ALLOW" "" "Private hosts, addresses and networks that webhooks and builds of company profiles may reach, as a comma-separated list";
     query_origins "ORIGINS" "--query-origins" "HEADCOUNT_QUERY_ORIGINS" "" "Web origins whose pages may use the API with a token, as a comma-separated list";
-    public_url "URL" "--public-url" "HEADCOUNT_PUBLIC_URL" "" "Address of the server for browsers and SDKs, such as https://stats.example; none: that of each request";
+    public_url "URL" "--public-url" "HEADCOUNT_PUBLIC_URL" "" "Address of the server for browsers and SDKs, such as https://stats.example; by default the host of each request";
     script_path "PATH" "--script-path" "HEADCOUNT_SCRIPT_PATH" "" "Another path of the tracker /hc.js, such as /app.js";
     collect_path "PATH" "--collect-path" "HEADCOUNT_COLLECT_PATH" "" "Another path of /i, such as /app";
-    question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Time that a question may take if it needs a pass over the events";
+    question_timeout "DURATION" "--question-timeout" "HEADCOUNT_QUESTION_TIMEOUT" "60s" "Timeout of questions that scan the events";
     view_memory "SIZE" "--view-memory" "HEADCOUNT_VIEW_MEMORY" "auto" "Memory for kept answers of aggregates and filtered counts, 0 to keep none, or auto for a sixteenth of the memory";
     checkpoint_interval "DURATION" "--checkpoint-interval" "HEADCOUNT_CHECKPOINT_INTERVAL" "60s" "Interval between checkpoints; a start replays the events after the last one";
     seal_after "DURATION" "--seal-after" "HEADCOUNT_SEAL_AFTER" "24h" "Age at which events move from the log to the archive";
-    seal_events "N" "--seal-events" "HEADCOUNT_SEAL_EVENTS" "262144" "Number of events, all of them in checkpoints, at which they move from the log to the archive";
+    seal_events "N" "--seal-events" "HEADCOUNT_SEAL_EVENTS" "262144" "Number of events at which the log moves to the archive, once checkpoints contain them";
     archive_level "N" "--archive-level" "HEADCOUNT_ARCHIVE_LEVEL" "3" "Compression level of archive files, from 1 to 22";
-    export_retention "DURATION" "--export-retention" "HEADCOUNT_EXPORT_RETENTION" "7d" "Time for which what a privacy export made can be downloaded";
-    cluster "BROKERS" "--cluster" "HEADCOUNT_CLUSTER" "" "NATS brokers of the cluster that the server is a node of, as a comma-separated list, such as nats://10.0.0.1:4222; none: it is alone";
+    export_retention "DURATION" "--export-retention" "HEADCOUNT_EXPORT_RETENTION" "7d" "How long the file of a privacy export can be downloaded";
+    cluster "BROKERS" "--cluster" "HEADCOUNT_CLUSTER" "" "NATS brokers of the server's cluster, as a comma-separated list, such as nats://10.0.0.1:4222; by default the server runs alone";
     nats_creds "FILE" "--nats-creds" "HEADCOUNT_NATS_CREDS" "" "File of credentials for the brokers, as `nsc` writes it";
-    node_url "URL" "--node-url" "HEADCOUNT_NODE_URL" "" "Address at which the other nodes of the cluster reach this one, such as http://10.0.1.1:8080; none: that of --listen";
-    files "PLACE" "--files" "HEADCOUNT_FILES" "" "Where the nodes of the cluster keep sealed events: s3://BUCKET/PREFIX, or file:///DIRECTORY that all of them have; none: events stay on the brokers";
-    files_cache "SIZE" "--files-cache" "HEADCOUNT_FILES_CACHE" "10GiB" "Bytes of sealed events that a node keeps on its own disk; it reads others from --files";
-    log_kept "DURATION" "--log-kept" "HEADCOUNT_LOG_KEPT" "6h" "Time for which the brokers keep events that are sealed";
+    node_url "URL" "--node-url" "HEADCOUNT_NODE_URL" "" "Address at which the other nodes of the cluster reach this one, such as http://10.0.1.1:8080; by default that of --listen";
+    files "PLACE" "--files" "HEADCOUNT_FILES" "" "Where the nodes of the cluster keep sealed events: s3://BUCKET/PREFIX, or file:///DIRECTORY on a shared disk; by default events stay on the brokers";
+    files_cache "SIZE" "--files-cache" "HEADCOUNT_FILES_CACHE" "10GiB" "Size of the cache of sealed events on a node's own disk; other events are read from --files";
+    log_kept "DURATION" "--log-kept" "HEADCOUNT_LOG_KEPT" "6h" "How long the brokers keep sealed events";
     log "FILTER" "--log" "HEADCOUNT_LOG" "info,actix_server=warn,actix_http=off,async_nats=warn" "Log level, or directives such as info,headcount_storage=debug";
     log_format "FORMAT" "--log-format" "HEADCOUNT_LOG_FORMAT" "text" "Log format: text or json";
 }

@@ -50,7 +50,7 @@ fn unknown_keys_of_the_file_are_named() {
     std::fs::write(&path, "listne = \"0.0.0.0:1\"\nworkers = 3\n[extra]\n").unwrap();
     let flags = Flags { config: Some(path), ..Flags::default() };
     let error = Settings::resolve(&flags, none).unwrap_err().to_string();
-    assert!(error.contains("unknown keys: extra, listne; known are: data_dir, listen"), "{error}");
+    assert!(error.contains("unknown keys: extra, listne; known keys: data_dir, listen"), "{error}");
 }
 
 #[test]

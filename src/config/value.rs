@@ -1,4 +1,4 @@
-//! Parsers for the values of settings. They return `None` for a value that is not allowed.
+//! Parsers for the values of settings. They return `None` for an invalid value.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use actix_web::http::header::HeaderName;
 use headcount_control::normal_origin;
 use ipnet::IpNet;
 
-/// The bits before the IPv4 address in an IPv6 address that stands for one, `::ffff:0:0/96` (RFC 4291 §2.5.5.2).
+/// The prefix length of IPv4-mapped IPv6 addresses, `::ffff:0:0/96` (RFC 4291 §2.5.5.2).
 const IPV4_MAPPED_BITS: u8 = 96;
 
 /// `host:port`. The system resolves the host when it binds.
@@ -73,7 +73,7 @@ pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
     parts.map(|part| network(part).map(canonical)).collect()
 }
 
-/// A network of IPv4 addresses that was written as one of IPv6: the addresses that it is compared with are IPv4.
+/// Converts a network of IPv4-mapped addresses to IPv4, since it is compared with IPv4 addresses.
 fn canonical(network: IpNet) -> IpNet {
     let v4 = match (network.addr().to_canonical(), network.prefix_len().checked_sub(IPV4_MAPPED_BITS)) {
         (address @ IpAddr::V4(_), Some(length)) if network.addr().is_ipv6() => IpNet::new(address, length).ok(),
@@ -119,12 +119,12 @@ pub(super) fn size_or_auto(text: &str, least: usize) -> Option<Option<usize>> {
     if text == "auto" { Some(None) } else { size_from(text, least).map(Some) }
 }
 
-/// Reads a comma-separated list of web origins, and spells them as browsers do.
+/// Reads a comma-separated list of web origins, and normalizes them as browsers do.
 pub(super) fn origins(text: &str) -> Option<Vec<String>> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(normal_origin).collect()
 }
 
-/// The address of a server: scheme, host and port, perhaps with a slash; or nothing.
+/// The URL of a server: scheme, host and port, with an optional slash; or nothing.
 pub(super) fn public_url(text: &str) -> Option<Option<String>> {
     if text.is_empty() {
         return Some(None);

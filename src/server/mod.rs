@@ -1,4 +1,4 @@
-//! The HTTP server around an engine: the same for `headcount serve`, for other programs and for tests.
+//! The HTTP server around an engine. `headcount serve`, embedding programs and tests use the same one.
 
 mod connection;
 #[cfg(test)]
@@ -54,40 +54,40 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 4_096;
-/// How many bytes of a connection the kernel takes beyond those that the network has room for.
+/// How many unsent bytes of a connection the kernel buffers.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const MAX_UNSENT: u32 = 64 << 10;
-/// How long requests under way may take once the server stops, in seconds.
+/// How long requests in flight may take when the server stops, in seconds.
 const SHUTDOWN_TIMEOUT_S: u64 = 5;
-/// The minimum size to compress. Below it, the headers outweigh the answer.
+/// The minimum size to compress. Below it, compression saves less than its headers cost.
 const COMPRESS_FROM_BYTES: u64 = 1_024;
 /// The maximum size to compress. A larger answer would delay the worker's other requests.
 const COMPRESS_UP_TO_BYTES: u64 = 4 << 20;
 
-/// How many encoded documents are cached: two documents in three encodings, and the tracker in two.
+/// The number of cached encoded documents: two documents in three encodings, and the tracker in two.
 const MAX_ENCODED_DOCUMENTS: usize = 8;
 
-/// How the HTTP server is started.
+/// The configuration of the HTTP server.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// `ADDRESS:PORT`; port 0 is any free one.
+    /// `ADDRESS:PORT`; port 0 picks a free port.
     pub listen: String,
-    /// How many threads serve requests.
+    /// The number of threads that serve requests.
     pub workers: usize,
     /// The proxies whose `X-Forwarded-For` and `geo_header` are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// The header in which they report the visitor's country, as its ISO 3166-1 alpha-2 code.
+    /// The header in which these proxies report the visitor's country, as an ISO 3166-1 alpha-2 code.
     pub geo_header: Option<HeaderName>,
-    /// The origins whose pages may ask with a token, as browsers spell them.
+    /// The origins whose pages may use the API with a token, as browsers send them.
     pub query_origins: Vec<String>,
-    /// The server's address for browsers and SDKs, without a slash at its end; `None`: what each request has as its host.
+    /// The server's URL for browsers and SDKs, without a trailing slash; `None`: the host of each request.
     pub public_url: Option<String>,
     /// Further names of `/hc.js` and `/i`.
     pub extra_paths: ExtraPaths,
 }
 
 impl HttpConfig {
-    /// The defaults, on `listen`.
+    /// The default configuration for `listen`.
     #[must_use]
     pub fn new(listen: impl Into<String>) -> Self {
         let workers = Self::default_workers();
@@ -102,7 +102,7 @@ impl HttpConfig {
         }
     }
 
-    /// Half the cores, at least one: the other half is the engine's (the log, the shards).
+    /// Half the cores, at least one. The other half is for the engine (the log and the shards).
     #[must_use]
     pub fn default_workers() -> usize {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -110,7 +110,7 @@ impl HttpConfig {
     }
 }
 
-/// Why a server did not start.
+/// The reason why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The address can't be listened on.
@@ -121,10 +121,10 @@ pub enum StartError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// `script_path` or `collect_path` is not free.
-    #[error("script_path and collect_path must differ, and begin as no path of the API does: {0} is taken")]
+    /// `script_path` or `collect_path` is in use.
+    #[error("script_path and collect_path must differ from each other and from every path of the API: {0} is taken")]
     Path(String),
-    /// Its threads can't be started.
+    /// The server's threads can't be started.
     #[error("the server could not start: {0}")]
     Start(#[from] io::Error),
 }
@@ -133,7 +133,7 @@ pub enum StartError {
 #[derive(Debug, Clone, Copy)]
 pub struct Server;
 
-/// A server that runs, on threads of its own. Dropping it leaves it running: see [`RunningServer::stop`].
+/// A server that runs on its own threads. Dropping the value doesn't stop the server; call [`RunningServer::stop`].
 #[derive(Debug)]
 pub struct RunningServer {
     addresses: Vec<SocketAddr>,
@@ -149,7 +149,7 @@ impl Server {
         Self::listen(&config.listen)?.serve(engine, config)
     }
 
-    /// Binds the address before there is an engine. Connections wait until [`Listening::serve`], unless `answer_meanwhile`
+    /// Binds the address before the engine is open. Connections wait until [`Listening::serve`], unless `answer_meanwhile`
     /// answers them.
     ///
     /// # Errors
@@ -170,8 +170,8 @@ impl Server {
     }
 }
 
-/// Raises the backlog of a listener above the standard library's, and bounds what the kernel holds for clients that read slowly: a stream then sends them its latest
-/// figures, instead of those of minutes ago.
+/// Raises the backlog of a listener above the standard library's, and bounds the kernel's buffer for slow clients: a stream then
+/// sends them current figures, instead of figures from minutes ago.
 fn prepared(listener: TcpListener) -> io::Result<TcpListener> {
     rustix::net::listen(&listener, BACKLOG)?;
     // Connections inherit it.
@@ -180,20 +180,20 @@ fn prepared(listener: TcpListener) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// A bound address, for a server that has not started.
+/// A bound address of a server that has not started.
 #[derive(Debug)]
 pub struct Listening {
     listeners: Vec<TcpListener>,
 }
 
 impl Listening {
-    /// Answers meanwhile: `/healthz` that the process is alive, everything else 503 with the progress.
+    /// Answers until the server starts: `/healthz` with success, everything else with 503 and the progress.
     pub(crate) fn answer_meanwhile(&self, progress: Arc<Progress>) -> Result<StartingServer, StartError> {
         let listeners = self.listeners.iter().map(TcpListener::try_clone).collect::<io::Result<_>>()?;
         Ok(StartingServer::start(listeners, progress)?)
     }
 
-    /// Serves `engine`. `config.listen` does not count any more.
+    /// Serves `engine`. Ignores `config.listen`.
     ///
     /// # Errors
     /// [`StartError::Start`], [`StartError::Path`].
@@ -208,13 +208,13 @@ impl Listening {
 }
 
 impl RunningServer {
-    /// Where it listens, with the real port; several where a host name has several addresses.
+    /// The addresses on which the server listens, with the real port. A host name may have several.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Its first address as a URL that works on this machine, without a slash at its end.
+    /// The first address as a URL that works on this machine, without a trailing slash.
     #[must_use]
     pub fn url(&self) -> String {
         let Some(mut address) = self.addresses.first().copied() else { return String::new() };
@@ -225,7 +225,7 @@ impl RunningServer {
         format!("http://{address}")
     }
 
-    /// Accepts no more connections, lets requests under way finish, and ends. The engine stays open.
+    /// Stops accepting connections, lets requests in flight finish, and ends. The engine stays open.
     ///
     /// # Errors
     /// A worker failed.
@@ -234,12 +234,12 @@ impl RunningServer {
     }
 }
 
-/// Built where it runs: workers become arbiters of the calling thread's actix system.
+/// Builds the server on the thread that runs it: workers become arbiters of that thread's actix system.
 fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io::Result<actix_web::dev::Server> {
     let HttpConfig { listen: _, workers, trusted_proxies, geo_header, query_origins, public_url, extra_paths } = config;
     let workers = workers.max(1);
     if geo_header.is_some() && trusted_proxies.is_empty() {
-        tracing::warn!("geo_header is never believed: trusted_proxies names nobody");
+        tracing::warn!("geo_header has no effect: trusted_proxies is empty");
     }
     let state = web::Data::new(AppState {
         engine: engine.clone(),
@@ -256,7 +256,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
         operator: operator_token(&engine),
     });
     let (heads, answers) = (HeadBytes::default(), LargeAnswers::default());
-    // Each may need one to another node.
+    // Each connection may need another one to another node.
     let connections = open_files::connections() / if engine.owners().is_alone() { 1 } else { 2 };
     let mut builder = ServerBuilder::new()
         .workers(workers)
@@ -272,7 +272,7 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
             if place == 0 {
                 thread_name::name_current(&format!("http-{}", named.fetch_add(1, Ordering::Relaxed)));
             }
-            // Called on each worker's own thread, so that answers wake that thread only.
+            // Runs on each worker's own thread, so that answers wake only that thread.
             let tracker = web::Data::new(engine.local_tracker());
             let (own_state, answers) = (state.clone(), web::Data::new(answers.clone()));
             let application =
@@ -304,14 +304,14 @@ fn build(engine: Engine, config: HttpConfig, listeners: Vec<TcpListener>) -> io:
     Ok(builder.run())
 }
 
-/// Makes the operator token of this server. Without a place for it (a full disk) the server serves, and refuses the operations that need it.
+/// Creates the operator token of this server. If it can't be written, such as on a full disk, the server runs but refuses the operations that need it.
 fn operator_token(engine: &Engine) -> Option<OperatorToken> {
     let failed =
-        |error| tracing::error!(%error, "the operator token could not be written: /admin/* answers nobody until a restart");
+        |error| tracing::error!(%error, "the operator token could not be written: /admin/* refuses all requests until a restart");
     OperatorToken::create(engine.data_dir()).map_err(failed).ok()
 }
 
-/// The middleware of every request: the envelope, and the compression around it. One function, because every layer costs each
+/// The middleware of every request: the envelope, with the compression around it. It is one function, since every layer costs each
 /// request time.
 async fn around<B: MessageBody + 'static>(
     request: ServiceRequest,
@@ -324,7 +324,7 @@ async fn around<B: MessageBody + 'static>(
     if response.response().extensions().contains::<PassedOn>() {
         return Ok(response.map_into_left_body());
     }
-    // Most answers are those to events, which are too small: then it's no matter what the client accepts.
+    // Most answers are for events and too small to compress, so don't parse what the client accepts.
     let wanted = if is_worth_it(&response) { wanted(response.request()) } else { None };
     let response = match wanted {
         Some(encoding) => compress(response, encoding).await?,
@@ -337,12 +337,12 @@ async fn around<B: MessageBody + 'static>(
     }
 }
 
-/// Whether the body is read from a file while the client takes it, and has ranges.
+/// Whether the body is streamed from a file and supports ranges.
 fn is_file<B>(response: &ServiceResponse<B>) -> bool {
     response.headers().contains_key(header::ACCEPT_RANGES)
 }
 
-/// Returns the same answer in slices.
+/// Returns the same answer, sent in slices.
 async fn in_slices<L: MessageBody + 'static>(
     response: ServiceResponse<EitherBody<L, BoxBody>>,
 ) -> Result<ServiceResponse<EitherBody<L, BoxBody>>, Error> {
@@ -376,7 +376,7 @@ fn wanted(request: &HttpRequest) -> Option<ContentEncoding> {
 
 fn is_worth_it<B: MessageBody>(response: &ServiceResponse<B>) -> bool {
     let is_sized = matches!(response.response().body().size(), BodySize::Sized(COMPRESS_FROM_BYTES..=COMPRESS_UP_TO_BYTES));
-    // Ranges are those of the bytes as they are.
+    // Ranges refer to the uncompressed bytes.
     is_sized && !response.headers().contains_key(header::CONTENT_ENCODING) && !is_file(response)
 }
 
@@ -403,7 +403,7 @@ async fn compress<B: MessageBody + 'static>(
     };
     head.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
     head.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
-    // The bytes differ, so that the tag becomes a weak one (RFC 9110, 8.8.1).
+    // The bytes differ, so the tag becomes weak (RFC 9110, 8.8.1).
     if let Some(tag) = head.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| tag.starts_with('"'))
         && let Ok(weak) = HeaderValue::from_str(&format!("W/{tag}"))
     {
@@ -412,7 +412,7 @@ async fn compress<B: MessageBody + 'static>(
     Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)).map_into_right_body()))
 }
 
-/// Encodes a document and caches it by its tag: anyone may request it, so that repeated requests must cost no work.
+/// Encodes a document and caches it by its tag. Anyone may request it, so repeated requests must be cheap.
 fn encode_once(tag: &HeaderValue, body: &[u8], encoding: ContentEncoding) -> io::Result<(&'static str, Bytes)> {
     type Encoded = (HeaderValue, ContentEncoding, &'static str, Bytes);
     static KNOWN: Mutex<Vec<Encoded>> = Mutex::new(Vec::new());

@@ -1,6 +1,6 @@
-//! The server while the engine opens: it reports that the process is alive, and the progress.
+//! The server that runs while the engine opens. It reports that the process is alive, and the progress.
 //!
-//! It shares its sockets with the server that follows, so that no connection is refused in between. It ends before the second
+//! It shares its sockets with the real server, so no connection is refused in between. It ends before the real
 //! server is announced.
 
 use std::io;
@@ -19,19 +19,19 @@ use crate::http::respond::error::ApiError;
 use crate::http::routes::Router;
 use crate::server::thread::ServerThread;
 
-/// How many connections may be open. The engine needs the files meanwhile.
+/// The maximum number of connections. The opening engine needs the other files.
 const MAX_CONNECTIONS: usize = 256;
 /// How long a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long requests under way may take once the engine is open, in seconds.
+/// How long requests in flight may take once the engine is open, in seconds.
 const SHUTDOWN_TIMEOUT_S: u64 = 1;
 
-/// The server of a start that is under way.
+/// The server during a start.
 #[derive(Debug)]
 pub(crate) struct StartingServer(ServerThread);
 
 impl StartingServer {
-    /// Accepts from these sockets until it is stopped.
+    /// Accepts connections from these sockets until it is stopped.
     ///
     /// # Errors
     /// Its thread can't be started.
@@ -42,7 +42,7 @@ impl StartingServer {
     /// Accepts no more connections, answers the requests in progress, and ends.
     pub(crate) async fn stop(self) {
         if let Err(error) = self.0.stop().await {
-            tracing::warn!(%error, "the server of the start did not stop cleanly");
+            tracing::warn!(%error, "the server that reports the progress of the start did not stop cleanly");
         }
     }
 }

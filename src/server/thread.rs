@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use actix_web::dev::{Server, ServerHandle};
 
-/// A server that runs on a thread of its own.
+/// A server that runs on its own thread.
 #[derive(Debug)]
 pub(super) struct ServerThread {
     handle: ServerHandle,

@@ -1,20 +1,23 @@
-//! Directories that are no longer trusted: moved aside with the reason, and removed only later.
+//! Sets damaged directories aside, with the reason, and removes them later.
 //!
-//! Data that is derived from the log (the store, the index of external ids) is never removed when it is found damaged. Its directory is
-//! renamed to `<name>.damaged-N`, with a file that has the reason. Callers call [`remove_old`] once a start has succeeded.
+//! Data that is derived from the log (the store, the index of external ids) is never removed when
+//! it is found damaged. Its directory is renamed to `<name>.damaged-N` and gets a file with the
+//! reason. Callers call [`remove_old`] after a successful start.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, PRIVATE_FILE, parent_of, sync_dir, write_atomically};
 
-/// The file with the reason, in a directory that was moved aside. A directory without it is never removed.
+/// The file with the reason, in a directory that was set aside. A directory without it is never
+/// removed.
 const REASON: &str = "REASON";
 
-/// Renames `dir` to `<dir>.damaged-N`, with the reason in it, and returns the new path. Nothing may be open in it.
+/// Renames `dir` to `<dir>.damaged-N`, adds the reason, and returns the new path. Nothing in it may
+/// be open.
 ///
 /// # Errors
-/// Whatever the operating system says; the directory is then still in its place.
+/// Returns the error of the operating system; the directory is then still in its place.
 pub fn move_aside(dir: &Path, reason: &str) -> io::Result<PathBuf> {
     write_atomically(&dir.join(REASON), format!("{reason}\n").as_bytes(), PRIVATE_FILE)?;
     let next = numbers(dir)?.last().map_or(1, |last| last + 1);
@@ -24,10 +27,11 @@ pub fn move_aside(dir: &Path, reason: &str) -> io::Result<PathBuf> {
     Ok(moved_to)
 }
 
-/// Removes directories that were moved aside from `dir`, except the last `kept` and those without a reason.
+/// Removes directories that were set aside from `dir`, except the last `kept` and those without a
+/// reason.
 ///
 /// # Errors
-/// Whatever the operating system says.
+/// Returns the error of the operating system.
 pub fn remove_old(dir: &Path, kept: usize) -> io::Result<()> {
     for number in numbers(dir)?.iter().rev().skip(kept) {
         let path = numbered(dir, *number)?;
@@ -77,7 +81,7 @@ mod tests {
             assert_eq!(fs::read_to_string(moved_to.join("REASON")).unwrap(), format!("round {round}\n"));
         }
         assert_eq!(numbers(&dir).unwrap(), [1, 2, 3, 4]);
-        // Somebody else's, or an older program's.
+        // From another program, or an older version.
         fs::remove_file(place.path().join("store.damaged-1/REASON")).unwrap();
         remove_old(&dir, 2).unwrap();
         assert_eq!(numbers(&dir).unwrap(), [1, 3, 4]);

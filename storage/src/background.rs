@@ -1,32 +1,34 @@
-//! Work in the background, which leaves the processors to events and questions.
+//! Background work, which leaves the processors to events and questions.
 //!
-//! Such work runs at full speed as long as processors are free. A low priority alone is not enough while they are busy: on a few
-//! processors a thread that never waits keeps one of them nearly to itself, whatever its priority, and requests queue for the others. So
-//! others interrupt the work when they wake up, and it pauses for as long as it finds itself waiting for a processor.
+//! Background work runs at full speed while processors are free. When they are busy, a low priority
+//! alone is not enough: on a machine with few processors, a thread that never waits occupies almost
+//! one of them whatever its priority, and requests queue for the others. So other threads interrupt
+//! the work when they wake up, and it pauses in proportion to its own waiting time.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
-/// How much lower the priority of work in the background is, as `nice` counts it.
+/// By how much the priority of background work is lower, as a `nice` value.
 const NICENESS: i32 = 5;
-/// How long work goes on between two looks at how busy the processors are.
+/// How long work runs between two checks of the processors' load.
 const SLICE: Duration = Duration::from_millis(2);
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_millis(100);
-/// How much the share grows, in percentage points, after a slice without waiting.
+/// By how much the share grows, in percentage points, after a slice without waiting.
 const GROWTH: u32 = 10;
-/// The processors are busy if a thread waits for one longer than this part of the time for which it has one.
+/// The processors are busy if a thread's waiting time exceeds this fraction of its running time.
 const WAITS_ONE_IN: u32 = 8;
 
-/// How fast work in the background goes on while the processors are busy.
+/// The speed of background work while the processors are busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tempo {
-    /// It takes an eighth of a processor: it may take its time. At that tempo, sealing keeps up with half of what a server on two processors can take.
+    /// It takes an eighth of a processor, since it is not urgent. At this tempo, sealing keeps up
+    /// with half the maximum load of a server on two processors.
     Slow,
-    /// It takes a quarter of a processor: it is not to fall behind.
+    /// It takes a quarter of a processor, so that it does not fall behind.
     Steady,
-    /// It never pauses: somebody waits for it.
+    /// It never pauses, since something waits for it.
     Full,
 }
 
@@ -37,7 +39,7 @@ impl Tempo {
         if is_urgent { Self::Full } else { Self::Steady }
     }
 
-    /// The part of a processor, in percent, that the work takes at least.
+    /// The minimum share of a processor, in percent.
     fn least_share(self) -> u32 {
         match self {
             Self::Slow => 12,
@@ -50,8 +52,8 @@ impl Tempo {
 /// The number of [`Burst`]s.
 static BURSTS: AtomicUsize = AtomicUsize::new(0);
 
-/// Work beside events and questions on a thread that serves them, which can't be left to the background. While it exists, what gives way
-/// takes half as much of a processor.
+/// Work of a thread that serves events and questions, which can't move to the background. While
+/// such work exists, background work takes only half of its share.
 #[derive(Debug)]
 pub struct Burst(());
 
@@ -70,14 +72,14 @@ impl Drop for Burst {
     }
 }
 
-/// How long a thread ran on a processor, and how long it waited for one.
+/// The running and waiting time of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct ProcessorTime {
     ran: Duration,
     waited: Duration,
 }
 
-/// Adapts the share of a processor that some work takes to how busy the processors are.
+/// Adapts the share of background work to the load of the processors.
 #[derive(Debug)]
 struct Pacer {
     times: Times,
@@ -86,14 +88,15 @@ struct Pacer {
 }
 
 impl Pacer {
-    /// Returns a pacer of the current thread's work. Only Linux knows how long a thread waits for a processor; elsewhere work never pauses.
+    /// Creates a pacer for the current thread. Only Linux measures the waiting time of a thread;
+    /// elsewhere work never pauses.
     fn of_this_thread() -> Self {
         let times = Times::of_this_thread();
         let before = times.read().unwrap_or_default();
         Self { times, before, share: 100 }
     }
 
-    /// Looks at how busy the processors were since the last look. Returns how long this thread ran meanwhile.
+    /// Measures the load since the last call. Returns the running time of this thread since then.
     fn look(&mut self, least_share: u32) -> Duration {
         self.times.read().map_or(Duration::ZERO, |now| self.adapt(now, least_share))
     }
@@ -109,13 +112,13 @@ impl Pacer {
         ran
     }
 
-    /// The pause after work that kept the thread busy for `worked`.
+    /// The pause after the thread worked for `worked`.
     fn pause(&self, worked: Duration) -> Duration {
         (worked * (100 - self.share) / self.share).min(MAX_PAUSE)
     }
 }
 
-/// Work of a thread in the background.
+/// The background work of a thread.
 struct Work {
     pacer: Pacer,
     slice_began: Stopwatch,
@@ -123,13 +126,13 @@ struct Work {
 }
 
 impl Work {
-    /// The part of a processor, in percent, that the work takes at least.
+    /// The minimum share of a processor, in percent.
     fn least_share(&self) -> u32 {
         let alone = (self.tempo)().least_share();
         if BURSTS.load(Ordering::Relaxed) > 0 { alone / 2 } else { alone }
     }
 
-    /// Ends the slice if its time is over. Returns how long to pause then.
+    /// Ends the slice if its time is up. Returns the pause that follows.
     fn end_slice(&mut self) -> Option<Duration> {
         if self.slice_began.elapsed() < SLICE {
             return None;
@@ -146,25 +149,28 @@ thread_local! {
     static WORK: RefCell<Option<Work>> = const { RefCell::new(None) };
 }
 
-/// Puts the work of the current thread into the background: has the kernel prefer other threads, and has [`give_way`] pause unless `tempo` returns [`Tempo::Full`].
+/// Makes the current thread work in the background: the kernel prefers other threads, and
+/// [`give_way`] pauses unless `tempo` returns [`Tempo::Full`].
 ///
-/// Only Linux knows priorities of threads. Elsewhere, and where the system refuses it, the thread stays as it is.
+/// Only Linux has priorities of threads. On other systems, and if the system refuses, nothing
+/// changes.
 pub fn begin(tempo: impl Fn() -> Tempo + 'static) {
     if let Err(error) = headcount_scheduling::stand_back(NICENESS) {
-        tracing::debug!(%error, "a thread in the background has the priority of all others");
+        tracing::debug!(%error, "could not lower the priority of a background thread");
     }
     let work = Work { pacer: Pacer::of_this_thread(), slice_began: Stopwatch::now(), tempo: Box::new(tempo) };
     WORK.set(Some(work));
 }
 
-/// Whether the current thread works in the background, and nobody waits for it. It writes to the disk little by little then, since a sync of much at once
-/// would hold up those of others.
+/// Whether the current thread works in the background and nothing waits for it. It then writes to
+/// the disk in small pieces, since a large sync would delay the syncs of others.
 pub fn gives_way() -> bool {
     WORK.with_borrow(|work| work.as_ref().is_some_and(|work| (work.tempo)() != Tempo::Full))
 }
 
-/// Pauses if the current thread's work is in the background and the processors are busy. Long work calls this every few
-/// microseconds to milliseconds, and holds no lock then that others need. Cheap, and does nothing on other threads.
+/// Pauses if the current thread works in the background and the processors are busy. Long work
+/// calls this every few microseconds to milliseconds, without a lock that other threads need. It is
+/// cheap, and does nothing on other threads.
 pub fn give_way() {
     if let Some(pause) = WORK.with_borrow_mut(|work| work.as_mut().and_then(Work::end_slice)) {
         std::thread::sleep(pause);
@@ -174,7 +180,7 @@ pub fn give_way() {
 /// Reads the [`ProcessorTime`] of a thread.
 #[derive(Debug)]
 struct Times {
-    /// What the kernel keeps of the thread. `None`: it keeps nothing.
+    /// The kernel's statistics of the thread; `None` if it has none.
     #[cfg(target_os = "linux")]
     schedstat: Option<std::fs::File>,
 }
@@ -194,7 +200,8 @@ impl Times {
     }
 }
 
-/// Parses a line of `schedstat`: nanoseconds on a processor, nanoseconds of waiting for one, and the number of times that the thread got one.
+/// Parses a line of `schedstat`: nanoseconds on a processor, nanoseconds of waiting for one, and
+/// the number of times that the thread got one.
 #[cfg(target_os = "linux")]
 fn parse(line: &str) -> Option<ProcessorTime> {
     let mut numbers = line.split_ascii_whitespace().map(|number| number.parse().map(Duration::from_nanos));

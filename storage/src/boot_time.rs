@@ -1,8 +1,8 @@
-//! A clock that nobody sets.
+//! A clock that can't be set.
 
 use std::time::Duration;
 
-/// Returns the time since this machine was started, which also runs while it sleeps.
+/// Returns the time since this machine was started, including sleep.
 #[must_use]
 pub fn boot_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

@@ -1,8 +1,9 @@
 //! The encoding of stored values: one version byte, then bincode (serde, standard configuration).
 //!
-//! Only this module names bincode, so another encoder of the same bytes can replace it. Every stored type has its own version.
-//! A reader lists the versions it understands, each with a function that returns the current type ([`decode_any`]). Decoding stops
-//! at [`MAX_ENCODED_BYTES`], whatever lengths the bytes claim.
+//! Only this module uses bincode, so another encoder of the same bytes can replace it. Every stored
+//! type has its own version. A reader lists the versions that it understands, each with a function
+//! that returns the current type ([`decode_any`]). Decoding stops at [`MAX_ENCODED_BYTES`],
+//! whatever lengths the bytes claim.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,21 +20,21 @@ pub enum CodecError {
     #[error("nothing to decode: the value is empty")]
     Empty,
     /// The reader does not understand the version.
-    #[error("unknown version {found} (understood here: {understood:?})")]
+    #[error("unknown version {found} (known versions: {understood:?})")]
     UnknownVersion {
-        /// The version that the bytes carry.
+        /// The version in the bytes.
         found: u8,
-        /// The versions that the reader named.
+        /// The versions that the reader understands.
         understood: Vec<u8>,
     },
     /// The value ended before the bytes did.
-    #[error("{count} bytes too many after the value")]
+    #[error("{count} extra bytes after the value")]
     TrailingBytes {
-        /// How many bytes were left over.
+        /// The number of extra bytes.
         count: usize,
     },
     /// The bytes ended before the value did.
-    #[error("the value is cut short")]
+    #[error("the value is truncated")]
     Truncated,
     /// The value is larger than [`MAX_ENCODED_BYTES`].
     #[error("the value is larger than {MAX_ENCODED_BYTES} bytes")]
@@ -41,19 +42,21 @@ pub enum CodecError {
     /// The bytes are not a value of this type.
     #[error("not a valid value: {0}")]
     Malformed(String),
-    /// The value cannot be encoded (for instance a sequence that does not know its length).
+    /// The value cannot be encoded (for example a sequence without a known length).
     #[error("cannot be encoded: {0}")]
     Unencodable(String),
 }
 
-/// A version of a stored type that a reader understands: its number, and a function that decodes its payload to the current type.
+/// A version of a stored type that a reader understands: its number, and a function that decodes
+/// its payload to the current type.
 pub type Version<T> = (u8, fn(&[u8]) -> Result<T, CodecError>);
 
 fn config() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<MAX_ENCODED_BYTES>()
 }
 
-/// Appends what is written. bincode's own writer goes through [`std::io::Write`] for every number, and counts bytes.
+/// Appends the written bytes. bincode's own writer uses [`std::io::Write`] for every number, and
+/// counts bytes.
 struct Appender<'b>(&'b mut Vec<u8>);
 
 impl bincode::enc::write::Writer for Appender<'_> {
@@ -64,7 +67,7 @@ impl bincode::enc::write::Writer for Appender<'_> {
     }
 }
 
-/// Encodes `value` behind the version byte.
+/// Encodes `value` after the version byte.
 ///
 /// # Errors
 /// [`CodecError::TooLarge`] and [`CodecError::Unencodable`].
@@ -74,10 +77,11 @@ pub fn encode<T: Serialize + ?Sized>(version: u8, value: &T) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// Appends the version byte and the encoded `value` to `bytes`; on an error `bytes` is as it was.
+/// Appends the version byte and the encoded `value` to `bytes`. After an error `bytes` is
+/// unchanged.
 ///
 /// # Errors
-/// As [`encode`].
+/// Same as [`encode`].
 pub fn encode_into<T: Serialize + ?Sized>(version: u8, value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = bytes.len();
     bytes.push(version);
@@ -105,15 +109,15 @@ pub fn split(bytes: &[u8]) -> Result<(u8, &[u8]), CodecError> {
 /// Decodes a value of exactly one version.
 ///
 /// # Errors
-/// Any [`CodecError`] but those of encoding.
+/// Any [`CodecError`] except those of encoding.
 pub fn decode<T: DeserializeOwned>(version: u8, bytes: &[u8]) -> Result<T, CodecError> {
     decode_any(bytes, &[(version, payload)])
 }
 
-/// Decodes a value that may be of any of the `versions`.
+/// Decodes a value of any of the `versions`.
 ///
 /// # Errors
-/// As [`decode`].
+/// Same as [`decode`].
 pub fn decode_any<T>(bytes: &[u8], versions: &[Version<T>]) -> Result<T, CodecError> {
     let (found, rest) = split(bytes)?;
     match versions.iter().find(|(version, _)| *version == found) {
@@ -122,10 +126,11 @@ pub fn decode_any<T>(bytes: &[u8], versions: &[Version<T>]) -> Result<T, CodecEr
     }
 }
 
-/// Decodes a payload without its version byte, using all bytes. For the list of versions of [`decode_any`].
+/// Decodes a payload without its version byte, using all bytes. For the list of versions of
+/// [`decode_any`].
 ///
 /// # Errors
-/// As [`decode`].
+/// Same as [`decode`].
 pub fn payload<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     use bincode::error::DecodeError;
     if bytes.len() >= MAX_ENCODED_BYTES {

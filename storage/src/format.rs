@@ -6,8 +6,9 @@
 //! incarnation = 5f0c…
 //! ```
 //!
-//! It is read before anything else in the directory. A layout that is newer than the program is refused. An older one
-//! is migrated by the steps in `MIGRATIONS`, one version at a time; the file is rewritten after each.
+//! It is read before anything else in the directory. A layout that is newer than the program is
+//! refused. An older one is migrated by the steps in `MIGRATIONS`, one version at a time; the file
+//! is rewritten after each.
 
 use std::fmt;
 use std::fs;
@@ -22,23 +23,23 @@ use crate::random::fill_random;
 /// The layout that this program writes.
 pub const LAYOUT_VERSION: u32 = 1;
 
-/// The file with the id of a node, in the data directory of one.
+/// The file with the id of a node, in a node's data directory.
 pub const NODE_NAME: &str = "node";
 pub(crate) const FILE_NAME: &str = "FORMAT";
-/// Says in a directory without [`FILE_NAME`] that a restore into it was not finished.
+/// Marks a directory without [`FILE_NAME`] as the target of an unfinished restore.
 pub(crate) const RESTORING_NAME: &str = "RESTORING";
-/// Says that days are being counted anew. It names the organization and the timezone.
+/// Marks an unfinished reindex. It contains the organization and the timezone.
 pub const REINDEXING_NAME: &str = "REINDEXING";
 const TITLE: &str = "headcount data directory";
 
-/// A step from one layout to the next. It is repeated after a crash in its middle, so it must be idempotent.
+/// A step from one layout to the next. It is repeated after a crash, so it must be idempotent.
 type Migration = fn(&Path) -> io::Result<()>;
 
 /// The step at index `n` brings a directory from layout `n + 1` to layout `n + 2`.
 const MIGRATIONS: [Migration; LAYOUT_VERSION as usize - 1] = [];
 
-/// The life of a data directory. It changes at each creation, restoration and rebuild, so that data derived in an earlier life
-/// (an index, a client's `ETag`) is not taken for current.
+/// The incarnation of a data directory. It changes at each creation, restore and rebuild, so that
+/// data derived in an earlier incarnation (an index, a client's `ETag`) is not taken for current.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Incarnation(u128);
 
@@ -53,7 +54,7 @@ impl Incarnation {
         Ok(Self(u128::from_le_bytes(bytes)))
     }
 
-    /// The incarnation with this number.
+    /// Creates the incarnation with this number.
     #[must_use]
     pub const fn from_number(number: u128) -> Self {
         Self(number)
@@ -82,14 +83,14 @@ impl fmt::Debug for Incarnation {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// It is that of a node of a cluster.
+    /// The directory belongs to a node of a cluster.
     #[error("{} is the data directory of a node: its events are on the brokers of its cluster; run `headcount serve` with the setting `cluster`", dir.display())]
     OfNode {
         /// The directory.
         dir: PathBuf,
     },
     /// A newer version of the program wrote it.
-    #[error("{} has layout {found}, written by a newer version; this one understands up to {LAYOUT_VERSION}", path.display())]
+    #[error("{} has layout {found}, written by a newer version; this version reads layouts up to {LAYOUT_VERSION}", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
@@ -111,29 +112,29 @@ pub enum FormatError {
         dir: PathBuf,
     },
     /// A restore into the directory was interrupted.
-    #[error("{} holds a part of a backup, because a restore was interrupted: empty it and restore again", dir.display())]
+    #[error("{} has only a part of a backup, because a restore was interrupted: empty the directory and restore again", dir.display())]
     Unfinished {
         /// The directory.
         dir: PathBuf,
     },
-    /// The directory is of another life than the one that was asked for.
+    /// The directory has another incarnation than requested.
     #[error("{} belongs to another installation: its incarnation is {found}, not {wanted}; use an empty directory", dir.display())]
     OtherIncarnation {
         /// The directory.
         dir: PathBuf,
         /// Its incarnation.
         found: Incarnation,
-        /// The one that was asked for.
+        /// The requested incarnation.
         wanted: Incarnation,
     },
-    /// Days are counted in two timezones, because a reindex was interrupted.
-    #[error("{} is being reindexed, which was interrupted: run `headcount reindex` again", dir.display())]
+    /// Days are in two timezones, because a reindex was interrupted.
+    #[error("a reindex of {} was interrupted: run `headcount reindex` again", dir.display())]
     Reindexing {
         /// The directory.
         dir: PathBuf,
     },
     /// The operating system returned an error.
-    #[error("the description of the data directory, {}: {source}", path.display())]
+    #[error("can't access the description of the data directory, {}: {source}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -152,8 +153,8 @@ pub struct Format {
 }
 
 impl Format {
-    /// Reads the `FORMAT` file of `dir` and migrates an older layout. Writes the file in a new directory, which is one that
-    /// holds nothing but `LOCK`.
+    /// Reads the `FORMAT` file of `dir` and migrates an older layout. In a new directory, which
+    /// contains at most `LOCK`, writes the file.
     ///
     /// # Errors
     /// Any [`FormatError`].
@@ -164,7 +165,9 @@ impl Format {
         Self::open_for_reindex(dir)
     }
 
-    /// As [`Format::open`], for a directory that has this incarnation, as several machines share one. A new directory, which may have the folder `keys` of another one, gets it.
+    /// Like [`Format::open`], for a directory with this incarnation, which several machines share.
+    /// A new directory gets this incarnation, and may already have the folder `keys` of another
+    /// directory.
     ///
     /// # Errors
     /// Any [`FormatError`]: [`FormatError::OtherIncarnation`] if the directory has another one.
@@ -185,7 +188,7 @@ impl Format {
         dir.join(FILE_NAME).exists()
     }
 
-    /// As [`Format::open`], also while a reindex is not finished.
+    /// Like [`Format::open`], but also opens a directory with an unfinished reindex.
     ///
     /// # Errors
     /// Any [`FormatError`].
@@ -214,10 +217,12 @@ impl Format {
         format.migrate(dir, &MIGRATIONS)
     }
 
-    /// Reads the `FORMAT` file of a backup, which lies at `path`, and draws a new incarnation for the directory that is made of it.
+    /// Reads the `FORMAT` file of a backup at `path`, and draws a new incarnation for the restored
+    /// directory.
     ///
     /// # Errors
-    /// [`FormatError::Newer`], [`FormatError::Unreadable`], and [`FormatError::Io`] without random numbers.
+    /// [`FormatError::Newer`], [`FormatError::Unreadable`], and [`FormatError::Io`] without random
+    /// numbers.
     pub(crate) fn restored(text: &str, path: &Path) -> Result<Self, FormatError> {
         let path = path.to_owned();
         let format = Self::parse(text).map_err(|reason| FormatError::Unreadable { path: path.clone(), reason })?;
@@ -239,7 +244,8 @@ impl Format {
         Ok(format)
     }
 
-    /// Writes the file in a new directory, which may have what was `brought` there, with the incarnation that `choose` returns.
+    /// Writes the file in a new directory, with the incarnation that `choose` returns. The
+    /// directory may contain the entries in `brought`.
     fn create(dir: &Path, brought: &[&str], choose: impl FnOnce() -> io::Result<Incarnation>) -> Result<Self, FormatError> {
         let failed = |source| FormatError::Io { path: dir.to_owned(), source };
         create_private_dir(dir).map_err(failed)?;
@@ -279,16 +285,16 @@ impl Format {
         if lines.next() != Some(TITLE) {
             return Err("the first line is not the title");
         }
-        // The layout comes first: a newer one may have other lines.
+        // Parse the layout first, since a newer one may have other lines.
         let layout = lines.next().and_then(|line| line.strip_prefix("layout = "));
         let layout = layout.and_then(|layout| layout.parse().ok()).filter(|layout| *layout > 0);
-        let layout = layout.ok_or("the second line gives no layout")?;
+        let layout = layout.ok_or("the second line has no layout")?;
         if layout > LAYOUT_VERSION {
             return Ok(Self { layout, incarnation: Incarnation(0) });
         }
         let incarnation = lines.next().and_then(|line| line.strip_prefix("incarnation = "));
         let incarnation = incarnation.filter(|hex| hex.len() == 32).and_then(|hex| u128::from_str_radix(hex, 16).ok());
-        let incarnation = incarnation.ok_or("the third line gives no incarnation")?;
+        let incarnation = incarnation.ok_or("the third line has no incarnation")?;
         match lines.next() {
             None if text.ends_with('\n') => Ok(Self { layout, incarnation: Incarnation(incarnation) }),
             _ => Err("it does not end after the third line"),
@@ -326,7 +332,7 @@ mod tests {
             "{refused}"
         );
         assert_eq!(Format::open(dir.path()).unwrap().incarnation, own);
-        // Nothing but a node opens the directory of one.
+        // Only a node opens a node's directory.
         fs::write(dir.path().join(NODE_NAME), "").unwrap();
         assert!(matches!(Format::open(dir.path()), Err(FormatError::OfNode { .. })));
         assert!(matches!(Format::open_for_reindex(dir.path()), Err(FormatError::OfNode { .. })));

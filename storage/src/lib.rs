@@ -1,18 +1,19 @@
-//! Bytes that last. This crate knows partitions, positions, keys and values; nothing of analytics.
+//! Durable data. This crate knows partitions, positions, keys and values, but nothing about
+//! analytics.
 //!
 //! - [`log`]: the event log (segments, group commit, recovery).
-//! - [`store`]: rollups and records, changed by checkpoints (on disk, and an in-memory twin).
+//! - [`store`]: rollups and records, changed by checkpoints (on disk, and in memory for tests).
 //! - [`external_ids`]: the index of external ids.
 //! - `sstable`: the sorted tables under both.
-//! - [`backup`]: the files of a data directory, copied elsewhere and back.
-//! - [`aside`]: directories that are no longer trusted.
-//! - [`keyspace`]: every space of the store, and the keys in it.
+//! - [`backup`]: backup and restore of a data directory.
+//! - [`aside`]: damaged directories.
+//! - [`keyspace`]: every space of the store, and its keys.
 //! - [`codec`]: a version byte and bincode.
 //! - [`background`]: work that gives way to others; [`pace`]: of checks.
-//! - [`mod@boot_time`]: a clock that nobody sets.
+//! - [`mod@boot_time`]: a clock that can't be set.
 //! - [`starts`]: the last starts of a data directory.
-//! - [`mod@format`]: what a data directory says of itself; [`lock`]: one process per directory; [`files`]: small files,
-//!   written whole or not at all.
+//! - [`mod@format`]: the description of a data directory; [`lock`]: one process per directory;
+//!   [`files`]: file operations.
 
 pub mod aside;
 pub mod background;

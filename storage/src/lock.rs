@@ -1,4 +1,4 @@
-//! One process per data directory.
+//! Locks a data directory for one process.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -12,7 +12,7 @@ use crate::files::{PRIVATE_FILE, create_private_dir};
 /// The file that is locked.
 pub(crate) const LOCK_NAME: &str = "LOCK";
 
-/// Why a data directory could not be locked.
+/// The reason why a data directory could not be locked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LockError {
@@ -32,7 +32,8 @@ pub enum LockError {
     },
 }
 
-/// A lock on a data directory until it is dropped. The kernel releases it when the process ends, however it ends.
+/// A lock on a data directory, until it is dropped. When the process ends, the kernel releases it
+/// in any case.
 #[derive(Debug)]
 pub struct DirLock {
     _file: File,

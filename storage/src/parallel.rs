@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Calls `check` with each of `items` and returns the first error of a thread. A panic is reported as `damaged`, since only what was
-/// read can have caused it.
+/// Calls `check` with each of `items`, and returns the first error. A panic is reported as
+/// `damaged`, since only damaged data can cause it.
 pub(crate) fn check_each<T: Sync, E: Send>(
     items: &[T],
     damaged: fn(&'static str) -> E,

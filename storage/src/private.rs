@@ -11,14 +11,15 @@ use crate::format::FILE_NAME;
 /// The result of [`narrow`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Narrowed {
-    /// The number of files and directories that were open to others and no longer are.
+    /// The number of files and directories whose permissions of other users were removed.
     pub narrowed: u64,
-    /// The number of those that stay open, because they belong to another user.
+    /// The number of those that stay open to others because they belong to another user.
     pub failed: u64,
 }
 
-/// Removes all permissions of the group and of others from a data directory and everything in it. Links are not followed. A
-/// directory that is neither a data directory nor empty is left as it is. A missing directory is not an error.
+/// Removes all permissions of the group and of others from a data directory and everything in it.
+/// Does not follow links. Leaves a directory unchanged if it is neither a data directory nor empty.
+/// A missing directory is not an error.
 ///
 /// # Errors
 /// The directory can't be read.

@@ -1,4 +1,5 @@
-//! The file `starts` of a data directory: its last starts, each with a random number and the last position at that moment.
+//! The file `starts` of a data directory: its last starts, each with a random number and the last
+//! position at that moment.
 //!
 //! ```text
 //! headcount starts
@@ -7,9 +8,10 @@
 //! crc32c 0badcafe
 //! ```
 //!
-//! A position alone does not say which event is meant once a directory is replaced by an earlier copy: others get the same positions.
-//! A position and the number of the start in which it was seen do: the list of the copy lacks the number, or its next start began
-//! before the position. Backups have no such file, so a restored directory begins a list of its own. Rebuilds leave it as it is.
+//! A position alone does not identify an event after a directory is replaced by an earlier copy:
+//! other events get the same positions. A position together with the number of its start does: the
+//! list of the copy lacks the number, or its next start began before the position. Backups do not
+//! have this file, so a restored directory begins its own list. Rebuilds keep it.
 
 use std::io;
 use std::path::Path;
@@ -20,13 +22,13 @@ use crate::random::fill_random;
 const FILE_NAME: &str = "starts";
 const DAMAGED_NAME: &str = "starts.damaged";
 const TITLE: &str = "headcount starts";
-/// How many starts are kept.
+/// The maximum number of starts.
 const MAX_STARTS: usize = 4_096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Start {
     number: u64,
-    /// The last position when it began.
+    /// The last position at the start.
     after: u64,
 }
 
@@ -38,20 +40,21 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// Reads the list of `dir` and adds a start, at which `last_position` is the log's.
+    /// Reads the list of `dir` and adds a start, with the log's `last_position`.
     ///
-    /// What depends on the list is no reason to refuse a start. So a list that can't be written is a warning: it then lacks this start. One that can't
-    /// be read stays as it is, and one that is damaged is renamed to `starts.damaged`.
+    /// Problems with the list are no reason to refuse a start. If it can't be written, a warning is
+    /// logged, and it lacks this start. If it can't be read, it stays unchanged. If it is damaged,
+    /// it is renamed to `starts.damaged`.
     ///
     /// # Errors
-    /// The operating system gives no random number.
+    /// The operating system provides no random number.
     pub fn begin(dir: &Path, last_position: u64) -> io::Result<Self> {
         let path = dir.join(FILE_NAME);
         let mut bytes = [0; 8];
         fill_random(&mut bytes)?;
         let present = Start { number: u64::from_le_bytes(bytes), after: last_position };
         let without = |error: io::Error| {
-            tracing::warn!(%error, path = %path.display(), "the list of starts can't be kept; cursors will expire at the next start");
+            tracing::warn!(%error, path = %path.display(), "the list of starts can't be written; cursors will expire at the next start");
         };
         let earlier = match files::read_if_there(&path) {
             Ok(None) => Vec::new(),
@@ -76,7 +79,8 @@ impl Starts {
         Ok(starts)
     }
 
-    /// Returns the starts of a log that never loses its end, so that all are one: with this number.
+    /// Returns the starts of a log that never loses its end. They all count as one, with this
+    /// number.
     #[must_use]
     pub fn one(number: u64) -> Self {
         Self { earlier: Vec::new(), present: Start { number, after: 0 } }
@@ -88,8 +92,8 @@ impl Starts {
         self.present.number
     }
 
-    /// Whether a position that was the last one during the start with this number still means the same event. The caller checks that the log
-    /// reaches it.
+    /// Whether the last position during the start with this number still means the same event. The
+    /// caller checks that the log reaches it.
     #[must_use]
     pub fn has(&self, number: u64, position: u64) -> bool {
         let mut later = self.earlier.iter().chain([&self.present]).skip_while(|start| start.number != number);
@@ -142,7 +146,7 @@ mod tests {
         let last = starts.last().unwrap();
         for (start, until) in starts.iter().zip([0, 7, 7, 20, u64::MAX]) {
             assert!(last.has(start.present(), until), "{start:?}");
-            // More than what the next start found was never there.
+            // Positions beyond the beginning of the next start never existed.
             assert_eq!(last.has(start.present(), until.saturating_add(1)), until == u64::MAX, "{start:?}");
         }
         assert!(!last.has(last.present().wrapping_add(1), 0));

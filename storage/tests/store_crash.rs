@@ -15,7 +15,8 @@ use headcount_storage::store::{Check, DiskStore, Store, StoreOptions};
 const FULL: StoreOptions = StoreOptions { cache_bytes: 1 << 20, check: Check::Full };
 const PARTITIONS: u16 = 3;
 
-/// The position and the short names lie in sled, as parts of rollups; everything else lies in tables, as records.
+/// The position and the short names lie in sled, as parts of rollups; everything else lies in
+/// tables, as records.
 fn key(partition: u16, name: &str) -> Vec<u8> {
     let space = if name == "position" || name.len() == 1 { 2 } else { 3 };
     [&partition.to_be_bytes()[..], &[space], name.as_bytes()].concat()

@@ -1,4 +1,5 @@
-//! Damaged files: whatever happens to them, an opening store holds what was committed, or says that it doesn't.
+//! Damaged files: whatever happens to them, an opening store holds what was committed, or says that
+//! it doesn't.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test: a failure is a failed test")]
 

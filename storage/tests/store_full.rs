@@ -1,5 +1,6 @@
-//! A disk that is full: whatever a checkpoint runs into, what was committed before stays, and the store goes on when there is
-//! room again. Needs a file system of its own, and says so where it may not mount one.
+//! A disk that is full: whatever a checkpoint runs into, what was committed before stays, and the
+//! store goes on when there is room again. Needs a file system of its own, and says so where it may
+//! not mount one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test: a failure is a failed test")]
 

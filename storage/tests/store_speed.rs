@@ -1,4 +1,5 @@
-//! Measurements, to be run by hand: `cargo test --release -p headcount-storage --test store_speed -- --ignored --nocapture`.
+//! Measurements, to be run by hand: `cargo test --release -p headcount-storage --test store_speed
+//! -- --ignored --nocapture`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test: a failure is a failed test")]
 

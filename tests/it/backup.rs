@@ -318,7 +318,7 @@ fn a_stopped_directory_is_backed_up_in_steps_and_restored() {
     let errors = failure("backup", server.data_dir(), &[text(&dirs[1])]);
     assert!(errors.contains("is not empty"), "{errors}");
     let errors = failure("backup", server.data_dir(), &[text(&place.path().join("x")), "--incremental-from", text(place.path())]);
-    assert!(errors.contains("holds no complete backup"), "{errors}");
+    assert!(errors.contains("is not a complete backup"), "{errors}");
     let errors = failure("backup", &place.path().join("none"), &[text(&place.path().join("x"))]);
     assert!(errors.contains("is not a data directory"), "{errors}");
     let errors = failure("restore", server.data_dir(), &[text(&dirs[1])]);
@@ -346,7 +346,7 @@ fn a_damaged_backup_is_refused_before_anything_is_written() {
         fs::write(&path, sound).unwrap();
     }
     fs::remove_file(dir.join("manifest.json")).unwrap();
-    assert!(failure("restore", &to, &[text(&dir)]).contains("holds no complete backup"));
+    assert!(failure("restore", &to, &[text(&dir)]).contains("is not a complete backup"));
     assert!(!to.exists());
 }
 
@@ -424,7 +424,7 @@ fn a_restore_that_is_killed_leaves_nothing_usable_or_everything() {
             let errors = failure("serve", &to, &["--listen", "127.0.0.1:0"]);
             assert!(errors.contains("a restore was interrupted"), "{errors}");
             let errors = failure("restore", &to, &[text(&dir)]);
-            assert!(errors.contains("empty it and restore again"), "{errors}");
+            assert!(errors.contains("empty the directory and restore again"), "{errors}");
         }
     }
     println!("{whole} of 20 were complete");

@@ -35,7 +35,7 @@ fn a_cluster_is_made_and_shown() {
         shown,
         format!(
             "cluster {incarnation}: 64 partitions, replicas: 1\nlevels: log 1, control 1, files 1, nodes 1, fold 1\n1 control records\n\
-             0 messages in the partitions, 0 bytes\nno node holds 64 partitions\n"
+             0 messages in the partitions, 0 bytes\n64 partitions have no node\n"
         )
     );
     let shown: Value = serde_json::from_slice(&broker.run("status", &other, &["--json"]).stdout).unwrap();
@@ -55,7 +55,11 @@ fn an_organization_whose_keys_were_saved_elsewhere_stops_the_command() {
     broker.request("$JS.API.STREAM.DELETE.KV_hc");
     std::fs::remove_file(data.join("node")).unwrap();
     let refused = broker.run("init", &other, &size);
-    assert!(!refused.status.success() && printed(&refused).contains("go on with the data directory"), "{}", printed(&refused));
+    assert!(
+        !refused.status.success() && printed(&refused).contains("use the data directory of the earlier attempt"),
+        "{}",
+        printed(&refused)
+    );
     let again = broker.run("init", &data, &[&size[..], &["--json"]].concat());
     assert!(again.status.success(), "{}", printed(&again));
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();

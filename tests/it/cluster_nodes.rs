@@ -355,7 +355,7 @@ fn drain_and_undo(cluster: &Cluster) {
     let line = format!("node {} at {} (version {}), is being drained, holds", node.id(), node.url, env!("CARGO_PKG_VERSION"));
     assert!(shown.contains(&line), "{shown}");
     let undone = printed(&cluster.broker.run("drain", &node.dir, &[&node.url, "--undo"]));
-    assert!(undone.contains("holds 0 partitions, and takes others again"), "{undone}");
+    assert!(undone.contains("has 0 partitions, and takes more"), "{undone}");
     let unknown = cluster.broker.run("drain", &node.dir, &["nobody"]);
     assert!(
         !unknown.status.success() && printed(&unknown).contains("no node is \"nobody\"; known are: "),

@@ -79,7 +79,7 @@ fn a_data_directory_that_was_open_to_others_is_made_private() {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o055)).unwrap();
     }
     let (_, errors) = printed(&run("import", &data, &import));
-    assert!(errors.contains("open to other users"), "{errors}");
+    assert!(errors.contains("permissions of other users"), "{errors}");
     let open: Vec<_> = modes(&data).into_iter().filter(is_open).collect();
     assert!(open.is_empty(), "{open:?}");
 }

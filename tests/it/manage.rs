@@ -118,7 +118,7 @@ fn keys(dir: &Path, id: &str, former: &str) {
     assert_eq!(answer(dir, &["key", "list", "--project", id])["keys"], json!([limited]));
     refused(dir, &["key", "show", former, "--project", id], former);
     refused(dir, &["key", "delete", key, "--project", id], "last_public_key");
-    refused(dir, &["key", "list"], "--project: which one?");
+    refused(dir, &["key", "list"], "--project: choose one of");
 }
 
 /// A member with a token.
@@ -195,7 +195,7 @@ fn commands_manage_a_stopped_data_directory_and_beside_a_server() {
     // Without a server, a directory with several organizations doesn't tell which one is meant.
     let second = answer(dir.path(), &["organization", "create", "--name", "Second"]);
     let id = second["organization_id"].as_str().unwrap();
-    refused(dir.path(), &["project", "list"], "--organization: which one?");
+    refused(dir.path(), &["project", "list"], "--organization: choose one of");
     assert_eq!(answer(dir.path(), &["organization", "show", "--organization", id])["name"], "Second");
     refused(dir.path(), &["organization", "show", "--organization", "org_00000000000"], "organization");
     refused(&dir.path().join("none"), &["project", "list"], "not a data directory");

@@ -252,7 +252,7 @@ fn too_low_a_limit_of_open_files_is_refused_with_what_to_do() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(
-        error.contains("the limit of open files is 64, and at least 256 are needed") && error.contains("ulimit -n"),
+        error.contains("the limit on open files is 64, but headcount needs at least 256") && error.contains("ulimit -n"),
         "{error}"
     );
     assert!(!place.path().join("data").exists(), "nothing was begun");

@@ -1,19 +1,20 @@
-//! What is known of a base without reading it, and what it says of itself.
+//! The entry of a base in the list of files, and its header.
 
 use std::fmt;
 
 use headcount_domain::intake::event::Position;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The beginning of the names of bases.
+/// The prefix of the names of bases.
 pub(crate) const BASE_PREFIX: &str = "state-";
 
-/// The name of a base: `state-<position>`, or `state-<position>-<rewrites>` for one that was written after that of the same position.
+/// The name of a base: `state-<position>`, or `state-<position>-<rewrites>` for a later base at the
+/// same position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BaseName {
-    /// The position up to which the base has everything of the project, and nothing beyond.
+    /// The base has everything of the project up to this position, and nothing beyond.
     pub position: Position,
-    /// It tells bases of one position apart.
+    /// Distinguishes the bases of one position.
     pub rewrites: u32,
 }
 
@@ -40,7 +41,7 @@ pub struct BaseEntry {
 }
 
 impl BaseEntry {
-    /// The position up to which the base has everything of the project, and nothing beyond.
+    /// The base has everything of the project up to this position, and nothing beyond.
     #[must_use]
     pub fn position(&self) -> Position {
         self.name.position
@@ -52,7 +53,8 @@ impl BaseEntry {
         self.name.to_string()
     }
 
-    /// The name of another base, at a position that is not lower. Names of files never change their contents.
+    /// The name of the next base, at the same or a later position. A name always has the same
+    /// contents.
     #[must_use]
     pub fn next_name(&self, position: Position) -> BaseName {
         let rewrites = if position == self.position() { self.name.rewrites + 1 } else { 0 };
@@ -79,12 +81,13 @@ fn parse_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BaseName, D:
 pub struct BaseHeader {
     /// The project.
     pub project_id: String,
-    /// The position up to which the base has everything of the project.
+    /// The base has everything of the project up to this position.
     pub position: Position,
-    /// The position of the last event that counts in it.
+    /// The position of the last counted event in it.
     pub last: Position,
-    /// A check value of the hash key that its keys were computed with.
+    /// A check value of the hash key of its keys.
     pub key_check: String,
-    /// The types of its values, with their versions. Another list was written by another version of the program.
+    /// The types of its values, with their versions. Another version of the program may have
+    /// another list.
     pub stored_types: Vec<String>,
 }

@@ -1,13 +1,14 @@
-//! Frames: what a base is written and read by.
+//! Frames, the units of a base file.
 
-/// The length of what precedes the contents of a frame.
+/// The length of the head of a frame.
 pub(super) const HEAD_BYTES: usize = 13;
-/// The number of bytes of contents at which a frame ends.
+/// The size of the contents at which a frame ends.
 pub(super) const FRAME_BYTES: usize = 1 << 20;
-/// The most bytes of contents: those of a frame that is nearly full, and of the largest pair of the store.
+/// The maximum size of the contents: a frame that is nearly full, and the largest pair of the
+/// store.
 const MAX_BYTES: usize = FRAME_BYTES + (65 << 20);
 
-/// What a frame has.
+/// The kind of a frame's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameKind {
     Header,
@@ -43,19 +44,19 @@ pub(super) fn encode(kind: FrameKind, contents: &[u8], compressor: &mut zstd::bu
     Ok(frame)
 }
 
-/// What precedes the contents of a frame.
+/// The head of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FrameHead {
     kind: FrameKind,
     contents: usize,
     pub(super) packed: usize,
-    /// The CRC-32C of everything before it.
+    /// The CRC-32C of the head.
     begun: u32,
     checksum: u32,
 }
 
 impl FrameHead {
-    /// Reads the beginning of a frame; `None` if it is not one.
+    /// Decodes the head of a frame; `None` if it is invalid.
     pub(super) fn decode(bytes: [u8; HEAD_BYTES]) -> Option<Self> {
         let [number, rest @ ..] = bytes;
         let mut numbers = rest.chunks_exact(4).filter_map(|four| four.try_into().ok()).map(u32::from_le_bytes);
@@ -65,7 +66,7 @@ impl FrameHead {
         (contents <= MAX_BYTES).then_some(Self { kind, contents, packed, begun, checksum })
     }
 
-    /// Checks and unpacks the contents; `None` if they are not what was written.
+    /// Checks and decompresses the contents; `None` if they have changed.
     pub(super) fn unpack(self, packed: &[u8]) -> Option<(FrameKind, Vec<u8>)> {
         if crc32c::crc32c_append(self.begun, packed) != self.checksum {
             return None;

@@ -1,8 +1,10 @@
-//! The base of a project: its saved state at a position, from which a rebuild goes on once earlier events are no longer kept.
+//! The base of a project: its saved state at a position, from which a rebuild starts once earlier
+//! events are removed.
 //!
-//! A base is one file in the project's folder. Its contents are pairs of the store and external ids, which this crate does not interpret, in
-//! frames of about a megabyte: a byte that says what a frame has, the lengths of its contents before and after compression, a CRC-32C of all that,
-//! and the contents. The first frame says what the pairs consist of, the last one how many there are.
+//! A base is one file in the project's folder. It contains pairs of the store and external ids,
+//! which this crate does not interpret, in frames of about a megabyte. A frame is a byte with its
+//! kind, the sizes of its contents before and after compression, a CRC-32C of everything, and the
+//! contents. The first frame describes the pairs, and the last frame has their number.
 
 mod entry;
 mod frame;

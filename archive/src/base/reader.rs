@@ -17,11 +17,11 @@ use crate::error::{ArchiveError, Damage};
 pub enum BaseItem {
     /// A pair of the store: key and value.
     Pair(Vec<u8>, Vec<u8>),
-    /// The fingerprint of an external id, and the position of the first event that has it.
+    /// The fingerprint of an external id, and the position of the first event with it.
     Id(u128, Position),
 }
 
-/// Reads a base. Everything that it returns was checked.
+/// Reads a base. Everything that it returns is verified.
 #[derive(Debug)]
 pub struct BaseReader {
     file: File,
@@ -30,7 +30,7 @@ pub struct BaseReader {
     header: BaseHeader,
     /// The length of the file.
     bytes: u64,
-    /// Where the next frame begins.
+    /// The offset of the next frame.
     at: u64,
     kind: FrameKind,
     /// The rest of the current frame, from `from` on.
@@ -44,7 +44,8 @@ impl BaseReader {
     /// Opens the base `entry` of the list of `project` in the folder `dir`.
     ///
     /// # Errors
-    /// [`ArchiveError::Damaged`] if the file is damaged or another one, and [`ArchiveError::Io`].
+    /// [`ArchiveError::Damaged`] if the file is damaged or a different one, and
+    /// [`ArchiveError::Io`].
     pub fn open(dir: &Path, project: ProjectId, entry: &BaseEntry) -> Result<Self, ArchiveError> {
         let (file, path) = open(dir, entry)?;
         let unknown =
@@ -75,13 +76,13 @@ impl BaseReader {
         &self.name
     }
 
-    /// What the base says of itself.
+    /// The header of the base.
     #[must_use]
     pub fn header(&self) -> &BaseHeader {
         &self.header
     }
 
-    /// Returns the next part: all pairs, then all ids. `None`: that was all.
+    /// Returns the next item: all pairs, then all ids. `None` at the end.
     ///
     /// # Errors
     /// [`ArchiveError::Damaged`] and [`ArchiveError::Io`].
@@ -176,7 +177,7 @@ fn open(dir: &Path, entry: &BaseEntry) -> Result<(File, PathBuf), ArchiveError> 
     Ok((file, path))
 }
 
-/// Checks the header of a base, and its SHA-256 if `whole`.
+/// Checks the header of a base, and with `whole` its SHA-256.
 pub(crate) fn verify_base(dir: &Path, project: ProjectId, entry: &BaseEntry, whole: bool) -> Result<(), ArchiveError> {
     BaseReader::open(dir, project, entry)?;
     if !whole {

@@ -1,4 +1,4 @@
-//! Writes a base. It gets its name when it is complete and durable.
+//! Writes a base. The file gets its name when it is complete and durable.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::error::ArchiveError;
 /// The compression level of zstd.
 const LEVEL: i32 = 3;
 
-/// Writes a base. If it is dropped before [`BaseWriter::finish`], it removes what it has written.
+/// Writes a base. If it is dropped before [`BaseWriter::finish`], it removes its file.
 pub struct BaseWriter {
     dir: PathBuf,
     tmp: PathBuf,
@@ -30,7 +30,8 @@ pub struct BaseWriter {
 }
 
 impl BaseWriter {
-    /// Begins the base `name`, at the position of `header`, in the project's folder `dir`. There must be only one writer per folder at a time.
+    /// Begins the base `name`, at the position of `header`, in the project's folder `dir`. A folder
+    /// can have only one writer at a time.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
@@ -72,7 +73,7 @@ impl BaseWriter {
         Ok(())
     }
 
-    /// Adds the fingerprint of an external id, and the position of the first event that has it.
+    /// Adds the fingerprint of an external id, and the position of the first event with it.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
@@ -84,7 +85,7 @@ impl BaseWriter {
         Ok(())
     }
 
-    /// Begins another frame if the current one is full or has something else.
+    /// Begins a new frame if the current one is full or has another kind.
     fn begin(&mut self, kind: FrameKind) -> Result<(), ArchiveError> {
         if self.kind != kind || self.contents.len() >= FRAME_BYTES {
             self.end_frame()?;
@@ -105,10 +106,11 @@ impl BaseWriter {
         Ok(())
     }
 
-    /// Completes the base, makes it durable and names it; replaces a file of the same name, which a failed attempt left.
+    /// Completes the base, makes it durable and renames it. Replaces a file of the same name from a
+    /// failed attempt.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. It may leave a file that no list names.
+    /// [`ArchiveError::Io`]. A file that is not in the list may remain.
     pub fn finish(mut self) -> Result<BaseEntry, ArchiveError> {
         self.begin(FrameKind::End)?;
         self.contents.extend_from_slice(&self.pairs.to_le_bytes());
@@ -125,7 +127,7 @@ impl BaseWriter {
 
 impl Drop for BaseWriter {
     fn drop(&mut self) {
-        // On a full disk, others need the space.
+        // On a full disk, other files need the space.
         if !self.is_finished
             && let Err(error) = files::remove_file(&self.tmp)
         {

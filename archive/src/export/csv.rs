@@ -1,5 +1,6 @@
-//! Rows as CSV (RFC 4180): a header, `,` between fields, `"` around fields that need it, and CRLF at the end of records. Texts are neutralized (`formulas.rs`);
-//! no other field begins a formula but a negative number, which is one.
+//! Rows as CSV (RFC 4180): a header, `,` between fields, `"` around fields that need it, and CRLF
+//! after records. Texts are neutralized (`formulas.rs`). No other field begins like a formula,
+//! except negative numbers.
 
 use std::io::Write;
 
@@ -18,7 +19,7 @@ pub(super) fn write_header(out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Writes a record. No value is an empty field; empty text is `""`.
+/// Writes a record. A missing value is an empty field; empty text is `""`.
 pub(super) fn write_record(out: &mut Vec<u8>, row: &Row) -> std::io::Result<()> {
     write!(out, "{ROW_VERSION}")?;
     for column in columns() {

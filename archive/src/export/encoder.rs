@@ -1,4 +1,4 @@
-//! Encodes rows in one of the formats of exports.
+//! Encodes rows in a format of exports.
 
 use headcount_domain::ids::ProjectId;
 use headcount_domain::named_values;
@@ -35,7 +35,7 @@ impl ExportFormat {
     }
 }
 
-/// Encodes rows into memory, from which the caller takes the bytes.
+/// Encodes rows to memory. The caller takes the bytes.
 pub struct RowEncoder {
     kind: Kind,
     out: Vec<u8>,
@@ -80,7 +80,7 @@ impl RowEncoder {
         Ok(())
     }
 
-    /// Takes the complete bytes, if there are at least `least`.
+    /// Takes the encoded bytes, if there are at least `least`.
     pub fn take(&mut self, least: usize) -> Option<Vec<u8>> {
         (self.out.len() >= least).then(|| std::mem::take(&mut self.out))
     }

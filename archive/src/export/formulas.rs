@@ -1,17 +1,18 @@
-//! Texts that spreadsheets would run as formulas.
+//! Neutralizes texts that spreadsheets would run as formulas.
 //!
-//! A spreadsheet separates by `,`, `;` or tabs, as its locale says, whatever a file separates by: then quotes in the middle of a line quote nothing, and a
-//! cell begins after each `;`, tab and line break of a text. What would begin a formula there gets an apostrophe in front. So does what begins with
-//! apostrophes before that, so that taking one away leads back to the text.
+//! A spreadsheet may separate cells by `,`, `;` or tabs, depending on its locale, whatever the file
+//! uses. Quotes in the middle of a line then have no effect, and a cell begins after each `;`, tab
+//! and line break of a text. A cell that would begin a formula gets a leading apostrophe. So does a
+//! cell with apostrophes before a formula, so that removing one apostrophe restores the text.
 
 use std::borrow::Cow;
 
-/// What ends a cell within a text.
+/// The characters that end a cell within a text.
 const ENDS: [char; 4] = [';', '\t', '\r', '\n'];
-/// What begins a formula.
+/// The characters that begin a formula.
 const FORMULA: [char; 4] = ['=', '+', '-', '@'];
 
-/// Returns a text that no spreadsheet runs.
+/// Returns a text that no spreadsheet runs as a formula.
 pub(super) fn neutralized(text: &str) -> Cow<'_, str> {
     changed(text, Cell::is_formula, |cell, out| {
         out.push('\'');
@@ -19,24 +20,24 @@ pub(super) fn neutralized(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns the text that was [`neutralized`].
+/// Restores a text that was [`neutralized`].
 #[must_use]
 pub fn restored(text: &str) -> Cow<'_, str> {
     let has_apostrophe = |cell: &Cell<'_>| cell.text.starts_with('\'') && cell.is_formula();
     changed(text, has_apostrophe, |cell, out| out.push_str(cell.text.strip_prefix('\'').unwrap_or(cell.text)))
 }
 
-/// A part of a text that may be a cell, with what ends it.
+/// A part of a text that may be a cell, with its separator.
 struct Cell<'t> {
     text: &'t str,
     is_first: bool,
 }
 
 impl Cell<'_> {
-    /// Whether it begins a formula, behind any number of apostrophes.
+    /// Whether it begins a formula, after any number of apostrophes.
     fn is_formula(&self) -> bool {
         let text = self.text.trim_start_matches('\'');
-        // Blanks and quotes before a formula are skipped by some.
+        // Some spreadsheets skip blanks and quotes before a formula.
         let is_skipped = |letter: char| letter == '"' || (letter.is_whitespace() && !ENDS.contains(&letter));
         (self.is_first && text.starts_with(['\t', '\r', '\n'])) || text.trim_start_matches(is_skipped).starts_with(FORMULA)
     }

@@ -15,10 +15,11 @@ pub enum Nulls {
     LeftOut,
 }
 
-/// Writes the columns of `row` as fields of a JSON object, without its braces: `"position":7,"name":"order"`. There is no line break among them.
+/// Writes the columns of `row` as fields of a JSON object, without its braces:
+/// `"position":7,"name":"order"`. The fields contain no line breaks.
 ///
 /// # Errors
-/// None: memory takes every byte.
+/// None in practice: writing to memory can't fail.
 pub fn json_fields(out: &mut Vec<u8>, row: &Row, nulls: Nulls) -> std::io::Result<()> {
     let mut is_first = true;
     for column in columns() {
@@ -44,7 +45,7 @@ fn write_value(out: &mut Vec<u8>, column: &Column, value: Value<'_>) -> std::io:
         Value::Boolean(yes) => write!(out, "{yes}")?,
         Value::Decimal(amount) => write!(out, "{amount}")?,
         Value::Bytes16(bytes) => write!(out, "\"{bytes:032x}\"")?,
-        // Within strings of JSON, line breaks are escaped: these are between tokens.
+        // Line breaks in JSON strings are escaped, so these are between tokens.
         Value::Text(json) if column.name == METADATA => {
             out.extend(json.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
         }

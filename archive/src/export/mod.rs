@@ -13,7 +13,7 @@ pub use pinned::parse_row;
 
 use crate::schema::{Column, EXPORT_COLUMNS};
 
-/// The version of the format of rows, which each row of text shows as [`VERSION_FIELD`].
+/// The version of the format of rows. Each row as text has it in [`VERSION_FIELD`].
 const ROW_VERSION: u32 = 1;
 /// The field with the version.
 pub const VERSION_FIELD: &str = "_v";

@@ -17,7 +17,7 @@ use super::{ROW_VERSION, VERSION_FIELD, columns};
 use crate::row::Row;
 use crate::schema::{Access, Column, Draft, METADATA};
 
-/// Columns that an import decides again.
+/// Columns that an import recomputes.
 const DECIDED_ANEW: [&str; 2] = ["position", "received_at"];
 
 #[derive(Deserialize)]
@@ -26,10 +26,11 @@ struct Version<'j> {
     version: Option<&'j RawValue>,
 }
 
-/// Reads a row of an export of any project as one of `project`. Returns `None` for any other JSON: an event as it is sent to the API.
+/// Parses a row of an export of any project as a row of `project`. Returns `None` for any other
+/// JSON: an event as sent to the API.
 ///
 /// # Errors
-/// The first field that no row has.
+/// The name of the first invalid field.
 pub fn parse_row(json: &[u8], project: ProjectId) -> Result<Option<Row>, Invalid> {
     if !may_have_version(json) {
         return Ok(None);
@@ -56,9 +57,10 @@ pub fn parse_row(json: &[u8], project: ProjectId) -> Result<Option<Row>, Invalid
     Ok(Some(row))
 }
 
-/// Whether JSON may have the field of the version: an event as it is sent has not, and need not be parsed to find that out.
+/// Whether JSON may have the version field. An event as sent to the API does not, and need not be
+/// parsed to find that out.
 fn may_have_version(json: &[u8]) -> bool {
-    // A name with escapes is not there as it is.
+    // A name with escapes is not literally in the text.
     static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#""_v""#));
     NAME.find(json).is_some() || memchr(b'\\', json).is_some()
 }

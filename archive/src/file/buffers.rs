@@ -6,7 +6,7 @@ use crate::metadata::{PathCounts, visit_scalars};
 use crate::row::Row;
 use crate::schema::{Access, Column, METADATA};
 
-/// The values of the rows that have one.
+/// The values of a column that exist.
 #[derive(Debug)]
 pub(super) struct Sparse<T> {
     /// The numbers of the rows, in order.
@@ -29,7 +29,7 @@ impl<T> Sparse<T> {
     }
 }
 
-/// The texts of the rows that have one, concatenated.
+/// The texts of a column that exist, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     /// The numbers of the rows, in order, and the end of each text.
@@ -41,7 +41,7 @@ impl Texts {
     fn push(&mut self, row: u32, text: Option<&str>) -> usize {
         let Some(text) = text else { return 0 };
         self.bytes.extend_from_slice(text.as_bytes());
-        // A row group has a few megabytes.
+        // A row group has only a few megabytes, so the length fits.
         self.ends.push(row, u32::try_from(self.bytes.len()).ok()) + text.len()
     }
 
@@ -86,7 +86,7 @@ impl Buffer {
             }
             (Self::Fixed16(values), Access::Bytes16(get, _)) => values.push(number, get(row).map(u128::to_be_bytes)),
             (Self::Texts(texts), Access::Text(get, _)) => texts.push(number, get(row)),
-            // `of` creates no other pair.
+            // `of` creates no other pair of column and value.
             _ => 0,
         }
     }
@@ -119,7 +119,7 @@ impl Buffers {
         self.rows as usize
     }
 
-    /// An upper bound of the bytes of all values, including those of paths.
+    /// An upper bound of the bytes of all values, including values of paths.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

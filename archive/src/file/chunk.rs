@@ -26,7 +26,8 @@ pub(super) struct Chunk {
 }
 
 impl ChunkEncoder {
-    /// Creates an encoder. `props` must select no compression, since [`ChunkPages`] compresses the pages.
+    /// Creates an encoder. `props` must disable compression, since [`ChunkPages`] compresses the
+    /// pages.
     pub(super) fn new(props: WriterPropertiesPtr, level: i32) -> Result<Self> {
         let zstd = Compressor::new(level).map_err(|error| ParquetError::External(Box::new(error)))?;
         Ok(Self { props, level: ZstdLevel::try_new(level)?, zstd })
@@ -71,7 +72,7 @@ impl ChunkEncoder {
     }
 }
 
-/// The definition levels: 1 for each row that has a value.
+/// The definition levels: 1 for each row with a value.
 fn levels(rows_with_value: &[u32], rows: usize) -> Option<Vec<i16>> {
     let mut levels = vec![0; rows];
     for row in rows_with_value {

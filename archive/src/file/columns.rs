@@ -1,6 +1,7 @@
-//! Reads single columns of a row group, as questions need them.
+//! Reads single columns of a row group for questions.
 //!
-//! Texts are read as codes into the distinct values, as the file stores them, so that a question evaluates each value once.
+//! Texts are read as codes of the distinct values, as the file stores them, so a question evaluates
+//! each value only once.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -19,7 +20,7 @@ use crate::error::ArchiveError;
 use crate::row::Row;
 use crate::schema::{DAY, POSITION, SET_ASIDE, TIMESTAMP};
 
-/// A row group of an open file. Columns are read, and verified, when they are asked for.
+/// A row group of an open file. Columns are read and verified on demand.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupReader<'f> {
     file: &'f ArchiveFile,
@@ -30,25 +31,25 @@ pub struct GroupReader<'f> {
 #[derive(Debug)]
 pub struct TextColumn {
     codes: Vec<u32>,
-    /// `None`: no row has a value.
+    /// `None` if no row has a value.
     values: Option<StringArray>,
     is_coded: bool,
 }
 
 impl TextColumn {
-    /// A column of so many rows without a value.
+    /// Creates a column of `rows` rows without values.
     #[must_use]
     pub fn empty(rows: usize) -> Self {
         Self { codes: vec![0; rows], values: None, is_coded: true }
     }
 
-    /// The codes of the rows. [`TextColumn::null`] stands for no value.
+    /// The codes of the rows. [`TextColumn::null`] stands for a missing value.
     #[must_use]
     pub fn codes(&self) -> &[u32] {
         &self.codes
     }
 
-    /// The code of rows without a value; all others are less.
+    /// The code of rows without a value; all others are smaller.
     #[must_use]
     pub fn null(&self) -> u32 {
         self.values.as_ref().map_or(0, |values| u32::try_from(values.len()).unwrap_or(u32::MAX))
@@ -62,7 +63,7 @@ impl TextColumn {
         (at < values.len() && values.is_valid(at)).then(|| values.value(at))
     }
 
-    /// Whether equal values have equal codes, as opposed to a code for each row.
+    /// Whether equal values have equal codes. Otherwise each row has its own code.
     #[must_use]
     pub fn is_coded(&self) -> bool {
         self.is_coded
@@ -95,7 +96,7 @@ impl GroupReader<'_> {
         self.file.row_groups()[self.group].days.clone()
     }
 
-    /// The earliest and the latest time, if the footer tells.
+    /// The earliest and the latest time, if the footer has them.
     #[must_use]
     pub fn times(&self) -> Option<RangeInclusive<Instant>> {
         let (_, chunk) = self.file.column(self.group, TIMESTAMP)?;
@@ -103,19 +104,20 @@ impl GroupReader<'_> {
         Some(Instant(*times.min_opt()?)..=Instant(*times.max_opt()?))
     }
 
-    /// Reads the rows of these numbers, which rise.
+    /// Reads the rows with these ascending numbers.
     ///
     /// # Errors
-    /// As [`GroupReader::texts`].
+    /// Same as [`GroupReader::texts`].
     pub fn rows_at(&self, numbers: &[u32]) -> Result<Vec<Row>, ArchiveError> {
         let rows = self.file.rows_at(self.group, numbers)?;
         if rows.len() == numbers.len() { Ok(rows) } else { Err(self.file.contradiction("a row group has other rows")) }
     }
 
-    /// Passes the rows of these numbers, which rise, to `visit`, until it breaks off. Few of them are in memory.
+    /// Passes the rows with these ascending numbers to `visit`, until it breaks. Only a few of them
+    /// are in memory.
     ///
     /// # Errors
-    /// As [`GroupReader::texts`].
+    /// Same as [`GroupReader::texts`].
     pub fn visit_rows_at(&self, numbers: &[u32], visit: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), ArchiveError> {
         match self.file.visit_rows_at(self.group, numbers, visit)? {
             ControlFlow::Continue(passed) if passed != numbers.len() => {
@@ -125,7 +127,8 @@ impl GroupReader<'_> {
         }
     }
 
-    /// Whether the file has this column. If a metadata path has none, the metadata must be read instead.
+    /// Whether the file has this column. If a metadata path has no column, the metadata must be
+    /// read instead.
     #[must_use]
     pub fn has_column(&self, name: &str) -> bool {
         self.file.has_column(name)
@@ -201,10 +204,10 @@ impl GroupReader<'_> {
         Ok(Some(values.iter().map(|value| value.map(Amount::from_micros)).collect()))
     }
 
-    /// Reads which rows have true in a column; none if no row has a value.
+    /// Reads which rows have true in a column; empty if no row has a value.
     ///
     /// # Errors
-    /// As [`GroupReader::texts`].
+    /// Same as [`GroupReader::texts`].
     pub fn booleans(&self, name: &str) -> Result<Vec<bool>, ArchiveError> {
         let (column, chunk) = self.chunk(name)?;
         if chunk.statistics().and_then(Statistics::null_count_opt) == Some(self.rows() as u64) {
@@ -245,10 +248,10 @@ impl GroupReader<'_> {
         Ok(values.values().iter().copied().map(Day).collect())
     }
 
-    /// Reads which events are set aside; `None` if none is.
+    /// Reads which events are set aside; `None` if none are.
     ///
     /// # Errors
-    /// As [`GroupReader::texts`].
+    /// Same as [`GroupReader::texts`].
     pub fn read_set_aside(&self) -> Result<Option<Vec<bool>>, ArchiveError> {
         let (column, chunk) = self.chunk(SET_ASIDE)?;
         if matches!(chunk.statistics(), Some(Statistics::Boolean(values)) if values.max_opt() == Some(&false)) {

@@ -1,7 +1,8 @@
-//! Reads Parquet files that [`StreamWriter`](super::StreamWriter) wrote, from anybody.
+//! Reads Parquet files that [`StreamWriter`](super::StreamWriter) wrote, from untrusted sources.
 //!
-//! Other than a file of the archive, such a file may be made to do harm. So everything that the Parquet library would allocate memory for is
-//! checked before: the lists of the footer, the sizes and encodings of pages, and the texts that a dictionary repeats.
+//! Unlike a file of the archive, such a file may be malicious. So everything that makes the Parquet
+//! library allocate memory is checked first: the lists of the footer, the sizes and encodings of
+//! pages, and the texts that a dictionary repeats.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,34 +28,36 @@ use super::writer::ROW_GROUP_ROWS;
 use crate::row::Row;
 use crate::schema::{Access, Column, EXPORT_COLUMNS, SCHEMA_VERSION, decode_export, message};
 
-/// The largest footer: that of some hundred million events.
+/// The maximum size of a footer: enough for some hundred million events.
 const MAX_FOOTER_BYTES: u64 = 64 << 20;
-/// The most row groups, each of which takes some tens of kilobytes of memory.
+/// The maximum number of row groups. Each takes some tens of kilobytes of memory.
 const MAX_ROW_GROUPS: u64 = 1 << 14;
-/// The most bytes of a row group, compressed and not. An export ends one at 2 MiB.
+/// The maximum size of a row group, compressed and uncompressed. An export ends a row group at 2
+/// MiB.
 const MAX_GROUP_BYTES: usize = 32 << 20;
-/// The most bytes of a page before compression.
+/// The maximum size of a page before compression.
 const MAX_PAGE_BYTES: usize = 4 << 20;
-/// The longest text: metadata has at most 64 KiB.
+/// The maximum length of a text: metadata has at most 64 KiB.
 const MAX_TEXT_BYTES: usize = 128 << 10;
-/// About the most bytes that a batch of rows takes when a dictionary repeats its longest texts.
+/// The approximate maximum size of a batch of rows if a dictionary repeats its longest texts.
 const BATCH_BYTES: usize = 8 << 20;
 const MAX_BATCH_ROWS: usize = 1_024;
-/// The encodings that exports have (parquet.thrift, `Encoding`). Others can repeat parts of texts.
+/// The encodings in exports (parquet.thrift, `Encoding`). Others can repeat parts of texts.
 const PLAIN: i64 = 0;
 const RLE: i64 = 3;
 const DELTA_BINARY_PACKED: i64 = 5;
 const RLE_DICTIONARY: i64 = 8;
-/// The most values of a block of packed numbers, and of its parts. Exports have blocks of 256 values.
+/// The maximum number of values of a block of packed numbers, and of its parts. Exports have blocks
+/// of 256 values.
 const MAX_BLOCK_VALUES: u64 = 1 << 12;
 
-/// The reason for which a file can't be read as an export.
+/// The reason why a file can't be read as an export.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportFileError {
     /// It is another Parquet file.
-    #[error("it is not a Parquet file that `export` writes: {0}")]
+    #[error("it is not a Parquet file from `export`: {0}")]
     Foreign(String),
-    /// It is cut, or differs from what was written.
+    /// It is truncated or changed.
     #[error("it is damaged: {0}")]
     Damaged(String),
     /// The file system failed.
@@ -68,7 +71,8 @@ impl ExportFileError {
     }
 }
 
-/// The rows of an export in Parquet, in order. It holds one row group at a time, and ends after an error.
+/// The rows of an export in Parquet, in order. It keeps one row group in memory, and ends after an
+/// error.
 pub struct ExportFile {
     file: File,
     project: ProjectId,
@@ -118,7 +122,7 @@ impl ExportFile {
         Ok(Self { file, project, metadata, checksums, next_group: 0, batches: None, rows, has_failed: false, read_bytes: 0 })
     }
 
-    /// How many bytes of the row groups have been read.
+    /// The number of bytes of row groups that were read.
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes
@@ -164,7 +168,8 @@ impl ExportFile {
         })
     }
 
-    /// Reads and checks the column chunks of a row group. Returns also the most bytes that the dictionaries can make of a row.
+    /// Reads and checks the column chunks of a row group. Also returns the maximum size of a row
+    /// from the dictionaries.
     fn chunks(&self, number: usize, group: &RowGroupMetaData) -> Result<(Chunks, usize), ExportFileError> {
         let damaged = |reason: &str| ExportFileError::Damaged(reason.to_owned());
         let rows = u64::try_from(group.num_rows()).ok().filter(|rows| *rows <= ROW_GROUP_ROWS as u64);
@@ -215,13 +220,14 @@ impl Iterator for ExportFile {
 struct ChunkCheck<'c> {
     column: &'c Column,
     rows: u64,
-    /// How many bytes the pages of the row group may still have before compression.
+    /// The remaining size of the row group's pages before compression.
     budget: &'c mut usize,
     inflate: &'c mut Decompressor<'static>,
 }
 
 impl ChunkCheck<'_> {
-    /// Returns the length of the longest text that a dictionary can repeat; `None` if the pages are not those of an export.
+    /// Returns the length of the longest text that a dictionary can repeat; `None` if the pages
+    /// don't come from an export.
     fn run(self, chunk: &[u8]) -> Option<usize> {
         let mut pages = ThriftReader::new(chunk);
         let (mut values, mut longest) = (0_u64, 0);
@@ -285,7 +291,7 @@ fn read_footer(file: &File) -> Result<Vec<u8>, ExportFileError> {
     if footer::is_intact(&footer) { Ok(footer) } else { Err(ExportFileError::damaged("its footer does not match its checksum")) }
 }
 
-/// Calls the Parquet library. It may panic on data that was made up.
+/// Calls the Parquet library, which may panic on malicious data.
 fn careful<T, E: ToString>(call: impl FnOnce() -> Result<T, E>) -> Result<T, ExportFileError> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(ExportFileError::damaged),

@@ -1,4 +1,5 @@
-//! The archive's own entries in a file's footer: the project, a checksum of each column chunk, and a checksum of the footer.
+//! The archive's own entries in a file's footer: the project, a checksum of each column chunk, and
+//! a checksum of the footer.
 
 use std::fmt::Write as _;
 
@@ -67,7 +68,8 @@ pub(super) fn is_intact(footer: &[u8]) -> bool {
     found == format!("{checksum:08x}").as_bytes()
 }
 
-/// The index of the checksum's digits. In Thrift's compact protocol, a field header and a length of one byte each follow the key.
+/// The index of the checksum's digits. In Thrift's compact protocol, a field header and a length of
+/// one byte each follow the key.
 fn place(footer: &[u8]) -> Option<usize> {
     let key = footer.windows(CHECKSUM.len()).rposition(|bytes| bytes == CHECKSUM.as_bytes())?;
     let at = key + CHECKSUM.len() + 2;

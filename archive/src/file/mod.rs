@@ -1,8 +1,8 @@
 //! One file of the archive: an immutable Parquet file, with rows in the order of positions.
 //!
-//! Every byte that is decoded is covered by a checksum that is verified before. The footer has a CRC-32C of each column chunk, which includes
-//! page headers, and one of itself. Each page also has Parquet's own checksum, for other programs. The list of files has a SHA-256 of the
-//! whole file.
+//! Every decoded byte is covered by a checksum that is verified first. The footer has a CRC-32C of
+//! each column chunk, including page headers, and of itself. Each page also has Parquet's own
+//! checksum, for other programs. The list of files has a SHA-256 of the whole file.
 
 mod buffers;
 mod chunk;

@@ -7,7 +7,8 @@ use headcount_domain::intake::event::Position;
 use headcount_domain::time::{Day, Month};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The name of a file: `month=2026-11/<first>-<last>.parquet`, or `<first>-<last>-<rewrites>.parquet` after rows were removed.
+/// The name of a file: `month=2026-11/<first>-<last>.parquet`, or
+/// `<first>-<last>-<rewrites>.parquet` after rows were removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileName {
     /// The position of its first row.
@@ -16,7 +17,8 @@ pub struct FileName {
     pub last: Position,
     /// The UTC month of receipt.
     pub month: Month,
-    /// How often rows were removed from it, or from what it was merged of. It tells files of one range of positions apart.
+    /// How often rows were removed from the file or its sources. It distinguishes files with the
+    /// same range of positions.
     pub rewrites: u32,
 }
 
@@ -49,7 +51,7 @@ impl fmt::Display for FileName {
     }
 }
 
-/// The text is not the name of an archive file.
+/// The error for text that is not the name of an archive file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the name of an archive file")]
 pub struct NameError;

@@ -1,4 +1,4 @@
-//! Writes pages with the checksum that Parquet defines, which the library does not write.
+//! Writes pages with the checksum that Parquet defines but the library does not write.
 
 use bytes::Bytes;
 use parquet::basic::{Encoding, PageType};
@@ -6,8 +6,8 @@ use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
 use parquet::errors::{ParquetError, Result};
 use zstd::bulk::Compressor;
 
-/// Compresses the pages of a column chunk and appends them to a buffer. All columns share one compressor, which takes more than a megabyte;
-/// the library has one for each column.
+/// Compresses the pages of a column chunk and appends them to a buffer. All columns share one
+/// compressor, which takes more than a megabyte; the library would use one per column.
 pub(super) struct ChunkPages<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) zstd: &'a mut Compressor<'static>,

@@ -48,13 +48,15 @@ pub struct RowGroup {
 pub enum Columns<'c> {
     /// All columns.
     All,
-    /// The columns of a [`Row`](crate::row::Row): all but those of metadata paths.
+    /// The columns of a [`Row`](crate::row::Row): all columns except those of metadata paths.
     Row,
-    /// The columns of these names. Names that the file lacks are ignored; only columns of metadata paths may be missing.
+    /// The columns with these names. Names that the file lacks are ignored; only columns of
+    /// metadata paths may be missing.
     Named(&'c [&'c str]),
 }
 
-/// A selection of columns and rows. Row groups without selected rows are skipped; the others are returned as a whole.
+/// A selection of columns and rows. Row groups without selected rows are skipped; others are
+/// returned as a whole.
 #[derive(Debug, Clone)]
 pub struct Selection<'c> {
     /// The columns.
@@ -81,7 +83,7 @@ pub struct ArchiveFile {
     path: PathBuf,
     project: ProjectId,
     metadata: ArrowReaderMetadata,
-    /// The same, with texts as codes.
+    /// The same metadata, with texts as codes.
     coded: OnceLock<Option<ArrowReaderMetadata>>,
     row_groups: Vec<RowGroup>,
     /// The CRC-32C of each column chunk, row group by row group.
@@ -92,7 +94,8 @@ impl ArchiveFile {
     /// Opens the file `entry` of the list of `project` in the folder `dir`.
     ///
     /// # Errors
-    /// [`ArchiveError::Damaged`] if the file is damaged or another one, and [`ArchiveError::Io`].
+    /// [`ArchiveError::Damaged`] if the file is damaged or a different one, and
+    /// [`ArchiveError::Io`].
     pub fn open(dir: &Path, project: ProjectId, entry: &FileEntry) -> Result<Self, ArchiveError> {
         let damaged = |reason| ArchiveError::damaged(entry.name.base(), reason);
         let (file, path) = open(dir, entry)?;
@@ -126,7 +129,8 @@ impl ArchiveFile {
         &self.row_groups
     }
 
-    /// Whether the file has this column. If a metadata path has none, the metadata must be read instead.
+    /// Whether the file has this column. If a metadata path has no column, the metadata must be
+    /// read instead.
     #[must_use]
     pub fn has_column(&self, name: &str) -> bool {
         self.column_names().any(|column| column == name)
@@ -136,7 +140,7 @@ impl ArchiveFile {
         self.metadata.parquet_schema().columns().iter().map(|column| column.name())
     }
 
-    /// Adds the number of rows that have each of the file's metadata paths, which the footer records.
+    /// Adds the number of rows with each of the file's metadata paths, from the footer.
     pub fn count_paths(&self, counts: &mut PathCounts) {
         for group in self.metadata.metadata().row_groups() {
             for column in group.columns() {
@@ -197,7 +201,7 @@ impl ArchiveFile {
         Ok(Chunks::new(chunks))
     }
 
-    /// Returns the batches of the rows of a row group that have these numbers, which rise.
+    /// Returns batches of the rows of a row group with these ascending numbers.
     pub(super) fn batches_at(&self, group: usize, numbers: &[u32]) -> Result<ParquetRecordBatchReader, ArchiveError> {
         let runs = numbers.chunk_by(|one, next| next.checked_sub(*one) == Some(1));
         let ranges = runs.map(|run| run[0] as usize..run[run.len() - 1] as usize + 1);
@@ -279,7 +283,7 @@ fn open(dir: &Path, entry: &FileEntry) -> Result<(File, PathBuf), ArchiveError> 
 /// Checks the SHA-256 and the footer of a file.
 ///
 /// # Errors
-/// As [`ArchiveFile::open`].
+/// Same as [`ArchiveFile::open`].
 pub(crate) fn verify(dir: &Path, project: ProjectId, entry: &FileEntry) -> Result<(), ArchiveError> {
     let (file, path) = open(dir, entry)?;
     if checksum::sha256(&file, &path, entry.bytes)? != entry.sha256 {
@@ -387,7 +391,8 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// An iterator over the batches of a selection. It holds the column chunks of one row group at a time.
+/// An iterator over the batches of a selection. It keeps the column chunks of one row group in
+/// memory.
 #[derive(Debug)]
 pub struct Batches<'f> {
     file: &'f ArchiveFile,

@@ -18,9 +18,9 @@ use crate::schema::{Access, COLUMNS, Column, message};
 
 /// The size of a page before compression.
 const PAGE_BYTES: usize = 256 << 10;
-/// The largest dictionary of a column chunk. Further values are stored without one.
+/// The maximum size of a column chunk's dictionary. Further values are stored without one.
 const DICTIONARY_BYTES: usize = 512 << 10;
-/// The length to which the footer cuts the smallest and the greatest text of a column chunk.
+/// The length to which the footer truncates the smallest and the greatest text of a column chunk.
 const STATISTICS_BYTES: usize = 16;
 
 /// Encodes a file in memory, one row group at a time.
@@ -78,8 +78,8 @@ impl Encoder {
     }
 }
 
-/// The properties of the writer. They select no compression, since [`ChunkEncoder`] compresses, and no page indexes, since readers read row
-/// groups as a whole.
+/// The properties of the writer. They disable compression, since [`ChunkEncoder`] compresses, and
+/// page indexes, since readers read row groups as a whole.
 fn properties() -> WriterPropertiesPtr {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("headcount version ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -28,7 +28,8 @@ impl ArchiveFile {
         self.rows_of_groups(from, Day(i32::MIN)..=Day(i32::MAX))
     }
 
-    /// Returns the rows from the position `from` on of the row groups that have rows on one of these days.
+    /// Returns the rows from the position `from` on, in the row groups with rows on one of these
+    /// days.
     #[must_use]
     pub fn rows_of_groups(&self, from: Position, days: RangeInclusive<Day>) -> Rows<'_> {
         let selection = Selection { columns: Columns::Row, positions: from..=Position::MAX, days };
@@ -38,7 +39,7 @@ impl ArchiveFile {
 }
 
 impl ArchiveFile {
-    /// Reads the rows of a row group that have these numbers, which rise.
+    /// Reads the rows of a row group with these ascending numbers.
     pub(super) fn rows_at(&self, group: usize, numbers: &[u32]) -> Result<Vec<Row>, ArchiveError> {
         let mut rows = Vec::with_capacity(numbers.len());
         let _all = self.visit_rows_at(group, numbers, &mut |row| {
@@ -48,7 +49,8 @@ impl ArchiveFile {
         Ok(rows)
     }
 
-    /// Passes the rows of a row group that have these numbers, which rise, to `visit`, until it breaks off. Returns how many were passed.
+    /// Passes the rows of a row group with these ascending numbers to `visit`, until it breaks.
+    /// Returns the number of passed rows.
     pub(super) fn visit_rows_at(
         &self,
         group: usize,

@@ -1,4 +1,5 @@
-//! Writes a Parquet file for an export: to memory, and without what only the archive has.
+//! Writes a Parquet file for an export: to memory, and without the columns that only the archive
+//! has.
 
 use headcount_domain::ids::ProjectId;
 
@@ -9,7 +10,7 @@ use crate::error::{ArchiveError, Refusal};
 use crate::row::Row;
 use crate::schema::EXPORT_COLUMNS;
 
-/// The size of the values at which a row group ends: many exports may run at a time.
+/// The size of values at which a row group ends. It is small, since many exports may run at a time.
 const ROW_GROUP_BYTES: usize = 2 << 20;
 const LEVEL: i32 = 3;
 

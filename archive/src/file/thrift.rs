@@ -1,8 +1,9 @@
-//! Reads Thrift's compact protocol, to check what the Parquet library would allocate memory for.
+//! Reads Thrift's compact protocol, to check everything that makes the Parquet library allocate
+//! memory.
 
-/// The most elements of a list, except that of row groups.
+/// The maximum number of elements of a list, except the list of row groups.
 const MAX_LIST: u64 = 64;
-/// How deep structs and lists are nested at most.
+/// The maximum nesting of structs and lists.
 const MAX_DEPTH: u32 = 12;
 
 const TRUE: u8 = 1;
@@ -19,7 +20,7 @@ const STRUCT: u8 = 12;
 /// The field of a footer with the list of row groups (parquet.thrift, `FileMetaData`).
 const ROW_GROUPS: i64 = 4;
 
-/// What is left to read. Every method returns `None` if it is not what it should be.
+/// The unread bytes. Every method returns `None` if they are invalid.
 pub(super) struct ThriftReader<'b> {
     rest: &'b [u8],
 }
@@ -44,7 +45,7 @@ impl<'b> ThriftReader<'b> {
         Self { rest }
     }
 
-    /// What has not been read.
+    /// The unread bytes.
     pub(super) fn rest(&self) -> &'b [u8] {
         self.rest
     }
@@ -100,7 +101,7 @@ impl<'b> ThriftReader<'b> {
         Some((values?, encoding?))
     }
 
-    /// Reads the header of a field. `Some(None)`: the struct ends.
+    /// Reads the header of a field. `Some(None)` at the end of the struct.
     fn field(&mut self, last: &mut i64) -> Option<Option<(i64, u8)>> {
         let header = self.byte()?;
         if header == 0 {
@@ -162,7 +163,7 @@ impl<'b> ThriftReader<'b> {
         Some((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
     }
 
-    /// Reads an unsigned number of seven bits a byte.
+    /// Reads an unsigned number of seven bits per byte.
     pub(super) fn varint(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {

@@ -19,10 +19,10 @@ use crate::schema::COLUMNS;
 
 /// The greatest value of `DECIMAL(38, 6)`, in millionths.
 pub(super) const MAX_DECIMAL: u128 = 10_u128.pow(38) - 1;
-/// The most rows of a row group, which is the unit that readers skip.
+/// The maximum number of rows of a row group, which is the unit that readers skip.
 pub(super) const ROW_GROUP_ROWS: usize = 1 << 16;
 
-/// How much is written in the background between two syncs.
+/// The number of bytes between two syncs of background work.
 const SYNCED_TOGETHER: usize = 1 << 20;
 
 /// Options of writing files.
@@ -30,7 +30,8 @@ const SYNCED_TOGETHER: usize = 1 << 20;
 pub struct WriterOptions {
     /// The compression level of zstd.
     pub level: i32,
-    /// The size of the values at which a row group ends. Writing takes up to four times as much memory, reading less.
+    /// The size of values at which a row group ends. Writing takes up to four times as much memory,
+    /// reading takes less.
     pub row_group_bytes: usize,
 }
 
@@ -40,7 +41,7 @@ impl Default for WriterOptions {
     }
 }
 
-/// Writes a file. If it is dropped before [`FileWriter::finish`], it removes what it has written.
+/// Writes a file. If it is dropped before [`FileWriter::finish`], it removes its file.
 pub struct FileWriter {
     folder: PathBuf,
     tmp: PathBuf,
@@ -55,7 +56,7 @@ pub struct FileWriter {
     file: File,
     hash: Sha256,
     bytes: u64,
-    /// How many of the bytes are known to be on the disk.
+    /// How many of the bytes are synced.
     synced: u64,
     rows: u64,
     positions: Option<(Position, Position)>,
@@ -64,8 +65,9 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// Begins a file of `project` in the folder of `month` in `dir`. `paths` become columns; `None` selects the most frequent ones of the first
-    /// row group. There must be only one writer per folder at a time.
+    /// Begins a file of `project` in the folder of `month` in `dir`. `paths` become columns; `None`
+    /// selects the most frequent paths of the first row group. A folder can have only one writer at
+    /// a time.
     ///
     /// # Errors
     /// [`ArchiveError::Io`].
@@ -101,7 +103,7 @@ impl FileWriter {
         })
     }
 
-    /// Sets how often rows were removed from what the file is written from.
+    /// Sets how often rows were removed from the sources of the file.
     pub(crate) fn after_rewrites(mut self, rewrites: u32) -> Self {
         self.rewrites = rewrites;
         self
@@ -172,11 +174,12 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Completes the file, makes it durable and renames it; replaces a file of the same name, which a failed attempt left. Returns `None`, and
-    /// leaves no file, if there are no rows. The name of the month's folder becomes durable with the list of files.
+    /// Completes the file, makes it durable and renames it. Replaces a file of the same name from a
+    /// failed attempt. Returns `None`, and leaves no file, without rows. The name of the month's
+    /// folder becomes durable with the list of files.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]. It may leave a file that no list names.
+    /// [`ArchiveError::Io`]. A file that is not in the list may remain.
     pub fn finish(mut self) -> Result<Option<FileEntry>, ArchiveError> {
         let Some((first, last)) = self.positions else { return Ok(None) };
         if self.buffers.rows() > 0 {
@@ -200,7 +203,7 @@ impl FileWriter {
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
-        // On a full disk, others need the space.
+        // On a full disk, other files need the space.
         if !self.is_finished
             && let Err(error) = files::remove_file(&self.tmp)
         {

@@ -13,13 +13,14 @@ pub struct Column {
     pub name: &'static str,
     /// Whether every row has a value.
     pub required: bool,
-    /// Whether exports leave it out.
+    /// Whether exports omit it.
     pub archive_only: bool,
     /// The type and the access functions.
     pub access: Access,
 }
 
-/// The type of a column, a function that reads its value from a row, and one that sets it in a [`Draft`].
+/// The type of a column, with a function that reads its value from a row, and a function that sets
+/// it in a [`Draft`].
 #[derive(Debug, Clone, Copy)]
 pub enum Access {
     /// `INT64`.
@@ -34,11 +35,11 @@ pub enum Access {
     Decimal(fn(&Row) -> Option<Amount>, fn(&mut Draft, Amount)),
     /// `FIXED_LEN_BYTE_ARRAY(16)`, big-endian.
     Bytes16(fn(&Row) -> Option<u128>, fn(&mut Draft, u128)),
-    /// `STRING`. Setting it fails with `None` if the column does not allow the text.
+    /// `STRING`. Setting it returns `None` if the column does not allow the text.
     Text(fn(&Row) -> Option<&str>, fn(&mut Draft, &str) -> Option<()>),
 }
 
-/// The value of a column, for formats that are written row by row.
+/// The value of a column, for row-based formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'r> {
     /// No value.

@@ -1,4 +1,4 @@
-//! Decodes Arrow's columns to rows.
+//! Decodes Arrow columns to rows.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int64Type, TimestampMillisecondType};
@@ -16,7 +16,8 @@ use crate::row::Row;
 /// Decodes the rows of a batch that has all columns of [`COLUMNS`]. Ignores other columns.
 ///
 /// # Errors
-/// A message if a column is missing or has another type, if it does not allow a text, or if columns are inconsistent.
+/// A message if a column is missing or has another type, if it does not allow a text, or if columns
+/// are inconsistent.
 pub fn decode(batch: &RecordBatch, project: ProjectId) -> Result<Vec<Row>, String> {
     decode_columns(batch, project, COLUMNS)
 }
@@ -24,7 +25,7 @@ pub fn decode(batch: &RecordBatch, project: ProjectId) -> Result<Vec<Row>, Strin
 /// Decodes the rows of a batch that has all columns of [`EXPORT_COLUMNS`].
 ///
 /// # Errors
-/// As [`decode`].
+/// Same as [`decode`].
 pub(crate) fn decode_export(batch: &RecordBatch, project: ProjectId) -> Result<Vec<Row>, String> {
     decode_columns(batch, project, EXPORT_COLUMNS)
 }

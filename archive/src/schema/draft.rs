@@ -55,10 +55,11 @@ pub enum Malformed {
     /// Some columns of money are null and others are not.
     #[error("the columns of money are incomplete")]
     Money,
-    /// `device` is null, and another column of the agent is not.
+    /// `device` is null, but another column of the agent is not.
     #[error("the columns of the agent are incomplete")]
     Agent,
-    /// Some of `event_source`, `event_medium`, `event_campaign` and `event_channel` are null and others are not.
+    /// Some of `event_source`, `event_medium`, `event_campaign` and `event_channel` are null and
+    /// others are not.
     #[error("the columns of the event's acquisition are incomplete")]
     Acquisition,
     /// `consented` must be true if and only if the columns of the acquisition are not null.

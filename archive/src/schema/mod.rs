@@ -1,5 +1,5 @@
-//! The columns of the archive and of exports. One table has the name and the type of each, and functions that read its value from a row and
-//! restore it.
+//! The columns of the archive and of exports. One table has the name and type of each column, and
+//! the functions that read and restore its value.
 
 mod column;
 mod decode;
@@ -14,5 +14,5 @@ pub use draft::{Draft, Malformed};
 pub use parquet_type::{METADATA_PREFIX, message};
 pub use table::{COLUMNS, DAY, EXPORT_COLUMNS, INTERACTIVE, METADATA, POSITION, SET_ASIDE, TIMESTAMP};
 
-/// The version of the schema, which each file records.
+/// The version of the schema, which each file has.
 pub const SCHEMA_VERSION: &str = "1";

@@ -10,13 +10,13 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::column::{Access, Column};
 
-/// The prefix of the names of columns of metadata paths.
+/// The prefix of the names of metadata columns.
 pub const METADATA_PREFIX: &str = "metadata.";
 
 /// The precision of decimals.
 pub(crate) const DECIMAL_DIGITS: i32 = 38;
 
-/// The schema of a file: these columns of the table, then one for each path.
+/// The schema of a file: these columns of the table, then a column for each path.
 ///
 /// # Errors
 /// Any error of the Parquet library. No list of paths causes one.

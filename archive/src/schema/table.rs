@@ -16,10 +16,10 @@ use crate::row::{Currencies, Row};
 pub const POSITION: &str = "position";
 /// The name of the column of days.
 pub const DAY: &str = "day";
-/// The name of the column of whole metadata.
+/// The name of the column with the whole metadata.
 pub const METADATA: &str = "metadata";
 
-/// The name of the column that says which events make sessions.
+/// The name of the column that shows which events make sessions.
 pub const INTERACTIVE: &str = "interactive";
 /// The name of the column of times.
 pub const TIMESTAMP: &str = "timestamp";
@@ -131,7 +131,7 @@ pub const COLUMNS: &[Column] = &[
     },
 ];
 
-/// The columns of exports: all but the last, which only the archive has.
+/// The columns of exports: all columns except the last, which only the archive has.
 pub const EXPORT_COLUMNS: &[Column] = match COLUMNS.split_last() {
     Some((_, columns)) => columns,
     None => &[],

@@ -1,5 +1,6 @@
-//! Every operation on files fails once, one at a time, in every way: nothing is lost or doubled, a crash at that moment leaves one of two
-//! states, and the same call repeated gives what it should have given.
+//! Every operation on files fails once, one at a time, in every way: nothing is lost or doubled, a
+//! crash at that moment leaves one of two states, and the same call repeated gives what it should
+//! have given.
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! DuckDB and pyarrow read a project's folder as it is.
 //!
-//! It needs a Python that has both: the one that `HEADCOUNT_ARCHIVE_PYTHON` names, else that of `target/archive-venv`
-//! (`python3 -m venv target/archive-venv && target/archive-venv/bin/pip install duckdb pyarrow`). Without one it says that it was skipped;
-//! one that the variable names and that has not both is a failure.
+//! It needs a Python that has both: the one that `HEADCOUNT_ARCHIVE_PYTHON` names, else that of
+//! `target/archive-venv` (`python3 -m venv target/archive-venv && target/archive-venv/bin/pip
+//! install duckdb pyarrow`). Without one it says that it was skipped; one that the variable names
+//! and that has not both is a failure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The flags.
+//! The command line flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use super::failure::Failure;
 use super::mix::{Mix, RequestKind};
 use super::ramp::{RateRange, rate};
 
-/// The events of a batch where `--mix` has batches and `--batch` doesn't say how many.
+/// The batch size if `--mix` has batches and `--batch` is not given.
 const BATCH_OF_MIX: u32 = 100;
-/// The most projects that events can be spread over.
+/// The maximum number of projects.
 const MAX_PROJECTS: u64 = 1_000_000;
 
 const ABOUT_RAMP: &str = "\
-The ramp: each step sends at its rate for --duration after --warm-up, whether or not answers arrive. A step is sustained if at least
-95 % of its rate was answered as expected, at most one request in 1,000 was not, and its p99 is at most --max-p99. A step that is not
-sustained is run once more; if it fails again, the ramp ends. The knee is the highest rate that was sustained.
+The ramp: each step sends at its rate for --duration after --warm-up, without waiting for answers. A step is sustained if at least
+95 % of its rate succeeds, at most one request in 1,000 fails, and its p99 is at most --max-p99. A step that is not
+sustained is repeated once; if it fails again, the ramp ends. The knee is the highest sustained rate.
 
-Latency is measured from when a request was due (--rate, --ramp), or from when it was sent.
+With --rate and --ramp, latency is measured from the time at which a request was due; otherwise from the time at which it was sent.
 
-Exit code: 1 if the server counted something else than it acknowledged (with --token), went away, answered nothing as expected, or
-sustained no step; else 0.
+Exit code: 1 if the server's counts differ from its acknowledgements (with --token), if it went away, answered no request as expected, or
+sustained no step; otherwise 0.
 
 Examples:
   headcount-load --key pk_…
@@ -38,7 +38,7 @@ pub(crate) struct LoadArgs {
     /// Public key of the project that receives the events
     #[arg(long, value_name = "KEY", required_unless_present_any = ["raw", "compare", "projects", "projects_file"])]
     pub(crate) key: Option<String>,
-    /// Requests per second, sent whether or not responses arrive [default: each connection waits for its response]
+    /// Requests per second, sent without waiting for responses [default: each connection waits for its response]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) rate: Option<f64>,
     /// Number of connections
@@ -47,17 +47,17 @@ pub(crate) struct LoadArgs {
     /// Duration of the measurement; with --ramp, of each step
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) duration: Duration,
-    /// Duration of the warm-up before it
+    /// Duration of the warm-up before the measurement
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) warm_up: Duration,
     /// Events per request, sent to /i/batch; 0 sends single events to /i [default: 0; with --mix: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=5_000))]
     batch: Option<u32>,
-    /// Shares of single events, batches, questions of a dashboard (with ETags) and profiles of users that were sent,
+    /// Shares of single events, batches, questions of a dashboard (with ETags) and profiles of known users,
     /// such as single=70,batch=5,poll=20,profile=5
     #[arg(long, value_name = "SHARES", conflicts_with = "raw", value_parser = Mix::parse)]
     mix: Option<Mix>,
-    /// Events in 100 that are sent a second time with the same external_id
+    /// Percentage of events that are sent twice with the same external_id
     #[arg(long, value_name = "PERCENT", default_value_t = 0, conflicts_with = "raw", value_parser = clap::value_parser!(u32).range(0..=50))]
     pub(crate) duplicates: u32,
     /// Number of distinct users
@@ -69,10 +69,10 @@ pub(crate) struct LoadArgs {
     /// Expected status of events
     #[arg(long, value_name = "STATUS", default_value_t = 202)]
     pub(crate) expect: u16,
-    /// API token, to verify afterwards that the server counted everything, and for questions; nothing else may use the projects
+    /// API token, for questions and to verify the server's counts at the end. Nothing else may use the projects meanwhile
     #[arg(long, value_name = "TOKEN", env = "HEADCOUNT_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
-    /// Project of the key, if the token can't list projects
+    /// Project of the key; needed if the token can't list projects
     #[arg(long, value_name = "PROJECT", requires = "token", value_parser = project_id)]
     pub(crate) project: Option<String>,
     #[command(flatten)]
@@ -94,13 +94,13 @@ pub(crate) struct SpreadFlags {
     /// Create this many projects first, and spread the events over them. More than 1,000 need --root-token
     #[arg(long, value_name = "N", conflicts_with_all = ["raw", "key"], value_parser = clap::value_parser!(u64).range(1..=MAX_PROJECTS))]
     pub(crate) projects: Option<u64>,
-    /// File of the projects, as JSON lines with keys and tokens: read if it exists, else written by --projects
+    /// File of projects, as JSON lines with keys and tokens. --projects writes it if it doesn't exist
     #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "key"])]
     pub(crate) projects_file: Option<PathBuf>,
     /// Root token (rk_…), to create organizations with 1,000 projects each
     #[arg(long, value_name = "TOKEN", requires = "projects")]
     pub(crate) root_token: Option<String>,
-    /// Events in 100 for the first project; the others share the rest evenly [default: all share evenly]
+    /// Percentage of events for the first project; the other projects share the rest evenly [default: an even share]
     #[arg(long, value_name = "PERCENT", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) hot: u32,
 }
@@ -109,31 +109,31 @@ pub(crate) struct SpreadFlags {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Ramp")]
 pub(crate) struct RampFlags {
-    /// Raise the rate in steps until the server does not sustain it, and print the knee
+    /// Raise the rate in steps until the server can't sustain it, and print the knee
     #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["rate", "raw"])]
     pub(crate) ramp: Option<RateRange>,
     /// Number of steps
     #[arg(long, value_name = "N", default_value_t = 10, requires = "ramp", value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) steps: u32,
-    /// Highest p99 of a step that is sustained [default: ten times that of the first step, at least 20ms]
+    /// Maximum p99 of a sustained step [default: ten times the p99 of the first step, at least 20ms]
     #[arg(long, value_name = "DURATION", requires = "ramp", value_parser = duration)]
     pub(crate) max_p99: Option<Duration>,
 }
 
-/// The flags of what runs beside the load.
+/// The flags of the background load.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Beside the load")]
+#[command(next_help_heading = "Background load")]
 pub(crate) struct CrowdFlags {
-    /// Connections that stay open and send a request every 20 s
+    /// Number of idle connections, which send a request every 20 s
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, conflicts_with_all = ["raw", "ramp"], value_parser = clap::value_parser!(u32).range(0..=20_000))]
     pub(crate) idle: u32,
-    /// Readers of live streams; a project takes 256
+    /// Number of readers of live streams; a project allows 256
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, conflicts_with_all = ["raw", "ramp"], value_parser = clap::value_parser!(u32).range(0..=20_000))]
     pub(crate) streams: u32,
-    /// Dashboards, each of which asks all its questions every second (with ETags)
+    /// Number of dashboards. Each asks all of its questions every second (with ETags)
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, conflicts_with_all = ["raw", "ramp"], value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) dashboards: u32,
-    /// Process of the server on this machine, to report its processor time and memory
+    /// Process id of the server on this machine, to report its processor time and memory
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 }
@@ -142,7 +142,7 @@ pub(crate) struct CrowdFlags {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Other servers")]
 pub(crate) struct RawFlags {
-    /// Post to the URL as given, to compare with other servers
+    /// Post to exactly this URL, to compare with other servers
     #[arg(long)]
     pub(crate) raw: bool,
     /// File with the request body for --raw [default: an event]
@@ -160,10 +160,10 @@ pub(crate) struct OutputFlags {
     /// Write the results as one HTML page with curves of latency and throughput
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     pub(crate) html: Option<PathBuf>,
-    /// Print a line on standard error each second [default: if it is a terminal]
+    /// Print a line on standard error each second [default: only on a terminal]
     #[arg(long)]
     pub(crate) progress: bool,
-    /// Send nothing: compare the results of two runs with --json
+    /// Send nothing, and compare the --json output of two runs
     #[arg(long, value_names = ["A.json", "B.json"], num_args = 2, conflicts_with_all = ["key", "ramp", "raw"])]
     pub(crate) compare: Option<Vec<PathBuf>>,
 }
@@ -184,15 +184,15 @@ impl LoadArgs {
         self.batch.unwrap_or(BATCH_OF_MIX)
     }
 
-    /// Checks what flags mean together.
+    /// Checks combinations of flags.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let mix = self.mix();
         let refused = |what: &str| Err(Failure(what.into()));
         if mix.has(RequestKind::Batch) && self.batch() == 0 {
-            return refused("--batch must be at least 1 where --mix has batches");
+            return refused("--batch must be at least 1 if --mix has batches");
         }
         if mix.has(RequestKind::Profile) && !mix.has(RequestKind::Single) && !mix.has(RequestKind::Batch) {
-            return refused("--mix: profiles are of users that were sent, so it needs a share of single or batch");
+            return refused("--mix: profiles need users, so add a share of single or batch");
         }
         let asks = mix.has(RequestKind::Poll) || mix.has(RequestKind::Profile) || self.crowd.streams + self.crowd.dashboards > 0;
         let has_tokens = self.token.is_some() || self.spread.projects_file.is_some() || self.spread.root_token.is_some();
@@ -200,7 +200,7 @@ impl LoadArgs {
             return refused("questions, profiles, dashboards and streams need --token");
         }
         if self.spread.projects.is_some() && !has_tokens {
-            return refused("--projects needs --token, or --root-token, to create projects");
+            return refused("--projects needs --token or --root-token to create projects");
         }
         if self.duration.is_zero() {
             return refused("--duration must be longer than 0s");
@@ -209,7 +209,7 @@ impl LoadArgs {
     }
 }
 
-/// Checks the id of a project, which becomes a part of paths.
+/// Checks the id of a project before it becomes part of paths.
 pub(crate) fn project_id(text: &str) -> Result<String, &'static str> {
     let is_id = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
     text.strip_prefix("prj_").filter(|digits| is_id(digits)).map(|_| text.to_owned()).ok_or("must be the id of a project")

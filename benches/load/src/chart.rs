@@ -8,28 +8,28 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 26.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 44.0;
-/// With more points than this, they get no marks of their own.
+/// The maximum number of points that get marks.
 const MAX_MARKS: usize = 61;
 /// The colours that the page defines.
 const COLOURS: usize = 7;
 
-/// How values lie on an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum AxisScale {
-    /// From 0 to this.
+    /// Linear, from 0 to this value.
     Linear(f64),
-    /// From the first to the second, each decade as long as the others.
+    /// Logarithmic, from the first value to the second.
     Log(f64, f64),
 }
 
 /// An axis.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
-    /// What it shows, with the unit.
+    /// The label, with the unit.
     pub(crate) label: &'static str,
-    /// How values lie on it.
+    /// The scale.
     pub(crate) scale: AxisScale,
-    /// The values that are named, and their names.
+    /// The labelled values and their labels.
     pub(crate) ticks: Vec<(f64, String)>,
 }
 
@@ -42,14 +42,14 @@ pub(crate) struct ChartLine {
     pub(crate) colour: usize,
     /// Whether it is dashed.
     pub(crate) is_dashed: bool,
-    /// Its points. What is not finite interrupts it.
+    /// Its points. Values that are not finite interrupt the line.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// A chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Chart {
-    /// What it shows.
+    /// The title.
     pub(crate) title: &'static str,
     /// The horizontal axis.
     pub(crate) x: Axis,
@@ -57,12 +57,12 @@ pub(crate) struct Chart {
     pub(crate) y: Axis,
     /// The lines.
     pub(crate) lines: Vec<ChartLine>,
-    /// A value of the horizontal axis that is marked, and its name.
+    /// A marked value of the horizontal axis, and its name.
     pub(crate) mark: Option<(f64, String)>,
 }
 
 impl AxisScale {
-    /// Where a value lies: 0 at the beginning, 1 at the end.
+    /// The place of a value on the axis: 0 at the beginning, 1 at the end.
     fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear(end) => value / end,
@@ -73,7 +73,7 @@ impl AxisScale {
 }
 
 impl Axis {
-    /// An axis from 0 on with about five ticks.
+    /// An axis that begins at 0, with about five ticks.
     pub(crate) fn linear(label: &'static str, max: f64) -> Self {
         let max = if max.is_finite() && max > 0.0 { max } else { 1.0 };
         let power = 10f64.powf((max / 5.0).log10().floor());
@@ -84,7 +84,7 @@ impl Axis {
         Self { label, scale: AxisScale::Linear(count * step), ticks: values.map(|value| (value, number(value))).collect() }
     }
 
-    /// An axis of whole decades that holds these values.
+    /// An axis of whole decades that covers these values.
     pub(crate) fn log(label: &'static str, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values
             .filter(|value| value.is_finite() && *value > 0.0)
@@ -93,23 +93,23 @@ impl Axis {
         let from = 10f64.powf(low.log10().floor());
         let to = 10f64.powf(high.log10().ceil()).max(from * 10.0);
         let decades = std::iter::successors(Some(from), |value| Some(value * 10.0)).take_while(|value| *value <= to * 1.01);
-        // A single decade needs names between its ends.
+        // A single decade needs labels between its ends.
         let factors: &[f64] = if to <= from * 10.01 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let values = decades.flat_map(|decade| factors.iter().map(move |factor| decade * factor));
         let ticks = values.filter(|value| *value <= to * 1.01).map(|value| (value, number(value))).collect();
         Self { label, scale: AxisScale::Log(from, to), ticks }
     }
 
-    /// The axis of percentiles: each further nine is as long as the one before.
+    /// The axis of percentiles: each further nine has the same length.
     pub(crate) fn percentiles(highest: f64) -> Self {
         let all = [(1.0, "0"), (2.0, "50"), (10.0, "90"), (100.0, "99"), (1e3, "99.9"), (1e4, "99.99"), (1e5, "99.999")];
         let ticks =
             all.into_iter().filter(|(value, _)| *value <= highest.max(10.0)).map(|(value, name)| (value, name.to_owned()));
-        Self { label: "percentile of the requests", scale: AxisScale::Log(1.0, highest.max(10.0)), ticks: ticks.collect() }
+        Self { label: "percentile of requests", scale: AxisScale::Log(1.0, highest.max(10.0)), ticks: ticks.collect() }
     }
 }
 
-/// A number as short as it can be said.
+/// A number in its shortest form.
 pub(crate) fn number(value: f64) -> String {
     let short = |value: f64| {
         let text = format!("{value:.3}");

@@ -1,4 +1,4 @@
-//! A client of the server's API, for what is read and created before and after the load.
+//! A client of the server's API, for reads and writes before and after the load.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::failure::Failure;
 
 /// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The largest response body that is read.
+/// The maximum size of a response body.
 const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// The client.

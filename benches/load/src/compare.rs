@@ -12,20 +12,20 @@ use super::report::{KindReport, LoadReport, LoadSettings, QUANTILES};
 /// A figure of both runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Pair {
-    /// The first run's.
+    /// The figure of the first run.
     a: f64,
-    /// The second run's.
+    /// The figure of the second run.
     b: f64,
-    /// The second by the first; `None` if that is 0.
+    /// The second divided by the first; `None` if the first is 0.
     ratio: Option<f64>,
 }
 
 /// Two runs side by side, as `--json` prints them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Comparison {
-    /// Settings that differ, with those of both.
+    /// The differing settings, with both values.
     differing: BTreeMap<String, [String; 2]>,
-    /// Figures by kind of request; `all` is all of the load.
+    /// Figures by kind of request; `all` is the whole load.
     kinds: BTreeMap<String, BTreeMap<&'static str, Pair>>,
     /// Figures of the runs as a whole.
     run: BTreeMap<&'static str, Pair>,
@@ -45,7 +45,7 @@ impl Pair {
 }
 
 impl Comparison {
-    /// Compares two runs. Kinds that only one of them has are left out.
+    /// Compares two runs. Leaves out kinds of requests that only one run has.
     pub(crate) fn new(a: &LoadReport, b: &LoadReport) -> Self {
         let both = a.kinds.iter().filter_map(|(name, of_a)| Some((name.clone(), figures(of_a, b.kinds.get(name)?))));
         let mut kinds: BTreeMap<String, BTreeMap<&'static str, Pair>> = both.collect();
@@ -65,7 +65,7 @@ impl Comparison {
         Self { differing: differing(a, b), kinds, run }
     }
 
-    /// Formats it for people.
+    /// Formats the comparison as text.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
         for (name, [a, b]) in &self.differing {

@@ -1,4 +1,4 @@
-//! What runs beside the load: idle connections, readers of live streams, and dashboards that poll each second.
+//! The background load: idle connections, readers of live streams, and dashboards that poll each second.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,20 +21,20 @@ use super::mix::RequestKind;
 use super::process::runtime;
 use super::visitor::{LoadVisitor, Target};
 
-/// How often a connection that is idle otherwise sends a request.
+/// The interval between requests of an idle connection.
 const IDLE_EVERY: Duration = Duration::from_secs(20);
-/// How often a dashboard asks its questions.
+/// The interval at which a dashboard asks its questions.
 const POLL_EVERY: Duration = Duration::from_secs(1);
-/// How many connections are opened at the same time.
+/// The number of connections that open at the same time.
 const OPENING: usize = 64;
 /// How long opening a stream may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// For how long the last requests of idle connections are sent.
+/// How long the final requests of idle connections may take.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a task looks whether the run is over.
+/// The interval at which a task checks whether the run is over.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How many there are of each.
+/// The number of clients of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CrowdSizes {
     /// Idle connections.
@@ -45,46 +45,46 @@ pub(crate) struct CrowdSizes {
     pub(crate) dashboards: u32,
 }
 
-/// What became of the connections that are idle otherwise.
+/// The results of the idle connections.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct IdleCounts {
-    /// How many were to be opened.
+    /// How many to open.
     pub(crate) wanted: u32,
-    /// How many were, and were answered.
+    /// How many opened and got an answer.
     pub(crate) opened: u32,
-    /// How many were still the same connection at the end, and answered once more.
+    /// How many stayed open until the end, and got one more answer.
     pub(crate) answered_at_end: u32,
 }
 
 impl IdleCounts {
-    /// Formats them for people.
+    /// Formats the results as text.
     pub(crate) fn describe(&self) -> String {
         format!(
-            "idle  {} of {} opened, {} of them open and answered at the end\n",
+            "idle  {} of {} connections opened, {} still open and answered at the end\n",
             self.opened, self.wanted, self.answered_at_end
         )
     }
 }
 
-/// What became of the readers of live streams.
+/// The results of the readers of live streams.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct StreamCounts {
-    /// How many were to be opened.
+    /// How many to open.
     pub(crate) wanted: u32,
-    /// How many were.
+    /// How many opened.
     pub(crate) opened: u32,
-    /// Refusals by what the server said.
+    /// Refusals by the server's message.
     pub(crate) refused: BTreeMap<String, u64>,
-    /// How many ended before the run did.
+    /// How many ended before the run.
     pub(crate) ended_early: u32,
-    /// Frames, with the server's signs of life.
+    /// Frames, including keep-alives.
     pub(crate) frames: u64,
     /// Bytes of all streams.
     pub(crate) bytes: u64,
 }
 
 impl StreamCounts {
-    /// Formats them for people.
+    /// Formats the results as text.
     pub(crate) fn describe(&self) -> String {
         let refused: Vec<String> = self.refused.iter().map(|(what, count)| format!(", refused {count} × {what}")).collect();
         format!(
@@ -99,7 +99,7 @@ impl StreamCounts {
     }
 }
 
-/// What became of the crowd.
+/// The results of the crowd.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CrowdCounts {
     /// The idle connections.
@@ -108,7 +108,7 @@ pub(crate) struct CrowdCounts {
     pub(crate) streams: Option<StreamCounts>,
 }
 
-/// What the tasks of the thread share.
+/// The shared state of the thread's tasks.
 struct Shared {
     target: Arc<Target>,
     address: SocketAddr,
@@ -125,7 +125,7 @@ pub(crate) struct Crowd {
     sizes: CrowdSizes,
 }
 
-/// What a task of the thread needs.
+/// The context of a task.
 #[derive(Clone)]
 struct CrowdPart {
     shared: Arc<Shared>,
@@ -135,7 +135,7 @@ struct CrowdPart {
 }
 
 impl Crowd {
-    /// Opens all connections, and returns once each is open or was refused.
+    /// Opens all connections, and returns when each is open or refused.
     pub(crate) fn gather(sizes: CrowdSizes, target: &Arc<Target>, address: SocketAddr) -> Result<Option<Self>, Failure> {
         if sizes == CrowdSizes::default() {
             return Ok(None);
@@ -151,17 +151,17 @@ impl Crowd {
         let (ready, is_ready) = mpsc::channel();
         let mine = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("load-crowd".into()).spawn(move || run(sizes, mine, &ready))?;
-        // An error means that the thread has ended: its failure is reported by `end`.
+        // An error means that the thread has ended; `end` reports its failure.
         let _ = is_ready.recv();
         Ok(Some(Self { shared, thread, sizes }))
     }
 
-    /// Begins to measure.
+    /// Begins the measurement.
     pub(crate) fn measure(&self, measurement: &Arc<Measurement>) {
         let _ = self.shared.measurement.set(Arc::clone(measurement));
     }
 
-    /// Ends all tasks, and returns what became of the idle connections and the streams, if there were to be any.
+    /// Ends all tasks, and returns the results of the idle connections and the streams, if there are any.
     pub(crate) fn end(self) -> Result<CrowdCounts, Failure> {
         let _ = self.shared.over_since.set(Instant::now());
         self.thread.join().map_err(|_| Failure("the thread of the crowd failed".into()))??;
@@ -221,7 +221,7 @@ impl CrowdPart {
         recorder.record(kind, Times { due, answered: Instant::now() }, outcome, body);
     }
 
-    /// A connection that is idle most of the time. It is asked once more at the end.
+    /// A connection that is idle most of the time. It sends one more request at the end.
     async fn idle(self) {
         let mut connection = Connection::new(self.shared.address);
         let permit = self.opening.acquire().await.ok();
@@ -239,11 +239,11 @@ impl CrowdPart {
             due += IDLE_EVERY;
             let goes_on = self.wait_until(due).await;
             let permit = if goes_on { None } else { self.opening.acquire().await.ok() };
-            // A server that hangs must not make the end as long as the timeouts of all connections.
+            // A server that hangs must not delay the end by the timeouts of all connections.
             if self.shared.over_since.get().is_some_and(|since| since.elapsed() > END_TIMEOUT) {
                 return;
             }
-            // A connection that failed is opened anew, which tells nothing of idle ones.
+            // A failed connection reopens, which proves nothing about idle ones.
             is_same &= connection.is_open();
             is_same &= self.is_answered(&mut connection, if goes_on { due } else { Instant::now() }).await;
             drop(permit);
@@ -256,7 +256,7 @@ impl CrowdPart {
         }
     }
 
-    /// Sends a request on a connection that is idle otherwise.
+    /// Sends a request on an idle connection.
     async fn is_answered(&self, connection: &mut Connection, due: Instant) -> bool {
         let request = format!("GET {}/healthz HTTP/1.1\r\nhost: {}\r\n\r\n", self.shared.target.base, self.shared.target.host);
         let answer = connection.send(request.as_bytes()).await;
@@ -268,7 +268,7 @@ impl CrowdPart {
         outcome.is_ok_and(|outcome| outcome.is_expected)
     }
 
-    /// A dashboard: all its questions each second, one after the other, as a page on one connection asks them.
+    /// A dashboard. Each second it asks all of its questions, one after the other on one connection, as a page does.
     async fn dashboard(self, at: u32, of: u32) {
         let mut visitor = LoadVisitor::new(Arc::clone(&self.shared.target), u64::from(at));
         let mut connection = Connection::new(self.shared.address);
@@ -294,7 +294,7 @@ impl CrowdPart {
         }
     }
 
-    /// A reader of the live stream of one of the projects, in turn.
+    /// A reader of the live stream of a project.
     async fn stream(self, at: u32) {
         let permit = self.opening.acquire().await.ok();
         let opened = tokio::time::timeout(OPEN_TIMEOUT, self.open_stream(at)).await;
@@ -319,7 +319,7 @@ impl CrowdPart {
                 }
                 Ok(Ok(count)) => {
                     bytes += count as u64;
-                    // A frame ends with an empty line. Those of the chunks' lengths have a carriage return.
+                    // A frame ends with an empty line. Lines with chunk lengths have a carriage return.
                     for byte in buffer.iter().take(count) {
                         frames += u64::from(before == b'\n' && *byte == b'\n');
                         before = *byte;
@@ -333,7 +333,7 @@ impl CrowdPart {
         });
     }
 
-    /// Opens a stream. Fails with what the server said.
+    /// Opens a stream. Fails with the server's message.
     async fn open_stream(&self, at: u32) -> Result<TcpStream, String> {
         let target = &self.shared.target;
         let of = at as usize % target.destinations.len().max(1);

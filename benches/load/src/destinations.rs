@@ -1,4 +1,4 @@
-//! The projects that receive the events: that of a key, new ones, or those of a file.
+//! The projects that receive the events: the project of a key, new projects, or the projects of a file.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,9 +12,9 @@ use super::process::since_epoch;
 use super::progress::ProgressLine;
 use super::spread::Destination;
 
-/// The most projects of an organization.
+/// The maximum number of projects of an organization.
 const MAX_OF_ORGANIZATION: u64 = 1_000;
-/// How many projects are created until the next line says so.
+/// The number of new projects between two progress lines.
 const SAID_EVERY: u64 = 500;
 
 /// A line of the file of projects.
@@ -38,7 +38,7 @@ struct NewOrganization {
     api_token: String,
 }
 
-/// Returns the projects that the flags select, after creating them if they are new, and whether they are.
+/// Returns the projects that the flags select, and whether they are new. Creates new projects.
 pub(crate) fn destinations(args: &LoadArgs, progress: &ProgressLine) -> Result<(Vec<Destination>, bool), Failure> {
     let file = args.spread.projects_file.as_deref();
     match (file.filter(|file| file.exists()), args.spread.projects) {
@@ -46,7 +46,7 @@ pub(crate) fn destinations(args: &LoadArgs, progress: &ProgressLine) -> Result<(
             let mut known = read(file)?;
             let wanted = wanted.map_or(known.len(), |wanted| usize::try_from(wanted).unwrap_or(usize::MAX));
             if wanted > known.len() {
-                return Err(Failure(format!("{} has {} projects, not {wanted}: name another file", file.display(), known.len())));
+                return Err(Failure(format!("{} has {} projects, not {wanted}: use another file", file.display(), known.len())));
             }
             known.truncate(wanted);
             Ok((known, false))
@@ -59,7 +59,7 @@ pub(crate) fn destinations(args: &LoadArgs, progress: &ProgressLine) -> Result<(
             Ok((created, true))
         }
         (None, None) => match file {
-            Some(file) => Err(Failure(format!("{} does not exist: --projects N writes it", file.display()))),
+            Some(file) => Err(Failure(format!("{} does not exist: create it with --projects N", file.display()))),
             None => Ok((vec![of_key(args)?], false)),
         },
     }
@@ -86,7 +86,7 @@ fn project_of(client: &Client, public_key: &str) -> Result<String, Failure> {
     let project = projects.find(|project| project.public_keys.iter().any(|key| key == public_key));
     project
         .map(|project| project.project_id)
-        .ok_or_else(|| Failure("the token's organization has no project with this public key: give --project".into()))
+        .ok_or_else(|| Failure("the token's organization has no project with this public key: pass --project".into()))
 }
 
 fn create(args: &LoadArgs, wanted: u64, progress: &ProgressLine) -> Result<Vec<Destination>, Failure> {
@@ -128,7 +128,7 @@ fn read(file: &Path) -> Result<Vec<Destination>, Failure> {
         let line: ProjectLine = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
         let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_plain(&line.public_key) || !is_plain(&line.token) {
-            return Err(wrong("a key and a token have no spaces or control characters".into()));
+            return Err(wrong("keys and tokens must not contain spaces or control characters".into()));
         }
         known.push(destination(&line.project_id, line.public_key, &line.token).map_err(|failure| wrong(failure.0))?);
     }

@@ -1,4 +1,4 @@
-//! The events that are sent: templates of realistic size and content, patched for each request.
+//! The sent events: templates of realistic size and content, patched for each request.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(crate) const ORDER_CENTS: u64 = 1_999;
 const USER_PLACE: &str = "#########";
 const NUMBER_PLACE: &str = "@@@@@@@@@@@@";
 
-/// The JSON of an event, with placeholders for the number of its user and its own.
+/// The JSON of an event, with placeholders for the numbers of its user and itself.
 #[derive(Debug, Clone)]
 struct Template {
     json: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct EventWriter {
 }
 
 impl EventWriter {
-    /// Creates events by users whose ids begin with `prefix`; with `external_ids`, each has one.
+    /// Creates a writer of events whose user ids begin with `prefix`. With `external_ids`, each event has an `external_id`.
     pub(crate) fn new(prefix: &str, external_ids: bool) -> Self {
         let templates = (0..VARIANTS).map(|variant| Template::new(prefix, variant, external_ids)).collect();
         Self { templates, prefix: prefix.to_owned() }
@@ -41,7 +41,7 @@ impl EventWriter {
         format!("{}-u{user:09}", self.prefix)
     }
 
-    /// Returns the user of the event with this number. Users come in mixed order, each once before any repeats.
+    /// Returns the user of the event with this number. Users come in mixed order, and each comes once before any repeats.
     pub(crate) fn user(number: u64, users: UserRange) -> u64 {
         // The factor is coprime to most numbers of users; a repetition is harmless.
         users.start + number.wrapping_mul(7_919) % users.size.max(1)
@@ -71,7 +71,7 @@ impl EventWriter {
     }
 }
 
-/// Writes a number in decimal, with zeros before it.
+/// Writes a decimal number with leading zeros.
 pub(crate) fn write_digits(number: u64, place: &mut [u8]) {
     let mut rest = number;
     for digit in place.iter_mut().rev() {

@@ -1,4 +1,4 @@
-//! A connection with just enough HTTP/1.1 to repeat requests at the lowest cost.
+//! A connection with just enough HTTP/1.1 to send requests at the lowest cost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 
 /// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest response that is read.
+/// The maximum size of a response.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
-/// The most headers that a response may have.
+/// The maximum number of headers of a response.
 const MAX_HEADERS: usize = 32;
 
 /// The status of a response. Its body is in the connection's buffer.
@@ -24,7 +24,7 @@ pub(crate) struct Response {
     closes: bool,
 }
 
-/// A connection that reconnects when it was closed.
+/// A connection that reopens after it was closed.
 pub(crate) struct Connection {
     address: SocketAddr,
     stream: Option<TcpStream>,
@@ -48,7 +48,7 @@ impl Connection {
         result
     }
 
-    /// Whether it is open, as far as is known.
+    /// Whether the connection is open, as far as this side knows.
     pub(crate) fn is_open(&self) -> bool {
         self.stream.is_some()
     }
@@ -89,7 +89,7 @@ impl Connection {
 }
 
 fn invalid() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the response is not understood")
+    io::Error::new(io::ErrorKind::InvalidData, "the response is not valid HTTP")
 }
 
 /// Parses a response. Returns `None` until all of it has arrived.
@@ -100,7 +100,7 @@ fn parse(bytes: &[u8]) -> io::Result<Option<Response>> {
     let status = head.code.unwrap_or(0);
     let (mut length, mut closes, mut etag) = (None, false, None);
     for header in head.headers.iter() {
-        // Most headers are none of these: their length tells.
+        // The length is enough to skip most other headers.
         match header.name.len() {
             14 if header.name.eq_ignore_ascii_case("content-length") => {
                 length = std::str::from_utf8(header.value).ok().and_then(|digits| digits.parse().ok());

@@ -1,18 +1,18 @@
-//! What the server acknowledged, to be compared with what it counts.
+//! The acknowledged events, to compare with the server's counts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::events::EventWriter;
 use super::spread::{Spread, UserRange};
 
-/// What was acknowledged of one project.
+/// The acknowledged events of one project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Acknowledged {
     /// Recorded events.
     pub(crate) events: u64,
     /// Orders among them.
     pub(crate) orders: u64,
-    /// Events whose `external_id` was recorded before.
+    /// Events with an `external_id` that was recorded before.
     pub(crate) duplicates: u64,
     /// Their users.
     pub(crate) users: u64,
@@ -23,11 +23,11 @@ struct ProjectEntry {
     events: AtomicU64,
     orders: AtomicU64,
     duplicates: AtomicU64,
-    /// Requests of which is not known whether they were recorded.
+    /// Requests with an unknown outcome.
     uncertain: AtomicU64,
 }
 
-/// What was acknowledged by project, including the warm-up.
+/// The acknowledged events by project, including the warm-up.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     projects: Box<[ProjectEntry]>,
@@ -36,7 +36,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Creates an empty one.
+    /// Creates an empty ledger.
     pub(crate) fn new(projects: usize, spread: Spread) -> Self {
         let words = usize::try_from(spread.users() / 64 + 1).unwrap_or(1);
         Self {
@@ -70,7 +70,7 @@ impl Ledger {
         }
     }
 
-    /// Notes that it is not known whether a request was recorded.
+    /// Notes that the outcome of a request is unknown.
     pub(crate) fn uncertain(&self, project: usize) {
         if let Some(entry) = self.projects.get(project) {
             entry.uncertain.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Ledger {
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (user % 64) & 1 == 1)
     }
 
-    /// What was acknowledged of a project, and whether more may have been recorded.
+    /// The acknowledged events of a project, and whether the server may have recorded more.
     pub(crate) fn of(&self, project: usize) -> (Acknowledged, bool) {
         let Some(entry) = self.projects.get(project) else { return (Acknowledged::default(), false) };
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What is measured of requests, by kind, for a whole run and for each of its seconds.
+//! Measurements of requests by kind, for a whole run and for each of its seconds.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,19 +9,19 @@ use hdrhistogram::Histogram;
 
 use super::mix::RequestKind;
 
-/// The longest latency that is measured, in microseconds.
+/// The maximum measured latency, in microseconds.
 const MAX_US: u64 = 120_000_000;
-/// The most points of a time line. Beyond, two become one.
+/// The maximum number of points of a time line. Longer time lines merge pairs of points.
 const MAX_POINTS: usize = 600;
-/// The most distinct errors and messages that are kept.
+/// The maximum number of distinct errors and messages.
 const MAX_TEXTS: usize = 100;
 
-/// What became of a request that was answered.
+/// The outcome of an answered request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOutcome {
     /// The status.
     pub(crate) status: u16,
-    /// Whether that is what was expected.
+    /// Whether the status was expected.
     pub(crate) is_expected: bool,
     /// The events that it recorded.
     pub(crate) events: u64,
@@ -30,24 +30,24 @@ pub(crate) struct RequestOutcome {
 /// When a request was due, and when it was answered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    /// When it should have been sent.
+    /// When it was due.
     pub(crate) due: Instant,
-    /// When all of its answer was there, or none would come.
+    /// When its answer was complete, or the request failed.
     pub(crate) answered: Instant,
 }
 
 /// Measurements of the requests of one kind.
 #[derive(Debug, Clone)]
 pub(crate) struct Tally {
-    /// Latencies of all answered requests, in microseconds. Always there: the bounds and digits are valid.
+    /// Latencies of all answered requests, in microseconds. Never `None`, since the bounds and digits are valid.
     latencies: Option<Histogram<u64>>,
     /// Responses by status.
     pub(crate) by_status: BTreeMap<u16, u64>,
     /// Requests without a response, by error.
     pub(crate) failures: BTreeMap<String, u64>,
-    /// Responses that were not as expected.
+    /// Unexpected responses.
     pub(crate) unexpected: u64,
-    /// Events that were recorded.
+    /// Recorded events.
     pub(crate) events: u64,
 }
 
@@ -112,17 +112,17 @@ fn ms(us: u64) -> f64 {
     us as f64 / 1_000.0
 }
 
-/// Measurements by kind. Kinds that nothing was measured of take no room.
+/// Measurements by kind. Kinds without measurements take no memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tallies([Option<Box<Tally>>; RequestKind::COUNT]);
 
 impl Tallies {
-    /// Those that are there, by kind.
+    /// The measurements that exist, by kind.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (RequestKind, &Tally)> {
         RequestKind::ALL.into_iter().zip(&self.0).filter_map(|(kind, tally)| Some((kind, tally.as_deref()?)))
     }
 
-    /// All kinds as one, but for those that run beside the load.
+    /// All kinds together, without the background load.
     pub(crate) fn together(&self) -> Tally {
         let mut all = Tally::new(3);
         let is_load = |kind| !matches!(kind, RequestKind::Dashboard | RequestKind::Idle);
@@ -144,17 +144,17 @@ impl Tallies {
     }
 }
 
-/// Measurements of short stretches of time, each as long as the others.
+/// Measurements of short intervals of equal length.
 #[derive(Debug, Clone)]
 pub(crate) struct TimeLine {
-    /// The length of a stretch, in seconds.
+    /// The length of an interval, in seconds.
     pub(crate) seconds: u64,
-    /// The stretches, from the beginning.
+    /// The intervals, from the beginning.
     pub(crate) points: Vec<Tallies>,
 }
 
 impl TimeLine {
-    /// The digits of its histograms: each point has some.
+    /// The significant digits of the histograms. They are few, since each point has histograms.
     const DIGITS: u8 = 2;
 
     fn add(&mut self, second: u64, tallies: &Tallies) {
@@ -182,20 +182,20 @@ impl TimeLine {
     }
 }
 
-/// All that was measured in a run.
+/// All measurements of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     /// The whole run.
     pub(crate) total: Tallies,
     /// Its parts.
     pub(crate) line: TimeLine,
-    /// What the server said with a status that was not expected, the first of each.
+    /// The server's first message for each unexpected status.
     pub(crate) messages: BTreeMap<u16, String>,
-    /// Its latest second so far.
+    /// The latest second.
     latest: (u64, Tallies),
 }
 
-/// The measurements of a run, which recorders add to.
+/// The measurements of a run. Recorders add to them.
 #[derive(Debug)]
 pub(crate) struct Measurement {
     from: Instant,
@@ -203,24 +203,24 @@ pub(crate) struct Measurement {
 }
 
 impl Measurement {
-    /// Creates one that begins at `from`.
+    /// Creates a measurement that begins at `from`.
     pub(crate) fn new(from: Instant) -> Arc<Self> {
         let line = TimeLine { seconds: 1, points: Vec::new() };
         let measured = Measured { total: Tallies::default(), line, messages: BTreeMap::new(), latest: (0, Tallies::default()) };
         Arc::new(Self { from, measured: Mutex::new(measured) })
     }
 
-    /// When it begins. What was due before is warm-up.
+    /// When it begins. Requests that were due before are warm-up.
     pub(crate) fn from(&self) -> Instant {
         self.from
     }
 
-    /// What is measured so far.
+    /// The measurements so far.
     pub(crate) fn so_far(&self) -> Measured {
         self.lock().clone()
     }
 
-    /// What was measured in `second`, if it is the latest one.
+    /// The measurements of `second`, if it is the latest.
     pub(crate) fn in_second(&self, second: u64) -> Tally {
         let measured = self.lock();
         if measured.latest.0 == second { measured.latest.1.together() } else { Tally::new(3) }
@@ -242,7 +242,7 @@ impl Measurement {
         }
     }
 
-    /// Keeps what the server said, if it is the first with this status.
+    /// Keeps the server's message, if it is the first with this status.
     fn said(&self, status: u16, message: impl FnOnce() -> String) {
         let mut measured = self.lock();
         if measured.messages.len() < MAX_TEXTS {
@@ -261,12 +261,12 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Creates one without measurements.
+    /// Creates an empty recorder.
     pub(crate) fn new(measurement: Arc<Measurement>) -> Self {
         Self { measurement, second: 0, tallies: Tallies::default(), said: Vec::new() }
     }
 
-    /// Records a request that was due and answered at these times, or failed. `body` is that of the answer.
+    /// Records a request that was due and answered or failed at these times. `body` is the body of the answer.
     pub(crate) fn record(&mut self, kind: RequestKind, times: Times, outcome: &io::Result<RequestOutcome>, body: &[u8]) {
         let from = self.measurement.from;
         let Times { due, answered } = times;
@@ -296,14 +296,14 @@ impl Recorder {
         }
     }
 
-    /// Adds what was recorded to the measurement.
+    /// Adds the records to the measurement.
     pub(crate) fn flush(&mut self) {
         let tallies = std::mem::take(&mut self.tallies);
         self.measurement.add(self.second, &tallies);
     }
 }
 
-/// What an answer says, in one line.
+/// The message of an answer, in one line.
 pub(crate) fn message_of(body: &[u8]) -> String {
     const MAX_CHARACTERS: usize = 200;
     let json = serde_json::from_slice::<serde_json::Value>(body).unwrap_or_default();
@@ -371,7 +371,7 @@ mod tests {
         (0..2_000).for_each(|second| line.add(second, &one));
         assert_eq!((line.seconds, line.points.len()), (4, 500));
         assert!(line.points.iter().all(|point| point.together().events == 4));
-        // Longer latencies count as the longest one.
+        // Longer latencies count as the maximum.
         assert!((line.points[0].together().max_ms() - 120_000.0).abs() < 1_500.0);
     }
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The sum of shares that a mix may have.
+/// The maximum sum of shares.
 const MAX_SHARES: u32 = 10_000;
 
-/// A kind of request. Each is measured by itself.
+/// A kind of request. Each kind is measured separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RequestKind {
@@ -15,11 +15,11 @@ pub(crate) enum RequestKind {
     Batch,
     /// A question of a dashboard, with the `ETag` of its last answer.
     Poll,
-    /// The profile of a user that was sent.
+    /// The profile of a user whose event was sent.
     Profile,
-    /// A question of a dashboard that polls each second, beside the load.
+    /// A question of a dashboard that polls each second (background load).
     Dashboard,
-    /// A request on a connection that is idle otherwise, beside the load.
+    /// A request on an idle connection (background load).
     Idle,
     /// A request to another server.
     Raw,
@@ -28,10 +28,10 @@ pub(crate) enum RequestKind {
 impl RequestKind {
     /// The number of kinds.
     pub(crate) const COUNT: usize = 7;
-    /// Those that a mix can have, with their names.
+    /// The kinds that a mix can have, with their names.
     const OF_MIX: [(&'static str, Self); 4] =
         [("single", Self::Single), ("batch", Self::Batch), ("poll", Self::Poll), ("profile", Self::Profile)];
-    /// All of them.
+    /// All kinds.
     pub(crate) const ALL: [Self; Self::COUNT] =
         [Self::Single, Self::Batch, Self::Poll, Self::Profile, Self::Dashboard, Self::Idle, Self::Raw];
 
@@ -67,11 +67,13 @@ impl Mix {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut shares: Vec<(RequestKind, u32)> = Vec::new();
         for part in text.split(',') {
-            let wrong = || format!("{part:?} is not KIND=SHARE with one of single, batch, poll, profile and a whole number");
+            let wrong = || {
+                format!("{part:?} is not KIND=SHARE, where KIND is single, batch, poll or profile, and SHARE is a whole number")
+            };
             let (name, share) = part.trim().split_once('=').ok_or_else(wrong)?;
             let (_, kind) = RequestKind::OF_MIX.iter().find(|(known, _)| *known == name).ok_or_else(wrong)?;
             if shares.iter().any(|(known, _)| known == kind) {
-                return Err(format!("{name} is there twice"));
+                return Err(format!("{name} is given twice"));
             }
             shares.push((*kind, share.parse().map_err(|_| wrong())?));
         }
@@ -101,7 +103,7 @@ impl Mix {
     }
 }
 
-/// Smooth weighted round robin: in every stretch of slots each kind has its share, as far as whole numbers allow.
+/// Smooth weighted round robin: in every interval each kind has its share, as far as whole numbers allow.
 fn spread(shares: &[(RequestKind, u32)], sum: u32) -> Vec<RequestKind> {
     let mut credits = vec![0i64; shares.len()];
     let mut slots = Vec::new();
@@ -109,7 +111,7 @@ fn spread(shares: &[(RequestKind, u32)], sum: u32) -> Vec<RequestKind> {
         for (credit, (_, share)) in credits.iter_mut().zip(shares) {
             *credit += i64::from(*share);
         }
-        // The first of those with the greatest credit.
+        // The first kind with the greatest credit.
         let chosen = credits.iter().enumerate().max_by_key(|(at, credit)| (**credit, std::cmp::Reverse(*at)));
         let at = chosen.map_or(0, |(at, _)| at);
         if let (Some(credit), Some((kind, _))) = (credits.get_mut(at), shares.get(at)) {

@@ -1,7 +1,7 @@
-//! When requests are due.
+//! Schedules requests.
 //!
-//! Open loop: request `n` is due at `start + n / rate`, whether or not earlier responses arrived, as visitors do. Latency is
-//! measured from when a request was due, so a server that stalls is charged for every waiting request; this corrects for
+//! Open loop: like visitors, request `n` comes at `start + n / rate` and waits for no earlier response. Latency is
+//! measured from the due time, so a server that stalls is charged for every waiting request, which corrects for
 //! coordinated omission. Closed loop: a connection sends its next request as soon as it has a response.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-/// The interval at which due requests are released. The runtime has timers of a millisecond, so a thread sleeps instead.
+/// The interval at which due requests are released. The runtime's timers have a resolution of a millisecond, so a thread sleeps instead.
 const TICK: Duration = Duration::from_micros(250);
 
 /// Hands out requests to connections.
@@ -30,12 +30,12 @@ pub(crate) struct Pace {
 pub(crate) struct Turn {
     /// The number of the request.
     pub(crate) number: u64,
-    /// The time at which it was due.
+    /// The time when it was due.
     pub(crate) due: Instant,
 }
 
 impl Pace {
-    /// Starts now, for `lasting`, with `rate` requests per second or as fast as responses arrive. The first has the number `first`.
+    /// Starts now, for `lasting`, with `rate` requests per second or as fast as responses arrive. The first request has the number `first`.
     pub(crate) fn start(rate: Option<f64>, lasting: Duration, first: u64) -> std::io::Result<Self> {
         let start = Instant::now();
         let due = Arc::new(Semaphore::new(0));
@@ -47,7 +47,7 @@ impl Pace {
         Ok(pace)
     }
 
-    /// Waits for the next request to be due. Returns `None` when time is up.
+    /// Waits until the next request is due. Returns `None` when time is up.
     pub(crate) async fn turn(&self) -> Option<Turn> {
         let Some(rate) = self.rate else {
             let now = Instant::now();
@@ -59,23 +59,23 @@ impl Pace {
         Some(Turn { number: self.first + number, due: due(self.start, number, rate) })
     }
 
-    /// The number of the request after all that were sent.
+    /// The number of the first request that was not sent.
     pub(crate) fn next_number(&self) -> u64 {
         self.first + self.next.load(Ordering::Relaxed)
     }
 
-    /// Ends it now: no further request is sent, also if some are due.
+    /// Ends it now: even due requests are not sent.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         self.due.close();
     }
 
-    /// Whether it was ended before its time.
+    /// Whether it ended early.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Releases requests as they become due. All that are due before the end are sent, however late.
+    /// Releases requests as they become due. Requests that are due before the end are sent, however late.
     fn release(&self, rate: f64) {
         let mut released = 0;
         loop {
@@ -126,7 +126,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let pace = Pace::start(Some(1_000.0), Duration::from_millis(50), 1_000).unwrap();
-            // The one connection is stalled for all of it.
+            // The only connection is stalled all the time.
             std::thread::sleep(Duration::from_millis(80));
             let mut turns = Vec::new();
             while let Some(turn) = pace.turn().await {

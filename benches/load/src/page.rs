@@ -1,4 +1,4 @@
-//! The report as one HTML page: nothing is loaded from elsewhere, and it has no scripts.
+//! The report as a self-contained HTML page without scripts.
 
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ pub(crate) fn page(report: &LoadReport, at: &str) -> String {
         let knee = ramp.knee.map_or_else(|| "no step was sustained".to_owned(), |knee| format!("{} requests/s", number(knee)));
         let _ = writeln!(
             page,
-            "<p>Knee of the ramp: <b>{knee}</b>. The figures are those of {}.</p>",
+            "<p>Knee of the ramp: <b>{knee}</b>. The figures are from {}.</p>",
             if ramp.knee.is_some() { "that step" } else { "the first step" }
         );
     }
@@ -129,7 +129,7 @@ fn percentile_chart(report: &LoadReport) -> Chart {
         .iter()
         .map(|(name, kind)| {
             let last = kind.percentiles.iter().map(|(share, _)| *share).filter(|share| *share < 1.0).fold(0.0, f64::max);
-            // The maximum lies as far beyond the last percentile as one request of all does.
+            // One request of all gives the distance of the maximum from the last percentile.
             let end = (1.0 / (1.0 - last)) * 1.3;
             let place = |share: f64| if share >= 1.0 { end } else { 1.0 / (1.0 - share) };
             let points = kind.percentiles.iter().map(|(share, ms)| (place(*share), *ms)).collect();
@@ -153,11 +153,11 @@ fn over_time(report: &LoadReport, name_of: &str, is_dashed: bool, of: impl Fn(&P
         ChartLine { name: format!("{kind}{name_of}"), colour: colour(kind), is_dashed, points: points.collect() }
     };
     let lines = report.kinds.keys().map(line);
-    // Idle connections may be asked only at the end.
+    // Idle connections may send requests only at the end.
     lines.filter(|line| line.points.iter().any(|(_, y)| y.is_finite())).collect()
 }
 
-/// How many points are of a whole stretch. After the last of them come only late answers.
+/// The number of points of complete intervals. Later points have only late answers.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a run")]
 fn whole_points(report: &LoadReport) -> usize {
     let whole = (report.seconds as u64 / report.over_time.seconds.max(1)).max(1);
@@ -193,9 +193,9 @@ fn write_ramp(report: &LoadReport, page: &mut String) {
     let max = ramp.steps.iter().map(|step| step.target_rate).fold(0.0, f64::max);
     let y = Axis::log("latency, ms", lines.iter().flat_map(|line| line.points.iter().map(|(_, y)| *y)));
     let mark = ramp.knee.map(|knee| (knee, format!("knee: {}", number(knee))));
-    Chart { title: "Latency by rate", x: Axis::linear("requests/s wanted", max), y, lines, mark }.write(page);
+    Chart { title: "Latency by rate", x: Axis::linear("target requests/s", max), y, lines, mark }.write(page);
     page.push_str(
-        "<div class=\"wide\"><table><tr><th>wanted/s</th><th>answered/s</th><th>p50 ms</th><th>p99 ms</th><th></th></tr>\n",
+        "<div class=\"wide\"><table><tr><th>target/s</th><th>answered/s</th><th>p50 ms</th><th>p99 ms</th><th></th></tr>\n",
     );
     for step in &ramp.steps {
         let verdict = step.not_sustained.as_deref().map_or("sustained".to_owned(), |why| format!("not sustained: {why}"));
@@ -212,7 +212,7 @@ fn write_ramp(report: &LoadReport, page: &mut String) {
     page.push_str("</table></div>\n");
 }
 
-/// What the text has, too, and no curve shows.
+/// The figures of the text report that no curve shows.
 fn write_rest(report: &LoadReport, page: &mut String) {
     page.push_str("<h2>Answers</h2>\n");
     for (name, kind) in &report.kinds {

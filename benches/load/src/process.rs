@@ -1,4 +1,4 @@
-//! What the program needs of its process: a runtime, signals, files, the time, standard output.
+//! The process: its runtime, signals, files, clock and standard output.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::new("could not start", error))
 }
 
-/// Returns a future that ends on SIGTERM or SIGINT (control-C). The signals are caught from now on.
+/// Returns a future that ends on SIGTERM or SIGINT (control-C). Catches the signals from this call on.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -28,31 +28,31 @@ pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     })
 }
 
-/// The time since the Unix epoch, which tells this run from others.
+/// The time since the Unix epoch, which distinguishes this run from others.
 pub(crate) fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Makes the files of this process private, whatever the umask of the shell: the file of projects holds keys and tokens.
+/// Makes the files of this process private, whatever the umask of the shell, since the file of projects has keys and tokens.
 pub(crate) fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
-/// Lets the process open as many files, and so connections, as the operating system allows: shells usually allow 1,024 at first.
+/// Raises the limit on open files, and so on connections, to the maximum. Shells usually start with 1,024.
 pub(crate) fn allow_many_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // With too few of them, connecting fails, which is reported.
+    // With too few files, connecting fails, and the report shows it.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Prints one line of JSON, or text for people.
+/// Prints one line of JSON, or text.
 pub(crate) fn print(json: bool, value: &impl serde::Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let line = if json { serde_json::to_string(value)? } else { text() };
     write_line(&mut io::stdout(), &line).map_err(|error| Failure::new("the results could not be written", error))
 }
 
-/// Writes a line. A reader that has gone, such as `head`, is no failure.
+/// Writes a line. A closed reader, such as `head`, is no failure.
 fn write_line(output: &mut impl Write, text: &impl Display) -> io::Result<()> {
     match output.write_all(format!("{text}\n").as_bytes()).and_then(|()| output.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,4 +1,4 @@
-//! The line that shows how a run goes, on standard error.
+//! The progress line on standard error.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ pub(crate) struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// Creates it: on a terminal, or if it is `wanted`.
+    /// Creates the progress line: on a terminal, or if `wanted`.
     pub(crate) fn new(wanted: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         Self { is_shown: wanted || is_terminal, is_terminal, failures: 0 }
     }
 
-    /// Shows the second of a measurement that is over. Called once a second.
+    /// Shows the last complete second of a measurement. Called once per second.
     pub(crate) fn show(&mut self, measurement: &Measurement, rate: Option<f64>) {
         if !self.is_shown {
             return;
@@ -38,7 +38,7 @@ impl ProgressLine {
         self.print(&text);
     }
 
-    /// Shows what is done before or after the requests.
+    /// Shows a step before or after the requests.
     pub(crate) fn say(&self, text: &str) {
         if self.is_shown {
             self.print(text);
@@ -46,7 +46,7 @@ impl ProgressLine {
     }
 
     fn print(&self, text: &str) {
-        // A closed standard error is no reason to end the run.
+        // A closed standard error must not end the run.
         let _ =
             if self.is_terminal { write!(std::io::stderr(), "\r\x1b[K{text}") } else { writeln!(std::io::stderr(), "{text}") };
     }

@@ -1,16 +1,16 @@
-//! The ramp: at which rates the server keeps up, and the highest of them.
+//! The ramp: finds the highest rate that the server sustains.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The share of its rate that a sustained step achieves.
+/// The minimum share of its rate that a sustained step achieves.
 const MIN_ACHIEVED: f64 = 0.95;
-/// The share of its requests that may fail in a sustained step.
+/// The maximum share of failed requests in a sustained step.
 const MAX_FAILED: f64 = 0.001;
-/// The limit of the p99, as a multiple of that of the first step.
+/// The limit of the p99, as a multiple of the first step's p99.
 const P99_GROWTH: f64 = 10.0;
-/// The least limit of the p99, in milliseconds.
+/// The minimum limit of the p99, in milliseconds.
 const MIN_P99_LIMIT_MS: f64 = 20.0;
 
 /// The lowest and the highest rate, in requests per second.
@@ -44,7 +44,7 @@ impl RateRange {
     }
 }
 
-/// What was measured at one rate.
+/// The measurements at one rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RampStep {
     /// Requests that were due, per second.
@@ -57,7 +57,7 @@ pub(crate) struct RampStep {
     pub(crate) p50_ms: f64,
     /// The 99th percentile of the latency, in milliseconds.
     pub(crate) p99_ms: f64,
-    /// Why it was not sustained.
+    /// The reason why it was not sustained, if any.
     pub(crate) not_sustained: Option<String>,
 }
 
@@ -66,9 +66,9 @@ pub(crate) struct RampStep {
 pub(crate) struct Ramp {
     /// The highest p99 of a sustained step, in milliseconds.
     pub(crate) max_p99_ms: f64,
-    /// All steps in their order. One that was not sustained is there twice if it was run again.
+    /// All steps in order. A repeated step is in the list twice.
     pub(crate) steps: Vec<RampStep>,
-    /// The highest rate that was sustained.
+    /// The highest sustained rate.
     pub(crate) knee: Option<f64>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Ramp {
 pub(crate) enum NextStep {
     /// Go on with the next rate.
     Raise,
-    /// Run the same rate again.
+    /// Repeat the rate.
     Repeat,
     /// End: the server does not sustain the rate.
     End,
@@ -89,7 +89,7 @@ impl Ramp {
         Self { max_p99_ms: max_p99.map_or(0.0, |limit| limit.as_secs_f64() * 1_000.0), steps: Vec::new(), knee: None }
     }
 
-    /// Adds a step, judges it, and says what is next.
+    /// Adds a step, checks it, and returns what to do next.
     pub(crate) fn add(&mut self, mut step: RampStep) -> NextStep {
         if self.max_p99_ms <= 0.0 {
             self.max_p99_ms = (P99_GROWTH * step.p99_ms).max(MIN_P99_LIMIT_MS);
@@ -118,9 +118,9 @@ impl Ramp {
         (step.p99_ms > self.max_p99_ms).then(|| format!("p99 above {:.1} ms", self.max_p99_ms))
     }
 
-    /// Formats it for people.
+    /// Formats the ramp as text.
     pub(crate) fn describe(&self) -> String {
-        let mut text = String::from("ramp  wanted/s  answered/s   p50 ms   p99 ms\n");
+        let mut text = String::from("ramp  target/s  answered/s   p50 ms   p99 ms\n");
         for step in &self.steps {
             let verdict = step.not_sustained.as_deref().map_or("sustained".to_owned(), |why| format!("not sustained: {why}"));
             text.push_str(&format!(

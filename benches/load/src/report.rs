@@ -11,15 +11,15 @@ use super::ramp::Ramp;
 use super::usage::ServerUsage;
 use super::verify::Verified;
 
-/// The quantiles that are reported.
+/// The reported quantiles.
 pub(crate) const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
-/// How many points of the curve of percentiles lie between those that differ by a factor of ten in distance to the maximum.
+/// The number of points of the percentile curve per decade of the distance to the maximum.
 const POINTS_PER_NINE: u32 = 8;
-/// The last of these.
+/// The last decade.
 const NINES: u32 = 5;
 
-/// What was asked for.
+/// The settings of the run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LoadSettings {
     /// The version of the program that sent the load.
@@ -32,11 +32,11 @@ pub(crate) struct LoadSettings {
     pub(crate) users: u64,
     /// Projects.
     pub(crate) projects: usize,
-    /// Events in 100 for the first project; 0: as many as for the others.
+    /// Percentage of events for the first project; 0: an even share.
     pub(crate) hot: u32,
-    /// Events in 100 that are sent again.
+    /// Percentage of events that are sent twice.
     pub(crate) duplicates: u32,
-    /// Connections that are idle otherwise.
+    /// Idle connections.
     pub(crate) idle: u32,
     /// Readers of live streams.
     pub(crate) streams: u32,
@@ -56,19 +56,19 @@ pub(crate) struct KindReport {
     pub(crate) requests_per_second: f64,
     /// Recorded events per second.
     pub(crate) events_per_second: f64,
-    /// Responses by status. As text, since serde reads no other keys in a part of an object.
+    /// Responses by status. The keys are text, since serde reads no other keys in a flattened object.
     pub(crate) by_status: BTreeMap<String, u64>,
-    /// Responses that were not as expected.
+    /// Unexpected responses.
     pub(crate) unexpected: u64,
     /// Requests without a response, by error.
     pub(crate) failures: BTreeMap<String, u64>,
-    /// Quantiles of the latency in milliseconds, measured from when a request was due (open) or sent (closed).
+    /// Quantiles of the latency in milliseconds, measured from the time when a request was due (open) or sent (closed).
     pub(crate) latency_ms: BTreeMap<String, f64>,
-    /// The curve of these: share of the requests, and milliseconds that none of them exceeds.
+    /// The percentile curve: shares of requests, each with its maximum latency in milliseconds.
     pub(crate) percentiles: Vec<(f64, f64)>,
 }
 
-/// The requests of one kind in a stretch of time.
+/// The requests of one kind in an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PointReport {
     /// Responses per second.
@@ -84,16 +84,16 @@ pub(crate) struct PointReport {
 /// The run over time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct TimeReport {
-    /// The length of each stretch, in seconds.
+    /// The length of each interval, in seconds.
     pub(crate) seconds: u64,
-    /// The stretches from the beginning, by kind. The last may be shorter.
+    /// The intervals from the beginning, by kind. The last one may be shorter.
     pub(crate) points: Vec<BTreeMap<String, PointReport>>,
 }
 
 /// The report, as `--json` prints it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LoadReport {
-    /// `open` (a constant rate), `closed` (as fast as responses arrive) or `ramp` (the figures are those of the knee).
+    /// `open` (a constant rate), `closed` (as fast as responses arrive) or `ramp` (with the figures of the knee).
     pub(crate) mode: String,
     /// The requested rate, in requests per second.
     pub(crate) target_rate: Option<f64>,
@@ -101,13 +101,13 @@ pub(crate) struct LoadReport {
     pub(crate) connections: usize,
     /// The duration of the measurement, in seconds.
     pub(crate) seconds: f64,
-    /// All requests of the load, but for those of what runs beside it.
+    /// All requests of the load, without the background load.
     #[serde(flatten)]
     pub(crate) all: KindReport,
     /// The requests by kind.
     #[serde(default)]
     pub(crate) kinds: BTreeMap<String, KindReport>,
-    /// What the server said with a status that was not expected, the first of each.
+    /// The server's first message for each unexpected status.
     #[serde(default)]
     pub(crate) messages: BTreeMap<u16, String>,
     /// The run over time.
@@ -116,22 +116,22 @@ pub(crate) struct LoadReport {
     /// The ramp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ramp: Option<Ramp>,
-    /// Connections that were idle otherwise.
+    /// Idle connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) idle: Option<IdleCounts>,
     /// The readers of live streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) streams: Option<StreamCounts>,
-    /// What the server's process used.
+    /// The resource usage of the server's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<ServerUsage>,
     /// The verification of the server's counts, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<Verified>,
-    /// Why the run ended before its time.
+    /// The reason why the run ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_early: Option<String>,
-    /// What was asked for.
+    /// The settings of the run.
     #[serde(default)]
     pub(crate) settings: LoadSettings,
 }
@@ -172,12 +172,7 @@ impl KindReport {
         let mut text =
             format!("{name:<10} {:>9.0} requests/s{events}  answers {}\n", self.requests_per_second, statuses.join(", "));
         if self.unexpected > 0 {
-            text.push_str(&format!(
-                "{:10} {} answers were not as expected ({:.2} % failed)\n",
-                "",
-                self.unexpected,
-                self.failed() * 100.0
-            ));
+            text.push_str(&format!("{:10} {} unexpected answers ({:.2} % failed)\n", "", self.unexpected, self.failed() * 100.0));
         }
         for (what, count) in &self.failures {
             text.push_str(&format!("{:10} no answer  {count} × {what}\n", ""));
@@ -192,7 +187,7 @@ impl KindReport {
 fn percentiles(tally: &Tally) -> Vec<(f64, f64)> {
     let responses = count(tally.responses());
     let steps = (0..=NINES * POINTS_PER_NINE).map(|step| 1.0 - 10f64.powf(-f64::from(step) / f64::from(POINTS_PER_NINE)));
-    // Beyond one request there is nothing but the maximum.
+    // Beyond one request there is only the maximum.
     let mut points: Vec<(f64, f64)> = steps
         .take_while(|quantile| responses * (1.0 - quantile) >= 1.0)
         .map(|quantile| ((quantile * 1e6).round() / 1e6, tally.quantile_ms(quantile)))
@@ -204,7 +199,7 @@ fn percentiles(tally: &Tally) -> Vec<(f64, f64)> {
 }
 
 impl LoadReport {
-    /// Creates the report of what was measured in `lasting`.
+    /// Creates the report of the measurements in `lasting`.
     pub(crate) fn new(measured: &Measured, lasting: Duration, connections: usize, target_rate: Option<f64>) -> Self {
         let seconds = lasting.as_secs_f64().max(0.001);
         let point = |tally: &Tally| PointReport {
@@ -229,18 +224,18 @@ impl LoadReport {
         }
     }
 
-    /// What was sent and how, in one line.
+    /// A one-line summary of the run.
     pub(crate) fn headline(&self) -> String {
         let mode = match self.target_rate {
-            Some(rate) if self.ramp.is_some() => format!("step of a ramp, {rate} requests/s wanted"),
-            Some(rate) => format!("open loop, {rate} requests/s wanted"),
+            Some(rate) if self.ramp.is_some() => format!("step of a ramp, target {rate} requests/s"),
+            Some(rate) => format!("open loop, target {rate} requests/s"),
             None => "closed loop".to_owned(),
         };
         let projects = if self.settings.projects > 1 { format!(", {} projects", self.settings.projects) } else { String::new() };
         format!("{mode}, {} connections{projects}", self.connections)
     }
 
-    /// Formats the report for people.
+    /// Formats the report as text.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
         if let Some(ramp) = &self.ramp {
@@ -326,7 +321,7 @@ mod tests {
         let report = report();
         assert_eq!((report.mode.as_str(), report.all.requests, report.all.by_status["202"]), ("open", 1_010, 1_000));
         assert_eq!((report.all.by_status["429"], report.all.unexpected), (10, 10));
-        // What runs beside the load is by itself.
+        // The background load is separate.
         assert_eq!(report.kinds["dashboard"].by_status, [("200".to_owned(), 500), ("304".to_owned(), 500)].into());
         assert_eq!(report.kinds["single"].requests, 1_010);
         assert!((report.all.events_per_second - 500.0).abs() < 0.01);
@@ -351,11 +346,11 @@ mod tests {
         assert_eq!(serde_json::from_str::<LoadReport>(&text).unwrap(), report);
         let text = report.describe();
         for part in [
-            "505 requests/s wanted",
+            "target 505 requests/s",
             "304: 500",
             "429  slow down",
             "no answer  10 × ",
-            "10 answers were not as expected (1.96 % failed)",
+            "10 unexpected answers (1.96 % failed)",
             "counted  as sent",
             "refused 1 × 503",
         ] {

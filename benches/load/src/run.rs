@@ -1,4 +1,4 @@
-//! One run: from the flags to the results.
+//! A run, from the flags to the results.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ use super::usage::{ServerProcess, ServerUsage};
 use super::verify::{self, Counts};
 use super::visitor::Target;
 
-/// The user ids and external ids of a run begin with this and its time, so that they are not those of another.
+/// The user ids and external ids of a run begin with this prefix and its start time, so that runs don't share ids.
 const PREFIX: &str = "load";
 
-/// Does what the flags say.
+/// Runs the program.
 pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, Failure> {
     keep_files_private();
     if let Some(files) = &args.output.compare {
@@ -79,7 +79,7 @@ fn compare_files(files: &[PathBuf], json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether the run says what it should: else, why not.
+/// Returns the reason why the run failed, if it did.
 fn verdict(report: &LoadReport, end: Option<EarlyEnd>) -> Result<ExitCode, Failure> {
     if end == Some(EarlyEnd::ServerGone) {
         return Err(Failure(EarlyEnd::ServerGone.reason().into()));
@@ -102,7 +102,7 @@ fn write_results(args: &LoadArgs, report: &LoadReport) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads the counts of all projects, if there are tokens to read them with.
+/// Reads the counts of all projects, if there are tokens.
 fn counts_before(args: &LoadArgs, destinations: &[Destination], are_new: bool) -> Result<Option<Vec<Counts>>, Failure> {
     if args.raw.raw || destinations.iter().any(|it| it.project.is_none()) {
         return Ok(None);
@@ -148,7 +148,7 @@ fn report_of(plan: &SendPlan, sent: &Sent) -> LoadReport {
     report
 }
 
-/// Runs steps until one is not sustained. The report is that of the knee, or of the first step if there is none.
+/// Runs steps until one is not sustained. Reports the knee, or the first step if there is no knee.
 fn ramp_up(args: &LoadArgs, range: RateRange, sender: &mut Sender) -> Result<(LoadReport, Option<EarlyEnd>), Failure> {
     let mut ramp = Ramp::new(args.ramp.max_p99);
     let mut chosen: Option<LoadReport> = None;

@@ -1,4 +1,4 @@
-//! The threads that send requests, and what is watched meanwhile.
+//! The threads that send requests, and the supervision of a run.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -19,14 +19,14 @@ use super::progress::ProgressLine;
 use super::usage::{ServerProcess, Usage};
 use super::visitor::{LoadVisitor, Target};
 
-/// How often it is looked at what happens meanwhile.
+/// The interval at which a run is checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// For how long all requests may fail until the run ends.
+/// How long all requests may fail before the run ends.
 const GONE_AFTER: Duration = Duration::from_secs(5);
 /// The pause of a connection after a request that had no answer, so that it doesn't spin while the server is unreachable.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What is sent, for how long, and how fast.
+/// The rate and duration of a run or a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendPlan {
     /// Requests per second; `None`: as fast as responses arrive.
@@ -35,37 +35,37 @@ pub(crate) struct SendPlan {
     pub(crate) connections: u32,
     /// The number of threads.
     pub(crate) threads: u32,
-    /// What is not measured.
+    /// The duration of the warm-up.
     pub(crate) warm_up: Duration,
-    /// What is.
+    /// The duration of the measurement.
     pub(crate) duration: Duration,
 }
 
-/// What came of a plan.
+/// The result of a plan.
 pub(crate) struct Sent {
     /// The measurements.
     pub(crate) measured: Measured,
-    /// How long they took, with the last answers.
+    /// Their duration, until the last answers.
     pub(crate) lasting: Duration,
-    /// Why it ended before its time.
+    /// The reason why it ended early, if it did.
     pub(crate) ended_early: Option<EarlyEnd>,
-    /// What the server's process had used at the beginning and the end.
+    /// The usage of the server's process at the beginning and the end.
     pub(crate) usage: Option<(Usage, Usage)>,
-    /// What became of what ran beside it.
+    /// The results of the background load.
     pub(crate) crowd: CrowdCounts,
 }
 
-/// Why sending ended before its time.
+/// The reason why sending ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EarlyEnd {
-    /// Somebody stopped the program.
+    /// A signal stopped the program.
     Stopped,
     /// The server no longer answers.
     ServerGone,
 }
 
 impl EarlyEnd {
-    /// The reason for people.
+    /// The reason as text.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Stopped => "stopped by a signal",
@@ -74,30 +74,30 @@ impl EarlyEnd {
     }
 }
 
-/// Sends what all connections share.
+/// Sends requests.
 pub(crate) struct Sender {
-    /// What is sent.
+    /// The content of the requests.
     pub(crate) target: Arc<Target>,
-    /// Where to.
+    /// The address of the server.
     pub(crate) address: SocketAddr,
-    /// What runs beside the next plan.
+    /// The background load of the next plan.
     pub(crate) crowd: Option<Crowd>,
     /// The server's process.
     pub(crate) process: Option<ServerProcess>,
-    /// The line that shows how it goes.
+    /// The progress line.
     pub(crate) progress: ProgressLine,
     /// The number of the next request.
     pub(crate) next_number: u64,
 }
 
-/// What the threads tell of their requests.
+/// The results that the threads share.
 #[derive(Debug, Default)]
 struct Signs {
     answered: AtomicBool,
     failed: AtomicBool,
 }
 
-/// What each thread needs.
+/// The context of each thread.
 #[derive(Clone)]
 struct ThreadPart {
     target: Arc<Target>,
@@ -121,7 +121,7 @@ impl Sender {
             let answer = runtime.block_on(connection.send(&request));
             let outcome = visitor.read(exchange, &answer, &connection);
             let outcome = outcome.map_err(|error| Failure(format!("no answer from http://{}: {error}", self.target.host)))?;
-            // Too many requests may be what is to be seen.
+            // 429 may be the point of the run.
             if !outcome.is_expected && outcome.status != 429 {
                 let body = answer.map(|answer| message_of(connection.body(answer))).unwrap_or_default();
                 return Err(Failure(format!("the server answered {} to a {} request: {body}", outcome.status, kind.name())));
@@ -130,7 +130,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends what the plan says. Connections stay open between warm-up and measurement.
+    /// Runs a plan. Connections stay open between warm-up and measurement.
     pub(crate) fn send(&mut self, plan: &SendPlan) -> Result<Sent, Failure> {
         let pace = Pace::start(plan.rate, plan.warm_up + plan.duration, self.next_number)?;
         let measurement = Measurement::new(Instant::now() + plan.warm_up);
@@ -167,7 +167,7 @@ impl Sender {
         Ok(Sent { measured: measurement.so_far(), lasting, ended_early, usage, crowd })
     }
 
-    /// Waits for the threads. Shows how it goes, and ends it if the server is gone or somebody wants it.
+    /// Waits for the threads and shows the progress. Ends the run if the server is gone or a signal arrives.
     fn watch(
         &mut self,
         plan: &SendPlan,

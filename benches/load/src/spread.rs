@@ -1,9 +1,9 @@
-//! Which projects events go to, and whose they are.
+//! Assigns events to projects and users.
 
 /// A project that receives events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
-    /// Its id; `None` if it isn't known because no token is.
+    /// Its id; `None` if it is unknown for lack of a token.
     pub(crate) project: Option<String>,
     /// A public key.
     pub(crate) key: String,
@@ -14,23 +14,23 @@ pub(crate) struct Destination {
 /// The users of one project, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UserRange {
-    /// The first one.
+    /// The first user.
     pub(crate) start: u64,
-    /// How many.
+    /// The number of users.
     pub(crate) size: u64,
 }
 
-/// How events are spread over projects. Each user is of one project.
+/// The distribution of events over projects. Each user belongs to one project.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread {
     projects: u64,
     users: u64,
-    /// Events in 100 for the first project; 0: as many as for every other.
+    /// Percentage of events for the first project; 0: an even share.
     hot: u64,
 }
 
 impl Spread {
-    /// Spreads events of `users` over `projects`, with `hot` in 100 for the first.
+    /// Spreads events of `users` over `projects`, with `hot` percent for the first project.
     pub(crate) fn new(projects: usize, users: u64, hot: u32) -> Self {
         let hot = if projects > 1 { u64::from(hot) } else { 0 };
         Self { projects: projects.max(1) as u64, users: users.max(projects as u64), hot }
@@ -62,7 +62,7 @@ impl Spread {
             let start = self.share(self.users, project, self.projects);
             return UserRange { start, size: self.share(self.users, project + 1, self.projects) - start };
         }
-        // At least one user for every other project, and for this one.
+        // At least one user for each project.
         let others = self.projects - 1;
         let hot = (self.users * self.hot / 100).clamp(1, self.users - others);
         if project == 0 {
@@ -78,7 +78,7 @@ impl Spread {
     }
 }
 
-/// A number that looks random, from one that doesn't (the finalizer of splitmix64).
+/// Hashes a number (the finalizer of splitmix64).
 pub(crate) fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

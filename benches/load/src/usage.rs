@@ -1,4 +1,4 @@
-//! What the server's process takes: processor time and memory, as Linux tells in `/proc`.
+//! The processor time and memory of the server's process, from `/proc` on Linux.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 
-/// The clock ticks of a second in `/proc`: the same on every Linux, whatever its own clock does.
+/// The clock ticks per second in `/proc`, which are the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The process of the server.
@@ -15,7 +15,7 @@ pub(crate) struct ServerProcess {
     folder: PathBuf,
 }
 
-/// What it has used at one time.
+/// The usage at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Usage {
     cpu_seconds: f64,
@@ -23,20 +23,20 @@ pub(crate) struct Usage {
     peak_mib: f64,
 }
 
-/// What it used during a run.
+/// The usage during a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ServerUsage {
     /// Processor time, in seconds.
     pub(crate) cpu_seconds: f64,
-    /// Processor time by time, in cores.
+    /// Processor time per time, in cores.
     pub(crate) cores: f64,
-    /// Processor time by recorded event, in microseconds. Questions are in it.
+    /// Processor time per recorded event, in microseconds, including questions.
     pub(crate) cpu_us_per_event: Option<f64>,
-    /// Memory before, in MiB.
+    /// Memory before the run, in MiB.
     pub(crate) memory_before_mib: f64,
-    /// Memory afterwards, in MiB.
+    /// Memory after the run, in MiB.
     pub(crate) memory_after_mib: f64,
-    /// The most memory since the process started, in MiB.
+    /// Peak memory since the process started, in MiB.
     pub(crate) memory_peak_mib: f64,
 }
 
@@ -50,7 +50,7 @@ impl ServerProcess {
         }
     }
 
-    /// What it has used so far; `None` if it is gone.
+    /// The usage so far; `None` if the process is gone.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let text = |name: &str| std::fs::read_to_string(self.folder.join(name)).ok();
         usage(&text("stat")?, &text("status")?)
@@ -69,7 +69,7 @@ fn usage(stat: &str, status: &str) -> Option<Usage> {
 }
 
 impl ServerUsage {
-    /// What was used between two times.
+    /// The usage between two times.
     pub(crate) fn between(before: Usage, after: Usage, seconds: f64, events: f64) -> Self {
         let cpu_seconds = after.cpu_seconds - before.cpu_seconds;
         let rounded = |number: f64| (number * 100.0).round() / 100.0;
@@ -83,11 +83,11 @@ impl ServerUsage {
         }
     }
 
-    /// Formats it for people.
+    /// Formats the usage as text.
     pub(crate) fn describe(&self) -> String {
-        let per_event = self.cpu_us_per_event.map_or_else(String::new, |us| format!(", {us:.1} µs an event"));
+        let per_event = self.cpu_us_per_event.map_or_else(String::new, |us| format!(", {us:.1} µs per event"));
         format!(
-            "server  {:.2} cores{per_event}; memory {:.0} MiB before, {:.0} MiB after, {:.0} MiB at most",
+            "server  {:.2} cores{per_event}; memory {:.0} MiB before, {:.0} MiB after, {:.0} MiB peak",
             self.cores, self.memory_before_mib, self.memory_after_mib, self.memory_peak_mib
         )
     }

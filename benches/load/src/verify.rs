@@ -1,4 +1,4 @@
-//! Verification that the server counted what it acknowledged.
+//! Verifies that the server's counts agree with its acknowledgements.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use super::failure::Failure;
 use super::ledger::{Acknowledged, Ledger};
 use super::spread::Destination;
 
-/// How many projects are asked about at a time.
+/// The number of projects that are read in parallel.
 const THREADS: usize = 4;
-/// How many projects that differ are named.
+/// The maximum number of differing projects that the report names.
 const MAX_NAMED: usize = 10;
 
 /// The counts of a project at one time.
@@ -40,14 +40,14 @@ struct Arrived {
     duplicates: i64,
 }
 
-/// What the server counted of the acknowledged events, including the warm-up. Sums over all projects.
+/// The acknowledged and counted events of all projects, including the warm-up.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Verified {
-    /// Events that were acknowledged as recorded.
+    /// Events acknowledged as recorded.
     pub(crate) events_sent: i64,
     /// Events by which the server's count rose.
     pub(crate) events_counted: i64,
-    /// Events that were acknowledged as duplicates.
+    /// Events acknowledged as duplicates.
     pub(crate) duplicates_sent: i64,
     /// Duplicates by which the server's count rose.
     pub(crate) duplicates_counted: i64,
@@ -59,11 +59,11 @@ pub(crate) struct Verified {
     pub(crate) users_sent: i64,
     /// Users by which the server's count rose.
     pub(crate) users_counted: i64,
-    /// How many projects were compared, each by itself.
+    /// The number of projects that were compared separately.
     pub(crate) projects: usize,
-    /// The first projects of which the counts differ.
+    /// The first projects with differing counts.
     pub(crate) differing: Vec<String>,
-    /// Whether all counts match. Requests without a response may have been recorded.
+    /// Whether all counts match. Requests without a response may or may not count.
     pub(crate) agrees: bool,
 }
 
@@ -109,7 +109,7 @@ fn counts_of(client: &Client, project: &str) -> Result<Counts, Failure> {
     Ok(Counts { events: recorded, duplicates, orders, users })
 }
 
-/// Compares the increase of each project's counts with what was acknowledged.
+/// Compares the increase of each project's counts with the acknowledged events.
 pub(crate) fn compare(before: &[Counts], after: &[Counts], ledger: &Ledger, destinations: &[Destination]) -> Verified {
     let mut verified = Verified { agrees: true, projects: destinations.len(), ..Verified::default() };
     for (at, ((before, after), destination)) in before.iter().zip(after).zip(destinations).enumerate() {
@@ -141,7 +141,7 @@ impl Verified {
         events && duplicates && orders && users
     }
 
-    /// Formats it for people.
+    /// Formats the result as text.
     pub(crate) fn describe(&self) -> String {
         let verdict = if self.agrees { "as sent" } else { "NOT AS SENT" };
         let mut text = format!(
@@ -191,7 +191,7 @@ mod tests {
         let moved = [of(before[0], risen(31, 2, 32)), risen(17, 1, 16)];
         let verified = compare(&before, &moved, &ledger, &destinations);
         assert_eq!((verified.agrees, verified.differing.len()), (false, 2), "{verified:?}");
-        // More may have been recorded of what is uncertain, never less.
+        // Uncertain requests may add to the counts, never subtract.
         ledger.uncertain(0);
         ledger.uncertain(1);
         assert_eq!(compare(&before, &moved, &ledger, &destinations).differing.len(), 1);

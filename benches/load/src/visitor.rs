@@ -1,4 +1,4 @@
-//! One connection's requests: what they say, and what their answers mean.
+//! The requests of one connection, and the interpretation of their answers.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const QUESTIONS: [(&str, &str); 9] = [
     ("POST", "/projects/{}/analytics/count-unique-users-per-day"),
     ("GET", "/projects/{}/revenue/metrics"),
     ("GET", "/projects/{}/revenue/timeseries"),
-    // Days that are over: no event of today changes this answer.
+    // Past days: new events don't change this answer.
     ("GET", "/projects/{}/revenue/timeseries?start_date=2024-01-01&end_date=2024-01-31"),
     ("GET", "/projects/{}/revenue/by-attribution"),
     ("GET", "/projects/{}/revenue/by-attribution?model=last_touch&level=identity"),
@@ -24,30 +24,30 @@ const QUESTIONS: [(&str, &str); 9] = [
     ("GET", "/projects/{}/intake"),
     ("GET", "/companies/top"),
 ];
-/// How many users are tried until one was sent.
+/// The number of users that are tried to find one that was sent.
 const PROFILE_TRIES: u64 = 8;
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Target {
     /// The shares of the kinds of requests.
     pub(crate) mix: Mix,
-    /// The events that are sent.
+    /// The events.
     pub(crate) events: EventWriter,
-    /// The projects that they are sent to.
+    /// The projects that receive them.
     pub(crate) destinations: Vec<Destination>,
-    /// How they are spread over them.
+    /// The distribution of events over projects.
     pub(crate) spread: Spread,
-    /// What was acknowledged.
+    /// The acknowledged events.
     pub(crate) ledger: Ledger,
     /// The events of a batch.
     pub(crate) batch: u64,
-    /// Events in 100 that are sent again.
+    /// Percentage of events that are sent twice.
     pub(crate) duplicates: u64,
     /// The expected status of events.
     pub(crate) expect: u16,
     /// The header `Host`.
     pub(crate) host: String,
-    /// The path before that of every endpoint.
+    /// The path prefix of every endpoint.
     pub(crate) base: String,
     /// The request of `--raw`.
     pub(crate) fixed: Vec<u8>,
@@ -55,7 +55,7 @@ pub(crate) struct Target {
     pub(crate) next_event: AtomicU64,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exchange {
     /// Its kind.
@@ -69,11 +69,11 @@ pub(crate) struct Exchange {
 /// The state of one connection.
 pub(crate) struct LoadVisitor {
     target: Arc<Target>,
-    /// The project that it looks at.
+    /// The project of its dashboard.
     project: usize,
     question: usize,
     etags: Vec<Vec<u8>>,
-    /// The event that was recorded last, and its project.
+    /// The last recorded event, and its project.
     last: Option<(u64, usize)>,
     expected: Vec<u8>,
 }
@@ -87,7 +87,7 @@ impl Target {
     }
 
     fn is_batch_repeat(&self, first: u64, offset: u64) -> bool {
-        // An odd one may repeat the one before it: so no event is there three times.
+        // Only odd events may repeat the one before, so no event comes three times.
         offset % 2 == 1 && self.duplicates > 0 && mixed(first + offset) % 100 < 2 * self.duplicates
     }
 
@@ -166,7 +166,7 @@ impl LoadVisitor {
             random.map(|random| users.start + random % users.size.max(1)).filter(|user| target.ledger.has_user(*user));
         let mine = || self.last.map(|(event, project)| (EventWriter::user(event, target.spread.users_of(project)), project));
         let Some((user, project)) = known.next().map(|user| (user, project)).or_else(mine) else {
-            // Nobody was sent yet.
+            // No user was sent yet.
             return if target.mix.has(RequestKind::Single) {
                 self.write_single(number, request)
             } else {
@@ -213,7 +213,7 @@ impl LoadVisitor {
         Exchange { kind: RequestKind::Batch, project, first, is_repeat: false }
     }
 
-    /// Says what an answer means, and notes what it acknowledges.
+    /// Interprets an answer, and notes the acknowledged events.
     pub(crate) fn read(
         &mut self,
         exchange: Exchange,
@@ -249,7 +249,7 @@ impl LoadVisitor {
         }
     }
 
-    /// Notes what an answer to events acknowledges. Returns the number of recorded events if it is what was sent.
+    /// Notes the events that an answer acknowledges. Returns the number of recorded events if the answer matches the request.
     fn acknowledge(&mut self, exchange: Exchange, status: u16, body: &[u8]) -> Option<u64> {
         let target = Arc::clone(&self.target);
         let Exchange { project, first, .. } = exchange;
@@ -265,7 +265,7 @@ impl LoadVisitor {
             self.expected.extend_from_slice(text.as_bytes());
         }
         if status != 202 || memchr::memmem::find(body, &self.expected).is_none() {
-            // What was refused is not recorded; of all else that is not known.
+            // A refused request is not recorded. Any other outcome is unknown.
             if status == 202 || status == 500 {
                 target.ledger.uncertain(project);
             }
@@ -378,7 +378,7 @@ mod tests {
         // Refused, so it was not recorded.
         assert_eq!(acknowledge(&mut visitor, exchange, 429, "{}"), None);
         assert_eq!(target.ledger.of(exchange.project), before);
-        // Accepted, and yet not what was sent: nobody knows.
+        // Accepted, but the answer doesn't match the request: the outcome is unknown.
         assert_eq!(acknowledge(&mut visitor, exchange, 202, "{\"status\":\"dropped\"}"), None);
         assert_eq!(target.ledger.of(exchange.project), (before.0, true));
     }
@@ -463,7 +463,7 @@ mod tests {
         let target = target("single=1,profile=1", 1, 1, 0);
         let mut visitor = LoadVisitor::new(Arc::clone(&target), 0);
         let mut request = Vec::new();
-        // Nobody was sent: an event instead.
+        // No user was sent, so an event comes instead.
         let exchange = visitor.write_kind(RequestKind::Profile, 0, &mut request);
         assert_eq!(exchange.kind, RequestKind::Single);
         acknowledge(&mut visitor, exchange, 202, "{\"status\":\"recorded\"}");

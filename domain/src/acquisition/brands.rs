@@ -6,12 +6,12 @@ use super::category::Category;
 pub(super) struct Brand {
     /// The source under which its hosts are counted.
     pub(super) name: &'static str,
-    /// `None` for a site that only links.
+    /// The category; `None` for a site without one, whose links are referrals.
     pub(super) category: Option<Category>,
     /// Other words that identify it in a `utm_source`.
     pub(super) words: &'static [&'static str],
-    /// `host` (that host and its `m.`), `.host` (including all subdomains), or `name.*` (under any country suffix). The
-    /// hosts of Android apps are their package names.
+    /// `host` (that host and its `m.`), `.host` (with all subdomains), or `name.*` (under any
+    /// country suffix). Hosts of Android apps are package names.
     pub(super) hosts: &'static [&'static str],
 }
 

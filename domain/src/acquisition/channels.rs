@@ -1,5 +1,5 @@
-//! Channels and their rules: GA4's default channel group (Analytics Help, answer 9756891, "Channels for manual traffic")
-//! as a table, in the order of evaluation.
+//! Channels and their rules: GA4's default channel group (Analytics Help, answer 9756891, "Channels
+//! for manual traffic") as a table, in the order of evaluation.
 
 use serde::{Deserialize, Serialize};
 
@@ -48,9 +48,9 @@ named_values! {
         MobilePush = "Mobile Push Notifications",
         /// Links on any other site.
         Referral = "Referral",
-        /// No known link.
+        /// No known source.
         Direct = "Direct",
-        /// No rule matches.
+        /// No rule matched.
         Unassigned = "Unassigned",
     }
 }
@@ -63,8 +63,8 @@ impl Channel {
         Channel::ALL.iter().copied().find(|channel| channel.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the channel of the first rule that matches a source, medium and campaign, all of them trimmed and
-    /// lower-cased.
+    /// Returns the channel of the first rule that matches a source, medium and campaign, all of
+    /// them trimmed and lower-cased.
     #[must_use]
     pub fn of(source: &str, medium: &str, campaign: &str) -> Channel {
         // Most visits have no acquisition data and match only the last rule.
@@ -94,7 +94,8 @@ enum Test {
     /// `^(.*cp.*|ppc|retargeting|paid.*)$`
     MediumIsPaid,
     CampaignContains(&'static str),
-    /// `^(.*(([^a-df-z]|^)shop|shopping).*)$`: "shop" unless preceded by a letter other than e (as in "eshop").
+    /// `^(.*(([^a-df-z]|^)shop|shopping).*)$`: "shop" unless preceded by a letter other than e (as
+    /// in "eshop").
     CampaignIsShopping,
 }
 
@@ -113,7 +114,7 @@ impl Test {
     }
 }
 
-/// As [`str::contains`], whose preparation of a search costs more than trying each place of a short text.
+/// Like [`str::contains`], which spends more time on preparing a search than a short text takes.
 fn contains(text: &str, part: &str) -> bool {
     match text.len() {
         0..=32 => text.as_bytes().windows(part.len()).any(|place| place == part.as_bytes()),
@@ -130,7 +131,7 @@ fn is_shopping(campaign: &str) -> bool {
     contains(campaign, "shop") && (campaign.contains("shopping") || campaign.match_indices("shop").any(|(at, _)| stands_free(at)))
 }
 
-/// A channel, and its alternatives: a visit matches if all tests of any one list hold.
+/// A channel and its alternative conditions: a visit matches if all tests of one list hold.
 struct Rule {
     channel: Channel,
     any_of: &'static [&'static [Test]],

@@ -1,7 +1,7 @@
 //! Acquisition: the source, medium, campaign and channel of a visit.
 //!
-//! Explicit values take precedence (overrides, then the parameters of the page's URL), followed by a click on an ad, the
-//! referrer, and a link that somebody shared. Each of the four is resolved on its own.
+//! Each of the four is resolved separately. Explicit values (overrides, then URL parameters) come
+//! first, then a click on an ad, then the referrer, then the mark of a shared link.
 
 mod brands;
 mod category;
@@ -22,9 +22,9 @@ pub use referrer::external_host;
 
 use crate::text;
 
-/// The source of a visit whose source is unknown.
+/// The source of a visit with an unknown source.
 pub const DIRECT: &str = "(direct)";
-/// The medium or campaign of a visit for which it is unknown.
+/// The medium or campaign of a visit with an unknown one.
 pub const NONE: &str = "(none)";
 /// The maximum number of characters of a value; longer values are truncated.
 pub const MAX_VALUE_CHARS: usize = 255;
@@ -43,7 +43,7 @@ pub struct Acquisition {
 }
 
 impl Acquisition {
-    /// Returns the acquisition of a visit about which nothing is known.
+    /// Returns the acquisition of a visit without any known value.
     #[must_use]
     pub fn direct() -> Acquisition {
         Acquisition { source: DIRECT.into(), medium: NONE.into(), campaign: NONE.into(), channel: Channel::Direct }
@@ -110,7 +110,7 @@ pub struct Utm {
 /// A parameter of links, and the source and medium that it implies.
 type LinkMark = (&'static str, &'static str, &'static str);
 
-/// The marks of clicks on ads, in order of precedence.
+/// The parameters of clicks on ads, in order of precedence.
 const AD_CLICKS: [LinkMark; 11] = [
     ("gclid", "google", "cpc"),
     ("wbraid", "google", "cpc"),
@@ -125,23 +125,27 @@ const AD_CLICKS: [LinkMark; 11] = [
     ("sccid", "snapchat", "paid_social"),
 ];
 
-/// The marks of links that lead out of an app, whoever put them there, in order of precedence. They prove no payment.
+/// The parameters that apps add to shared links, in order of precedence. They don't prove a paid
+/// click.
 const SHARED_LINKS: [LinkMark; 3] =
     [("fbclid", "facebook", "social"), ("igshid", "instagram", "social"), ("igsh", "instagram", "social")];
 
-/// Reads the campaign parameters of a page's URL, absolute or relative. The first value of a repeated parameter counts.
+/// Reads the campaign parameters of a page's URL, absolute or relative. The first value of a
+/// repeated parameter counts.
 #[must_use]
 pub fn utm(url: &str) -> Utm {
     UrlQuery::read(url).utm
 }
 
-/// Resolves the acquisition of a visit. The first known value counts:
+/// Resolves the acquisition of a visit. For each value, the first known one in this order counts:
 ///
-/// - source: override, `utm_source`, `source`, `ref` (each by its brand, if it names one), click on an ad, referrer (its brand, else
-///   its host), shared link, `(direct)`;
-/// - medium: override, `utm_medium`, click on an ad, referrer (`organic`, `social`, `referral`), shared link, `(none)`;
+/// - source: override, `utm_source`, `source`, `ref` (each replaced by its brand, if known), click
+///   on an ad, referrer (its brand, else its host), shared link, `(direct)`;
+/// - medium: override, `utm_medium`, click on an ad, referrer (`organic`, `social`, `referral`),
+///   shared link, `(none)`;
 /// - campaign: override, `utm_campaign`, `(none)`;
-/// - channel: override, if it names a channel, else the channel of the three values above ([`Channel::of`]).
+/// - channel: override, if it is the name of a channel, else the channel of the three values above
+///   ([`Channel::of`]).
 #[must_use]
 pub fn resolve(touchpoint: &Touchpoint<'_>) -> Acquisition {
     let query = touchpoint.url.map(UrlQuery::read).unwrap_or_default();
@@ -167,9 +171,9 @@ struct UrlQuery {
     utm: Utm,
     source: Option<CompactString>,
     reference: Option<CompactString>,
-    /// The index in [`AD_CLICKS`] of the first that is present.
+    /// The index in [`AD_CLICKS`] of the first parameter that is present.
     ad: Option<usize>,
-    /// The index in [`SHARED_LINKS`] of the first that is present.
+    /// The index in [`SHARED_LINKS`] of the first parameter that is present.
     shared: Option<usize>,
 }
 
@@ -182,7 +186,7 @@ impl UrlQuery {
         query
     }
 
-    /// Takes a parameter, whose value is not decoded yet. Its name may be of any case.
+    /// Reads a parameter with an undecoded value. Its name may have any case.
     fn take(&mut self, name: &str, value: &str) {
         let name = in_lower_case(name);
         let field = match &*name {
@@ -241,7 +245,7 @@ impl Origin {
     }
 }
 
-/// As [`clean`]. Nearly every host is clean already.
+/// Like [`clean`], but fast for a host that is clean already, as nearly all are.
 fn clean_host(host: &str) -> Option<Cow<'_, str>> {
     let is_clean = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'.' || byte == b'-';
     if (1..=MAX_VALUE_CHARS).contains(&host.len()) && host.bytes().all(is_clean) {
@@ -250,8 +254,8 @@ fn clean_host(host: &str) -> Option<Cow<'_, str>> {
     clean(host).map(|host| Cow::Owned(host.into()))
 }
 
-/// Normalizes a value for comparison and display: trimmed, lower-cased, truncated to [`MAX_VALUE_CHARS`]; `None` if
-/// empty.
+/// Normalizes a value for comparison and display: trimmed, lower-cased, truncated to
+/// [`MAX_VALUE_CHARS`]; `None` if empty.
 fn clean(value: &str) -> Option<CompactString> {
     let value = text::non_empty(value)?;
     if value.len() <= MAX_VALUE_CHARS && value.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {

@@ -1,8 +1,9 @@
-//! Sites that send people back: where they pay, prove who they are, and sign in. None of them is where a visit came from.
+//! Sites that send people back: payment providers, card checks and sign-in pages. They are never
+//! the source of a visit.
 //!
-//! `host` stands for itself and its subdomains, and `name.*` for a name under any country suffix.
+//! `host` includes its subdomains, and `name.*` is a name under any country suffix.
 
-/// Providers of payments, and the hosts of banks that confirm them.
+/// Payment providers, and hosts of banks that confirm payments.
 pub(super) const TILLS: &str = "
     2checkout.com 95516.com adyen.com adyenpayments.com affirm.com afterpay.com alipay.com alipayplus.com
     amazonpay.com apay-us.amazon.com apple-pay-gateway.apple.com applepay.cdn-apple.com atome.sg authorize.net
@@ -35,14 +36,14 @@ pub(super) const TILLS: &str = "
     yookassa.ru yoomoney.ru zip.co zipmoney.com.au
 ";
 
-/// Hosts that confirm a card, for banks (3-D Secure).
+/// Hosts of banks for card confirmation (3-D Secure).
 pub(super) const CARD_CHECKS: &str = "
     3dsecure.io 3dsecure.no 3dss.netcetera.com arcot.com cardinalcommerce.com enstage.com gpayments.com gpayments.net
     modirum.com mycardsecure.com placard.dnp-cdms.jp rsa3dsauth.co.uk rsa3dsauth.com securecode.com securesuite.co.uk
     securesuite.net touchtechpayments.com verifiedbyvisa.com visasecure.com wibmo.com wlp-acs.com
 ";
 
-/// Where people sign in or prove who they are.
+/// Hosts where people sign in or confirm their identity.
 pub(super) const SIGN_IN: &str = "
     access.line.me account.apple.com account.live.com account.microsoft.com accounts.dev accounts.firefox.com
     accounts.google.* accounts.kakao.com accounts.shopify.com accounts.snapchat.com accounts.spotify.com

@@ -1,4 +1,4 @@
-//! The external referrer of an event: the host of a site that sent a visitor.
+//! The external referrer of an event: the host of the site that sent the visitor.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +10,8 @@ use super::sources::{Fnv, name_under_country};
 use crate::hosts::{HostList, SiteHost, and_parents};
 use crate::text;
 
-/// The words in the names of hosts that confirm a card at a bank of their own: `3dsecure.bank.example`, `acs-2.bank.example`.
+/// Words in the host names of banks' own card checks: `3dsecure.bank.example`,
+/// `acs-2.bank.example`.
 const CARD_CHECK_WORDS: [&str; 5] = ["3dsecure", "3ds", "threeds", "3dauth", "acs"];
 
 static NO_SOURCES: LazyLock<HashSet<&'static str, BuildHasherDefault<Fnv>>> = LazyLock::new(|| {
@@ -19,10 +20,12 @@ static NO_SOURCES: LazyLock<HashSet<&'static str, BuildHasherDefault<Fnv>>> = La
     hosts.map(|host| host.trim_end_matches('*')).collect()
 });
 
-/// Returns the referring host, lower-cased, without `www.` and port. `None` if there is none, if it belongs to the site of the event
-/// (its `hostname`, or the host of its `url`), if it is listed in `ignored`, and if people pay or sign in there.
+/// Returns the referring host, lower-cased, without `www.` and port. Returns `None` without a
+/// referrer, and if the host belongs to the site of the event (its `hostname`, or the host of its
+/// `url`), is in `ignored`, or is a payment or sign-in page.
 ///
-/// A referrer without a scheme counts if its first part contains a dot, because some trackers send bare hosts.
+/// A referrer without a scheme counts if its first part contains a dot, because some trackers send
+/// bare hosts.
 #[must_use]
 pub fn external_host<'r>(
     referrer: Option<&'r str>,
@@ -41,7 +44,7 @@ pub fn external_host<'r>(
     is_external.then_some(host)
 }
 
-/// Whether people pay or sign in at a place, and come back.
+/// Whether a place is a payment or sign-in page, from which people come back.
 fn is_no_source(place: &SiteHost<'_>) -> bool {
     let host = &*place.host;
     let name_end = name_under_country(host).map_or(0, str::len);

@@ -1,5 +1,5 @@
-//! The rest of Google's list of sources: sites counted by their host. A word without a dot stands for itself and for
-//! `word.com`.
+//! The rest of Google's list of sources: sites that are counted by their host. A word without a dot
+//! also means `word.com`.
 
 pub(super) const SEARCH: &str = "
     360.cn alice auone avg babylon biglobe biglobe.co.jp biglobe.ne.jp centrum.cz cnn comcast conduit dogpile eniro

@@ -1,8 +1,9 @@
 //! The tables of sites, and the lookup of a referrer or `utm_source` in them.
 //!
-//! Categories follow the list of sources that Google publishes with the GA4 default channel group (Analytics Help, answer
-//! 9756891, "source categories"), without its webmail hosts, which are not search engines, and with networks and engines
-//! that the list lacks. The AI assistants are compiled by hand from the hosts that they refer from.
+//! Categories follow the list of sources that Google publishes with the GA4 default channel group
+//! (Analytics Help, answer 9756891, "source categories"). Its webmail hosts are left out, since
+//! they are not search engines. Missing networks and engines are added. The AI assistants are
+//! compiled by hand from their referrers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,7 +28,8 @@ pub(super) struct Site {
 /// Second-level labels under which countries register domains: `google.co.uk`, `google.com.br`.
 const SECOND_LEVELS: [&str; 6] = ["co", "com", "net", "org", "ne", "or"];
 
-/// FNV-1a, which is quick for the few letters of a host. Nobody chooses what is in the tables, so that it need not withstand anybody.
+/// FNV-1a, which is fast for short keys. The tables are fixed, so the hash needs no protection from
+/// hostile input.
 pub(super) struct Fnv(u64);
 
 impl Default for Fnv {
@@ -69,7 +71,8 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 });
 
 impl Index {
-    /// Adds a listed source. A word without a dot stands for itself and for `word.com`; one with a dot is a host.
+    /// Adds a listed source. A word without a dot also means `word.com`; a word with a dot is a
+    /// host.
     fn add_listed(&mut self, word: &'static str, category: Category) {
         let site = Site { brand: None, category: Some(category) };
         if word.contains('.') {
@@ -113,8 +116,8 @@ pub(super) fn category_of(source: &str) -> Option<Category> {
     site_of(host)?.category
 }
 
-/// Returns the name under which a source is counted, given by whoever made the link: that of its site, if it is the short name or the
-/// address of one that is known.
+/// Returns the name under which to count a source from a link: the brand of the site, if the source
+/// is the short name or host of a known site.
 pub(super) fn by_brand(source: CompactString) -> CompactString {
     if let Some(site) = INDEX.words.get(source.as_str()) {
         return site.brand.map_or(source, Into::into);
@@ -124,7 +127,7 @@ pub(super) fn by_brand(source: CompactString) -> CompactString {
     named.unwrap_or(source)
 }
 
-/// As `rsplit_once('.')`, whose search takes longer to begin than most hosts are long.
+/// Like `rsplit_once('.')`, whose search takes longer to start than most hosts are long.
 fn split_last_label(host: &str) -> Option<(&str, &str)> {
     let dot = host.bytes().rposition(|byte| byte == b'.')?;
     Some((&host[..dot], &host[dot + 1..]))

@@ -1,4 +1,5 @@
-//! Which agents are bots: crawlers, monitors and previewers, by lists that others maintain and by what bots say.
+//! Detects bots: crawlers, monitors and previewers, by maintained lists and by the properties of
+//! their user agents.
 
 use std::sync::LazyLock;
 
@@ -12,20 +13,20 @@ pub(super) static NAMES: LazyLock<Option<Words>> = LazyLock::new(|| {
     Words::read([include_str!("data/names.txt"), include_str!("data/own_bots.txt")].into_iter().flat_map(str::lines))
 });
 
-/// Names that are parts of other words, too: these count only as they are written.
+/// Names that are also parts of other words. They count only as whole words in this case.
 static WHOLE_NAMES: LazyLock<Option<Words>> = LazyLock::new(|| Words::read(include_str!("data/more_names.txt").lines()));
 
-/// Words of bots. Nobody's browser has them, but devices and apps do: see [`of_device`].
+/// Words of bots. No browser has them, but some devices and apps do: see [`of_device`].
 static WORDS: LazyLock<Option<Words>> =
     LazyLock::new(|| Words::read(include_str!("data/words.txt").lines().chain(MORE_WORDS.iter().copied())));
 
-/// Programs and libraries that speak HTTP, as their agents begin.
+/// HTTP programs and libraries, by the beginning of their agents.
 static PROGRAMS: LazyLock<Option<Words>> = LazyLock::new(|| Words::read(include_str!("data/programs.txt").lines()));
 
-/// Apps in which people read feeds and listen, though their names sound like bots.
+/// Apps for feeds and podcasts with names that sound like bots.
 static READERS: LazyLock<Option<Words>> = LazyLock::new(|| Words::read(include_str!("data/own_readers.txt").lines()));
 
-/// What the list of words lacks, or has with look-around.
+/// Words that the list lacks, or has only as a pattern with look-around.
 #[rustfmt::skip]
 const MORE_WORDS: &[&str] = &[
     "bot", "scan", "slurp", "scrap", "indexer", "monitor", "uptime", "fetcher", "probe", "sitemap", "favicon", "imageproxy", "imgproxy",
@@ -47,7 +48,7 @@ impl Bot<'_> {
     const UNNAMED: Self = Self { name: None, version: None };
 }
 
-/// The bot that the agent is of.
+/// The bot of the agent, if any.
 pub(super) fn of(agent: &str) -> Option<Bot<'_>> {
     if is_made_up(agent) {
         return Some(Bot::UNNAMED);
@@ -58,7 +59,8 @@ pub(super) fn of(agent: &str) -> Option<Bot<'_>> {
     if devices::is_handheld(agent) || devices::is_screen(agent) { of_device(agent) } else { of_other(agent) }
 }
 
-/// Whether the agent is a template that nobody filled in, an attempt to run something, or has a comment as Google's have it.
+/// Whether the agent is an unfilled template, an injection attempt, or has a comment in the form of
+/// Google's bots.
 fn is_made_up(agent: &str) -> bool {
     let is_placeholder = || {
         let lower = agent.to_ascii_lowercase();
@@ -68,12 +70,13 @@ fn is_made_up(agent: &str) -> bool {
         || (!agent.contains("Mozilla/") && is_placeholder())
 }
 
-/// Whether a person reads in the app. What its maker's servers send has the same name, and a page that explains it.
+/// Whether the agent is an app in which a person reads. Its maker's servers use the same name, but
+/// link to a page that explains them.
 fn is_reader(agent: &str) -> bool {
     READERS.as_ref().is_some_and(|readers| readers.places(agent).next().is_some()) && !agent.contains("(+http")
 }
 
-/// Programs that speak HTTP are no bots: servers send events that way.
+/// HTTP programs are not bots, since servers send events with them.
 pub(super) fn is_program(agent: &str) -> bool {
     // App Engine appends its name to the agent of every program that runs there.
     agent.eq_ignore_ascii_case("node")
@@ -81,13 +84,14 @@ pub(super) fn is_program(agent: &str) -> bool {
         || agent.contains("AppEngine-Google")
 }
 
-/// Of a phone, a tablet or an app: the names of models and apps sound like anything. A bot that claims to be one names itself
-/// beside the device, as a product (`AhrefsBot/7.0`) or in a comment with `compatible` or an address.
+/// For a phone, a tablet or an app, whose names may contain any word. A bot on a device has its own
+/// name beside the device, as a product (`AhrefsBot/7.0`) or in a comment with `compatible` or an
+/// address.
 fn of_device(agent: &str) -> Option<Bot<'_>> {
     // An app names its site, too.
     let is_browser = is_browser(agent);
     for part in beside_device(agent) {
-        // What loads media inside of WhatsApp says `Device/…`; what previews links does not.
+        // The media player of WhatsApp sends `Device/…`; its link preview does not.
         if let Some(bot) = named(part, true).filter(|bot| bot.name != Some("WhatsApp")) {
             return Some(bot);
         }
@@ -103,7 +107,8 @@ fn is_browser(agent: &str) -> bool {
     agent.starts_with("Mozilla/") || agent.starts_with("Opera/")
 }
 
-/// The parts of an agent but the first comment, which describes the device; of it, what follows `compatible` or is an address.
+/// The parts of an agent outside of the first comment, which describes the device. Of the comment,
+/// only the part after `compatible` or the address.
 fn beside_device(agent: &str) -> [&str; 3] {
     let Some(start) = agent.find('(') else { return [agent, "", ""] };
     let mut depth = 0_usize;
@@ -122,7 +127,7 @@ fn beside_device(agent: &str) -> [&str; 3] {
     [&agent[..start], at.map_or("", |at| &comment[at..]), &agent[end..]]
 }
 
-/// Whether the text has a product whose name ends like that of a bot.
+/// Whether the text has a product whose name ends like the name of a bot.
 fn names_a_product(text: &str) -> bool {
     let names = |word: &str| {
         let end = word.find('/').unwrap_or(word.len());
@@ -169,8 +174,8 @@ fn has_word(agent: &str) -> bool {
     })
 }
 
-/// Whether the agent links to a page about itself, as bots do: `+http://…`. Old extensions of Internet Explorer link
-/// without the plus.
+/// Whether the agent links to a page about itself, as bots do: `+http://…`. Old extensions of
+/// Internet Explorer link without the plus.
 fn names_a_page(agent: &str) -> bool {
     let mut addresses = agent.match_indices("http").filter(|(at, _)| {
         let rest = &agent.as_bytes()[*at..];
@@ -180,7 +185,7 @@ fn names_a_page(agent: &str) -> bool {
     addresses.any(|(at, _)| !is_explorer || agent[..at].trim_end().ends_with('+'))
 }
 
-/// Whether the agent tells where to complain, as isbot looks for it: `name@host.`
+/// Whether the agent has a contact address, as isbot detects it: `name@host.`
 fn names_a_mailbox(agent: &str) -> bool {
     agent.split('@').skip(1).any(|rest| {
         let host = rest.find(|character: char| !character.is_ascii_alphanumeric() && character != '-').unwrap_or(rest.len());
@@ -188,7 +193,7 @@ fn names_a_mailbox(agent: &str) -> bool {
     })
 }
 
-/// Whether the agent says that it is a browser's, and neither which nor on what system.
+/// Whether the agent claims to be a browser, but names neither the browser nor a system.
 fn is_nameless(agent: &str) -> bool {
     const SHORTEST: usize = "Mozilla/5.0 (x)".len();
     let knows =

@@ -1,4 +1,4 @@
-//! Which kind of device an agent is of.
+//! Determines the kind of device from a user agent.
 
 use std::sync::LazyLock;
 
@@ -9,26 +9,26 @@ use super::lists::{OLD_TABLETS, PHONES, SCREENS, TABLET_WORDS};
 use super::models::{self, model};
 use super::patterns::Patterns;
 
-/// What agents of phones, tablets and their apps have, in lower case.
+/// Texts in agents of phones, tablets and their apps, in lower case.
 #[rustfmt::skip]
 const HANDHELD: &[&str] = &[
     "android", "iphone", "ipad", "ipod", "harmonyos", "openharmony", "windows phone", "kaios", "blackberry", "bb10", "tizen", "symbianos",
     "series60", "; wv)", "mobile safari", "web0s", " cfnetwork/", " adr ",
 ];
 
-/// What the agents of phones have beside their names.
+/// Words in agents of phones beside the name of the phone.
 const PHONE_WORDS: &[&str] = &[
     "MIDP", "CLDC", "Profile/", "UP.", "WAP", "Wap", "Browser", "browser", "NetFront", "Obigo", "MAUI", "Teleca", "Opera",
     "Release/",
 ];
 
-/// Phones, whatever else their agents say.
+/// Texts that always mean a phone.
 #[rustfmt::skip]
 const PHONES_OF_THEIR_OWN: &[&str] = &[
     "iPhone", "iPod", "dv(iPh", "Windows Phone", "Windows Mobile", "IEMobile", "WPDesktop", "ZuneWP7", "Windows NT 10.0; ARM;",
     "BlackBerry", "BB10", "KAIOS", "KaiOS", "(webOS/", "(Mobile; ",
 ];
-/// Tablets that are none of Android.
+/// Texts that mean a tablet without Android.
 #[rustfmt::skip]
 const TABLETS_OF_THEIR_OWN: &[&str] = &[
     "Kindle", "PlayBook", "RIM Tablet", "Silk/", "hp-tablet", "TouchPad", "Tablet;", "PocketBook/", "Windows NT 6.2; ARM;",
@@ -40,14 +40,15 @@ const OTHER_PHONES: &[&str] = &[
     "Palmscape", "Blazer/", "DoCoMo/",
 ];
 const COMPUTERS: &[&str] = &["Windows", "Mac", "Linux", "BSD", "SunOS", "OS/2", "Win", "Amiga", "BeOS", "Haiku", "RISC OS"];
-/// What programs of computers say; servers have Linux, too.
+/// Texts in agents of programs on computers. Linux is not among them, since servers have it, too.
 #[rustfmt::skip]
 const COMPUTERS_OF_PROGRAMS: &[&str] = &[
     "Windows", "WinNT", "Win64", "Win32", "(win", "Edge Update/", "Desktop app", "Mac OS", "MacOS", "macOS", "OS X", "OSX/", "os=Mac",
     "apple-darwin", "MacBook", "iMac", "Macmini", "MacPro", "Macintosh", "(x86_64)", "(i386)", "X11;", "AmigaOS", "ELinks/", "Links (",
 ];
 
-/// The model names of Android tablets say what they are; old ones are listed in `tablets.tsv`.
+/// The first Android version whose tablets are recognized by the model; older tablets are in
+/// `tablets.tsv`.
 const NEW_ANDROID: u32 = 7;
 
 static HANDHELDS: LazyLock<Option<AhoCorasick>> =
@@ -90,7 +91,7 @@ pub(super) fn of(agent: &str) -> Device {
     of_other(agent)
 }
 
-/// Of what is neither a screen, nor Apple's, nor of Android.
+/// The kind of a device that is neither a screen, nor from Apple, nor Android.
 fn of_other(agent: &str) -> Device {
     let says = |words: &[&str]| words.iter().any(|word| agent.contains(word));
     if says(OTHER_PHONES) {
@@ -113,7 +114,8 @@ fn of_other(agent: &str) -> Device {
     if is_desktop { Device::Desktop } else { Device::Other }
 }
 
-/// The kind of device that a model is, if its name says that it is no phone. A phone on a desk shows pages of computers.
+/// The kind of device of a model, if its name shows that it is not a phone. A phone in desktop mode
+/// sends a desktop agent.
 pub(super) fn of_model(model: &str) -> Option<Device> {
     models::kind(model).filter(|kind| *kind != Device::Mobile).or_else(|| {
         // As a user agent has it.
@@ -130,7 +132,8 @@ fn of_android(agent: &str) -> Device {
     if is_any(&TABLET_WORDS, agent) || (is_old && is_any(&OLD_TABLETS, agent)) {
         return Device::Tablet;
     }
-    // Browsers of tablets leave "Mobile" out; other programs never say it, nor does what is cut off before "Safari".
+    // Browsers on tablets omit "Mobile". Other programs omit it, too, and so does an agent that is
+    // truncated before "Safari", so these are no sign of a tablet.
     let is_large = is_browser && says(&["Safari", "safari/", "Gecko/"]) && !says(&["Mobi", "mobi", "Phone", "Mini"]);
     if is_large { Device::Tablet } else { Device::Mobile }
 }

@@ -1,4 +1,4 @@
-//! What a user agent tells.
+//! The properties of a user agent.
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
@@ -23,15 +23,15 @@ named_values! {
     }
 }
 
-/// The information in a user agent. `None` for what it does not state.
+/// The properties in a user agent. `None` stands for a missing one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Agent {
     /// The browser's usual name (`Chrome`, `Safari`, `Samsung Internet`), or the name of a well-known bot.
     pub browser: Option<CompactString>,
     /// The browser's full version, as sent: `124.0.2478.51`.
     pub browser_version: Option<CompactString>,
-    /// The operating system, without its version: `Windows`, `macOS`, `iOS`, `Android`, `Linux`, `ChromeOS` …; `Windows 11` where a
-    /// client hint says so, since user agents can't.
+    /// The operating system, without its version: `Windows`, `macOS`, `iOS`, `Android`, `Linux`,
+    /// `ChromeOS` …; `Windows 11` where a client hint says so, since user agents can't.
     pub os: Option<CompactString>,
     /// The kind of device.
     pub device: Device,

@@ -1,4 +1,4 @@
-//! The lists of `data/`, read when they are first needed.
+//! The lists of `data/`, which are read on first use.
 
 use std::sync::LazyLock;
 
@@ -6,16 +6,16 @@ use super::patterns::Patterns;
 
 pub(super) const BROWSER_LISTS: &[&str] = &[include_str!("data/own_browsers.tsv"), include_str!("data/browsers.tsv")];
 pub(super) const SYSTEM_LISTS: &[&str] = &[include_str!("data/own_systems.tsv"), include_str!("data/systems.tsv"), JAVA];
-/// Phones that name no other system.
+/// Phones without another system.
 const JAVA: &str = "midp|j2me\t(MIDP|J2ME)\tJava ME\t";
 pub(super) const PHONE_LISTS: &[&str] = &[include_str!("data/phones.tsv")];
 pub(super) const SCREEN_LISTS: &[&str] = &[include_str!("data/own_screens.tsv")];
 pub(super) const TABLET_WORD_LISTS: &[&str] = &[include_str!("data/own_tablets.tsv")];
 pub(super) const OLD_TABLET_LISTS: &[&str] = &[include_str!("data/tablets.tsv")];
 
-/// Series of models, by how makers name them: the kind of device is the name of what is found.
+/// Series of models by the naming schemes of makers. The name of a match is the kind of device.
 pub(super) const SERIES_LISTS: &[&str] = &[include_str!("data/own_models.tsv")];
-/// Models that are no phones, and their kinds.
+/// Models that are not phones, with their kinds.
 pub(super) const MODELS: &str = include_str!("data/models.tsv");
 
 pub(super) static BROWSERS: LazyLock<Option<Patterns>> = LazyLock::new(|| Patterns::read(BROWSER_LISTS));

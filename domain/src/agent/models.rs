@@ -1,6 +1,6 @@
-//! What kind of device a model is, by lists of models and by how makers number them.
+//! The kind of device of a model, by lists of models and by the naming schemes of makers.
 //!
-//! Agents of Android name the model, but few say whether it is a phone.
+//! Android agents contain the model, but few contain the kind of device.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,16 +8,16 @@ use std::sync::LazyLock;
 use super::kinds::Device;
 use super::lists::{MODEL_SERIES, MODELS};
 
-/// No model has a longer name.
+/// The maximum length of a model's name.
 const MAX_BYTES: usize = 64;
 
-/// The kinds of models that are no phones, by their names in lower case.
+/// The kinds of models that are not phones, by lower-case name.
 static KINDS: LazyLock<HashMap<&'static str, Device>> = LazyLock::new(|| {
     let lines = MODELS.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once('\t')).filter_map(|(model, kind)| Some((model, kind.parse().ok()?))).collect()
 });
 
-/// The kind of a model, if it is known or its name says so.
+/// The kind of a model, if a list or its name shows it.
 pub(super) fn kind(model: &str) -> Option<Device> {
     if model.is_empty() || model.len() > MAX_BYTES {
         return None;
@@ -27,7 +27,7 @@ pub(super) fn kind(model: &str) -> Option<Device> {
     series().or_else(known)
 }
 
-/// The model that an agent of Android names: what is left of the comment without versions, languages and builds.
+/// The model in an Android agent: the rest of the comment without versions, languages and builds.
 pub(super) fn model(agent: &str) -> Option<&str> {
     let start = ["Android", "android", "HarmonyOS"].into_iter().find_map(|system| agent.find(system))?;
     let comment = &agent[start..];
@@ -40,7 +40,8 @@ pub(super) fn model(agent: &str) -> Option<&str> {
     models.into_iter().find(|part| !part.is_empty() && !is_other(part))
 }
 
-/// Whether a part of the comment is none of a model: a language, a revision of the browser, or what marks a program.
+/// Whether a part of the comment is not a model: a language, a browser revision, or a mark of a
+/// program.
 fn is_other(part: &str) -> bool {
     let bytes = part.as_bytes();
     let is_language = || {

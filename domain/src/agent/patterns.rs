@@ -1,5 +1,6 @@
-//! Patterns over user agents, tried in the order of their lists. Each is compiled when an agent first has a text that it
-//! needs: most never are, and an outsider can cause no more than all of them.
+//! Patterns over user agents, tried in the order of their lists. A pattern is compiled when an
+//! agent first contains its required text. Most patterns are never compiled, and hostile agents
+//! can't cause more than all of them.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -7,10 +8,11 @@ use std::sync::OnceLock;
 use aho_corasick::AhoCorasick;
 use regex::{Captures, Regex, RegexBuilder};
 
-/// The bound of the cache of one compiled pattern.
+/// The size limit of a compiled pattern's cache.
 const CACHE_BYTES: usize = 64 << 10;
 
-/// A line of a list: the pattern, the name of what it finds (else its first group is), and a version (else its second is).
+/// A line of a list: the pattern, the name of its match (by default its first group), and a version
+/// (by default its second group).
 #[derive(Debug)]
 struct Pattern {
     source: &'static str,
@@ -19,7 +21,7 @@ struct Pattern {
     compiled: OnceLock<Option<Regex>>,
 }
 
-/// What the first pattern that matches has found.
+/// The result of the first matching pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found<'a> {
     pub name: String,
@@ -30,13 +32,13 @@ pub(super) struct Found<'a> {
 #[derive(Debug)]
 pub(super) struct Patterns {
     patterns: Vec<Pattern>,
-    /// Finds the texts that patterns need, in any case.
+    /// Finds the required texts of patterns, in any case.
     finder: AhoCorasick,
-    /// The pattern that needs a text, by the text's index.
+    /// The pattern that requires a text, by the text's index.
     owners: Vec<usize>,
-    /// The patterns that need no text.
+    /// The patterns without a required text.
     always: Vec<usize>,
-    /// What a name that was taken from an agent is called.
+    /// Replacements of names that are taken from agents.
     renamed: HashMap<&'static str, &'static str>,
 }
 
@@ -66,7 +68,7 @@ impl Patterns {
         Some(Self { patterns, finder, owners, always, renamed })
     }
 
-    /// What the first pattern finds that matches the agent.
+    /// Returns the result of the first pattern that matches the agent.
     pub(super) fn first<'a>(&self, agent: &'a str) -> Option<Found<'a>> {
         self.candidates(agent).into_iter().find_map(|index| {
             let pattern = self.patterns.get(index)?;
@@ -81,7 +83,7 @@ impl Patterns {
         self.candidates(agent).into_iter().any(matches)
     }
 
-    /// The patterns whose texts are in the agent, in order.
+    /// The patterns whose required texts are in the agent, in order.
     fn candidates(&self, agent: &str) -> Vec<usize> {
         let found = self.finder.find_overlapping_iter(agent).map(|text| self.owners[text.pattern()]);
         let mut candidates: Vec<usize> = found.chain(self.always.iter().copied()).collect();
@@ -113,7 +115,7 @@ impl Pattern {
     }
 }
 
-/// The version that begins at a byte of the agent, in full: patterns find no more than three numbers of it.
+/// The full version that begins at a byte of the agent. Patterns match at most three numbers of it.
 pub(super) fn version_at(agent: &str, start: usize) -> &str {
     let rest = agent.get(start..).unwrap_or_default();
     let end = rest.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(rest.len());

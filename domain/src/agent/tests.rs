@@ -1,4 +1,5 @@
-//! User agents as sent, most of them from the access log of a public web site (2014) and from current browsers.
+//! User agents as sent, most of them from the access log of a public web site (2014) and from
+//! current browsers.
 
 use compact_str::CompactString;
 
@@ -117,7 +118,8 @@ fn no_browser_of_a_person_is_a_bot() {
     assert!(taken.is_empty(), "{taken:#?}");
 }
 
-/// The agents of `sample.tsv`, and what another program found in them: the kind of device, the system, and the browser.
+/// The agents of `sample.tsv`, and what another program found in them: the kind of device, the
+/// system, and the browser.
 fn sample() -> impl Iterator<Item = ([&'static str; 3], &'static str)> {
     agents(include_str!("data/sample.tsv")).filter_map(|line| {
         let mut columns = line.split('\t');

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-/// Names up to this length must match whole words and the case of the list: `Yeti` matches, but neither `FEVER` nor the
-/// `Sogou` of `SogouMobileBrowser`.
+/// Names up to this length must match whole words and the case of the list: `Yeti` matches, but
+/// neither `FEVER` nor the `Sogou` of `SogouMobileBrowser`.
 const SHORT_NAME_BYTES: usize = 6;
 
-/// A word, and where an agent must have it.
+/// A word, and the place in an agent where it counts.
 #[derive(Debug, Clone, Copy)]
 struct Word {
     text: &'static str,
     at_start: bool,
     at_end: bool,
-    /// No letter and no digit may follow.
+    /// Whether no letter or digit may follow.
     ends_word: bool,
 }
 
@@ -27,8 +27,9 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Reads a list: a line begins with `^` where the agent must begin with the word, and ends with `$` where it must end
-    /// with it, or with `\b` where the word must end. Never `None` in practice: the lists are compiled in.
+    /// Reads a list. A leading `^` means that the agent must begin with the word, a trailing `$`
+    /// that it must end with it, and a trailing `\b` that the word must end there. Never `None` in
+    /// practice, since the lists are compiled in.
     pub(super) fn read(lines: impl Iterator<Item = &'static str>) -> Option<Self> {
         let words: Vec<Word> = lines.filter(|line| !line.starts_with('#')).map(word).collect();
         let texts = words.iter().map(|word| word.text);
@@ -48,8 +49,8 @@ impl Words {
         })
     }
 
-    /// The first name of the list that the agent has; short ones as whole words in the case of the list, and all of them
-    /// so if `strictly`.
+    /// The first name of the list in the agent. Short names, and with `strictly` all names, must be
+    /// whole words in the case of the list.
     pub(super) fn name(&self, agent: &str, strictly: bool) -> Option<(&'static str, Range<usize>)> {
         self.places(agent).find(|(name, at)| {
             let is_whole = || is_edge(agent.as_bytes(), at.start) && is_edge(agent.as_bytes(), at.end);

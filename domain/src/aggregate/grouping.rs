@@ -1,4 +1,4 @@
-//! What is grouped and summed.
+//! The grouping of events by a property, and the sum of another property.
 
 use super::key::GroupKey;
 use super::total::{GroupFigures, Summand};
@@ -9,7 +9,7 @@ use crate::intake::submission::Invalid;
 /// The maximum number of groups of an answer.
 pub const MAX_GROUPS: usize = 1_000;
 
-/// The property whose values are the groups, and the property that is summed.
+/// The property that defines the groups, and the property to sum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Grouping {
     by: Field,
@@ -19,7 +19,8 @@ pub struct Grouping {
 impl Grouping {
     /// Groups by `by` and sums `sum`.
     ///
-    /// # Errors [`Invalid`] with the code `unsupported_combination` if a field of the session is combined with a sum.
+    /// # Errors
+    /// [`Invalid`] with the code `unsupported_combination` if a field of the session is combined with a sum.
     pub fn new(by: Field, sum: Option<MetadataPath>) -> Result<Self, Invalid> {
         if sum.is_some() && by.of_session() {
             let message = format!("`sum_metadata_field` can't be combined with `group_by` {by}");
@@ -40,7 +41,8 @@ impl Grouping {
         self.sum.as_ref()
     }
 
-    /// Whether the groups are values of the session's entry, so that all events of a session are in one group.
+    /// Whether the groups are values of the session's entry, so that all events of a session are in
+    /// one group.
     #[must_use]
     pub fn is_by_session(&self) -> bool {
         self.by.of_session()
@@ -52,12 +54,13 @@ impl Grouping {
         self.sum.is_some()
     }
 
-    /// Appends the [`GroupKey`] of `event` to `key`. Fields of the session are null: [`Grouping::write_session_key`].
+    /// Appends the [`GroupKey`] of `event` to `key`. Fields of the session are null:
+    /// [`Grouping::write_session_key`].
     pub fn write_key(&self, event: &Event, key: &mut Vec<u8>) {
         GroupKey::write(&self.by.value(event, None), key);
     }
 
-    /// Appends the [`GroupKey`] of the events of a session that has this `entry` to `key`.
+    /// Appends the [`GroupKey`] of all events of a session with this `entry` to `key`.
     pub fn write_session_key(&self, entry: &Entry, key: &mut Vec<u8>) {
         GroupKey::write(&self.by.value_of_session(Some(entry)), key);
     }

@@ -1,4 +1,4 @@
-//! The values of a property as keys of groups.
+//! Property values as keys of groups.
 
 use std::borrow::Cow;
 
@@ -52,8 +52,8 @@ impl<'b> GroupKey<'b> {
         }
     }
 
-    /// Returns what groups of equal figures are ordered by: null last, then the text in byte order, a number or a boolean before
-    /// an equal text.
+    /// Returns the rank among groups with equal figures: null last, then by text in byte order,
+    /// with a number or a boolean before an equal text.
     pub(super) fn rank(self) -> (bool, &'b [u8], bool) {
         let kind = self.0.first().copied().unwrap_or(NULL);
         (kind == NULL, self.text(), kind == TEXT)

@@ -1,4 +1,4 @@
-//! The properties in the metadata of events: how many events have each, and of which types it is.
+//! The properties in the metadata of events, with their types and numbers of events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,10 +6,10 @@ use std::collections::BinaryHeap;
 use super::total::{GroupFigures, Total};
 use crate::intake::fields::ScalarType;
 
-/// The properties that a limit leaves.
+/// The first properties, up to a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetadataFields {
-    /// The properties, those of the most events first; ties by path.
+    /// The properties, sorted by number of events, descending; ties by path.
     pub rows: Vec<MetadataField>,
     /// Whether there are more.
     pub truncated: bool,
@@ -26,14 +26,14 @@ pub struct MetadataField {
     pub events: u64,
 }
 
-/// How many events have a property, by the type of its value.
+/// The number of events with a property, by the type of its value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TypeCounts {
     counts: [u64; ScalarType::ALL.len()],
 }
 
 impl TypeCounts {
-    /// Returns the counts of so many events with values of one type.
+    /// Returns the counts of `events` events with values of one type.
     #[must_use]
     pub fn of(kind: ScalarType, events: u64) -> Self {
         let mut counts = Self::default();
@@ -41,7 +41,7 @@ impl TypeCounts {
         counts
     }
 
-    /// Returns the figures of a group that sum these counts.
+    /// Returns the figures of a group that contains these counts.
     #[must_use]
     pub fn to_group(self) -> GroupFigures {
         let [booleans, numbers, texts] = self.counts;
@@ -64,7 +64,7 @@ impl TypeCounts {
     }
 }
 
-/// Selects the properties of the most events. It keeps as many as there can be rows.
+/// Selects the properties with the most events. Keeps no more than it can return.
 #[derive(Debug)]
 pub struct FieldRanking {
     limit: usize,
@@ -80,7 +80,7 @@ impl FieldRanking {
         Self { limit, added: 0, best: BinaryHeap::new() }
     }
 
-    /// Adds a property, each once.
+    /// Adds a property. Each property must be added once.
     pub fn add(&mut self, path: &str, counts: TypeCounts) {
         self.added += 1;
         let events = Reverse(counts.events());

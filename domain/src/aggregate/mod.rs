@@ -1,7 +1,8 @@
 //! Counts and sums of events by the values of one property.
 //!
-//! A [`Grouping`] says what an event adds to which group; a [`Ranking`] selects the first groups. Groups of parts of the events
-//! can be merged, so that the caller decides how many are in memory.
+//! A [`Grouping`] defines the group and the contribution of an event; a [`Ranking`] selects the
+//! first groups. Groups of parts of the events can be merged, so the caller bounds their number in
+//! memory.
 
 mod grouping;
 mod key;

@@ -9,7 +9,7 @@ use crate::money::Amount;
 /// Groups of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aggregate {
-    /// The first groups: by sum if one was asked for, else by count, descending.
+    /// The first groups: by sum if there is one, else by count, descending.
     pub rows: Vec<AggregateRow>,
     /// The number of all groups.
     pub total_groups: u64,
@@ -24,7 +24,7 @@ pub struct AggregateRow {
     pub value: Scalar<'static>,
     /// The number of events.
     pub count: u64,
-    /// The sum, if one was asked for.
+    /// The sum, if the question asks for one.
     pub sum: Option<GroupSum>,
 }
 
@@ -37,7 +37,7 @@ pub struct GroupSum {
     pub summed: u64,
 }
 
-/// Selects the groups with the largest figures. It keeps as many groups as there can be rows.
+/// Selects the groups with the largest figures. Keeps no more groups than it can return.
 #[derive(Debug)]
 pub struct Ranking {
     sums: bool,

@@ -1,4 +1,4 @@
-//! The first groups of many.
+//! Selects the top groups.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::key::GroupKey;
 use crate::intake::fields::Scalar;
 
-/// Selects the groups with the largest figures, each with a `G`. It keeps as many groups as it selects.
+/// Selects the groups with the largest figures, each with a `G`. Keeps only the selected groups.
 #[derive(Debug)]
 pub struct TopGroups<G> {
     limit: usize,

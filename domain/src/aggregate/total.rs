@@ -3,7 +3,7 @@
 use crate::intake::fields::{Number, Scalar};
 use crate::money::Amount;
 
-/// The least sum, in millionths, that is too large to be shown: 1e32.
+/// The smallest sum that is too large to display, in millionths: 1e32.
 const TOO_LARGE_MICROS: u128 = 10_u128.pow(38);
 
 /// What one event adds to a sum.
@@ -18,7 +18,8 @@ pub enum Summand {
 }
 
 impl Summand {
-    /// Returns what a property adds: a number rounded half away from zero to 6 places. Only JSON numbers are summed.
+    /// Returns what a property adds: a number rounded half away from zero to 6 places. Only JSON
+    /// numbers are summed.
     #[must_use]
     pub fn of(property: &Scalar<'_>) -> Self {
         match property {

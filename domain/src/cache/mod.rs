@@ -1,6 +1,6 @@
-//! The resident part of a project's records: records in tables, and the pages of long lists. Facts and groups read the
-//! items of pages in place, so this belongs to the crate; the store is only known as a
-//! [`Source`](crate::records::Source).
+//! The resident part of a project's records: records in tables, and the pages of long lists. It is
+//! part of this crate because facts and groups read the items of pages in place. The store is only
+//! known as a [`Source`](crate::records::Source).
 
 pub mod bytes;
 pub mod paged;

@@ -44,14 +44,16 @@ struct CachedRecord<T> {
     weight: u32,
     /// Whether it was used since the last pass of [`Table::evict`].
     used: bool,
-    /// Whether it had pages when last measured. A page that it got since is not saved, so it can't be evicted anyway.
+    /// Whether it had pages when last measured. A page that it got since is not saved, so it can't
+    /// be evicted anyway.
     has_pages: bool,
     /// The number of mutable accesses, which decides when it is weighed; below twice [`CHANGES_A_WEIGHING`].
     changes: u8,
 }
 
-/// The number of changes after which a record is weighed again, because a record that grows all the time is never clean. A new record, which is
-/// inserted before it has any facts, is weighed earlier as well: each time its changes have doubled.
+/// The number of changes after which a record is weighed again, since a record that keeps growing
+/// is never clean. A new record is also weighed each time its number of changes doubles, since it
+/// is inserted empty.
 const CHANGES_A_WEIGHING: u8 = 32;
 
 impl<T: Record> CachedRecord<T> {
@@ -61,7 +63,7 @@ impl<T: Record> CachedRecord<T> {
         Box::new(Self { value, changed_in: 0, collected_in: 0, weight, used: true, has_pages, changes: 0 })
     }
 
-    /// Weighs the record again. Returns its former and its new weight in bytes.
+    /// Weighs the record again. Returns the old and the new weight in bytes.
     fn weigh(&mut self) -> (usize, usize) {
         let before = std::mem::replace(&mut self.weight, weigh(&self.value));
         self.has_pages = self.value.has_pages();
@@ -69,24 +71,27 @@ impl<T: Record> CachedRecord<T> {
     }
 }
 
-/// How many keys of records that changed again one step passes over: a fraction of a millisecond.
+/// The maximum number of changed keys that one step skips: a fraction of a millisecond.
 const MOST_SKIPPED: usize = 1024;
 
-/// How many records of a checkpoint are fetched from memory at once.
+/// The number of records of a checkpoint that are prefetched together.
 const TOUCHED_TOGETHER: usize = 16;
 
-/// The memory of a slot beyond its value's weight: its entries in the map and the queue, and their spare capacity.
+/// The memory of a slot beyond its value's weight: its entries in the map and the queue, and their
+/// spare capacity.
 const SLOT_BYTES: usize = 88;
 
 fn weigh<T: Record>(value: &T) -> u32 {
     u32::try_from(value.weight() + SLOT_BYTES).unwrap_or(u32::MAX)
 }
 
-/// Records by key, with the state of checkpoints: the records that changed since the last one and, while one is being
-/// written, the old values of records that change again, so that writing doesn't block changes.
+/// Records by key, with the state of checkpoints: the records that changed since the last
+/// checkpoint and, during a checkpoint, the old values of records that change again. So writing
+/// doesn't block changes.
 #[derive(Debug)]
 pub struct Table<T> {
-    /// Boxed, because a hash table is half empty and is copied while it grows, which is costly for large slots.
+    /// Boxed, because a hash table is half empty and is copied while it grows, which is costly for
+    /// large slots.
     slots: HashMap<RecordKey, Box<CachedRecord<T>>, KeyHashBuilder>,
     generation: u32,
     /// The last generation whose checkpoint is in the store.
@@ -122,7 +127,8 @@ impl<T> Default for Table<T> {
 impl<T: Record> Table<T> {
     /// Returns the record of `key` from memory, or loads it.
     ///
-    /// # Errors The error of `load`.
+    /// # Errors
+    /// Returns whatever error `load` returns.
     pub fn get<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&T>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
@@ -130,9 +136,10 @@ impl<T: Record> Table<T> {
         Ok(self.slot(key, load)?.map(|slot| &slot.value))
     }
 
-    /// Returns the record of `key`, to load its pages. This does not count as a change of its saved value.
+    /// Returns the record of `key` for loading its pages. This does not count as a change.
     ///
-    /// # Errors The error of `load`.
+    /// # Errors
+    /// Returns whatever error `load` returns.
     pub fn get_to_load<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
@@ -142,7 +149,8 @@ impl<T: Record> Table<T> {
 
     /// Returns the record of `key` for a change; it counts as changed from here on.
     ///
-    /// # Errors The error of `load`.
+    /// # Errors
+    /// Returns whatever error `load` returns.
     pub fn get_mut<F>(&mut self, key: RecordKey, load: F) -> Result<Option<&mut T>, Fault>
     where
         F: FnOnce() -> Result<Option<T>, Fault>,
@@ -185,7 +193,7 @@ impl<T: Record> Table<T> {
         Ok(Some(&mut slot.value))
     }
 
-    /// Inserts or replaces a record. A former one must have been looked up before.
+    /// Inserts or replaces a record. An existing record must have been looked up before.
     pub fn insert(&mut self, key: RecordKey, value: T) {
         if let Entry::Vacant(entry) = self.slots.entry(key) {
             let mut slot = CachedRecord::saved(value);
@@ -200,14 +208,15 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Returns a record to its slot after it was taken out of the value of [`Table::get_mut`].
+    /// Puts a record back after it was taken out of the value of [`Table::get_mut`].
     pub fn put_back(&mut self, key: RecordKey, value: T) {
         if let Some(slot) = self.slots.get_mut(&key) {
             slot.value = value;
         }
     }
 
-    /// Removes a record from memory, whether or not it is saved. No checkpoint may be under way. The caller has the next checkpoint delete what is saved.
+    /// Removes a record from memory, whether or not it is saved. No checkpoint may be in progress.
+    /// The caller must let the next checkpoint delete the saved record.
     pub fn remove(&mut self, key: RecordKey) {
         if let Some(slot) = self.slots.remove(&key) {
             self.resident_bytes = self.resident_bytes.saturating_sub(slot.weight as usize);
@@ -251,8 +260,8 @@ impl<T: Record> Table<T> {
         Bytes { resident: self.resident_bytes, unsaved: self.dirty_bytes + self.frozen_bytes }
     }
 
-    /// Evicts saved records that were not used since the last pass, until `enough` bytes are freed or `most` records were
-    /// examined. Returns the number of bytes freed.
+    /// Evicts saved records that were not used since the last pass, until `enough` bytes are freed
+    /// or `most` records were examined. Returns the number of bytes freed.
     pub fn evict(&mut self, enough: usize, most: usize) -> usize {
         let mut freed = 0;
         for _ in 0..most.min(self.queue.len()) {
@@ -300,8 +309,9 @@ impl<T: Record> Table<T> {
         self.durable = self.generation - 1;
     }
 
-    /// Passes records of the checkpoint to `visit`, as they were at [`Table::freeze`], until it returns [`ControlFlow::Break`], or many were found to be passed
-    /// on already. Returns `false` after the last.
+    /// Passes records of the checkpoint to `visit`, as they were at [`Table::freeze`]. Stops when
+    /// `visit` returns [`ControlFlow::Break`], or after skipping many records that were already
+    /// passed. Returns `false` after the last record.
     pub fn drain_frozen(&mut self, mut visit: impl FnMut(RecordKey, &T) -> ControlFlow<()>) -> bool {
         let mut flow = ControlFlow::Continue(());
         while flow.is_continue()
@@ -343,21 +353,21 @@ impl<T: Record> Table<T> {
         has_more
     }
 
-    /// Reads a little of each of the next records of the checkpoint. They are all over the memory, and the processor fetches several at once as long as no
-    /// other work is in between.
+    /// Prefetches the next records of the checkpoint. They are scattered in memory, and the
+    /// processor fetches several at once if no other work comes in between.
     fn touch_frozen(&self) {
         let next = &self.frozen[self.frozen.len().saturating_sub(TOUCHED_TOGETHER)..];
         let touched = next.iter().filter_map(|key| self.slots.get(key)).fold(0, |sum, slot| sum ^ slot.changed_in);
         std::hint::black_box(touched);
     }
 
-    /// Returns the number of keys of the checkpoint that are still to be passed on.
+    /// Returns the number of keys of the checkpoint that were not passed yet.
     #[must_use]
     pub fn frozen(&self) -> usize {
         self.spilled.len() + self.frozen.len()
     }
 
-    /// Whether records of the checkpoint are still to be passed on.
+    /// Whether some records of the checkpoint were not passed yet.
     #[must_use]
     pub fn has_frozen(&self) -> bool {
         !self.spilled.is_empty() || !self.frozen.is_empty()

@@ -1,4 +1,4 @@
-//! Counts from sums. A negative count is a defect, and is reported as such.
+//! Converts sums to counts. A negative count is a defect, and is reported.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,8 +11,8 @@ pub fn negative_counts() -> u64 {
     NEGATIVE_COUNTS.load(Ordering::Relaxed)
 }
 
-/// Returns a sum as a count. A negative sum is a defect: something was taken out that was never added. It becomes 0 and
-/// is reported.
+/// Returns a sum as a count. A negative sum is a defect: a contribution was taken out that was
+/// never added. It becomes 0 and is reported.
 #[must_use]
 pub fn count_of(sum: i64) -> u64 {
     u64::try_from(sum).unwrap_or_else(|_| {

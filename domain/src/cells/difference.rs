@@ -1,4 +1,4 @@
-//! Cells that differ between two states, in words.
+//! Describes cells that differ between two states.
 
 use super::keys::{Key, Value};
 use super::packed::Columns;
@@ -11,17 +11,18 @@ pub struct CellDifference {
     pub rollup: &'static str,
     /// The key. Its day comes first, if it has one.
     pub key: String,
-    /// The stored value. `None`: no such cell is stored.
+    /// The stored value. `None` if no such cell is stored.
     pub stored: Option<String>,
-    /// The recomputed value. `None`: there should be no such cell.
+    /// The recomputed value. `None` if no such cell should exist.
     pub recomputed: Option<String>,
 }
 
-/// Receives the cells that differ, each as a function that describes it, so that those that nobody reads cost nothing.
+/// Receives the differing cells, each as a function that describes it. So undescribed cells cost
+/// nothing.
 pub type VisitDifference<'v> = dyn FnMut(&dyn Fn() -> CellDifference) + 'v;
 
 impl CellDifference {
-    /// Describes a cell with values of the type `V`. `dated`: its key begins with a day.
+    /// Describes a cell with values of the type `V`. With `dated`, its key begins with a day.
     pub(crate) fn new<K: Key, V: Value>(
         rollup: &'static str,
         dated: bool,

@@ -1,6 +1,8 @@
-//! The rows that changed since the journal was last drained, and the days of those that are not what they were.
+//! The rows that changed since the journal was last drained, and the days of the rows with a new
+//! value.
 //!
-//! A contribution is taken out and added again, mostly unchanged. Only rows whose value differs afterwards touch a day.
+//! Contributions are taken out and added again, mostly unchanged. Only a row whose value differs at
+//! the end touches its day.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +11,22 @@ use super::packed::{Columns, KeyBytes};
 use super::parts::Parts;
 use crate::time::Day;
 
-/// The number of rows beyond which a journal is drained half-way through a change, at the price of days that end up as they
-/// began.
+/// The number of rows at which a journal is drained in the middle of a change. Some days are then
+/// touched although they end up unchanged.
 const MAX_ROWS: usize = 1024;
 
 /// The number of rows whose memory is kept: every project has a journal for each rollup.
 const USUAL_ROWS: usize = 2;
 
-/// See the module.
+/// The journal of one rollup.
 #[derive(Debug, Clone)]
 pub(super) struct Journal {
     /// Whether keys begin with a day.
     dated: bool,
-    /// Keys, with their values before the change. The first entry of a key counts.
+    /// Keys, with their values before the change. Only the first entry of a key counts.
     rows: Vec<(KeyBytes, Option<Columns>)>,
-    /// The days of the rows that were drained half-way; `None` stands for rows without a day.
+    /// The days of rows that were drained in the middle of a change; `None` stands for rows without
+    /// a day.
     days: BTreeSet<Option<Day>>,
 }
 
@@ -32,7 +35,7 @@ impl Journal {
         Self { dated, rows: Vec::new(), days: BTreeSet::new() }
     }
 
-    /// Records that the row of `key` had the value `before`, and now has another one.
+    /// Records that the row of `key` had the value `before`, which is no longer its value.
     pub(super) fn record(&mut self, key: KeyBytes, before: Option<Columns>, parts: &Parts) {
         if self.rows.is_empty() {
             self.rows.reserve_exact(USUAL_ROWS);

@@ -1,10 +1,12 @@
-//! The storage of rollups: rows that hold a sum over entities of their contributions.
+//! The storage of rollups: rows whose values are sums of the contributions of entities.
 //!
-//! A late event, a link, a refund and an erasure are the same operation: take out the old contribution, change the facts,
-//! and add the new contribution. A rollup only defines the contribution of one entity's facts; it never sees an event.
+//! A late event, a link, a refund and an erasure are the same operation: take out the old
+//! contribution, change the facts, and add the new contribution. A rollup only defines the
+//! contribution of one entity's facts; it never sees an event.
 //!
-//! Rows are sorted by key. Clients choose parts of the keys (days, groups, sources), so a rollup may have millions of
-//! rows. They are stored in [`parts`] of bounded size, each [`packed`] and saved on its own.
+//! Rows are sorted by key. Clients choose parts of the keys (days, groups, sources), so a rollup
+//! may have millions of rows. They are stored in [`parts`] of bounded size, each [`packed`] and
+//! saved separately.
 
 mod count;
 mod difference;

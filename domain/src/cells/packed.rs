@@ -1,8 +1,9 @@
-//! A part of a rollup's rows: sorted, bounded in size, saved as one value, and as compact in memory as on disk.
+//! A part of a rollup's rows: sorted, bounded in size, saved as one value, and as compact in memory
+//! as on disk.
 //!
-//! All rows of a part have the same length. The common prefix of all keys is stored once, and each column of the values
-//! is as wide as its largest number requires. A row of a small counter therefore takes a few bytes, whatever its key
-//! consists of.
+//! All rows of a part have the same length. The common prefix of all keys is stored once, and each
+//! column of values is as wide as its largest number requires. So a row with a small counter takes
+//! only a few bytes, whatever its key.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,7 +26,7 @@ const WIDEST: u8 = 16;
 /// The header of a saved part: the lengths of the key and the prefix, and the widths of the columns.
 const HEADER: usize = 2 + MAX_COLUMNS;
 
-/// See the module.
+/// A part of a rollup's rows; see the module.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Packed {
     rows: Vec<u8>,
@@ -45,7 +46,7 @@ impl fmt::Debug for Packed {
     }
 }
 
-/// Returns the first `len` bytes, at most 8, as an integer that sorts as they do.
+/// Returns the first `len` bytes, at most 8, as an integer with the same order.
 #[inline]
 fn big_endian(bytes: &[u8], len: usize) -> u64 {
     match bytes.first_chunk::<8>() {
@@ -152,7 +153,8 @@ impl Packed {
 
     /// Returns the index of the row with this key.
     ///
-    /// # Errors The index at which the row belongs, if there is none.
+    /// # Errors
+    /// The index at which the row belongs, if there is none.
     pub fn find(&self, key: &KeyBytes) -> Result<usize, usize> {
         match self.prefix().cmp(&key[..usize::from(self.prefix_len)]) {
             std::cmp::Ordering::Less => return Err(self.count()),
@@ -241,7 +243,8 @@ impl Packed {
         columns
     }
 
-    /// Passes the last four bytes of the keys of some rows, as a number, and their first columns to `visit`. Faster than reading whole rows.
+    /// Passes the last four bytes of some rows' keys, as a number, and their first columns to
+    /// `visit`. Faster than reading whole rows.
     pub fn visit_numbers(&self, range: Range<usize>, mut visit: impl FnMut(u32, u128)) {
         let (stride, suffix) = (self.stride(), self.suffix_len());
         let in_rows = suffix.min(4);
@@ -273,7 +276,7 @@ impl Packed {
         self.put(at, columns);
     }
 
-    /// Whether a value is not longer than the rows are.
+    /// Whether a value fits into the current length of rows.
     pub(super) fn fits(&self, columns: &Columns) -> bool {
         let longer = |(widest, number): (&u8, &u128)| number.checked_shr(8 * u32::from(*widest)).unwrap_or_default() != 0;
         !self.widths.iter().zip(columns).any(longer)
@@ -284,13 +287,13 @@ impl Packed {
         self.write_value(at * self.stride() + self.suffix_len(), columns);
     }
 
-    /// Returns the first column of a row, if it is that of a number of at most eight bytes and the only one.
+    /// Returns the first column of a row, if it is the only one and has at most eight bytes.
     pub(super) fn number(&self, at: usize) -> Option<u64> {
         let [width @ 1..=8, 0, 0, 0] = self.widths else { return None };
         self.rows.get(at * self.stride() + self.suffix_len()..).map(|bytes| read_short(bytes, width))
     }
 
-    /// Whether a number is not longer than the first columns of the rows are.
+    /// Whether a number fits into the current width of the first column.
     pub(super) fn fits_number(&self, number: u64) -> bool {
         number.checked_shr(8 * u32::from(self.widths[0])).unwrap_or_default() == 0
     }
@@ -359,7 +362,8 @@ impl Packed {
         other
     }
 
-    /// Makes rows long enough for another key and value. The lengths bound how often a part is repacked.
+    /// Widens rows for another key and value, if necessary. The possible lengths bound how often a
+    /// part is repacked.
     fn make_fit(&mut self, key: &KeyBytes, columns: &Columns) {
         let mut widths = self.widths;
         widths.iter_mut().zip(columns).for_each(|(widest, number)| *widest = (*widest).max(width(*number)));

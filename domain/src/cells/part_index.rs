@@ -1,4 +1,4 @@
-//! Finds the part of a key: the numbers of parts by their first keys.
+//! Finds the part of a key, by an index of the first keys of parts.
 
 use super::packed::{KeyBytes, MAX_KEY};
 
@@ -18,10 +18,11 @@ fn is_before([a, b, c]: &Place, [other_a, other_b, other_c]: &Place) -> bool {
     one < other || (one == other && c < other_c)
 }
 
-/// The most parts of a chunk: an insertion moves half of them.
+/// The maximum number of parts of a chunk. An insertion moves half of them.
 const CHUNK_PARTS: usize = 256;
 
-/// The numbers of parts, in order of their first keys, in chunks of bounded size. Nearly all rollups have one chunk.
+/// The numbers of parts, in order of their first keys, in chunks of bounded size. Nearly all
+/// rollups have one chunk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PartIndex {
     /// None of them is empty.
@@ -48,7 +49,7 @@ impl PartIndex {
         }
     }
 
-    /// Adds a part. No other one begins with the same key.
+    /// Adds a part. No other part may begin with the same key.
     pub(super) fn insert(&mut self, first: &KeyBytes, number: u32) {
         let place = place(first);
         let at = self.chunk_of(&place);
@@ -81,7 +82,7 @@ impl PartIndex {
         let end = if first <= last { self.chunk_of(&to) + 1 } else { begin };
         let chunks = self.chunks.get(begin..end.min(self.chunks.len())).unwrap_or_default();
         chunks.iter().flat_map(move |chunk| {
-            // The part before the first one that begins after `from` may reach beyond it.
+            // The part before the first one after `from` may contain later keys.
             let begin = chunk.partition_point(|(first, _)| !is_before(&from, first)).saturating_sub(1);
             let end = chunk.partition_point(|(first, _)| !is_before(&to, first));
             chunk.get(begin..end.max(begin)).unwrap_or_default().iter().map(|(_, number)| *number)
@@ -117,7 +118,8 @@ mod tests {
             asked in proptest::collection::vec((0..1u32 << 20, 0..1u32 << 20), 20),
         ) {
             let (mut index, mut map) = (PartIndex::default(), BTreeMap::new());
-            // Spread, so that high and low bytes differ; more insertions than removals, so that there are several chunks.
+            // Spread, so that high and low bytes differ; more insertions than removals, so that
+            // there are several chunks.
             let key_of = |number: u32| key(number << 12 | number >> 8);
             for (number, (inserts, key)) in (0..).zip(steps) {
                 if inserts || number % 3 > 0 {

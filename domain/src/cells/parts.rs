@@ -1,5 +1,5 @@
-//! The rows of one rollup, sorted by key, in parts of bounded size. A change touches one part, and a checkpoint writes
-//! the changed parts.
+//! The rows of one rollup, sorted by key, in parts of bounded size. A change touches one part, and
+//! a checkpoint writes the changed parts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,20 +7,21 @@ use std::sync::Arc;
 use crate::cells::packed::{Columns, KeyBytes, Packed};
 use crate::cells::part_index::PartIndex;
 
-/// The numbers that [`Parts::add_in_place`] adds up are far from overflowing.
+/// The largest absolute value for [`Parts::add_in_place`], far below an overflow.
 const LARGEST: i64 = 1 << 60;
 
-/// [`signed`](crate::cells::signed) of a small number.
+/// [`signed`](crate::cells::signed) for a small number.
 fn signed_short(number: u64) -> Option<i64> {
     Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed()).filter(|number| (-LARGEST..=LARGEST).contains(number))
 }
 
-/// [`unsigned`](crate::cells::unsigned) of a small number.
+/// [`unsigned`](crate::cells::unsigned) for a small number.
 fn unsigned_short(number: i64) -> Option<u64> {
     (-LARGEST..=LARGEST).contains(&number).then(|| (number << 1).cast_unsigned() ^ (number >> 63).cast_unsigned())
 }
 
-/// The memory of a part beyond its rows: the struct, its entries in the index and the list, and the allocator's overhead.
+/// The memory of a part beyond its rows: the struct, its entries in the index and the list, and the
+/// allocator's overhead.
 const PART_OVERHEAD: usize = 176;
 
 fn weight(part: &Packed) -> usize {
@@ -36,7 +37,7 @@ struct PartSlot {
     dirty: bool,
 }
 
-/// See the module.
+/// The rows of a rollup in parts; see the module.
 #[derive(Debug, Clone)]
 pub struct Parts {
     /// The maximum size of a part before it is split, in bytes of rows.
@@ -54,7 +55,7 @@ pub struct Parts {
 }
 
 impl PartialEq for Parts {
-    /// Compares the rows, ignoring the division into parts and what is saved.
+    /// Compares the rows. Ignores the division into parts and what is saved.
     fn eq(&self, other: &Self) -> bool {
         self.rows == other.rows && self.iter().eq(other.iter())
     }
@@ -141,8 +142,8 @@ impl Parts {
         }
     }
 
-    /// Adds `by` to the first column of a row, a signed number, if the row exists, and neither goes nor gets longer by it. Returns the value before; `None`:
-    /// nothing was changed.
+    /// Adds `by` to the first column of a row, a signed number, if the row exists and keeps its
+    /// length and is not removed. Returns the value before; `None` if nothing changed.
     pub fn add_in_place(&mut self, key: &KeyBytes, by: i64) -> Option<Columns> {
         let number = self.index.part_of(key)?;
         let part = self.slots.get_mut(number as usize)?.part.as_mut()?;
@@ -155,10 +156,10 @@ impl Parts {
         Some([before.into(), 0, 0, 0])
     }
 
-    /// Updates the index and splits or removes a part after a change. `first` is the former first key, if it may have
-    /// changed. Where rows are appended, the split leaves most of them in place, as more will follow. It moves some,
-    /// because rows may also arrive in descending order before the next part, and each would then become a part of its
-    /// own.
+    /// Updates the index, and splits or removes a part after a change. `first` is the old first
+    /// key, if it may have changed. If rows are appended, a split leaves most rows in place, since
+    /// more will follow. It still moves some: rows that arrive in descending order before the next
+    /// part would otherwise each become a part.
     fn rebalance(&mut self, number: u32, first: Option<KeyBytes>, at_end: bool) {
         let Some(part) = self.slots.get_mut(number as usize).and_then(|slot| slot.part.as_mut()) else { return };
         if part.count() == 0 {
@@ -201,7 +202,8 @@ impl Parts {
         }
     }
 
-    /// Releases a number. The set of unused numbers depends only on the existing parts, so a restart does not change it.
+    /// Releases a number. The set of unused numbers depends only on the existing parts, so a
+    /// restart does not change it.
     fn release(&mut self, number: u32) {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             slot.part = None;
@@ -233,7 +235,8 @@ impl Parts {
         self.put(number, part);
     }
 
-    /// Returns the current parts that changed since the last call. Cheap: rows are only copied when they change again.
+    /// Returns the current parts that changed since the last call. It is cheap: rows are only
+    /// copied when they change again.
     pub fn freeze(&mut self) -> Vec<FrozenPart> {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();

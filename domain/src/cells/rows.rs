@@ -12,11 +12,11 @@ use crate::time::Day;
 /// The rows of one kind in one project, sorted by key.
 pub struct Cells<K, V> {
     parts: Parts,
-    /// `None`: nobody asks which rows changed.
+    /// `None` if nobody needs the changed rows.
     journal: Option<Journal>,
     /// Whether keys begin with a day.
     dated: bool,
-    /// Rows whose keys begin with less don't change any more.
+    /// Rows whose keys begin with a smaller day don't change any more.
     floor: [u8; i32::BYTES],
     kind: PhantomData<fn() -> (K, V)>,
 }
@@ -98,20 +98,22 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.between(key, key)
     }
 
-    /// Returns all rows from those whose keys begin with `first` to those whose keys begin with `last`, in order.
+    /// Returns all rows from the rows whose keys begin with `first` to the rows whose keys begin with
+    /// `last`, in order.
     pub fn between<P: Key>(&self, first: P, last: P) -> impl DoubleEndedIterator<Item = (K, V)> {
         const { assert!(P::BYTES <= K::BYTES, "a key begins with no longer one") };
         self.parts.range(packed(first, 0), packed(last, u8::MAX)).map(row)
     }
 
-    /// Returns all rows from that of `first` to those whose keys begin with `last`, in order.
+    /// Returns all rows from the row of `first` to the rows whose keys begin with `last`, in order.
     pub fn since<P: Key>(&self, first: K, last: P) -> impl Iterator<Item = (K, V)> {
         const { assert!(P::BYTES <= K::BYTES, "a key begins with no longer one") };
         self.parts.range(whole(first), packed(last, u8::MAX)).map(row)
     }
 
-    /// Passes the number at the end of the key, and the value, of all rows whose keys begin with `key` to `visit`. Faster than
-    /// [`Cells::under`], for keys that end with a `u32` and values of one column.
+    /// Passes the number at the end of the key, and the value, of all rows whose keys begin with
+    /// `key` to `visit`. Faster than [`Cells::under`], for keys that end with a `u32` and values of
+    /// one column.
     pub fn visit_numbers<P: Key>(&self, key: P, mut visit: impl FnMut(u32, V)) {
         let (first, last) = (packed(key, 0), packed(key, u8::MAX));
         self.parts.visit_numbers(&first, &last, |number, column| visit(number, V::from_columns(&[column, 0, 0, 0])));
@@ -126,8 +128,8 @@ impl<K: Key, V: Value> Cells<K, V> {
         self.columns().map(row)
     }
 
-    /// Passes the rows that differ from those of `other` to `visit`, in order of their keys: the key, the columns here, and the
-    /// columns there. Returns the number of rows that were compared.
+    /// Passes the rows that differ from those of `other` to `visit`, in order of their keys: the
+    /// key, the columns here, and the columns there. Returns the number of rows that were compared.
     pub fn compare(&self, other: &Self, mut visit: impl FnMut(K, Option<Columns>, Option<Columns>)) -> u64 {
         let (mut here, mut there, mut compared) = (self.columns().peekable(), other.columns().peekable(), 0);
         loop {
@@ -167,7 +169,7 @@ impl<K: Key, V: Value + Default + PartialEq> Cells<K, V> {
 }
 
 impl<K: Key> Cells<K, i64> {
-    /// Adds to a sum. As [`Cells::change`], with fewer instructions where the row exists, and neither goes nor gets longer by it.
+    /// Adds to a sum. Like [`Cells::change`], but faster if the row exists and keeps its length.
     pub fn add(&mut self, key: K, by: i64) {
         let bytes = whole(key);
         if bytes[..i32::BYTES] < self.floor[..] || by == 0 {
@@ -190,13 +192,13 @@ impl<K, V> Cells<K, V> {
         Self::without_journal(limits, false)
     }
 
-    /// Creates empty rows that know which of them changed. `dated`: their keys begin with a day.
+    /// Creates empty rows with a journal of changes. With `dated`, keys begin with a day.
     #[must_use]
     pub fn with_journal(limits: &Limits, dated: bool) -> Self {
         Self { journal: Some(Journal::new(dated)), ..Self::without_journal(limits, dated) }
     }
 
-    /// Creates empty rows that don't know which of them changed. `dated`: their keys begin with a day.
+    /// Creates empty rows without a journal of changes. With `dated`, keys begin with a day.
     #[must_use]
     pub fn without_journal(limits: &Limits, dated: bool) -> Self {
         Self { parts: Parts::new(limits.part_bytes), journal: None, dated, floor: [0; i32::BYTES], kind: PhantomData }
@@ -210,7 +212,8 @@ impl<K, V> Cells<K, V> {
         }
     }
 
-    /// Passes the days of the rows that changed since the last call to `touch`; `None` for rows without a day.
+    /// Passes the days of the rows that changed since the last call to `touch`; `None` for rows
+    /// without a day.
     pub fn drain(&mut self, touch: &mut impl FnMut(Option<Day>)) {
         if let Some(journal) = self.journal.as_mut().filter(|journal| !journal.is_empty()) {
             journal.drain(&self.parts, touch);

@@ -130,8 +130,8 @@ fn key_of(number: u32) -> KeyBytes {
     bytes
 }
 
-/// Parts stay within their size, and few are less than half full, in whatever order rows arrive. Models the days of a job
-/// that sometimes goes through its groups from the last to the first.
+/// Parts stay within their size, and few are less than half full, in whatever order rows arrive.
+/// Models the days of a job that sometimes goes through its groups from the last to the first.
 #[test]
 fn rows_stay_compact_when_their_order_changes_from_day_to_day() {
     const GROUPS: u32 = 4_000;

@@ -12,11 +12,12 @@ const MAX_DOMAIN_LEN: usize = 253;
 /// The maximum length of a DNS label.
 const MAX_LABEL_LEN: usize = 63;
 
-/// Normalizes a domain for comparison: lower case, without scheme, userinfo, `www.`, port, path, query, fragment and
-/// trailing dot. Returns `None` if the rest is not a domain: it needs a dot, only `[a-z0-9.-]`, no label that is empty or
-/// longer than 63 characters, and at most 253 characters in all.
+/// Normalizes a domain for comparison: lower case, without scheme, userinfo, `www.`, port, path,
+/// query, fragment and trailing dot. Returns `None` if the rest is not a domain: it needs a dot,
+/// only `[a-z0-9.-]`, labels of 1 to 63 characters, and at most 253 characters in total.
 ///
-/// Userinfo is only removed after a scheme, so that an e-mail address is not taken for a domain. Idempotent.
+/// Userinfo is only removed after a scheme, so an e-mail address is not taken for a domain.
+/// Idempotent.
 #[must_use]
 pub fn normalise_domain(text: &str) -> Option<String> {
     // Nearly all ids of companies have none.
@@ -41,7 +42,8 @@ pub fn normalise_domain(text: &str) -> Option<String> {
     reads_as_domain(domain).then(|| domain.to_owned())
 }
 
-/// Normalizes the domain of a query, as [`normalise_domain`]; an e-mail address stands for its domain.
+/// Normalizes the domain of a query like [`normalise_domain`]. An e-mail address stands for its
+/// domain.
 #[must_use]
 pub fn normalise_lookup_domain(text: &str) -> Option<String> {
     normalise_domain(text).or_else(|| domain_of_email(text))
@@ -59,8 +61,8 @@ fn reads_as_domain(text: &str) -> bool {
 pub struct CompanyKey(CompactString);
 
 impl CompanyKey {
-    /// Returns the key of a `group_id`: the normalized domain if it is one, else the trimmed id. `None` if nothing
-    /// remains.
+    /// Returns the key of a `group_id`: the normalized domain if it is one, else the trimmed id.
+    /// `None` if nothing remains.
     #[must_use]
     pub fn from_group_id(group_id: &str) -> Option<CompanyKey> {
         if let Some(domain) = normalise_domain(group_id) {
@@ -76,13 +78,14 @@ impl CompanyKey {
         normalise_domain(domain).map(|domain| CompanyKey(domain.into()))
     }
 
-    /// Returns the key of the company of an e-mail address; `None` for free mail and invalid addresses.
+    /// Returns the key of the company of an e-mail address; `None` for free mail and invalid
+    /// addresses.
     #[must_use]
     pub fn from_email(email: &str) -> Option<CompanyKey> {
         domain_of_email(email).filter(|domain| !is_free_mail(domain)).map(|domain| CompanyKey(domain.into()))
     }
 
-    /// The key that was recorded as `key`, without normalising it again.
+    /// Creates the key from a recorded one, without normalizing it again.
     #[must_use]
     pub fn from_recorded(key: &str) -> CompanyKey {
         CompanyKey(key.into())
@@ -126,8 +129,9 @@ impl fmt::Display for CompanyKey {
     }
 }
 
-/// Normalizes an e-mail address for comparison: trimmed and lower-cased. Returns `None` if it is not an address: it needs
-/// exactly one `@`, text before it, a domain with a dot and no empty label after it, and no white space.
+/// Normalizes an e-mail address for comparison: trimmed and lower-cased. Returns `None` if it is
+/// not an address: it needs exactly one `@`, text before it, a domain with a dot and no empty label
+/// after it, and no white space.
 #[must_use]
 pub fn normalise_email(text: &str) -> Option<String> {
     // Nearly all ids of users have none.

@@ -1,16 +1,19 @@
-//! Domains whose mail addresses anyone can have: free providers, access providers, throwaway addresses and relays.
+//! Domains at which anyone can get an e-mail address: free providers, access providers, throwaway
+//! addresses and relays.
 //!
-//! An event keeps the company of its e-mail address as it was recorded, so another list changes later events only.
+//! An event keeps the recorded company of its e-mail address, so a new list changes only later
+//! events.
 
 use std::sync::LazyLock;
 
 /// The domains, in byte order. Each file names its source.
 static EXACT: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| sorted(&[include_str!("data/providers.txt"), include_str!("data/own.txt")]));
-/// The domains that stand for all names below them, too, in byte order.
+/// The domains that include all of their subdomains, in byte order.
 static WITH_SUBDOMAINS: LazyLock<Vec<&'static str>> = LazyLock::new(|| sorted(&[include_str!("data/with_subdomains.txt")]));
 
-/// Whether anyone can get an address at this normalized domain, so that it identifies no company.
+/// Whether anyone can get an address at this normalized domain. Such a domain identifies no
+/// company.
 #[must_use]
 pub fn is_free_mail(domain: &str) -> bool {
     has(&EXACT, domain) || suffixes(domain).any(|suffix| has(&WITH_SUBDOMAINS, suffix))
@@ -20,7 +23,7 @@ fn has(sorted: &[&str], domain: &str) -> bool {
     sorted.binary_search(&domain).is_ok()
 }
 
-/// A domain, and all that it lies below.
+/// A domain, and all of its parent domains.
 fn suffixes(domain: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(domain), |domain| domain.split_once('.').map(|(_, parent)| parent))
 }

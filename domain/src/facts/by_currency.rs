@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::cache::paged::insert_tight;
 use crate::money::{Amount, Currency};
 
-/// Revenue and orders by currency, none of them zero. Nearly always there is one currency, for which a node of a tree is ten times as large.
+/// Revenue and orders by currency, none of them zero. It is a list, since nearly always there is
+/// one currency, and a node of a tree is ten times as large.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByCurrency(Vec<InCurrency>);
 

@@ -10,8 +10,8 @@ use crate::moment::Moment;
 use crate::time::{CohortInterval, Day, Instant};
 
 impl Facts {
-    /// Returns the range of adding or taking out `sums` on `day`. A day that becomes active or inactive also changes the
-    /// gap of the next active day.
+    /// Returns the range of adding or taking out `sums` on `day`. A day that becomes active or
+    /// inactive also changes the gap of the next active day.
     #[must_use]
     pub fn change_of_day(&self, day: Day, sums: &Sums, sign: Sign) -> DirtyRange {
         let number = day_sort_key(day);
@@ -43,8 +43,9 @@ impl Facts {
         DirtyRange { sessions: Times { from, to }, ..DirtyRange::NONE }
     }
 
-    /// Returns the range of adding or taking out a touch: the orders from it up to the next touch. By first touch, it is all orders if the first touch changes
-    /// and they are not deferred. Without orders, no rollup changes.
+    /// Returns the range of adding or taking out a touch: the orders from it to the next touch. By
+    /// first touch, it includes all orders if the first touch changes and the orders are not
+    /// deferred. Without orders, no rollup changes.
     #[must_use]
     pub fn change_of_touch(&self, at: Moment, sign: Sign) -> DirtyRange {
         if self.orders.is_empty() && self.deferred_key.is_none() && self.order_runs.is_none() {

@@ -7,7 +7,7 @@ use crate::ids::RecordKey;
 use crate::indexes::dictionary::TermId;
 use crate::time::Day;
 
-/// The term that an event is counted under.
+/// The term under which an event is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CountKey {
     /// A pageview of this page.

@@ -61,8 +61,8 @@ pub(super) fn add_money(sum: &mut Option<Box<MoneySums>>, money: Option<&MoneySu
     *sum = (!total.is_empty()).then_some(total);
 }
 
-/// The times of the first and the last event of a calendar day, in milliseconds since the start of that date in UTC. In
-/// any timezone they are within a day or two of it.
+/// The times of the first and the last event of a calendar day, in milliseconds since the start of
+/// that date in UTC. In any timezone they are within a day or two of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenOnDay {
     first_ms: i32,
@@ -102,7 +102,8 @@ pub struct Sums {
     pub events: u32,
     /// The number of pageviews. Only for identities.
     pub pageviews: u32,
-    /// The times of the first and the last event. Only for identities, from which no single event is ever taken out.
+    /// The times of the first and the last event. Only for identities, from which no single event
+    /// is ever taken out.
     pub seen: SeenOnDay,
     /// The money; boxed, because most identities have none on most days.
     pub money: Option<Box<MoneySums>>,

@@ -49,8 +49,8 @@ impl Times {
     }
 }
 
-/// The range that a change of facts touches. A wider range is always sound: contributions within it are taken out before
-/// the change and added again after it.
+/// The range that a change of facts touches. A wider range is always correct: contributions within
+/// it are taken out before the change and added again after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirtyRange {
     /// The days whose contributions change.
@@ -84,7 +84,7 @@ pub struct DirtyRange {
 }
 
 impl DirtyRange {
-    /// Anything may change.
+    /// The range of an unknown change.
     pub const ANY: Self = Self {
         days: Span::ALL,
         new_day: true,
@@ -102,7 +102,7 @@ impl DirtyRange {
         sessions: Times::ALL,
     };
 
-    /// No change that affects a rollup.
+    /// The range of a change that affects no rollup.
     pub const NONE: Self = Self {
         days: Span { first: Day(i32::MAX), last: Day(i32::MIN) },
         new_day: false,
@@ -120,14 +120,14 @@ impl DirtyRange {
         sessions: Times::NONE,
     };
 
-    /// An order is added or removed.
+    /// The range of adding or removing an order.
     #[must_use]
     pub fn of_order(at: Moment) -> Self {
         let orders = Times { from: at, to: at };
         Self { orders, orders_by_first: orders, ..Self::NONE }
     }
 
-    /// The number of events changes in the session with this entry.
+    /// The range of a change of the number of events of the session with this entry.
     #[must_use]
     pub fn of_session(at: Moment) -> Self {
         Self { sessions: Times { from: at, to: at }, ..Self::NONE }

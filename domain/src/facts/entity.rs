@@ -123,14 +123,15 @@ impl Facts {
         self.first_touch
     }
 
-    /// Returns the key under which its orders are counted by first touch, if they are deferred. Their touch is stored
-    /// once under this key, so a new first touch moves no order.
+    /// Returns the key under which its orders are counted by first touch, if they are deferred.
+    /// Their touch is stored once under this key, so a new first touch moves no order.
     #[must_use]
     pub fn deferred_key(&self) -> Option<RecordKey> {
         self.deferred_key.as_deref().copied()
     }
 
-    /// Defers the attribution of the orders permanently under `key`, if `change` moves them all and they are many.
+    /// Defers the attribution of the orders permanently under `key`, if `change` moves all of them
+    /// and they are many.
     pub fn defer_attribution(&mut self, key: RecordKey, change: DirtyRange, limits: &Limits) {
         let is_many = || self.orders.len() > limits.max_inline_orders;
         if change.first_touch && self.deferred_key.is_none() && is_many() {
@@ -248,7 +249,7 @@ impl Facts {
         self.sessions.get(self.sessions.before(after)?).filter(|session| session.attaches(time))
     }
 
-    /// Returns the sessions that `session` meets, in order.
+    /// Returns the sessions that `session` merges with, in order.
     #[must_use]
     pub fn met_by(&self, session: &Session) -> Vec<Session> {
         let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS)));
@@ -258,7 +259,8 @@ impl Facts {
         met
     }
 
-    /// Whether an interactive event at `at` only extends the last session, as most events do: it doesn't tell its source or its address.
+    /// Whether an interactive event at `at` only extends the last session, as most events do: it
+    /// decides neither the source nor the page of the session.
     #[must_use]
     pub fn extends_last_session(&self, at: Moment, has_source: bool, has_page: bool) -> bool {
         let is_first = |known: Option<Moment>| known.is_none_or(|known| at < known);
@@ -292,7 +294,8 @@ impl Facts {
 }
 
 impl Facts {
-    /// Reads the ends of the lists that nearly every event changes. Returns a number that depends on them.
+    /// Reads the ends of the lists that nearly every event changes. Returns a number that depends
+    /// on them.
     pub(crate) fn look_ahead(&self) -> u64 {
         let day = self.days.recent().last().map_or(0, |entry| entry.day.0);
         let session = self.sessions.recent().last().map_or(0, |session| session.last.0);
@@ -337,7 +340,7 @@ impl Facts {
         self.daily_counts.shed();
     }
 
-    /// Passes the terms of what is not in sealed pages to `visit`.
+    /// Passes the terms outside of sealed pages to `visit`.
     pub fn recent_terms(&self, visit: &mut dyn FnMut(TermId)) {
         let touches = self.sessions.recent().iter().filter_map(|session| session.touch);
         let own = self.touches.recent().iter().map(|event| event.touch);

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::RecordKey;
 
-/// The group that an event names. A company is identified by the key that was sent, which may be linked to a domain.
+/// The group that an event names. A company is identified by the sent key, which may be linked to a
+/// domain.
 ///
-/// Lists by group are sorted by type and number instead of key. Numbers are assigned in order of appearance, so new
-/// groups go to the end of a list and its other saved pages stay unchanged.
+/// Lists by group are sorted by type and number instead of key. Numbers are assigned in order of
+/// appearance, so new groups go to the end of a list, and its other saved pages stay unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GroupRef {
     /// The key of the group's record.

@@ -19,7 +19,8 @@ impl<F: FnMut(u32) -> Result<FactsPage, Fault>> LoadFactsPage for F {}
 impl Facts {
     /// Loads all pages.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_all(&mut self, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let (first, last) = (SortKey::MIN, SortKey::MAX);
         self.days.load(first, last, &mut page)?;
@@ -32,28 +33,32 @@ impl Facts {
 
     /// Loads the days of `span`.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_days(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.days.load(day_sort_key(span.first), day_sort_key(span.last), page)
     }
 
     /// Loads the group days of `span`.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_named(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.named.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
     /// Loads the sessions whose entries lie in `times`.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_sessions(&mut self, times: Times, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.sessions.load(times.from.sort_key(), times.to.sort_key(), page)
     }
 
     /// Loads the pages for [`Facts::touch_at`].
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_touch_at(&mut self, time: Instant, page: impl LoadFactsPage) -> Result<(), Fault> {
         // For earlier touches the digests suffice.
         let last = Moment::last_of(time).sort_key();
@@ -62,7 +67,8 @@ impl Facts {
 
     /// Loads the page for [`Facts::session_at`].
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_session_at(&mut self, time: Instant, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let after = Moment::last_of(time).sort_key().saturating_add(1);
         self.sessions.load_before(after, &mut page)?;
@@ -71,14 +77,16 @@ impl Facts {
 
     /// Loads the counts of `span`.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_counts(&mut self, span: Span, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.daily_counts.load(first_in_day(span.first), last_in_day(span.last), page)
     }
 
     /// Loads the pages for [`Facts::change_of_day`] and [`Facts::add_day`].
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_day(&mut self, day: Day, named: Option<GroupRef>, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         self.days.load(day_sort_key(day), day_sort_key(day), &mut page)?;
         let Some(known) = self.days.get(day_sort_key(day)) else { return Ok(()) };
@@ -91,7 +99,8 @@ impl Facts {
 
     /// Loads the pages for [`Facts::met_by`], [`Facts::change_of_sessions`] and [`Facts::replace_sessions`].
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_session(&mut self, session: &Session, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let last = Moment::last_of(Instant(session.last.0.saturating_add(SESSION_GAP_MS))).sort_key();
         // One preceding session may meet it, and the session before that one is read.
@@ -105,7 +114,8 @@ impl Facts {
 
     /// Loads the pages for [`Facts::change_of_touch`], [`Facts::add_touch`] and [`Facts::remove_touch`].
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_touch(&mut self, at: Moment, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         let last = Moment::last_of(at.time).sort_key();
         self.touches.load(at.sort_key(), at.sort_key(), &mut page)?;
@@ -114,21 +124,25 @@ impl Facts {
 
     /// Loads the pages for [`Facts::add_order`] and [`Facts::remove_order`].
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_order(&mut self, at: Moment, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.orders.load(at.sort_key(), at.sort_key(), page)
     }
 
     /// Loads the pages for [`Facts::add_count`].
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_count(&mut self, hit: &DailyCount, page: impl LoadFactsPage) -> Result<(), Fault> {
         self.daily_counts.load(hit.sort_key(), hit.sort_key(), page)
     }
 
-    /// Loads the days that contributions to cohorts read within `change`, beyond those of [`Facts::load_change`].
+    /// Loads the days that contributions to cohorts read within `change`, in addition to those of
+    /// [`Facts::load_change`].
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_followed(&mut self, change: DirtyRange, page: impl LoadFactsPage) -> Result<(), Fault> {
         let Some(first) = self.first_day() else { return Ok(()) };
         let interval = match (change.first_week, change.first_month) {
@@ -136,13 +150,15 @@ impl Facts {
             (true, false) => CohortInterval::Week,
             (false, false) => return Ok(()),
         };
-        // A month's cohort is followed for longer than a week's. If the first day becomes an earlier one, less is followed afterwards.
+        // A month's cohort is followed for longer than a week's. If the first day becomes an
+        // earlier one, less is followed afterwards.
         self.load_days(Span { first, last: interval.last_followed(first) }, page)
     }
 
     /// Loads the pages that contributions within `change` read.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_change(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.days.first <= change.days.last {
             self.load_days(change.days, &mut page)?;

@@ -1,7 +1,8 @@
 //! The facts of one entity, from which its contributions to every rollup are computed.
 //!
-//! Facts grow only by addition: an event adds the smallest facts, and a link of two identities adds theirs up. The order
-//! of arrival therefore doesn't matter. The facts of a company can also be taken out again, item by item.
+//! Facts grow only by addition: an event adds the smallest facts, and a link of two identities adds
+//! their facts. So the order of arrival doesn't matter. The facts of a company can also be taken
+//! out again, item by item.
 
 mod by_currency;
 mod changes;

@@ -1,4 +1,4 @@
-//! Cuts runs of orders before a change of touches.
+//! Splits runs of orders before a change of touches.
 
 use super::dirty_range::{DirtyRange, Times};
 use super::entity::Facts;
@@ -89,8 +89,9 @@ impl Facts {
         self.orders.count(times.from.sort_key(), times.to.sort_key())
     }
 
-    /// Returns the next change of runs required before `change`, a change of touches. No run may contain a new touch, and
-    /// only a few orders outside of runs may change their touch. Requires [`Facts::load_recut`].
+    /// Returns the next change of runs that `change`, a change of touches, requires. A run must not
+    /// contain a new touch, and only a few orders outside of runs may change their touch. Requires
+    /// [`Facts::load_recut`].
     #[must_use]
     pub fn recut(&self, change: DirtyRange, limits: &Limits) -> Option<Recut> {
         let most = limits.max_inline_run;
@@ -107,7 +108,7 @@ impl Facts {
         Some(Recut { old: None, left: None, new: Some((gap.from.time, gap.to.time)), change })
     }
 
-    /// Cuts `run` in two at `at`. The smaller part becomes a new run, or no run if it is small.
+    /// Splits `run` in two at `at`. The smaller part becomes a new run, or no run if it is small.
     fn cut(&self, run: Run, at: Instant, most: usize) -> Recut {
         let (earlier, later) = (Run { to: before(at), ..run }, Run { from: at, ..run });
         let count = |run: Run| self.count_orders(times(run.from, run.to));
@@ -141,7 +142,8 @@ impl Facts {
 
     /// Loads the pages that [`Facts::recut`] requires.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn load_recut(&mut self, change: DirtyRange, mut page: impl LoadFactsPage) -> Result<(), Fault> {
         if change.inline.is_empty() || self.has_few_orders(0) {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Runs: orders between two touches whose attribution by last touch is deferred.
+//! Runs: orders between two touches with deferred attribution by last touch.
 //!
-//! A touch takes over all orders up to the next touch. If there are many, they are counted under the key of a run, and
-//! the run's touch is stored once, so that a new touch moves no order. A touch within a run cuts it: the larger part
-//! keeps the key, and only the smaller part is counted again. Each order therefore moves at most a logarithmic number of
-//! times.
+//! A touch takes over all orders up to the next touch. If there are many, they are counted under
+//! the key of a run, and the run's touch is stored once, so a new touch moves no order. A touch
+//! within a run splits it: the larger part keeps the key, and only the smaller part is counted
+//! again. So each order moves at most a logarithmic number of times.
 
 use serde::{Deserialize, Serialize};
 

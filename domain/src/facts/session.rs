@@ -1,4 +1,5 @@
-//! Sessions: [`Session::meets`] says which ones merge, so also what a late event bridges, and [`Session::join`] merges them.
+//! Sessions: [`Session::meets`] defines which sessions merge, and so what a late event bridges.
+//! [`Session::join`] merges them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use crate::ids::RecordKey;
 use crate::moment::Moment;
 use crate::time::{Day, Instant};
 
-/// The longest gap between two events of a session, in milliseconds. Events that are not interactive are attached to a session for as long after it.
+/// The longest gap between two events of a session, in milliseconds. Events that are not
+/// interactive are attached to a session for the same time after its end.
 pub const SESSION_GAP_MS: i64 = 30 * 60 * 1000;
 
 /// A session: interactive events of one identity without a gap of more than 30 minutes.
@@ -22,24 +24,25 @@ pub struct Session {
     pub last: Instant,
     /// The number of events.
     pub events: u32,
-    /// Its source, medium and campaign: of the first event with a source, else of the entry. `None`: nothing is known.
+    /// The source, medium and campaign of the first event with a source, else of the entry. `None`
+    /// if all are unknown.
     pub touch: Option<Touch>,
     /// The channel of the same event.
     pub channel: Channel,
-    /// Whether the entry has the address of a page.
+    /// Whether the entry has a page URL.
     pub has_page: bool,
-    /// The later events that tell what the entry doesn't.
+    /// The later events that decide properties which the entry lacks.
     pub later: Option<Box<LaterEvents>>,
     /// The company that the entry names itself.
     pub company: Option<Box<RecordKey>>,
 }
 
-/// The events of a session that tell what its entry doesn't.
+/// The events of a session that decide properties which its entry lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaterEvents {
-    /// The first one with a source.
+    /// The first event with a source.
     pub source: Option<Moment>,
-    /// The first one with the address of a page.
+    /// The first event with a page URL.
     pub page: Option<Moment>,
 }
 
@@ -51,7 +54,7 @@ impl Session {
         Some(self.later.as_ref().and_then(|later| later.source).unwrap_or(self.at))
     }
 
-    /// Returns the moment of the first event with the address of a page.
+    /// Returns the moment of the first event with a page URL.
     #[must_use]
     pub fn page_at(&self) -> Option<Moment> {
         if self.has_page { Some(self.at) } else { self.later.as_ref()?.page }
@@ -70,13 +73,14 @@ impl Session {
         gap(self.last, other.at.time) && gap(other.last, self.at.time)
     }
 
-    /// Whether an event of the identity at `time` that is not interactive is attached to it. It began at this time or before.
+    /// Whether an event at `time` that is not interactive is attached to this session, which began
+    /// at or before this time.
     #[must_use]
     pub fn attaches(&self, time: Instant) -> bool {
         time.0.saturating_sub(self.last.0) <= SESSION_GAP_MS
     }
 
-    /// Whether the fields of its events are those of `other`, too.
+    /// Whether the session has the same fields as `other`.
     #[must_use]
     pub fn has_fields_of(&self, other: &Session) -> bool {
         (self.at, self.source_at(), self.page_at()) == (other.at, other.source_at(), other.page_at())

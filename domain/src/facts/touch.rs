@@ -18,7 +18,7 @@ pub struct Touch {
 }
 
 impl Touch {
-    /// In the place of a source that is not known. No text has this number.
+    /// Stands for an unknown source. No text has this number.
     pub const NO_SOURCE: TermId = TermId(u32::MAX);
 
     /// Whether the source is known.
@@ -55,14 +55,14 @@ pub struct TouchAt {
     pub touch: Touch,
 }
 
-/// An event whose source is known, wherever it stands in a session.
+/// An event with a known source, anywhere in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchEvent {
     /// Its moment.
     pub at: Moment,
     /// Its source, medium and campaign.
     pub touch: Touch,
-    /// The company that it names itself. Only for identities.
+    /// The company that the event names itself. Only for identities.
     pub company: Option<Box<RecordKey>>,
 }
 

@@ -6,16 +6,16 @@ use crate::filter::lower_case;
 use crate::intake::fields::Scalar;
 use crate::queries::Unconverted;
 
-/// The answer to a question for rows.
+/// The answer to a breakdown question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breakdown {
     /// The first rows.
     pub rows: Vec<BreakdownRow>,
     /// The number of all rows.
     pub total_rows: u64,
-    /// Whether there are more rows than those.
+    /// Whether there are more rows.
     pub truncated: bool,
-    /// The money of the window that is left out for lack of a rate.
+    /// The money of the window that is left out because it has no rate.
     pub unconverted: Unconverted,
 }
 
@@ -26,11 +26,11 @@ pub struct BreakdownRow {
     pub value: Scalar<'static>,
     /// Their figures.
     pub figures: EventFigures,
-    /// The figures of the events with this value in the window that it is compared with.
+    /// The figures of the comparison window for the same value.
     pub previous: Option<EventFigures>,
 }
 
-/// Selects values whose text contains a part, ignoring case. The empty part selects all.
+/// Selects values that contain a text, ignoring case. The empty text selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search(Box<str>);
 
@@ -41,7 +41,7 @@ impl Search {
         Self(lower_case(part).into())
     }
 
-    /// Whether the value of a key is selected. Null never is, unless all are.
+    /// Whether the value of a key is selected. Null is selected only by the empty text.
     #[must_use]
     pub fn selects(&self, key: GroupKey<'_>) -> bool {
         let contains = |text: &str| lower_case(text).contains(&*self.0);
@@ -54,7 +54,7 @@ impl Search {
             }
     }
 
-    /// Its approximate memory besides itself, in bytes.
+    /// Its approximate heap memory, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.0.len()
@@ -70,7 +70,7 @@ pub struct RankedRows {
 }
 
 impl RankedRows {
-    /// Selects `limit` rows. `is_compared`: rows have figures of a second window.
+    /// Selects `limit` rows. With `is_compared`, rows have figures of a second window.
     #[must_use]
     pub fn new(order_by: OrderBy, limit: usize, is_compared: bool) -> Self {
         Self { order_by, is_compared, top: TopGroups::new(limit) }

@@ -1,4 +1,4 @@
-//! The figures of some events and of their sessions, and what orders by them.
+//! The figures of some events and of their sessions, and the order by a figure.
 
 use serde::{Deserialize, Serialize};
 

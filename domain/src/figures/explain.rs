@@ -1,4 +1,4 @@
-//! Why a figure is what it is: the events that make it up, and those that are not counted.
+//! Explains a figure: the events that contribute to it, and the events that are not counted.
 
 use super::money::CountedMoney;
 use crate::facts::Moment;
@@ -17,7 +17,7 @@ named_values! {
     pub enum ExplainedFigure by as_str {
         /// The distinct identities of the chosen events.
         UniqueUsers = "unique_users",
-        /// The sessions that began in the window and hold a chosen event.
+        /// The sessions that began in the window and contain a chosen event.
         Sessions = "sessions",
         /// Orders less refunds.
         Revenue = "revenue",
@@ -29,7 +29,7 @@ named_values! {
 }
 
 named_values! {
-    /// Why an event contributes to a figure, or is not counted.
+    /// The reason why an event contributes to a figure, or is not counted.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Reason by as_str {
         /// It is the first chosen event of its identity.
@@ -46,7 +46,7 @@ named_values! {
         Direct = "direct",
         /// It was recorded without consent, so it has no user and no session.
         NoConsent = "no_consent",
-        /// It is not interactive, and attached to no session.
+        /// The event is not interactive, and not attached to a session.
         NoSession = "no_session",
         /// Its session began before the window.
         BeganBefore = "began_before",
@@ -57,17 +57,17 @@ named_values! {
     }
 }
 
-/// What the money of an event contributes, and why; or why it is not counted.
+/// The contribution of an event's money and its reason; or the reason why it is not counted.
 pub type MoneyOutcome = Result<(Amount, Reason), Reason>;
 
 impl ExplainedFigure {
-    /// Whether the figure is made of money.
+    /// Whether the figure is money.
     #[must_use]
     pub const fn is_of_money(self) -> bool {
         matches!(self, Self::Revenue | Self::Orders | Self::Attribution)
     }
 
-    /// What an explanation depends on.
+    /// Returns the dependencies of an explanation.
     #[must_use]
     pub const fn depends(self, window: Window) -> Depends {
         const ALL: &[FigureKind] = &[FigureKind::Events, FigureKind::Traffic, FigureKind::Attribution, FigureKind::Money];
@@ -78,7 +78,8 @@ impl ExplainedFigure {
         }
     }
 
-    /// Returns what the money of a chosen event contributes to revenue or to orders. `Err`: it is not counted. `None`: it has no part in the figure.
+    /// Returns the contribution of a chosen event's money to revenue or orders. `Err` if it is not
+    /// counted, `None` if it is irrelevant to the figure.
     #[must_use]
     pub fn of_money(self, money: Option<CountedMoney>, is_server_only: bool) -> Option<MoneyOutcome> {
         if is_server_only {
@@ -98,12 +99,12 @@ impl ExplainedFigure {
     }
 }
 
-/// The orders that revenue is explained of: those under a touch.
+/// The orders under a touch, to explain their revenue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttributedTo {
-    /// First or last touch.
+    /// By first or last touch.
     pub model: TouchModel,
-    /// Touches of accounts or of identities.
+    /// By touches of accounts or of identities.
     pub level: EntityLevel,
     /// By source, medium or campaign.
     pub dimension: Dimension,
@@ -112,7 +113,7 @@ pub struct AttributedTo {
 }
 
 impl AttributedTo {
-    /// Whether money under a source, medium or campaign is meant. `None`: it is direct.
+    /// Whether a source, medium or campaign is selected. `None` stands for direct.
     #[must_use]
     pub fn selects(&self, named: Option<&str>) -> bool {
         self.value.as_deref().is_none_or(|value| value == named.unwrap_or(self.dimension.of_direct()))
@@ -128,39 +129,40 @@ pub struct ExplainQuestion {
     pub attributed: Option<AttributedTo>,
     /// The days.
     pub window: Window,
-    /// Which events are chosen.
+    /// The predicate of chosen events.
     pub predicate: Predicate,
-    /// The most events of each list.
+    /// The maximum number of events of each list.
     pub limit: usize,
-    /// Where the page begins; `None` for the first one.
+    /// The place where the page begins; `None` for the first page.
     pub place: Option<ExplainPlace>,
 }
 
-/// Where a page of an explanation begins.
+/// The place where a page of an explanation begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExplainPlace {
-    /// The last position of the project when the first page was asked for.
+    /// The last position of the project at the time of the first page.
     pub until: Position,
-    /// When the first page was asked for.
+    /// The time of the first page.
     pub began: Instant,
-    /// A number of the state that the first page was computed from.
+    /// A number that identifies the state of the first page.
     pub state: u64,
-    /// The moment of the last event of each list so far: of those that contribute, and of those that are not counted.
+    /// The moment of the last event of each list so far: contributing events, and events that are
+    /// not counted.
     pub last: [Option<Moment>; 2],
 }
 
-/// Some of the events that make up a figure.
+/// A page of the events behind a figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// The figure: the sum of what all events of all pages contribute.
+    /// The figure: the sum of the contributions of all pages.
     pub result: Amount,
-    /// Events that contribute, the latest first.
+    /// Contributing events, the latest first.
     pub rows: Vec<ExplainedEvent>,
     /// Events that are not counted, the latest first.
     pub not_counted: Vec<ExplainedEvent>,
-    /// The last position of the project when the first page was asked for. No page has later events.
+    /// The last position of the project at the time of the first page. No page has later events.
     pub until: Position,
-    /// Where the next page begins; `None` if this is the last one.
+    /// The place where the next page begins; `None` on the last page.
     pub next: Option<ExplainPlace>,
 }
 
@@ -175,16 +177,16 @@ pub struct ExplainedEvent {
     pub external_id: Option<String>,
     /// Its identity, after links.
     pub identity: Option<IdentityId>,
-    /// Its value as sent, and the currency in which it counts.
+    /// Its value as sent, and its currency.
     pub money: Option<(Amount, Currency)>,
-    /// What it adds to the figure.
+    /// Its contribution to the figure.
     pub contributes: Amount,
-    /// Why it contributes, or is not counted.
+    /// The reason why it contributes, or is not counted.
     pub why: Reason,
 }
 
 impl ExplainedEvent {
-    /// Returns an event as its list shows it.
+    /// Creates the entry of an event in a list.
     #[must_use]
     pub fn new(event: &Event, at: Moment, identity: Option<IdentityId>, contributes: Amount, why: Reason) -> Self {
         Self {

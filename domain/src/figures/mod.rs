@@ -1,7 +1,7 @@
-//! The figures of chosen events and of the sessions that hold them.
+//! The figures of chosen events and of their sessions.
 //!
-//! Events are chosen by a window, a name and filters. A session counts if it began in the window and holds a chosen event; its
-//! bounce and its duration are those of the whole session.
+//! A window, a name and filters choose the events. A session counts if it began in the window and
+//! contains a chosen event; its bounce and duration come from the whole session.
 
 mod breakdown;
 mod event_figures;

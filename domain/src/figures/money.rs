@@ -1,4 +1,4 @@
-//! The money of one event that counts.
+//! The counted money of one event.
 
 use crate::intake::event::Event;
 use crate::money::{Amount, Currency};
@@ -10,12 +10,13 @@ pub struct CountedMoney {
     pub amount: Amount,
     /// Whether it is an order.
     pub is_order: bool,
-    /// The currency, if there was no rate for it. Its money is in no sum.
+    /// The currency, if it has no rate. Its money is in no sum.
     pub unconverted: Option<Currency>,
 }
 
 impl CountedMoney {
-    /// Returns the money of an event that sent `value`, which is not zero. `None` if it has neither a rate nor a `currency`.
+    /// Returns the money of an event with a nonzero `value`. `None` if it has neither a rate nor a
+    /// `currency`.
     #[must_use]
     pub fn new(value: Amount, in_project: Option<Amount>, currency: impl FnOnce() -> Option<Currency>) -> Option<Self> {
         let is_order = value.is_positive();
@@ -25,7 +26,7 @@ impl CountedMoney {
         })
     }
 
-    /// Returns the money of an event, if it is an order or a refund that counts.
+    /// Returns the money of an event, if it is a counted order or refund.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
         let money = event.money.as_ref().filter(|money| money.counted && !money.amount.is_zero())?;

@@ -9,40 +9,40 @@ use crate::intake::fields::Field;
 use crate::time::{Day, Interval, Window};
 use crate::versions::{Depends, FigureKind};
 
-/// A window, and the one that it is compared with.
+/// A window and its comparison window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComparedWindows {
     /// The window.
     pub window: Window,
-    /// The one that it is compared with. Both may overlap.
+    /// The comparison window. The two may overlap.
     pub previous: Option<Window>,
 }
 
-/// Asks for the figures of a window by time, by hours too, of chosen events.
+/// Asks for the figures of chosen events in a window by time, including hours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportQuestion {
     /// The days.
     pub windows: ComparedWindows,
     /// The length of the buckets.
     pub interval: Interval,
-    /// Which events are chosen.
+    /// The predicate of chosen events.
     pub predicate: Predicate,
 }
 
-/// Asks for the figures of a window by the values of a property.
+/// Asks for the figures of chosen events in a window by the values of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakdownQuestion {
     /// The days.
     pub windows: ComparedWindows,
     /// The property.
     pub dimension: Field,
-    /// Which events are chosen.
+    /// The predicate of chosen events.
     pub predicate: Predicate,
-    /// Which values are wanted.
+    /// The wanted values.
     pub search: Search,
-    /// The figure that the rows are ordered by.
+    /// The figure that orders the rows.
     pub order_by: OrderBy,
-    /// The most rows.
+    /// The maximum number of rows.
     pub limit: usize,
 }
 
@@ -53,7 +53,7 @@ impl ComparedWindows {
         self.previous.map_or(self.window.start, |previous| previous.start.min(self.window.start))
     }
 
-    /// What figures of the events and sessions of these windows depend on.
+    /// Returns the dependencies of figures of the events and sessions of these windows.
     #[must_use]
     pub const fn depends(self) -> Depends {
         Depends::TwoWindows(&[FigureKind::Events, FigureKind::Traffic], self.window, self.previous)

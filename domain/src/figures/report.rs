@@ -8,7 +8,7 @@ use crate::queries::Unconverted;
 /// The figures of a window, and of each of its buckets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// The figures of the window. Its unique users are a union, and not the sum of those of the buckets.
+    /// The figures of the window. Its unique users are a union, not the sum of the buckets.
     pub totals: EventFigures,
     /// The figures of the buckets, in order.
     pub buckets: Vec<EventFigures>,
@@ -19,8 +19,8 @@ pub struct Series {
 pub struct Report {
     /// The figures of the window.
     pub current: Series,
-    /// Those of the window that it is compared with.
+    /// The figures of the comparison window.
     pub previous: Option<Series>,
-    /// The money of the window that is left out for lack of a rate.
+    /// The money of the window that is left out because it has no rate.
     pub unconverted: Unconverted,
 }

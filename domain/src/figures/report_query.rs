@@ -1,4 +1,5 @@
-//! The figures of all events of whole days, from rollups. They stay when the events of these days go.
+//! The figures of all events of whole days, from rollups. They remain after the events of these
+//! days are removed.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ use crate::rollups::{Rollups, Visits, distinct};
 use crate::time::{Interval, Window};
 use crate::versions::{Depends, FigureKind};
 
-/// Asks for the figures of a window by day, week or month. Hours are those of their day.
+/// Asks for the figures of a window by day, week or month. For hours it returns the figures of
+/// whole days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportQuery {
     /// The days.

@@ -1,7 +1,7 @@
 //! Predicates on events: an event name, and filters that must all hold.
 //!
-//! Operands are parsed and checked once, so matching can't fail. A property that is absent, null, an object or an array
-//! reads as null; built-in fields are text.
+//! Operands are parsed and checked once, so matching can't fail. A property that is absent, null,
+//! an object or an array reads as null; built-in fields are text.
 //!
 //! | operator | operand | holds if the property is |
 //! |---|---|---|
@@ -105,16 +105,20 @@ impl Comparison {
 }
 
 impl Filter {
-    /// Creates a filter. `value` is the JSON text of the operand; where no operand is allowed, null counts as absent.
+    /// Creates a filter. `value` is the JSON text of the operand; where no operand is allowed, null
+    /// counts as absent.
     ///
-    /// # Errors [`Invalid`] if one of the three is not allowed; its `param` is `field`, `operator` or `value`.
+    /// # Errors
+    /// [`Invalid`] if one of the three is not allowed; its `param` is `field`, `operator` or
+    /// `value`.
     pub fn new(field: &str, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
         Filter::on(Field::parse(field), operator, value)
     }
 
-    /// Creates a filter of a question about sessions, as [`Filter::new`] does.
+    /// Creates a filter of a question about sessions.
     ///
-    /// # Errors As [`Filter::new`].
+    /// # Errors
+    /// Same as [`Filter::new`].
     pub fn in_sessions(field: &str, operator: &str, value: Option<&str>) -> Result<Filter, Invalid> {
         Filter::on(Field::parse_in_sessions(field), operator, value)
     }
@@ -152,7 +156,8 @@ impl Filter {
         self.test.holds(property) != self.negated
     }
 
-    /// Whether the filter, which is on a field of the session, holds for events of a session with this `entry`.
+    /// Whether the filter, which is on a field of the session, holds for events of a session with
+    /// this `entry`.
     fn matches_entry(&self, entry: Option<&Entry>) -> bool {
         self.holds(&self.field.value_of_session(entry))
     }
@@ -231,8 +236,8 @@ fn read_scalars(json: &str) -> Option<HashSet<Scalar<'static>>> {
     Some(values).filter(|values| !values.is_empty())
 }
 
-/// Lower-cases each letter on its own (unlike `str::to_lowercase`, which considers word ends), so that a substring of a
-/// text is also a substring of its lower-case form.
+/// Lower-cases each letter on its own (unlike `str::to_lowercase`, which considers word ends), so
+/// that a substring of a text is also a substring of its lower-case form.
 pub(crate) fn lower_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
@@ -247,7 +252,8 @@ pub struct Predicate {
 impl Predicate {
     /// Creates a predicate for events of this name, if given, for which all filters hold.
     ///
-    /// # Errors [`Invalid`] if `event_name` can't be the name of an event, or if there are more than [`MAX_FILTERS`]
+    /// # Errors
+    /// [`Invalid`] if `event_name` can't be the name of an event, or if there are more than [`MAX_FILTERS`]
     /// filters.
     pub fn new(event_name: Option<&str>, filters: Vec<Filter>) -> Result<Predicate, Invalid> {
         let chars = event_name.map(|name| name.chars().count());
@@ -267,7 +273,7 @@ impl Predicate {
         self.filters.iter().any(Filter::needs_session)
     }
 
-    /// What an answer about the matching events of a window depends on.
+    /// Returns the dependencies of an answer about the matching events of a window.
     #[must_use]
     pub fn depends(&self, window: Window) -> Depends {
         if self.needs_session() { Depends::on_sessions(window) } else { Depends::on_events(window) }
@@ -290,7 +296,8 @@ impl Predicate {
         self.filters.iter().filter(move |filter| filter.field.decider() == Some(decider))
     }
 
-    /// Whether the filters on properties that this event of the session decides hold for a session with these fields.
+    /// Whether the filters on properties that this event of the session decides hold for a session
+    /// with these fields.
     #[must_use]
     pub fn matches_decided(&self, decider: Decider, entry: Option<&Entry>) -> bool {
         self.decided_by(decider).all(|filter| filter.matches_entry(entry))
@@ -308,7 +315,7 @@ impl Predicate {
         self.matches_event(event) && self.matches_entry(entry)
     }
 
-    /// Whether everything holds that does not belong to the session.
+    /// Whether all conditions outside of the session hold.
     #[must_use]
     pub fn matches_event(&self, event: &Event) -> bool {
         let is_named = self.event_name.as_ref().is_none_or(|name| **name == *event.name);

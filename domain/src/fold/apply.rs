@@ -1,5 +1,6 @@
-//! Adds days, sessions, orders and counts to an identity. Each step takes the old contributions out, changes the facts,
-//! adds the new contributions, and propagates the change to the identity's company and group.
+//! Adds days, sessions, orders and counts to an identity. Each step takes the old contributions
+//! out, changes the facts, adds the new contributions, and propagates the change to the identity's
+//! company and group.
 
 use crate::contribution::{EntityKind, Sign};
 use crate::facts::{DailyCount, DirtyRange, GroupRef, Order, SESSION_GAP_MS, Session, Sums, TouchEvent};
@@ -10,7 +11,8 @@ use crate::records::Source;
 use crate::time::{Day, Instant, MS_PER_DAY};
 use crate::versions::FigureKind;
 
-/// The number of days that are touched one by one when a session gets another entry. A sender can keep one going for years.
+/// The number of days that are touched one by one when a session gets another entry. A sender can
+/// keep a session going for years.
 const MAX_SESSION_DAYS: i32 = 64;
 
 impl<S: Source> Fold<'_, S> {
@@ -38,8 +40,8 @@ impl<S: Source> Fold<'_, S> {
         self.share_day(identity, day, named, sums, Sign::Plus)
     }
 
-    /// Adds a session, which may be a single event, and merges it with the sessions within 30 minutes of it. So a late event bridges
-    /// the sessions on both sides of it.
+    /// Adds a session, which may be a single event, and merges it with the sessions within 30
+    /// minutes. So a late event bridges the sessions on both sides.
     pub(super) fn add_session(&mut self, identity: &mut Identity, session: Session) -> Result<(), Fault> {
         let page = self.pages_of(identity);
         identity.facts.load_session(&session, page)?;
@@ -58,14 +60,14 @@ impl<S: Source> Fold<'_, S> {
         self.share_replaced_sessions(identity, &met, &joined)
     }
 
-    /// Touches the days of the sessions that have other fields once they are `joined`.
+    /// Touches the days of the sessions whose fields change when they are `joined`.
     fn touch_fields(&mut self, met: &[Session], joined: &Session) {
         for session in met.iter().filter(|session| !session.has_fields_of(joined)) {
             self.touch_days(FigureKind::Events, session);
         }
     }
 
-    /// Touches the days after that of `session` on which there may be events that are attached to it from now on.
+    /// Touches the days after the day of `session` whose events may now be attached to it.
     fn touch_attached(&mut self, identity: &Identity, session: &Session) {
         if identity.facts.last_day().is_some_and(|last| last > session.day) {
             self.touch_days(FigureKind::Events, session);
@@ -73,7 +75,8 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Touches the days of a session, whose last events or whose end changed, unless it is that of the event alone: that day is touched.
+    /// Touches the days of a session whose last events or end changed, except the day of the event,
+    /// which is touched anyway.
     fn touch_ends(&mut self, session: &Session) {
         if session.events > 1 {
             self.touch_days(FigureKind::Traffic, session);
@@ -81,7 +84,7 @@ impl<S: Source> Fold<'_, S> {
     }
 
     fn touch_days(&mut self, figure: FigureKind, session: &Session) {
-        // Its last event, and what is attached to it, are on one of these days in any timezone.
+        // Its last event and its attached events are on one of these days, in any timezone.
         let days = (session.last.0.saturating_sub(session.at.time.0) + SESSION_GAP_MS) / MS_PER_DAY + 1;
         match i32::try_from(days) {
             Ok(days) if days <= MAX_SESSION_DAYS => {
@@ -107,7 +110,7 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Cuts the runs of orders as required by a change of touches.
+    /// Splits the runs of orders as a change of touches requires.
     fn recut(&mut self, identity: &mut Identity, change: DirtyRange) -> Result<(), Fault> {
         loop {
             let page = self.pages_of(identity);
@@ -120,7 +123,8 @@ impl<S: Source> Fold<'_, S> {
         }
     }
 
-    /// Extends the last session by an event at `time`. All its fields but the exit stay the same; a bounce ends.
+    /// Extends the last session by an event at `time`. Of its fields only the exit changes; a
+    /// bounce ends.
     pub(super) fn extend_last_session(&mut self, identity: &mut Identity, day: Day, time: Instant) {
         let change = match identity.facts.last_session() {
             Some(last) if last.events == 1 => DirtyRange::of_session(last.at),

@@ -1,8 +1,11 @@
-//! Takes erased people out of a saved state whose early events are gone, so that no history can make it anew without them.
+//! Takes erased people out of a saved state whose early events are gone, so that no replay can
+//! rebuild it without them.
 //!
-//! Facts keep all days, and every sum is one of what facts contribute. So what a person contributed is taken out as when two histories merge, and the rest of the state is
-//! that of a history that never had the person. Some of it can't be: rows below the floor are frozen and have the person as one of a number, as have the
-//! receipts, since facts don't have the times of receipt; numbers of terms and groups are not given again.
+//! Facts keep all days, and every sum is a sum of contributions of facts. So a person's
+//! contributions are taken out as in a merge, and the remaining state is the state of a history
+//! without the person. Three things can't be undone: frozen rows below the floor still count the
+//! person, as do the counts by day of receipt, since facts lack the times of receipt; and numbers
+//! of terms and groups are not assigned again.
 
 use std::collections::BTreeSet;
 
@@ -17,21 +20,23 @@ use crate::project::Project;
 use crate::records::{Record, SavedRecords, Source, page_key};
 use crate::versions::Touched;
 
-/// The forgetting of people, in steps: after each, the project must be saved.
+/// The removal of people, in steps. After each step, the project must be saved.
 #[derive(Debug)]
 pub struct Forgetting {
-    /// The identities that are still to be taken out, the last one first.
+    /// The identities that remain to be taken out, the last one first.
     people: Vec<RecordKey>,
-    /// The keys of all of them, and of the ids that are linked to them.
+    /// The keys of all these identities, and of the ids linked to them.
     keys: BTreeSet<RecordKey>,
-    /// The companies and groups in which nobody did anything, once nothing finds the people any more.
+    /// The companies and groups without any activity, once the people can no longer be found.
     void: Option<BTreeSet<RecordKey>>,
 }
 
 impl Forgetting {
-    /// Looks for the identities with erased keys, and for the ids that are linked to them. `None`: there are none, so nothing is to be done.
+    /// Looks up the identities with erased keys, and the ids linked to them. Returns `None` if
+    /// there are none.
     ///
-    /// # Errors A record could not be read.
+    /// # Errors
+    /// A record could not be read.
     pub fn begin(erased: &ErasedKeys, saved: &impl SavedRecords) -> Result<Option<Self>, Fault> {
         let (mut people, mut keys) = (Vec::new(), BTreeSet::new());
         saved.each_record::<IdentitySlot>(&mut |key, slot| {
@@ -47,9 +52,11 @@ impl Forgetting {
         Ok((!keys.is_empty()).then_some(Self { people, keys, void: None }))
     }
 
-    /// Takes a step. What was changed by the one before must be saved. Returns whether there are more.
+    /// Takes a step. The changes of the step before must be saved. Returns whether more steps
+    /// follow.
     ///
-    /// # Errors A record could not be read. The state is then inconsistent.
+    /// # Errors
+    /// A record could not be read. The state is then inconsistent.
     pub fn step<S: SavedRecords>(&mut self, project: &mut Project, hasher: &KeyHasher, saved: &S) -> Result<bool, Fault> {
         let mut fold = Fold { project, position: 0, hasher, source: saved };
         let more = match (self.people.pop(), &self.void) {
@@ -84,7 +91,8 @@ impl<S: Source> Fold<'_, S> {
 }
 
 impl<S: SavedRecords> Fold<'_, S> {
-    /// Removes what finds the identities with `keys`: links, and their places among the owners of e-mail addresses.
+    /// Removes the references to the identities with `keys`: links, and entries among the owners of
+    /// e-mail addresses.
     fn forget_links(&mut self, keys: &BTreeSet<RecordKey>) -> Result<(), Fault> {
         let source = self.source;
         let Project { people, emails, rollups, orphans, limits, .. } = &mut *self.project;
@@ -111,8 +119,8 @@ impl<S: SavedRecords> Fold<'_, S> {
         })
     }
 
-    /// Leaves nothing of `keys` in the lists of members, also in those of groups that somebody was moved out of by a link. Returns the companies and groups of which
-    /// nothing is known but that they were named.
+    /// Removes every trace of `keys` from lists of members, including groups that a link moved
+    /// somebody out of. Returns the companies and groups of which only the key is left.
     fn forget_members(&mut self, keys: &BTreeSet<RecordKey>) -> Result<BTreeSet<RecordKey>, Fault> {
         let (source, former, mut void) = (self.source, FormerMembers::new(keys), BTreeSet::new());
         let Project { groups, orphans, .. } = &mut *self.project;

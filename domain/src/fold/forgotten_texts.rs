@@ -1,7 +1,8 @@
-//! Removes the texts and the groups that nobody has any more, after people were taken out of a state.
+//! Removes unused texts and groups after people were taken out of a state.
 //!
-//! Nothing counts how often a text is used: an address of a page may be that of one person. So all that is left is gone through. A frozen row can be the last that names
-//! a source. Then its orders or sessions are counted under [`ERASED`] from there on.
+//! Uses of a text are not counted, and a page URL may belong to one person. So the whole remaining
+//! state is scanned. A frozen row can be the last use of a source. Then its orders or sessions are
+//! counted under [`ERASED`] from there on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +21,10 @@ use crate::records::{Record, SavedRecords, page_key};
 use crate::rollups::{Rollups, TouchSums, Under, Visits};
 use crate::time::Day;
 
-/// What frozen rows show in place of a source, a medium or a campaign that only erased people had.
+/// The name in frozen rows for a source, medium or campaign that only erased people had.
 pub(super) const ERASED: &str = "(erased)";
 
-/// The terms of the dictionary that are used: a bit for each number.
+/// The used terms of the dictionary: a bit for each number.
 struct Uses(Vec<u64>);
 
 impl Uses {
@@ -49,7 +50,8 @@ impl Uses {
 }
 
 impl<S: SavedRecords> Fold<'_, S> {
-    /// Removes the texts that nobody has any more, and groups of which nothing is left. No identity has a `void` company: the event that reported it counts there.
+    /// Removes unused texts and groups. No identity has a `void` company, since the event that
+    /// reported the company counts as its activity.
     pub(super) fn forget_texts(&mut self, void: &BTreeSet<RecordKey>) -> Result<(), Fault> {
         let mut uses = Uses::new(self.project.dictionary.counts);
         self.add_used(&mut uses)?;
@@ -62,7 +64,7 @@ impl<S: SavedRecords> Fold<'_, S> {
         self.remove_void(void.iter().copied())
     }
 
-    /// Adds what identities and accounts have.
+    /// Adds the terms of identities and accounts.
     fn add_used(&self, uses: &mut Uses) -> Result<(), Fault> {
         self.source.each_record::<IdentitySlot>(&mut |_, slot| {
             if let IdentitySlot::Canonical(identity) = slot {
@@ -86,7 +88,8 @@ impl<S: SavedRecords> Fold<'_, S> {
         })
     }
 
-    /// Adds what rows have that are not frozen. They are what facts make of them, so this adds nothing unless a row is wrong.
+    /// Adds the terms of rows that are not frozen. Facts have the same terms, so this adds nothing
+    /// unless a row is wrong.
     fn add_shown(&self, uses: &mut Uses) {
         let Rollups { traffic, deferred_by_identity, deferred_by_account, .. } = &self.project.rollups;
         let first = self.project.floor.map_or(i32::MIN, |floor| floor.0);
@@ -97,7 +100,7 @@ impl<S: SavedRecords> Fold<'_, S> {
         orders.chain(visits).chain(deferred).for_each(|touch| touch.terms(&mut |term| uses.add(term)));
     }
 
-    /// Has frozen rows show no text that is not used.
+    /// Replaces unused texts in frozen rows.
     fn rename_frozen(&mut self, uses: &Uses) -> Result<(), Fault> {
         let Some(last) = self.project.floor.and_then(|floor| floor.0.checked_sub(1)).map(Day) else { return Ok(()) };
         if !shows_unused(&self.project.rollups, last, uses) {
@@ -119,7 +122,7 @@ impl<S: SavedRecords> Fold<'_, S> {
         Ok(())
     }
 
-    /// Removes the terms that nothing uses.
+    /// Removes unused terms.
     fn remove_unused(&mut self, uses: &Uses) -> Result<(), Fault> {
         let Project { dictionary, orphans, .. } = &mut *self.project;
         self.source.each_record::<TermId>(&mut |key, id| {
@@ -130,7 +133,7 @@ impl<S: SavedRecords> Fold<'_, S> {
         })
     }
 
-    /// Removes the groups of which nothing is left.
+    /// Removes empty groups.
     fn remove_void(&mut self, groups: impl Iterator<Item = RecordKey>) -> Result<(), Fault> {
         let source = self.source;
         let mut removed: BTreeMap<RecordKey, BTreeSet<u32>> = BTreeMap::new();
@@ -145,7 +148,7 @@ impl<S: SavedRecords> Fold<'_, S> {
             orphans.extend(group.serials().map(|serial| (Group::PAGE_SPACE, page_key(key, serial))));
             orphans.push((Group::SPACE, key));
             let kind = self.hasher.group_type(&group.kind);
-            // The number stays, since those of later groups are not to change.
+            // The number stays assigned, since the numbers of later groups must not change.
             rollups.group_numbers.retire((kind, group.number));
             rollups.group_names.set_name(kind, group.number, "");
             removed.entry(kind).or_default().insert(group.number);
@@ -157,7 +160,7 @@ impl<S: SavedRecords> Fold<'_, S> {
         Ok(())
     }
 
-    /// Removes the account of a company, unless it has anything. Returns whether it did.
+    /// Removes the account of a company if it is empty. Returns whether it did.
     fn remove_company(&mut self, key: RecordKey, name: &str) -> Result<bool, Fault> {
         let source = self.source;
         let Project { accounts, rollups, company_ids, orphans, .. } = &mut *self.project;
@@ -168,7 +171,7 @@ impl<S: SavedRecords> Fold<'_, S> {
         }
         // Empty pages, too.
         account.facts.load_all(|serial| source.page::<AccountSlot>(page_key(key, serial)))?;
-        // Its deferred orders still have a name.
+        // Its deferred orders still use a name.
         rollups.contribute(EntityKind::Account, &account.facts, Sign::Minus, &DirtyRange::ANY);
         orphans.extend(account.facts.serials().map(|serial| (AccountSlot::PAGE_SPACE, page_key(key, serial))));
         orphans.push((AccountSlot::SPACE, key));
@@ -188,7 +191,7 @@ fn orders(rollups: &Rollups) -> [&OrdersByTouch; 4] {
     [first_touch_by_identity, last_touch_by_identity, first_touch_by_account, last_touch_by_account]
 }
 
-/// The touch of orders, unless it is deferred or there is none.
+/// The touch of orders; `None` if it is deferred or missing.
 fn touch_of(under: Under) -> Option<Touch> {
     match under {
         Under::Touch(touch) => touch,
@@ -196,7 +199,7 @@ fn touch_of(under: Under) -> Option<Touch> {
     }
 }
 
-/// Whether a row up to the day `last` has a term that nothing uses.
+/// Whether a row up to the day `last` has an unused term.
 fn shows_unused(rollups: &Rollups, last: Day, uses: &Uses) -> bool {
     let is_unused = |touch: Option<Touch>| touch.is_some_and(|touch| !uses.has_all(touch));
     let mut frozen = orders(rollups).into_iter().flat_map(|cells| cells.between(i32::MIN, last.0));
@@ -204,7 +207,8 @@ fn shows_unused(rollups: &Rollups, last: Day, uses: &Uses) -> bool {
         || rollups.traffic.between(i32::MIN, last.0).any(|((.., touch), _)| is_unused(touch))
 }
 
-/// Moves the rows up to the day `last` to the keys that `rename` gives them, and adds them to those that are there.
+/// Moves the rows up to the day `last` to the keys that `rename` returns, and adds them to existing
+/// rows.
 fn move_rows<K: Key, V: Value + Default + PartialEq>(
     cells: &mut Cells<K, V>,
     last: Day,

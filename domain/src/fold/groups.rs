@@ -19,7 +19,8 @@ use crate::time::Day;
 const COMPANY: &str = crate::ids::COMPANY_TYPE;
 
 impl<S: Source> Fold<'_, S> {
-    /// Returns the group that the event names, creating its record and recording its reported name and domain.
+    /// Returns the group that the event names, creating its record and recording its reported name
+    /// and domain.
     pub(super) fn named(&mut self, event: &Event) -> Result<Option<GroupRef>, Fault> {
         let at = Moment { time: event.time, position: self.position };
         let details = &event.details;

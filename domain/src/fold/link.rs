@@ -11,7 +11,8 @@ use crate::records::{Record, Source, page_key};
 use crate::versions::FigureKind;
 
 impl<S: Source> Fold<'_, S> {
-    /// Returns the key of the event's facts and whose the event is, and records the link of its anonymous id if it is the first.
+    /// Returns the key of the event's facts and the subject of the event. Records the link of its
+    /// anonymous id if it is the first.
     pub(super) fn subject(&mut self, event: &Event, keys: SentKeys) -> Result<(RecordKey, EventSubject), Fault> {
         let key = match (keys.named(), &event.who.anonymous_id) {
             (Some(anonymous), Some(_)) if keys.user.is_none() => self.project.resolve(anonymous, self.source)?,
@@ -52,8 +53,8 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Merges two histories. The cost is the number of items of the smaller history, or of a short one (so that most
-    /// users keep their own key), unless the company of the larger one changes.
+    /// Merges two histories. The cost is the number of items of the smaller or of a short history
+    /// (so that most users keep their own key), unless the company of the larger one changes.
     fn merge(&mut self, user: Box<Identity>, other: Box<Identity>) -> Result<Box<Identity>, Fault> {
         let id = user.id.clone();
         let (mut base, mut small) = if other.facts.len() > user.facts.len().max(self.project.limits.short_history) {
@@ -62,7 +63,7 @@ impl<S: Source> Fold<'_, S> {
             (user, other)
         };
         self.load_all(&mut small)?;
-        // Where both were active on a day, fewer different users have an event of it.
+        // On a day on which both were active, the number of distinct users of an event drops.
         small.facts.active_days(Span::ALL).for_each(|day| self.project.touched.day(FigureKind::Events, day));
         self.contribute(&small, Sign::Minus)?;
         self.adopt_company(&mut base, small.company)?;
@@ -134,7 +135,8 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Takes an identity out of its slot for a change; [`Fold::put_identity`] returns it. Only the box moves.
+    /// Takes an identity out of its slot for a change; [`Fold::put_identity`] puts it back. Only
+    /// the box moves.
     pub(super) fn take_identity(&mut self, key: RecordKey) -> Result<Option<Box<Identity>>, Fault> {
         let source = self.source;
         Ok(match self.project.people.get_mut(key, || source.record(key))? {

@@ -1,4 +1,4 @@
-//! Reads the records of the next events before these are folded.
+//! Prefetches the records of the next events before they are folded.
 
 use crate::company::AccountSlot;
 use crate::identity::{Identity, IdentitySlot, SentKeys};
@@ -6,10 +6,11 @@ use crate::ids::RecordKey;
 use crate::project::Project;
 
 impl Project {
-    /// Reads what folding events with these keys will change, as far as it is in memory. Returns a number that depends on all that was read.
+    /// Prefetches the records that folding events with these keys will change, if they are in
+    /// memory. Returns a number that depends on everything read.
     ///
-    /// A fold waits for the memory of one record after the other, because each step depends on the one before. The reads here don't, so the processor
-    /// waits for those of many events at once.
+    /// A fold waits for the memory of one record after the other, because each step depends on the
+    /// one before. The reads here are independent, so the processor waits for many events at once.
     #[must_use]
     pub fn look_ahead(&self, keys: &[SentKeys]) -> u64 {
         let named = keys.iter().flat_map(|keys| [keys.user, keys.other]).flatten();
@@ -22,7 +23,7 @@ impl Project {
     fn identity_in_memory(&self, key: RecordKey) -> Option<&Identity> {
         match self.people.peek(key)? {
             IdentitySlot::Canonical(identity) => Some(identity),
-            // The event of an anonymous id that is linked has mostly its user, too.
+            // The event of a linked anonymous id usually has its user, too.
             IdentitySlot::Alias { .. } => None,
         }
     }

@@ -1,5 +1,5 @@
-//! Folding: an event changes the facts of its identity, and the change is propagated to every rollup. State changes in no
-//! other way.
+//! Folding: an event changes the facts of its identity, and the change is propagated to every
+//! rollup. Nothing else changes the state.
 
 mod accounts;
 mod apply;
@@ -25,10 +25,12 @@ use crate::versions::FigureKind;
 pub use forget::Forgetting;
 
 impl Project {
-    /// Folds one recorded event, or what stays of one that was erased. Call it once per event, in the order of `position`, and never for duplicates or for events that the project
-    /// [drops](Project::drops). Returns whose it is.
+    /// Folds one recorded event, or the remainder of an erased event. Call it once per event, in
+    /// the order of `position`, and never for duplicates or events that the project
+    /// [drops](Project::drops). Returns the subject of the event.
     ///
-    /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
+    /// # Errors
+    /// A record could not be read. The state is then inconsistent: drop and rebuild it.
     pub fn apply<S: Source>(
         &mut self,
         event: &Event,
@@ -42,7 +44,8 @@ impl Project {
 
     /// [`Project::apply`] with the keys of the event's ids.
     ///
-    /// # Errors A record could not be read. The state is then inconsistent: drop and rebuild it.
+    /// # Errors
+    /// A record could not be read. The state is then inconsistent: drop and rebuild it.
     pub fn apply_with_keys<S: Source>(
         &mut self,
         event: &Event,
@@ -54,7 +57,7 @@ impl Project {
         let mut fold = Fold { project: self, position, hasher, source };
         let mut subject = EventSubject::default();
         if event.is_remainder() {
-            // Only what it reported about a group.
+            // Only its report about a group.
             fold.named(event)?;
         } else {
             let (identity_key, of_event) = fold.subject(event, keys)?;
@@ -72,9 +75,10 @@ impl Project {
         Ok(subject)
     }
 
-    /// Returns the key of the identity that `key` belongs to, whether or not it has any event.
+    /// Returns the key of the identity that `key` belongs to, even if it has no events.
     ///
-    /// # Errors A record could not be read.
+    /// # Errors
+    /// A record could not be read.
     pub fn resolve<S: Source>(&mut self, key: RecordKey, source: &S) -> Result<RecordKey, Fault> {
         Ok(match self.people.get(key, || source.record(key))? {
             Some(IdentitySlot::Alias { user, .. }) => *user,
@@ -91,7 +95,7 @@ struct Fold<'a, S> {
 }
 
 impl<S: Source> Fold<'_, S> {
-    /// Adds the event to its identity, including the company and the e-mail address that it may report.
+    /// Adds the event to its identity, with the company and the e-mail address that it may report.
     fn record(&mut self, event: &Event, identity_key: RecordKey, named: Option<GroupRef>) -> Result<(), Fault> {
         self.project.touched.day(FigureKind::Events, event.day);
         self.project.touched.day(FigureKind::Activity, event.day);
@@ -127,8 +131,8 @@ impl<S: Source> Fold<'_, S> {
         Ok(())
     }
 
-    /// Records the company of an identity, unless it has one. The first association applies to all events of the
-    /// identity, including earlier ones.
+    /// Records the company of an identity, unless it has one. The first association applies to all
+    /// events of the identity, including earlier ones.
     fn associate(&mut self, identity: &mut Identity, event: &Event, named: Option<GroupRef>) -> Result<(), Fault> {
         if identity.company.is_some() || identity.id == IdentityId::Nobody {
             return Ok(());
@@ -227,7 +231,8 @@ fn level(identity: &Identity) -> EntityKind {
     }
 }
 
-/// Adds or takes out what `facts` contribute as an identity, and as its own account if it has no company.
+/// Adds or takes out the contributions of `facts` as an identity and, without a company, as its own
+/// account.
 fn contribute_own(project: &mut Project, identity: &Identity, change: &DirtyRange, sign: Sign) {
     let level = level(identity);
     project.rollups.contribute(level, &identity.facts, sign, change);

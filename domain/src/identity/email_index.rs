@@ -48,7 +48,8 @@ impl EmailOwners {
 
     /// Whether the list contains `owner`.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn has(&mut self, owner: RecordKey, page: impl FnMut(u32) -> Result<Vec<Owner>, Fault>) -> Result<bool, Fault> {
         let number = record_sort_key(owner);
         self.0.load(number, number, page)?;
@@ -60,9 +61,10 @@ impl EmailOwners {
         self.0.insert(Owner(owner), limits);
     }
 
-    /// Returns which of `keys` are owners.
+    /// Returns the owners among `keys`.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn among(
         &mut self,
         keys: &BTreeSet<RecordKey>,
@@ -81,9 +83,10 @@ impl EmailOwners {
         Ok(owners)
     }
 
-    /// Removes owners, and leaves nothing of their keys. Returns the serial numbers of pages that are no longer there.
+    /// Removes owners and every trace of their keys. Returns the serial numbers of removed pages.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn remove(
         &mut self,
         owners: &[RecordKey],
@@ -109,9 +112,10 @@ impl EmailOwners {
         self.0.serials()
     }
 
-    /// Returns up to `most` owners whose keys are not below `from`.
+    /// Returns up to `most` owners, from the key `from` on.
     ///
-    /// # Errors The error of `page`.
+    /// # Errors
+    /// Returns whatever error `page` returns.
     pub fn from(
         &mut self,
         from: RecordKey,

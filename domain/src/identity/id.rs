@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{KeyHasher, OrganizationId, ProjectId, RecordKey, public_id};
 
-/// The id by which an event names its identity: a `user_id`, an `anonymous_id`, a derived visitor id, or none.
+/// The id by which an event names its identity: a `user_id`, an `anonymous_id`, a derived visitor
+/// id, or none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum IdentityId {
     /// The `user_id` as sent. Shared by all projects of an organization.
@@ -32,7 +33,8 @@ impl KeyHasher {
 }
 
 impl IdentityId {
-    /// Whether events name the identity by an id that they were sent with. Nothing else can come back on another day.
+    /// Whether the id was sent with events. An identity without such an id can't come back on
+    /// another day.
     #[must_use]
     pub fn is_sent(&self) -> bool {
         matches!(self, Self::User(_) | Self::Anonymous(_))
@@ -53,7 +55,8 @@ impl IdentityId {
         }
     }
 
-    /// Returns the `id_…` for clients. It depends on the organization for users, and on the project for other ids.
+    /// Returns the `id_…` for clients. It depends on the organization for users, and on the project
+    /// for other ids.
     #[must_use]
     pub fn public(&self, organization: OrganizationId, project: ProjectId) -> String {
         match self {

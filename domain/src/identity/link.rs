@@ -1,7 +1,7 @@
 //! The ids that an event names, and the links from anonymous ids to users.
 //!
-//! An event with both an anonymous id and a user links the two permanently. The first recorded link of an anonymous id
-//! applies to all events of the id, earlier and later ones.
+//! An event with both an anonymous id and a user links the two permanently. The first recorded link
+//! of an anonymous id applies to all events of the id, earlier and later ones.
 
 use std::iter::Peekable;
 
@@ -21,7 +21,7 @@ pub struct SentKeys {
     pub other: Option<RecordKey>,
 }
 
-/// Whose an event is.
+/// The subject of an event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventSubject {
     /// The key of its identity, unless it has none.
@@ -40,13 +40,13 @@ impl SentKeys {
         Self { user, other: anonymous.or_else(visitor) }
     }
 
-    /// The primary key of the event: its identity is this one, or the one that this one is linked to.
+    /// The primary key of the event. Its identity has this key, or this key is linked to it.
     #[must_use]
     pub fn named(self) -> Option<RecordKey> {
         self.user.or(self.other)
     }
 
-    /// Returns whose the event is if none of its ids is linked.
+    /// Returns the subject if none of the ids is linked.
     #[must_use]
     pub fn subject(self) -> EventSubject {
         EventSubject { identity: self.named(), linked: self.user.and(self.other) }
@@ -107,7 +107,8 @@ impl<I: Iterator<Item = Result<IdentityLink, E>>, E> SortedLinks<I> {
 
     /// Returns the key of the identity that `key` belongs to.
     ///
-    /// # Errors A link could not be read.
+    /// # Errors
+    /// A link could not be read.
     pub fn resolve(&mut self, key: RecordKey) -> Result<RecordKey, E> {
         while self.links.next_if(|link| link.as_ref().is_ok_and(|link| link.anonymous < key)).is_some() {}
         match self.links.peek() {

@@ -67,14 +67,15 @@ impl Record for IdentitySlot {
 pub struct Identity {
     /// The canonical id.
     pub id: IdentityId,
-    /// The key of its history in groups and pages. When two identities merge, the larger history keeps its key and the
-    /// smaller one moves, so this may be the key of an id that is linked to this identity.
+    /// The key of its history in groups and pages. When two identities merge, the larger history
+    /// keeps its key and the smaller one moves, so this may be the key of an id that is linked to
+    /// this identity.
     pub history_key: RecordKey,
     /// The company: the first recorded association.
     pub company: Option<Association>,
     /// The moments of its first and last event.
     pub seen: Option<(Moment, Moment)>,
-    /// The latest e-mail address. The index holds all of them, as an identity may have any number.
+    /// The latest e-mail address. The index has all addresses, since an identity may have any number.
     pub emails: LatestEmail,
     /// The facts.
     pub facts: Facts,

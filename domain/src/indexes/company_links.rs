@@ -49,7 +49,7 @@ impl Value for Link {
     }
 }
 
-/// See the module.
+/// The links of companies to their domains.
 #[derive(Debug)]
 pub struct CompanyLinks;
 
@@ -86,7 +86,8 @@ impl Cells<Of, Link> {
         }
     }
 
-    /// Records a company's domain. The first recorded domain takes effect, from the earliest event that reports it.
+    /// Records a company's domain. The first recorded domain takes effect, from the earliest event
+    /// that reports it.
     pub fn remember(&mut self, company: RecordKey, domain: RecordKey, reported_at: Moment) {
         let known = self.of(company);
         if known.is_some_and(|known| known.domain != domain || known.reported_at <= reported_at) {

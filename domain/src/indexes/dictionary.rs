@@ -1,5 +1,5 @@
-//! The dictionary of a project: it numbers every page, referrer, source, medium and campaign, so that each text is stored
-//! once.
+//! The dictionary of a project. It numbers every page, referrer, source, medium and campaign, so
+//! that each text is stored once.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +69,7 @@ impl TermCounts {
     }
 }
 
-/// See the module.
+/// The dictionary of a project.
 #[derive(Debug, Default)]
 pub struct Dictionary {
     /// Numbers, by the keyed hash of their texts.
@@ -80,7 +80,8 @@ pub struct Dictionary {
     pub counts: TermCounts,
 }
 
-/// Returns the key of a number's text. The keys of consecutive numbers are scattered, as a hash table requires.
+/// Returns the key of a number's text. The keys of consecutive numbers are scattered, as a hash
+/// table requires.
 fn text_key(id: TermId) -> RecordKey {
     RecordKey(u128::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
 }
@@ -88,7 +89,8 @@ fn text_key(id: TermId) -> RecordKey {
 impl Dictionary {
     /// Returns the number of `text`, assigning one of the kind `kind` if it has none.
     ///
-    /// # Errors A record could not be read, or all 4 billion numbers are in use.
+    /// # Errors
+    /// A record could not be read, or all 4 billion numbers are in use.
     pub fn intern(&mut self, text: &str, kind: TermKind, hasher: &KeyHasher, source: &impl Source) -> Result<TermId, Fault> {
         let key = hasher.name(text);
         if let Some(id) = self.ids.get(key, || source.record(key))? {
@@ -104,13 +106,15 @@ impl Dictionary {
 
     /// Returns the number of `text`, if it has one.
     ///
-    /// # Errors A record could not be read.
+    /// # Errors
+    /// A record could not be read.
     pub fn find(&mut self, text: &str, hasher: &KeyHasher, source: &impl Source) -> Result<Option<TermId>, Fault> {
         let key = hasher.name(text);
         Ok(self.ids.get(key, || source.record(key))?.copied())
     }
 
-    /// Removes a text, whose number is never used again. Returns the places of its records, which the next checkpoint deletes.
+    /// Removes a text. Its number is never used again. Returns the places of its records, for the
+    /// next checkpoint to delete.
     pub fn remove(&mut self, key: RecordKey, id: TermId) -> [(u8, RecordKey); 2] {
         self.ids.remove(key);
         self.texts.remove(text_key(id));
@@ -119,7 +123,8 @@ impl Dictionary {
 
     /// Returns the text of a number.
     ///
-    /// # Errors A record could not be read, or is missing.
+    /// # Errors
+    /// A record could not be read, or is missing.
     pub fn text(&mut self, id: TermId, source: &impl Source) -> Result<&str, Fault> {
         let key = text_key(id);
         match self.texts.get(key, || source.record(key))? {

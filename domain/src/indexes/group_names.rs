@@ -1,5 +1,5 @@
-//! The prefix of the name of each company and group, by number ([`super::group_numbers`]). Top lists use it to break ties
-//! without reading records.
+//! The prefix of the name of each company and group, by number ([`super::group_numbers`]). Top
+//! lists use it to break ties without reading records.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value};
@@ -31,7 +31,7 @@ impl Value for NamePrefix {
     }
 }
 
-/// See the module.
+/// The prefixes of the names of companies and groups.
 #[derive(Debug)]
 pub struct GroupNames;
 

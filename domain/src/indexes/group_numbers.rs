@@ -1,13 +1,13 @@
-//! The number of each company and group within its type, in the order of their first events. Sums by number are faster
-//! than sums by key.
+//! The number of each company and group within its type, in the order of their first events. Sums
+//! by number are faster than sums by key.
 
 use crate::cells::{Cells, StoredCells};
 use crate::ids::RecordKey;
 
-/// The key of a type, and a number within it. A row holds the key of the group.
+/// The key of a type, and a number within it. The row contains the key of the group.
 pub type GroupNumber = (RecordKey, u32);
 
-/// See the module.
+/// The numbers of companies and groups.
 #[derive(Debug)]
 pub struct GroupNumbers;
 
@@ -32,7 +32,7 @@ impl Cells<GroupNumber, RecordKey> {
         number
     }
 
-    /// Has a number stand for no group any more. It is never assigned again.
+    /// Unassigns a number. It is never assigned again.
     pub fn retire(&mut self, (kind, number): GroupNumber) {
         self.set((kind, number), RecordKey(0));
     }

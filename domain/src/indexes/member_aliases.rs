@@ -1,8 +1,9 @@
-//! Identified members of companies and groups whose key is not a user's own: they are linked to a user, or have an e-mail
-//! address. Member lists use this index instead of the members' records, which may not be in memory.
+//! Members of companies and groups that are identified although their key is not a user's own: they
+//! are linked to a user, or have an e-mail address. Member lists use this index instead of the
+//! members' records, which may not be in memory.
 //!
-//! The index is small: a link moves a short history to the user's own key, and most ids without a user never report an
-//! address.
+//! The index is small: a link moves a short history to the user's own key, and most ids without a
+//! user never report an address.
 
 use crate::cells::packed::Columns;
 use crate::cells::{Cells, StoredCells, Value};
@@ -30,7 +31,7 @@ impl Value for MemberAlias {
     }
 }
 
-/// See the module.
+/// The identifications of members.
 #[derive(Debug)]
 pub struct MemberAliases;
 

@@ -1,4 +1,5 @@
-//! Admission: turns a submission into the event to log, or into the reason for not recording it.
+//! Admission: turns a submission into the event to record, or into the reason why it is not
+//! recorded.
 
 use std::borrow::Cow;
 
@@ -31,7 +32,7 @@ pub enum Sender {
     Server,
 }
 
-/// The request that carried the event.
+/// The request with the event.
 #[derive(Debug, Clone, Copy)]
 pub struct Client<'a> {
     /// The kind of sender.
@@ -48,7 +49,8 @@ pub struct Client<'a> {
     pub gpc: bool,
     /// Whether `DNT: 1` was sent.
     pub dnt: bool,
-    /// The secret salt of the day of receipt. Without it, an event that [needs it](needs_salt) must not be admitted.
+    /// The secret salt of the day of receipt. An event that [needs it](needs_salt) must not be
+    /// admitted without it.
     pub salt: Option<[u8; 16]>,
 }
 
@@ -59,16 +61,16 @@ pub enum Verdict {
     Record {
         /// The event.
         event: Box<Event>,
-        /// Whether its time was too far ahead and was replaced by the time of receipt.
+        /// Whether the time of receipt replaced its time, which was too far in the future.
         clamped: bool,
-        /// What was repaired, and probable mistakes.
+        /// The repairs, and probable mistakes.
         warnings: Vec<Warning>,
     },
     /// Drop the event, as the project's policy requires.
     Dropped(DropReason),
 }
 
-/// Why an event was dropped.
+/// The reason why an event was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropReason {
     /// A crawler, a monitor or a previewer.
@@ -96,7 +98,9 @@ impl DropReason {
 
 /// Admits `submission`, received at `received`, under `policy`.
 ///
-/// # Errors [`Invalid`] if it has no usable name or timestamp, or its external id is too long. Whatever else is wrong is repaired.
+/// # Errors
+/// [`Invalid`] if it has no usable name or timestamp, or its external id is too long. All other
+/// mistakes are repaired.
 pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, received: Instant) -> Result<Verdict, Invalid> {
     let name = name(submission)?;
     let external_id = external_id(submission)?;
@@ -150,9 +154,9 @@ pub fn admit(submission: &Submission<'_>, policy: &Policy, client: &Client<'_>, 
     Ok(Verdict::Record { event: Box::new(event), clamped, warnings })
 }
 
-/// Whether a server sends the event, or an import, and no visitor's agent is known.
+/// Whether a server or an import sends the event, and the visitor's agent is unknown.
 fn is_server_alone(client: &Client<'_>) -> bool {
-    // An import may have what another product found in the user agent, in its place.
+    // An import may have the properties that another product read from the user agent.
     let has_agent = client.user_agent.is_some_and(|agent| !agent.is_empty()) || *client.agent != Agent::default();
     client.sender == Sender::Server && !has_agent
 }
@@ -170,7 +174,8 @@ fn name<'s>(submission: &'s Submission<'_>) -> Result<&'s str, Invalid> {
     }
 }
 
-/// Returns the external id. Cut, it would be another's, and without it the event could count twice.
+/// Returns the external id. A truncated one would belong to another event, and without one the
+/// event could count twice.
 fn external_id<'s>(submission: &'s Submission<'_>) -> Result<Option<&'s str>, Invalid> {
     let id = submission.external_id.as_ref();
     match id.map_or(0, |id| id.0.len()) {
@@ -199,19 +204,21 @@ fn split(list: &str) -> Vec<String> {
     items.map(|item| if item.len() == 3 { item.to_ascii_lowercase() } else { item.to_owned() }).collect()
 }
 
-/// Whether analytics is consented to. It is unless categories are given without it; an empty list grants nothing.
+/// Whether analytics has consent. It has unless categories are given without it; an empty list
+/// grants nothing.
 fn granted(submission: &Submission<'_>) -> bool {
     categories(submission)
         .is_none_or(|granted| granted.split(',').any(|category| category.trim().eq_ignore_ascii_case("analytics")))
 }
 
-/// Returns the granted categories. Unlike other texts, an empty one is not as absent.
+/// Returns the granted categories. Unlike in other fields, an empty text does not count as absent.
 fn categories<'s>(submission: &'s Submission<'_>) -> Option<&'s str> {
     let categories = submission.privacy_categories.as_ref().or(submission.pc.as_ref())?;
     Some(page::cut_bytes(&categories.0, MAX_TEXT_BYTES))
 }
 
-/// Whether an event may be counted for a visitor whose id is made with the salt of the day: it has no ids, and the project counts such visitors.
+/// Whether an event may be counted for a visitor whose id requires the salt of the day: it has no
+/// ids, and the project counts such visitors.
 #[must_use]
 pub fn needs_salt(submission: &Submission<'_>, policy: &Policy) -> bool {
     policy.cookieless && id(submission.user_id.as_ref()).is_none() && id(submission.anonymous_id.as_ref()).is_none()
@@ -283,7 +290,8 @@ fn details(s: &Submission<'_>, metadata: Option<&str>, signals: &[String], polic
     }
 }
 
-/// Removes what can identify or describe a person: query and userinfo of the page's address, the referring page, and free text.
+/// Removes everything that can identify or describe a person: query and userinfo of the page URL,
+/// the referring page, and free text.
 fn without_person(details: &mut Details) {
     details.referrer = details.referrer_without_person();
     details.url = details.url_without_person();

@@ -1,9 +1,9 @@
-//! The address of a visitor: one for all spellings of an IP address.
+//! The address of a visitor, in one form for all spellings of an IP address.
 
 use core::net::IpAddr;
 use std::fmt;
 
-/// The address of a visitor. Equal for all spellings of one IP address; any other text that a server sent in its place
+/// The address of a visitor. All spellings of an IP address are equal. Any other text from a server
 /// stands for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress<'a>(IpOrText<'a>);
@@ -16,10 +16,10 @@ enum IpOrText<'a> {
 }
 
 impl<'a> ClientAddress<'a> {
-    /// Reads the text that stands for an address. Some servers send the name of a host, or a number of their own.
+    /// Parses the text of an address. Some servers send a host name or their own number instead.
     #[must_use]
     pub fn parse(text: &'a str) -> Self {
-        // Of a list, as proxies write it, the first is the visitor's.
+        // In a list from proxies, the first address is the visitor's.
         let first = text.split_once(',').map_or(text, |(first, _)| first);
         ip_of(first).map_or(Self(IpOrText::Other(text)), Self::from)
     }
@@ -41,7 +41,7 @@ impl From<IpAddr> for ClientAddress<'_> {
 }
 
 impl fmt::Display for ClientAddress<'_> {
-    /// Writes the canonical form (RFC 5952), or the text as it was sent.
+    /// Writes the canonical form (RFC 5952), or the text as sent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             IpOrText::Ip(address) => address.fmt(f),
@@ -50,7 +50,7 @@ impl fmt::Display for ClientAddress<'_> {
     }
 }
 
-/// Reads an IP address as proxies write it: with a port, in brackets, in quotes, with a zone.
+/// Parses an IP address as proxies write it: with a port, in brackets, in quotes, or with a zone.
 #[must_use]
 pub fn ip_of(text: &str) -> Option<IpAddr> {
     let text = text.trim().trim_matches('"').trim();
@@ -60,7 +60,7 @@ pub fn ip_of(text: &str) -> Option<IpAddr> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?,
         None => match text.split_once(':') {
-            // More colons than one are an IPv6 address, and no port.
+            // Several colons mean an IPv6 address without a port.
             Some((host, port)) if !port.contains(':') => (host, &text[host.len()..]),
             _ => (text, ""),
         },

@@ -14,8 +14,9 @@ pub struct Country([u8; 2]);
 impl Country {
     /// Parses a code in any case, ignoring surrounding white space.
     ///
-    /// Returns `None` if it is not two ASCII letters, or if it is a placeholder for an unknown country (`XX`, `ZZ`).
-    /// Other codes are not checked against the list of assigned codes, which changes and which databases know better.
+    /// Returns `None` if it is not two ASCII letters, or if it is a placeholder for an unknown
+    /// country (`XX`, `ZZ`). Other codes are not checked against the list of assigned codes, since
+    /// the list changes and databases know it better.
     #[must_use]
     pub fn parse(text: &str) -> Option<Country> {
         let code: [u8; 2] = text.trim().as_bytes().try_into().ok()?;

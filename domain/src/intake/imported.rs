@@ -1,7 +1,7 @@
-//! What an import knows about a visitor: the field `_import` of an event.
+//! The visitor of an imported event: the field `_import`.
 //!
-//! Other products store what they found in a user agent and for an address, and neither of the two. So an import states the results. Events
-//! that are sent, by browsers or by servers, can't.
+//! Other products store the properties that they detected, but neither the user agent nor the
+//! address. So an import states the properties. Events that browsers or servers send can't.
 
 use super::country::Country;
 use super::json_fields::{JsonFields, text_of};
@@ -13,7 +13,7 @@ use crate::text::cut_bytes;
 /// The name of the field.
 const FIELD: &str = "_import";
 
-/// The visitor of an imported event, as far as another product recorded it.
+/// The properties of an imported event's visitor that another product recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImportedVisitor {
     /// Browser, operating system and device, if the import states one of them.
@@ -23,10 +23,11 @@ pub struct ImportedVisitor {
 }
 
 impl ImportedVisitor {
-    /// Reads the field of an event's JSON. An event without it has the default, and what is not allowed in it is as absent.
+    /// Reads the field from an event's JSON. An event without it has the default. Invalid values
+    /// count as absent.
     #[must_use]
     pub fn read(event: &str, warnings: &mut Vec<Warning>) -> Self {
-        // Nearly no event has the field, and a search is much quicker than a parser.
+        // Hardly any event has the field, and a search is much faster than a parser.
         if memchr::memmem::find(event.as_bytes(), FIELD.as_bytes()).is_none() {
             return Self::default();
         }
@@ -41,7 +42,7 @@ impl ImportedVisitor {
         let found = device.as_ref().and_then(|text| Device::ALL.iter().copied().find(|device| device.name() == text));
         if device.is_some() && found.is_none() {
             let names: Vec<_> = Device::ALL.iter().map(|device| device.name()).collect();
-            warnings.push(wrong("device", &format!("is none of {}", names.join(", "))));
+            warnings.push(wrong("device", &format!("is not one of {}", names.join(", "))));
         }
         let is_code = |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic());
         if country.as_ref().is_some_and(|country| !is_code(country)) {
@@ -54,14 +55,14 @@ impl ImportedVisitor {
     }
 }
 
-/// Returns the text of a field, cut where it is too long. An empty one is as absent.
+/// Returns the text of a field, truncated if it is too long. Empty text counts as absent.
 fn text(fields: &JsonFields<'_>, name: &str, warnings: &mut Vec<Warning>) -> Option<String> {
     let Some(text) = text_of(fields.get(name)?) else {
         warnings.push(Warning::other_type(format!("{FIELD}.{name}")));
         return None;
     };
     if text.len() > MAX_TEXT_BYTES {
-        let problem = format!("was cut at {MAX_TEXT_BYTES} bytes");
+        let problem = format!("was truncated to {MAX_TEXT_BYTES} bytes");
         warnings.push(Warning::new(WarningCode::TextCut, format!("{FIELD}.{name}"), problem));
     }
     Some(cut_bytes(&text, MAX_TEXT_BYTES).to_owned()).filter(|text| !text.is_empty())
@@ -106,8 +107,8 @@ mod tests {
     fn what_is_not_allowed_costs_a_detail() {
         let long = format!(r#"{{"_import":{{"os":"{}"}}}}"#, "x".repeat(MAX_TEXT_BYTES + 1));
         for (event, code, param, message) in [
-            (r#"{"_import":5}"#, WarningCode::FieldIgnored, "_import", "another type"),
-            (r#"{"_import":{"browser":[]}}"#, WarningCode::FieldIgnored, "_import.browser", "another type"),
+            (r#"{"_import":5}"#, WarningCode::FieldIgnored, "_import", "wrong type"),
+            (r#"{"_import":{"browser":[]}}"#, WarningCode::FieldIgnored, "_import.browser", "wrong type"),
             (
                 r#"{"_import":{"device":"phone"}}"#,
                 WarningCode::FieldIgnored,

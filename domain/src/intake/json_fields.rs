@@ -1,4 +1,5 @@
-//! JSON as programs send it: the fields of an object in their order, and texts with half a surrogate pair.
+//! JSON as programs really send it: the fields of an object in order, and texts with half a
+//! surrogate pair.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,20 +8,21 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Text, borrowed from the body if it contains no escapes. (serde's `borrow` on `Option<Cow<str>>` would copy it.)
+/// Text, borrowed from the body if it contains no escapes. (serde's `borrow` on `Option<Cow<str>>`
+/// would copy it.)
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// The fields of a JSON object, as they were sent. Values are unread, however deep they nest.
+/// The fields of a JSON object, as sent. Values are unparsed, however deep they nest.
 #[derive(Debug, Clone, Default)]
 pub struct JsonFields<'a>(pub(crate) Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> JsonFields<'a> {
-    /// Reads an object.
+    /// Parses an object.
     ///
     /// # Errors
-    /// The text is no JSON object.
+    /// The text is not a JSON object.
     pub fn read(json: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(json)
     }
@@ -57,7 +59,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// Returns the text of a string, or of a number as it is written; `None` of anything else.
+/// Returns the text of a string, or of a number as written; `None` for any other value.
 pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     match json.as_bytes().first()? {
         b'"' => serde_json::from_str::<Text<'_>>(json).ok().map(|text| text.0),
@@ -66,14 +68,15 @@ pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns a body as text, in which bytes that are no UTF-8 are U+FFFD. Nearly every body is UTF-8: checking that first is faster.
+/// Returns a body as text, with U+FFFD for invalid UTF-8. It checks first, since nearly every body
+/// is valid.
 #[must_use]
 pub fn as_text(body: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(body).map_or_else(|_| String::from_utf8_lossy(body), Cow::Borrowed)
 }
 
-/// Returns a body as text that [`serde_json`] reads: bytes that are no UTF-8 and halves of surrogate pairs are U+FFFD, and
-/// there is no byte order mark.
+/// Returns a body as text that [`serde_json`] can read: with U+FFFD for invalid UTF-8 and for
+/// halves of surrogate pairs, and without a byte order mark.
 #[must_use]
 pub fn readable(body: &[u8]) -> Cow<'_, str> {
     let body = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body);
@@ -83,7 +86,7 @@ pub fn readable(body: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Writes U+FFFD for the escape of each surrogate that is no half of a pair.
+/// Replaces the escape of each unpaired surrogate by U+FFFD.
 fn whole_pairs(json: &str) -> Cow<'_, str> {
     let (mut whole, mut kept, mut place) = (String::new(), 0, 0);
     while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[place..]) {
@@ -106,7 +109,7 @@ fn whole_pairs(json: &str) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// Returns the UTF-16 unit of an escape `\uXXXX` that stands at a place.
+/// Returns the UTF-16 unit of an escape `\uXXXX` at a place.
 fn escaped_unit(json: &str, place: usize) -> Option<u16> {
     let digits = json.as_bytes().get(place..place + 6)?.strip_prefix(b"\\u")?;
     let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;

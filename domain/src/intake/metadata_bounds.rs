@@ -8,7 +8,8 @@ use super::json_fields::{JsonFields, text_of};
 use super::submission::{Invalid, MAX_METADATA_DEPTH, MAX_METADATA_KEY_BYTES, MAX_METADATA_KEYS, MAX_METADATA_TEXT_BYTES};
 use crate::text::cut_bytes;
 
-/// Returns what `metadata` keeps within its bounds: as it is, if that is all. `json` comes from a parser.
+/// Returns the part of `metadata` within its bounds; unchanged if all of it is. `json` comes from a
+/// parser.
 pub(crate) fn within_bounds(json: &str) -> Option<Cow<'_, str>> {
     if is_small(json.as_bytes()) {
         return Some(Cow::Borrowed(json));
@@ -28,12 +29,13 @@ pub(crate) fn check_metadata_text(json: &str) -> Result<(), Invalid> {
     match within_bounds(json.trim()) {
         Some(Cow::Borrowed(_)) => Ok(()),
         _ => Err(wrong(format!(
-            "is more than an event keeps: {MAX_METADATA_DEPTH} levels, {MAX_METADATA_KEYS} keys of {MAX_METADATA_KEY_BYTES} bytes, texts of {MAX_METADATA_TEXT_BYTES}"
+            "exceeds the limits of metadata: {MAX_METADATA_DEPTH} levels, {MAX_METADATA_KEYS} keys of {MAX_METADATA_KEY_BYTES} bytes, texts of {MAX_METADATA_TEXT_BYTES}"
         ))),
     }
 }
 
-/// Whether valid JSON is far from every bound, as nearly all metadata is. It has no escapes then, and no number that is hard to read.
+/// Whether valid JSON is far below every bound, as nearly all metadata is. It then has no escapes
+/// and no unusual numbers.
 fn is_small(json: &[u8]) -> bool {
     const MAX_NUMBER_CHARACTERS: usize = 15;
     let (mut depth, mut keys, mut number, mut place) = (0, 0, 0, 0);
@@ -64,7 +66,7 @@ fn is_small(json: &[u8]) -> bool {
     true
 }
 
-/// The part of metadata that is kept, while it is read.
+/// The kept part of metadata, during parsing.
 struct Kept {
     json: String,
     /// The keys so far, in all objects.
@@ -73,14 +75,14 @@ struct Kept {
 }
 
 impl Kept {
-    /// Adds a value at a depth. Whether it is kept.
+    /// Adds a value at a depth. Returns whether it is kept.
     fn value(&mut self, json: &str, depth: usize) -> bool {
         let is_kept = match json.as_bytes().first() {
             Some(b'{') if depth < MAX_METADATA_DEPTH => self.object(json, depth),
             Some(b'[') if depth < MAX_METADATA_DEPTH => self.array(json, depth),
             Some(b'{' | b'[') => false,
             Some(b'"') => self.text(json),
-            // Who reads metadata later can't read a number that no float holds.
+            // Later readers of metadata can't read a number that fits no float.
             Some(b'-' | b'0'..=b'9') if json.len() > MAX_METADATA_TEXT_BYTES || !is_float(json) => false,
             _ => {
                 self.json.push_str(json);
@@ -133,7 +135,7 @@ impl Kept {
     }
 
     fn text(&mut self, json: &str) -> bool {
-        // No escape is shorter than what it stands for.
+        // An escape is never shorter than its character.
         if json.len() <= MAX_METADATA_TEXT_BYTES {
             self.json.push_str(json);
             return true;

@@ -1,4 +1,5 @@
-//! Intake: parses what a client sent, checks it against the project's policy, and produces the event to log.
+//! Intake: parses a client's submission, checks it against the project's policy, and produces the
+//! event to log.
 
 pub mod admission;
 pub mod client_address;

@@ -1,4 +1,4 @@
-//! Checks of events that were recorded elsewhere and are imported with everything that was decided about them.
+//! Checks exported events that are imported with all recorded decisions.
 
 use super::admission::is_group_type;
 use super::event::Event;
@@ -14,11 +14,13 @@ use crate::time::{Instant, clamp_timestamp};
 /// The currencies that an event's money was converted to.
 pub type PinnedCurrencies = Option<(Currency, Currency)>;
 
-/// Checks that a project of `policy` can record `event`, which was recorded elsewhere, and makes it an event that was received at `received`.
-/// `currencies` are those of its project and organization then.
+/// Checks that a project with `policy` can record `event`, which was recorded elsewhere, and turns
+/// it into an event received at `received`. `currencies` are the currencies of its project and
+/// organization at the time.
 ///
 /// # Errors
-/// `timezone_mismatch` and `currency_mismatch` if its day or its money would be another one here, and [`Invalid`] for anything that no event has.
+/// `timezone_mismatch` and `currency_mismatch` if its day or its money would differ here, and
+/// [`Invalid`] for values that no event can have.
 pub fn admit_pinned(
     mut event: Event,
     currencies: PinnedCurrencies,
@@ -29,7 +31,7 @@ pub fn admit_pinned(
     check_money(&event, currencies, policy)?;
     if event.day != policy.timezone.day_of(event.time) {
         let message = format!(
-            "the event's day is {} in another timezone than {}; an import without its pins makes it {}",
+            "the event's day is {} in a timezone other than {}; an import as a new event makes it {}",
             event.day,
             policy.timezone.name(),
             policy.timezone.day_of(event.time)
@@ -48,7 +50,7 @@ fn check_money(event: &Event, currencies: PinnedCurrencies, policy: &Policy) -> 
     let Some(money) = &event.money else { return Ok(()) };
     let here = (policy.currency, policy.organization_currency);
     if currencies != Some(here) {
-        let message = format!("the event's money was converted to other currencies than {} and {}", here.0, here.1);
+        let message = format!("the event's money was converted to currencies other than {} and {}", here.0, here.1);
         return Err(Invalid { code: "currency_mismatch", param: Some("project_currency".to_owned()), message });
     }
     let fits = |amount: Option<Amount>, most: u128| amount.is_none_or(|amount| amount.0.unsigned_abs() <= most);
@@ -59,7 +61,7 @@ fn check_money(event: &Event, currencies: PinnedCurrencies, policy: &Policy) -> 
         |amount: Option<Amount>| amount.is_none_or(|amount| amount.0 == 0 || amount.0.signum() == money.amount.0.signum());
     for (name, amount) in [("value_in_project", money.in_project), ("value_in_organization", money.in_organization)] {
         if !fits(amount, MAX_CONVERTED_UNITS.unsigned_abs() * 1_000_000) || !is_same_sign(amount) {
-            return Err(Invalid::parameter(name, format!("`{name}` can't be what `value` was converted to")));
+            return Err(Invalid::parameter(name, format!("`{name}` can't be a conversion of `value`")));
         }
     }
     Ok(())
@@ -93,7 +95,7 @@ fn check_shape(event: &Event) -> Result<(), Invalid> {
         }
     }
     for (name, text) in [("privacy_categories", &details.privacy_categories), ("privacy_signals", &details.privacy_signals)] {
-        // Signals of headers are added to those that were sent.
+        // Signals from headers were added to the sent ones.
         if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES + 16) {
             return Err(Invalid::parameter(name, format!("`{name}` must have at most {MAX_TEXT_BYTES} bytes")));
         }
@@ -110,10 +112,7 @@ fn check_group(event: &Event) -> Result<(), Invalid> {
     if details.group_type.as_deref().is_some_and(|kind| !is_group_type(kind))
         || details.group_type.is_some() != details.group_id.is_some()
     {
-        return Err(Invalid::parameter(
-            "group_type",
-            "`group_type` must match ^[a-z][a-z0-9_]{0,63}$ and stand beside a `group_id`",
-        ));
+        return Err(Invalid::parameter("group_type", "`group_type` must match ^[a-z][a-z0-9_]{0,63}$ and requires a `group_id`"));
     }
     let of_id = |key: &CompanyKey| CompanyKey::from_group_id(key.as_str()).as_ref() == Some(key);
     let of_domain = |key: &CompanyKey| CompanyKey::from_domain(key.as_str()).as_ref() == Some(key);
@@ -129,7 +128,8 @@ fn check_group(event: &Event) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Checks that an event without consent tells of nobody, and that what was parsed of an agent and a page has its bounds.
+/// Checks that an event without consent contains nothing about a person, and that the parsed agent
+/// and page are within their bounds.
 fn check_person(event: &Event) -> Result<(), Invalid> {
     let Event { who, details, email_company, .. } = event;
     let Some(acquisition) = &details.acquisition else {
@@ -142,19 +142,19 @@ fn check_person(event: &Event) -> Result<(), Invalid> {
         if tells {
             return Err(Invalid::parameter(
                 "consented",
-                "an event without consent has no ids, agent, country, e-mail address, message or metadata",
+                "an event without consent must not have ids, an agent, country, e-mail address, message or metadata",
             ));
         }
         if details.url != details.url_without_person() || details.referrer != details.referrer_without_person() {
             return Err(Invalid::parameter(
                 "consented",
-                "an event without consent has a `url` without query, fragment and user, and of its `referrer` the `referrer_host`",
+                "an event without consent must have a `url` without query, fragment and user, and only the host of its `referrer`",
             ));
         }
         return Ok(());
     };
     if who.visitor.is_some() && (who.user_id.is_some() || who.anonymous_id.is_some()) {
-        return Err(Invalid::parameter("visitor_id", "an event with another id has no `visitor_id`"));
+        return Err(Invalid::parameter("visitor_id", "an event with another id must not have a `visitor_id`"));
     }
     for (name, text) in
         [("event_source", &acquisition.source), ("event_medium", &acquisition.medium), ("event_campaign", &acquisition.campaign)]

@@ -1,8 +1,8 @@
-//! What programs write in place of an id when they know nobody.
+//! Placeholders that programs send as the id of an unknown user.
 
 use crate::text::trimmed;
 
-/// Texts that are no ids, in lower case.
+/// The placeholders, in lower case.
 const PLACEHOLDERS: [&str; 21] = [
     "undefined",
     "null",
@@ -27,7 +27,8 @@ const PLACEHOLDERS: [&str; 21] = [
     "00000000-0000-0000-0000-000000000000",
 ];
 
-/// Whether a text stands for an id that is not known: everybody who has it would become one person for ever.
+/// Whether a text is a placeholder for an unknown id. Otherwise all people with it would become one
+/// person for ever.
 #[must_use]
 pub(crate) fn is_placeholder(id: &str) -> bool {
     let id = trimmed(id);

@@ -1,13 +1,14 @@
-//! Reads JSON without escapes and line breaks, as nearly all senders write it: whatever stands between two quotes is a text as it is then.
+//! Reads JSON without escapes and line breaks, as nearly all senders write it. A text is then
+//! exactly the bytes between two quotes.
 //!
-//! What is read is valid JSON. What is not read may be valid as well: [`serde_json`] decides that.
+//! Everything that it accepts is valid JSON. It may reject valid JSON: then [`serde_json`] decides.
 
-/// How deep what is read may nest; deeper events are refused anyway.
+/// The maximum nesting depth. Deeper events are refused anyway.
 const MAX_DEPTH: usize = 16;
-/// How many bytes are examined together.
+/// The number of bytes that are examined together.
 const CHUNK_BYTES: usize = 1024;
 
-/// A place in plain JSON. Methods return `None` where something else follows than what they read.
+/// A place in plain JSON. Methods return `None` if something else follows.
 #[derive(Debug)]
 pub struct PlainJson<'a> {
     text: &'a str,
@@ -15,17 +16,18 @@ pub struct PlainJson<'a> {
 }
 
 impl<'a> PlainJson<'a> {
-    /// Begins to read. `None`: the text has escapes or control characters, among them line breaks.
+    /// Begins to read. Returns `None` if the text has escapes or control characters, such as line
+    /// breaks.
     #[must_use]
     pub fn new(text: &'a str) -> Option<Self> {
-        // Without a branch for each byte, so that many are examined at once.
+        // There is no branch for each byte, so the compiler can examine many at once.
         let is_plain = |chunk: &[u8]| !chunk.iter().fold(false, |odd, byte| odd | (*byte < b' ') | (*byte == b'\\'));
         let mut json = text.as_bytes().chunks(CHUNK_BYTES).all(is_plain).then_some(Self { text, at: 0 })?;
         json.skip_spaces();
         Some(json)
     }
 
-    /// Reads an object. Calls `read` with each name, to read its value.
+    /// Reads an object. Calls `read` with each name to read its value.
     pub fn object(&mut self, mut read: impl FnMut(&'a str, &mut Self) -> Option<()>) -> Option<()> {
         self.pass(b'{')?;
         self.skip_spaces();
@@ -72,7 +74,7 @@ impl<'a> PlainJson<'a> {
         rest.get(..length)
     }
 
-    /// Reads a text, or a number as it is written.
+    /// Reads a text, or a number as written.
     pub fn text(&mut self) -> Option<&'a str> {
         if self.peek()? == b'"' {
             return self.string();
@@ -89,14 +91,14 @@ impl<'a> PlainJson<'a> {
         Some(is_true)
     }
 
-    /// Reads any value. Returns its JSON.
+    /// Reads any value, and returns its JSON.
     pub fn raw(&mut self) -> Option<&'a str> {
         let start = self.at;
         self.value(0)?;
         self.text.get(start..self.at)
     }
 
-    /// Reads the end.
+    /// Checks that nothing follows.
     pub fn end(&mut self) -> Option<()> {
         self.skip_spaces();
         (self.at == self.text.len()).then_some(())

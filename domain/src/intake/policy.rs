@@ -1,4 +1,4 @@
-//! The settings of an organization and a project that only admission reads.
+//! The settings of an organization and a project that admission reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub enum SignalsPolicy {
     /// Records the signal with the event.
     #[default]
     Record,
-    /// Records the event as one without consent.
+    /// Records the event as an event without consent.
     Anonymize,
     /// Answers `dropped`, with the reason `consent`.
     Drop,
@@ -60,7 +60,8 @@ pub struct Policy {
     pub cookieless: bool,
     /// Whether money sent with a public key is stored with the event but not counted.
     pub server_only_revenue: bool,
-    /// The hosts that are no referrers: the project's own domains, and those that it ignores.
+    /// The hosts that never count as a referrer: the project's own domains, and its ignored
+    /// referrers.
     pub no_referrers: HostList,
 }
 

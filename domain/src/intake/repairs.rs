@@ -1,4 +1,4 @@
-//! What an event is, whatever its sender got wrong: only a time that is none is refused.
+//! Interprets an event and repairs the sender's mistakes. Only an unusable time is refused.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ use crate::money::{Amount, AmountError, Currency};
 use crate::text::cut_bytes;
 use crate::time::{EARLIEST, Instant, clamp_timestamp};
 
-/// Numbers of milliseconds below are seconds: as milliseconds, they lie before March 1973.
+/// Smaller numbers are seconds: as milliseconds, they would be before March 1973.
 const LEAST_MILLISECONDS: i64 = 100_000_000_000;
 
-/// What the fields of an event mean, and what had to be repaired.
+/// The interpreted fields of an event, and the repairs.
 pub(super) struct Repaired<'s> {
     pub(super) time: Instant,
-    /// Whether the time was too far ahead and was replaced by the time of receipt.
+    /// Whether the time of receipt replaced its time, which was too far in the future.
     pub(super) clamped: bool,
     pub(super) money: Option<Money>,
     /// The type and the id of the group.
@@ -35,7 +35,7 @@ pub(super) struct Repaired<'s> {
 /// Interprets an event.
 ///
 /// # Errors
-/// Its timestamp is no time, or lies too early.
+/// Its timestamp is not a time, or too early.
 pub(super) fn repair<'s>(
     submission: &'s Submission<'_>,
     policy: &Policy,
@@ -65,25 +65,26 @@ fn warn_of_texts(submission: &Submission<'_>, warnings: &mut Vec<Warning>) {
     ];
     for (name, field, misspelt) in ids {
         if field.as_ref().is_some_and(|id| is_placeholder(&id.0)) {
-            let problem = "holds what programs write of users whom they don't know, and is as absent";
+            let problem = "is a placeholder for an unknown user, and was ignored";
             warnings.push(Warning::new(WarningCode::PlaceholderId, name, problem));
         }
         if let Some(misspelt) = misspelt.filter(|_| id(field.as_ref()).is_none()) {
-            let problem = format!("is not known and was ignored: the field is `{name}`");
+            let problem = format!("is unknown and was ignored: use `{name}`");
             warnings.push(Warning::new(WarningCode::MisspeltField, misspelt, problem));
         }
     }
 }
 
-/// What becomes of a text field that is too long. Others tell of groups, and an `external_id` is not repaired.
+/// Returns the warning for a text field that is too long. Groups have their own, and an
+/// `external_id` is never repaired.
 fn too_long(name: &'static str) -> Option<Warning> {
     match name {
         "group_id" | "group_type" | "external_id" => None,
         "user_id" | "anonymous_id" => {
-            let problem = format!("has more than {MAX_TEXT_BYTES} bytes, and is as absent");
+            let problem = format!("has more than {MAX_TEXT_BYTES} bytes, and was ignored");
             Some(Warning::new(WarningCode::FieldIgnored, name, problem))
         }
-        _ => Some(Warning::new(WarningCode::TextCut, name, format!("was cut at {MAX_TEXT_BYTES} bytes"))),
+        _ => Some(Warning::new(WarningCode::TextCut, name, format!("was truncated to {MAX_TEXT_BYTES} bytes"))),
     }
 }
 
@@ -96,31 +97,31 @@ fn time(submission: &Submission<'_>, received: Instant, warnings: &mut Vec<Warni
     let no_time = "must be an RFC 3339 date-time or a number of milliseconds since 1970";
     let stated = instant(raw).ok_or_else(|| wrong(no_time))?;
     let sent_at = submission.sent_at.and_then(|raw| instant(raw.0));
-    // Two small numbers are milliseconds of a clock that began in 1970, as those of devices do.
+    // Two small numbers are milliseconds of a device whose clock began in 1970.
     let is_new_clock = stated.is_small() && sent_at.is_some_and(SentInstant::is_small);
     let is_seconds = stated.is_small() && !is_new_clock;
     let at = |sent: SentInstant| if is_new_clock { sent.as_milliseconds } else { sent.at() };
-    // A wrong time of sending costs no event.
+    // An invalid time of sending must not cost the event.
     let corrected = sent_at.map(|sent_at| at(stated).corrected(at(sent_at), received));
     let sent = corrected.filter(|sent| *sent >= EARLIEST).unwrap_or_else(|| at(stated));
     let clamped = clamp_timestamp(Some(sent), received).map_err(|error| wrong(&error.to_string()))?;
     if is_seconds {
-        let problem = "was read as seconds since 1970; milliseconds or RFC 3339 are unambiguous";
+        let problem = "was read as seconds since 1970; send milliseconds or RFC 3339 to be unambiguous";
         warnings.push(Warning::new(WarningCode::TimestampInSeconds, "timestamp", problem));
     }
     if clamped.clamped {
-        let problem = "lies more than 5 minutes ahead: the time of receipt is used";
+        let problem = "is more than 5 minutes in the future, and was replaced by the time of receipt";
         warnings.push(Warning::new(WarningCode::Clamped, "timestamp", problem));
     }
     Ok((clamped.at, clamped.clamped))
 }
 
-/// An instant as it was sent.
+/// An instant, as sent.
 #[derive(Clone, Copy)]
 pub(super) struct SentInstant {
-    /// What a date-time says, and a number if it is one of milliseconds.
+    /// The time of a date-time, or of a number as milliseconds.
     as_milliseconds: Instant,
-    /// What a small number says if it is one of seconds.
+    /// The time of a small number as seconds.
     as_seconds: Option<Instant>,
 }
 
@@ -135,7 +136,7 @@ impl SentInstant {
     }
 }
 
-/// Reads an instant. Some programs write numbers as texts.
+/// Parses an instant. Some programs write numbers as text.
 pub(super) fn instant(raw: &str) -> Option<SentInstant> {
     let text = text_of(raw)?;
     let text = text.trim();
@@ -150,7 +151,7 @@ pub(super) fn instant(raw: &str) -> Option<SentInstant> {
 fn money(submission: &Submission<'_>, policy: &Policy, is_server: bool, warnings: &mut Vec<Warning>) -> Option<Money> {
     let code = text(submission.currency.as_ref()).filter(|code| !code.trim().is_empty());
     let Ok(currency) = code.map_or(Ok(policy.currency), Currency::parse) else {
-        let problem = "is no ISO 4217 code such as USD: the event has no money";
+        let problem = "is not an ISO 4217 code such as USD: the event has no money";
         warnings.push(Warning::new(WarningCode::CurrencyUnknown, "currency", problem));
         return None;
     };
@@ -164,7 +165,7 @@ fn money(submission: &Submission<'_>, policy: &Policy, is_server: bool, warnings
     };
     let in_project = policy.convert(amount, currency, policy.currency);
     if in_project.is_none() {
-        let problem = format!("{currency} has no rate: the money is kept, and no total in {} counts it", policy.currency);
+        let problem = format!("{currency} has no rate: the money is stored, but totals in {} leave it out", policy.currency);
         warnings.push(Warning::new(WarningCode::NoRate, "currency", problem));
     }
     Some(Money {
@@ -176,7 +177,7 @@ fn money(submission: &Submission<'_>, policy: &Policy, is_server: bool, warnings
     })
 }
 
-/// Reads an amount: a number, or a text that reads as one.
+/// Parses an amount: a number, or a text that contains one.
 pub(super) fn amount(raw: &str) -> Result<Amount, AmountError> {
     if raw.starts_with('"') {
         Amount::parse_written(&text_of(raw).ok_or(AmountError::NotANumber)?)
@@ -215,8 +216,7 @@ pub fn is_group_type(kind: &str) -> bool {
 fn metadata<'s>(submission: &Submission<'s>, warnings: &mut Vec<Warning>) -> Option<Cow<'s, str>> {
     let kept = within_bounds(submission.metadata?.0);
     if !matches!(kept, Some(Cow::Borrowed(_))) {
-        let problem =
-            format!("was trimmed: it keeps {MAX_METADATA_KEYS} keys and {MAX_METADATA_DEPTH} levels, and of texts 8 KiB");
+        let problem = format!("was trimmed to {MAX_METADATA_KEYS} keys, {MAX_METADATA_DEPTH} levels, and texts of 8 KiB");
         warnings.push(Warning::new(WarningCode::MetadataTrimmed, "metadata", problem));
     }
     kept

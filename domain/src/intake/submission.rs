@@ -1,4 +1,4 @@
-//! The body of `POST /track`, read leniently. Admission interprets the values.
+//! The body of `POST /track`, parsed leniently. Admission interprets the values.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::placeholder::is_placeholder;
 use super::plain_json::PlainJson;
 use crate::text::cut_bytes;
 
-/// The maximum size of any text field but `name` and `metadata`, in bytes.
+/// The maximum size of any text field except `name` and `metadata`, in bytes.
 pub const MAX_TEXT_BYTES: usize = 4 * 1024;
 /// The maximum length of `group_id`, in Unicode characters.
 pub const MAX_GROUP_ID_CHARS: usize = 512;
@@ -25,13 +25,13 @@ pub const MAX_METADATA_KEY_BYTES: usize = 128;
 /// The maximum length of a string in `metadata`, in bytes.
 pub const MAX_METADATA_TEXT_BYTES: usize = 8 * 1024;
 
-/// Why an input is rejected: the field, a machine-readable code, and a message for people.
+/// The reason why an input is rejected: the field, a machine-readable code, and a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Invalid {
     /// `invalid_json`, `missing_parameter`, `invalid_parameter` …
     pub code: &'static str,
-    /// The invalid field (`value`, `metadata.plan`), if the error concerns one field.
+    /// The invalid field (`value`, `metadata.plan`), if the error is about one field.
     pub param: Option<String>,
     /// The problem, and the allowed values.
     pub message: String,
@@ -47,7 +47,7 @@ impl Invalid {
     /// Creates the error for a body that isn't JSON or has the wrong shape.
     #[must_use]
     pub fn json(error: &serde_json::Error) -> Self {
-        Self { code: "invalid_json", param: None, message: format!("the body is not the JSON that is expected: {error}") }
+        Self { code: "invalid_json", param: None, message: format!("the body is not valid JSON for this request: {error}") }
     }
 
     /// Creates the error for a missing required field.
@@ -57,7 +57,7 @@ impl Invalid {
     }
 }
 
-/// JSON as it was sent, without the white space around it. Never null.
+/// JSON as sent, without surrounding white space. Never null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Raw<'a>(pub(crate) &'a str);
 
@@ -67,8 +67,8 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// Declares each optional text field of an event once: its meaning, its name, and the setter for programs that embed the
-/// engine.
+/// Declares each optional text field of an event once: its meaning, its name, and the setter for
+/// programs that embed the engine.
 macro_rules! text_fields {
     ($(#[doc = $doc:literal] $field:ident $($variant:ident)?;)*) => {
         /// The names and meanings of the optional text fields of an event.
@@ -83,25 +83,28 @@ macro_rules! text_fields {
             )?)*
         }
 
-        /// An event as sent. Unknown fields are ignored, because newer trackers talk to older servers.
+        /// An event as sent. Unknown fields are ignored, because newer trackers talk to older
+        /// servers.
         #[derive(Debug, Default)]
         pub struct Submission<'a> {
             pub(crate) name: Option<Text<'a>>,
             pub(crate) notify: Option<bool>,
             $(pub(crate) $field: Option<Text<'a>>,)*
             pub(crate) metadata: Option<Raw<'a>>,
-            /// `true`: nobody did anything at the time of the event. Any other JSON is as absent.
+            /// `true` if nobody did anything at the time of the event. Any other JSON counts as
+            /// absent.
             pub(crate) non_interaction: Option<bool>,
             pub(crate) value: Option<Raw<'a>>,
             pub(crate) overrides: Option<Raw<'a>>,
             pub(crate) timestamp: Option<Raw<'a>>,
-            /// When it was sent, by the clock of `timestamp`.
+            /// The time of sending, by the clock of `timestamp`.
             pub(crate) sent_at: Option<Raw<'a>>,
-            /// Whether `userId` is there: no field, but a common misspelling of `user_id`.
+            /// Whether `userId` is present. It is not a field, but a common misspelling of
+            /// `user_id`.
             pub(crate) has_camel_user_id: bool,
-            /// Whether `anonymousId` is there, the same misspelling of `anonymous_id`.
+            /// Whether `anonymousId` is present, the same misspelling of `anonymous_id`.
             pub(crate) has_camel_anonymous_id: bool,
-            /// The fields that are as absent, as they had another type than they can have.
+            /// The fields of a wrong type, which count as absent.
             pub(crate) of_other_type: Vec<&'static str>,
         }
 
@@ -114,7 +117,8 @@ macro_rules! text_fields {
                 *place = Some(Text(Cow::Borrowed(text)));
             }
 
-            /// Reads the value of a field from plain JSON. `None`: it is null, or of another type than nearly all send.
+            /// Reads the value of a field from plain JSON. Returns `None` if it is null or has an
+            /// unusual type.
             fn read_field(&mut self, name: &str, json: &mut PlainJson<'a>) -> Option<()> {
                 let text = |json: &mut PlainJson<'a>| Some(Text(Cow::Borrowed(json.text()?)));
                 match name {
@@ -127,7 +131,7 @@ macro_rules! text_fields {
                 Some(())
             }
 
-            /// Sets a field to what its JSON says. Of several fields of a name, the last counts.
+            /// Sets a field from its JSON. The last field of a name counts.
             fn set_field(&mut self, name: &str, json: &'a str) {
                 match name {
                     "name" => self.name = self.text_field("name", json),
@@ -211,9 +215,10 @@ impl<'a> Submission<'a> {
         (self.value, self.metadata, self.timestamp) = (raw(value), raw(metadata), raw(timestamp));
     }
 
-    /// Reads the JSON of one event, whatever its fields hold.
+    /// Parses the JSON of one event, whatever its fields contain.
     ///
-    /// # Errors [`Invalid`] if the body is no JSON object.
+    /// # Errors
+    /// [`Invalid`] if the body is not a JSON object.
     pub fn read<R>(body: &[u8], use_it: impl FnOnce(&Submission<'_>) -> R) -> Result<R, Invalid> {
         if let Some(submission) = std::str::from_utf8(body).ok().and_then(Submission::read_plain) {
             return Ok(use_it(&submission));
@@ -222,7 +227,8 @@ impl<'a> Submission<'a> {
         Submission::read_any(&json).map(|submission| use_it(&submission))
     }
 
-    /// Reads an event as nearly all are sent, in half the time of [`serde_json`]. `None`: of any other, valid or not.
+    /// Parses an event in the usual form, in half the time of [`serde_json`]. Returns `None` for
+    /// any other form, valid or not.
     fn read_plain(text: &'a str) -> Option<Self> {
         let mut submission = Self::default();
         let mut json = PlainJson::new(text)?;
@@ -238,7 +244,7 @@ impl<'a> Submission<'a> {
             return Err(invalid(message.into()));
         }
         let fields = JsonFields::read(json);
-        let JsonFields(fields) = fields.map_err(|error| invalid(format!("the body is no JSON object: {error}")))?;
+        let JsonFields(fields) = fields.map_err(|error| invalid(format!("the body is not a JSON object: {error}")))?;
         let mut submission = Self::default();
         for (name, json) in fields {
             submission.set_field(&name, json);
@@ -271,7 +277,7 @@ impl<'a> Submission<'a> {
         boolean
     }
 
-    /// Notes whether the last field of a name has a type that it can have.
+    /// Notes whether the last field of a name has an allowed type.
     fn note_type(&mut self, name: &'static str, is_right: bool) {
         self.of_other_type.retain(|other| *other != name);
         if !is_right {
@@ -292,12 +298,13 @@ impl<'a> Submission<'a> {
     }
 }
 
-/// Returns the text of an optional field, cut where it is too long; empty text counts as absent.
+/// Returns the text of an optional field, truncated if it is too long. Empty text counts as absent.
 pub(crate) fn text<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
     field.map(|text| cut_bytes(&text.0, MAX_TEXT_BYTES)).filter(|text| !text.is_empty())
 }
 
-/// Returns the id of an optional field. One that is too long is none, as it would become another's, and neither is a placeholder.
+/// Returns the id of an optional field. An id that is too long counts as absent, since a truncated
+/// one would belong to another person. So does a placeholder.
 pub(crate) fn id<'t>(field: Option<&'t Text<'_>>) -> Option<&'t str> {
     text(field.filter(|id| id.0.len() <= MAX_TEXT_BYTES && !is_placeholder(&id.0)))
 }

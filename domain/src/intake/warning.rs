@@ -1,4 +1,4 @@
-//! What was wrong with an event that was taken all the same, and what became of it.
+//! Warnings about repaired events.
 
 use std::borrow::Cow;
 
@@ -41,26 +41,26 @@ impl Serialize for WarningCode {
     }
 }
 
-/// A repair of an event, for its sender.
+/// A repair of an event, reported to its sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
     /// The kind, for programs.
     pub code: WarningCode,
     /// The field.
     pub param: Cow<'static, str>,
-    /// What was wrong and what became of it, for people.
+    /// The mistake and its repair, as a sentence.
     pub message: String,
 }
 
 impl Warning {
-    /// Creates a warning about `param`. Its name and a space come before `problem`.
+    /// Creates a warning about `param`. The message is its name, a space and `problem`.
     pub(crate) fn new(code: WarningCode, param: impl Into<Cow<'static, str>>, problem: impl std::fmt::Display) -> Self {
         let param = param.into();
         Self { code, message: format!("`{param}` {problem}"), param }
     }
 
-    /// A field that has a type which it can't have.
+    /// Creates the warning for a field of a wrong type.
     pub(crate) fn other_type(param: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(WarningCode::FieldIgnored, param, "has another type than it can have, and was ignored")
+        Self::new(WarningCode::FieldIgnored, param, "has the wrong type, and was ignored")
     }
 }

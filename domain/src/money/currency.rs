@@ -23,10 +23,11 @@ impl Currency {
     /// The US dollar, through which all conversions go.
     pub const USD: Currency = Currency(*b"USD");
 
-    /// Parses a code in any case, ignoring surrounding white space. Accepts codes withdrawn since 1990, because events
-    /// can be that old.
+    /// Parses a code in any case, ignoring surrounding white space. Accepts codes withdrawn since
+    /// 1990, because events can be that old.
     ///
-    /// # Errors [`CurrencyError`] if ISO 4217 doesn't list the code.
+    /// # Errors
+    /// [`CurrencyError`] if ISO 4217 doesn't list the code.
     pub fn parse(text: &str) -> Result<Currency, CurrencyError> {
         let code: [u8; 3] = text.trim().as_bytes().try_into().map_err(|_| CurrencyError)?;
         let code = code.map(|letter| letter.to_ascii_uppercase());
@@ -45,8 +46,8 @@ impl Currency {
         iso4217::is_listed(code).then_some(Currency(code))
     }
 
-    /// The currency of a recorded code; `None` if it is not three upper-case letters. ISO 4217 may have dropped it since, and what
-    /// was recorded must stay readable.
+    /// The currency of a recorded code; `None` if it is not three upper-case letters. ISO 4217 may
+    /// have dropped a recorded code, which must stay readable.
     #[must_use]
     pub fn from_recorded(code: &[u8]) -> Option<Currency> {
         let code: [u8; 3] = code.try_into().ok()?;

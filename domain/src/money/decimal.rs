@@ -4,24 +4,25 @@ use std::fmt;
 
 use crate::json_number::JsonNumber;
 
-/// Why a text is not a valid amount.
+/// The reason why a text is not a valid amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     /// The text is not a JSON number.
     #[error("is not a JSON number")]
     NotANumber,
     /// The value has more decimal places than the type stores.
-    #[error("has more decimals than are kept")]
+    #[error("has too many decimals")]
     TooManyDecimals,
     /// The absolute value is larger than the type allows.
     #[error("is out of range")]
     OutOfRange,
 }
 
-/// Parses a JSON number as an integer multiple of `10^-decimals` whose absolute value is at most `max_units`.
+/// Parses a JSON number as an integer multiple of `10^-decimals` whose absolute value is at most
+/// `max_units`.
 ///
-/// `max_units × 10^decimals` must fit an `i128` with three digits to spare. The running time depends only on the length
-/// of the text, not on its exponent.
+/// `max_units × 10^decimals` must fit an `i128` with three digits to spare. The running time
+/// depends only on the length of the text, not on its exponent.
 pub(super) fn parse_scaled(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
     scaled(&JsonNumber::parse(text).ok_or(AmountError::NotANumber)?, decimals, max_units)
 }
@@ -52,12 +53,12 @@ fn scaled(number: &JsonNumber<'_>, decimals: u32, max_units: i128) -> Result<i12
     Ok(if number.negative { -value } else { value })
 }
 
-/// As [`parse_scaled`], but decimals that are not kept are rounded, halves away from zero.
+/// Like [`parse_scaled`], but rounds excess decimals, halves away from zero.
 pub(super) fn parse_rounded(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
     rounded(&JsonNumber::parse(text).ok_or(AmountError::NotANumber)?, decimals, max_units)
 }
 
-/// As [`parse_rounded`], of a number as people write it.
+/// Like [`parse_rounded`], for a number as people write it.
 pub(super) fn parse_written(text: &str, decimals: u32, max_units: i128) -> Result<i128, AmountError> {
     rounded(&JsonNumber::parse_written(text).ok_or(AmountError::NotANumber)?, decimals, max_units)
 }
@@ -68,7 +69,7 @@ fn rounded(number: &JsonNumber<'_>, decimals: u32, max_units: i128) -> Result<i1
         return exact;
     }
     let digits = || number.whole.bytes().chain(number.fraction.bytes()).map(|digit| i128::from(digit - b'0'));
-    // How many digits are kept. The range of the value was checked, so that they fit.
+    // The number of kept digits. The range of the value was checked, so they fit.
     let kept = number.whole.len() as i64 + number.exponent + i64::from(decimals);
     let Ok(kept) = usize::try_from(kept) else { return Ok(0) };
     let value = digits().take(kept).fold(0i128, |value, digit| value * 10 + digit);
@@ -91,8 +92,8 @@ pub(super) fn write_scaled(f: &mut fmt::Formatter<'_>, value: i128, decimals: u3
     write!(f, "{sign}{whole}.{}", fraction.trim_end_matches('0'))
 }
 
-/// Divides `n` by `d`, rounding to the nearest integer, halves away from zero. Returns 0 if `d` is 0. `d` is at most
-/// 2^64.
+/// Divides `n` by `d`, rounding to the nearest integer, halves away from zero. Returns 0 if `d` is
+/// 0. `d` is at most 2^64.
 pub(super) fn divide_half_away(n: i128, d: i128) -> i128 {
     if d == 0 {
         return 0;

@@ -1,7 +1,7 @@
 //! ISO 4217 currency codes, as published by its maintenance agency (SIX).
 
-/// List one, "current currency and funds codes", 2026; includes funds, metals, and the codes for testing and for "no
-/// currency".
+/// List one, "current currency and funds codes", 2026; includes funds, metals, and the codes for
+/// testing and for "no currency".
 #[rustfmt::skip]
 static CURRENT: [[u8; 3]; 178] = [
     *b"AED", *b"AFN", *b"ALL", *b"AMD", *b"AOA", *b"ARS", *b"AUD", *b"AWG", *b"AZN", *b"BAM",
@@ -24,7 +24,8 @@ static CURRENT: [[u8; 3]; 178] = [
     *b"XSU", *b"XTS", *b"XUA", *b"XXX", *b"YER", *b"ZAR", *b"ZMW", *b"ZWG",
 ];
 
-/// List three, "historic denominations": codes withdrawn since 1990, for events dated before their withdrawal.
+/// List three, "historic denominations": codes withdrawn since 1990, for events dated before their
+/// withdrawal.
 #[rustfmt::skip]
 static WITHDRAWN: [[u8; 3]; 87] = [
     *b"ADP", *b"AFA", *b"ANG", *b"AOK", *b"AON", *b"AOR", *b"ARA", *b"ATS", *b"AZM", *b"BAD",

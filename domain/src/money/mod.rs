@@ -1,7 +1,8 @@
 //! Exact decimals for money and every other summed number; never floats.
 //!
-//! An [`Amount`] is an integer number of millionths, so 0.1 + 0.2 is 0.3 and a sum does not depend on its order. Figures
-//! that need rounding (ratios, conversions) are rounded once, to 6 places, halves away from zero.
+//! An [`Amount`] is an integer number of millionths, so 0.1 + 0.2 is 0.3 and a sum does not depend
+//! on its order. Figures that need rounding (ratios, conversions) are rounded once, to 6 places,
+//! halves away from zero.
 
 mod currency;
 mod decimal;
@@ -27,8 +28,8 @@ pub const MAX_UNITS: i128 = 1_000_000_000_000;
 
 /// An exact amount in millionths of its unit: a currency, or the unit of a metadata field.
 ///
-/// Sums never panic. 1.7e20 amounts of the maximum size fit; larger sums wrap, so removing a contribution always undoes
-/// adding it.
+/// Sums never panic. 1.7e20 amounts of the maximum size fit; larger sums wrap, so removing a
+/// contribution always undoes adding it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Amount(pub i128);
 
@@ -57,7 +58,8 @@ impl Amount {
 
     /// Parses the text of a JSON number exactly, including exponents, without converting it to a float.
     ///
-    /// # Errors [`AmountError::NotANumber`] if the text is not a JSON number, [`AmountError::TooManyDecimals`] if its
+    /// # Errors
+    /// [`AmountError::NotANumber`] if the text is not a JSON number, [`AmountError::TooManyDecimals`] if its
     /// *value* needs more than 6 decimals (`1.0000000` does not), [`AmountError::OutOfRange`] beyond ±1e12.
     pub fn parse(json_number_text: &str) -> Result<Amount, AmountError> {
         let micros = decimal::parse_scaled(json_number_text, AMOUNT_DECIMALS, MAX_UNITS)?;
@@ -66,14 +68,17 @@ impl Amount {
 
     /// Parses the text of a JSON number, and rounds it to 6 decimals, halves away from zero.
     ///
-    /// # Errors As [`Amount::parse`], but for the number of decimals.
+    /// # Errors
+    /// Same as [`Amount::parse`], except for the number of decimals.
     pub fn parse_rounded(json_number_text: &str) -> Result<Amount, AmountError> {
         decimal::parse_rounded(json_number_text, AMOUNT_DECIMALS, MAX_UNITS).map(Amount)
     }
 
-    /// Parses an amount as people write it (`" 49.90"`, `"+5"`, `".5"`), rounded as by [`Amount::parse_rounded`].
+    /// Parses an amount as people write it (`" 49.90"`, `"+5"`, `".5"`), and rounds it like
+    /// [`Amount::parse_rounded`].
     ///
-    /// # Errors As [`Amount::parse_rounded`].
+    /// # Errors
+    /// Same as [`Amount::parse_rounded`].
     pub fn parse_written(text: &str) -> Result<Amount, AmountError> {
         decimal::parse_written(text, AMOUNT_DECIMALS, MAX_UNITS).map(Amount)
     }
@@ -146,7 +151,8 @@ pub fn ratio(amount: Amount, divisor: u64) -> Amount {
     Amount(decimal::divide_half_away(amount.0, i128::from(divisor)))
 }
 
-/// Divides the count `n` by the count `d`, rounding to 6 places, halves away from zero. Returns 0 if `d` is 0.
+/// Divides the count `n` by the count `d`, rounding to 6 places, halves away from zero. Returns 0
+/// if `d` is 0.
 #[must_use]
 pub fn ratio_of_counts(n: u64, d: u64) -> Amount {
     ratio(Amount(i128::from(n) * MICROS_PER_UNIT), d)

@@ -14,29 +14,32 @@ const MAX_RATE_UNITS: i128 = 1_000_000;
 /// The smallest rate, in units of 1e-12: 1e-9. The weakest currencies are worth about 1e-6 dollars.
 const MIN_RATE_PICOS: u64 = 1_000;
 const PICOS_PER_UNIT: u64 = 1_000_000_000_000;
-/// The most units of one currency that a unit of another is worth: 1e15.
+/// The maximum value of one unit in another currency: 1e15.
 const MAX_QUOTIENT: i128 = MAX_RATE_UNITS * PICOS_PER_UNIT as i128 / MIN_RATE_PICOS as i128;
-/// The most units of a converted amount: the greatest amount, between the currencies that are furthest apart (1e6 and 1e-9
-/// dollars a unit). Imports take back all that was recorded, so the bounds of rates decide, and nothing else.
+/// The maximum converted amount, in whole units: the largest amount, between the currencies that
+/// are furthest apart (1e6 and 1e-9 dollars per unit). Imports accept every recorded amount, so
+/// only the bounds of rates matter.
 pub const MAX_CONVERTED_UNITS: i128 = MAX_UNITS * MAX_QUOTIENT;
 
-/// The value of one unit of a currency in US dollars: an exact decimal with at most 12 places, from 1e-9 to 1e6.
+/// The value of one unit of a currency in US dollars: an exact decimal with at most 12 places, from
+/// 1e-9 to 1e6.
 ///
-/// The bounds limit the conversion of the largest amount (1e12) to 1e33 millionths, so sums of converted amounts fit an
-/// `i128`.
+/// The bounds limit the conversion of the largest amount (1e12) to 1e33 millionths, so sums of
+/// converted amounts fit an `i128`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rate(u64);
 
 impl Amount {
-    /// Parses a JSON number as an amount that may be the result of a conversion.
+    /// Parses a JSON number as a converted amount.
     ///
-    /// # Errors As [`Amount::parse`], with the range of conversions.
+    /// # Errors
+    /// Same as [`Amount::parse`], with the range of conversions.
     pub fn parse_converted(json_number_text: &str) -> Result<Amount, AmountError> {
         decimal::parse_scaled(json_number_text, AMOUNT_DECIMALS, MAX_CONVERTED_UNITS).map(Amount)
     }
 }
 
-/// Why a text is not a valid rate.
+/// The reason why a text is not a valid rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
     /// The text is not a JSON number.
@@ -56,7 +59,8 @@ impl Rate {
 
     /// Parses the text of a JSON number exactly.
     ///
-    /// # Errors [`RateError`] names the broken rule.
+    /// # Errors
+    /// [`RateError`] names the broken rule.
     pub fn parse(json_number_text: &str) -> Result<Rate, RateError> {
         let picos = decimal::parse_scaled(json_number_text, RATE_DECIMALS, MAX_RATE_UNITS).map_err(|e| match e {
             AmountError::NotANumber => RateError::NotANumber,
@@ -77,10 +81,11 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Converts an amount with `amount × from / to`, where `from` and `to` are the rates of its current and its new currency.
-/// Rounds once, to 6 places, halves away from zero.
+/// Converts an amount with `amount × from / to`, where `from` and `to` are the rates of its current
+/// and its new currency. Rounds once, to 6 places, halves away from zero.
 ///
-/// Exact for every result that fits an [`Amount`]. Larger results, which no event can cause, saturate.
+/// Exact for every result that fits an [`Amount`]. Larger results, which no event can cause,
+/// saturate.
 #[must_use]
 pub fn convert(amount: Amount, from: Rate, to: Rate) -> Amount {
     let (from, to) = (i128::from(from.0), i128::from(to.0.max(1)));

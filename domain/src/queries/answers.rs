@@ -9,7 +9,7 @@ use crate::time::{Day, Instant};
 use serde::{Deserialize, Serialize};
 
 named_values! {
-    /// The attribution model: the touch that an order is counted under.
+    /// The attribution model: the touch under which an order is counted.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
     pub enum TouchModel by as_str {
         /// The earliest session of the entity that has a source.
@@ -33,7 +33,7 @@ named_values! {
 }
 
 named_values! {
-    /// The part of a touch that orders are grouped by.
+    /// The part of a touch by which orders are grouped.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
     pub enum Dimension by as_str {
         /// The source.
@@ -47,8 +47,8 @@ named_values! {
 }
 
 impl Dimension {
-    /// Returns the value under which orders without a touch are counted. Orders without a source also lack a medium and a campaign, and appear as
-    /// orders that only lack these.
+    /// Returns the value of orders without a touch. Orders without a source also lack a medium and
+    /// a campaign, and are counted with the orders that lack only these.
     #[must_use]
     pub const fn of_direct(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Dimension {
     }
 }
 
-/// A list that may have been cut by a limit.
+/// A list that a limit may have truncated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed<T> {
     /// The rows, in order.
@@ -160,7 +160,8 @@ pub struct TrafficRow {
     pub bounces: i64,
 }
 
-/// The sessions that began in a window, by source, medium, campaign and channel. Every list is sorted by sessions, descending.
+/// The sessions that began in a window, by source, medium, campaign and channel. Every list is
+/// sorted by sessions, descending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// The number of sessions.
@@ -186,7 +187,7 @@ pub struct RetentionCohort {
     pub cohort: String,
     /// The number of identities.
     pub users: u64,
-    /// How many of them were active, by interval, from that of the cohort to the running one.
+    /// The number of active people by interval, from the cohort's own interval to the current one.
     pub returned: Vec<u64>,
 }
 
@@ -337,20 +338,20 @@ pub struct GroupMetrics {
 pub struct Intake {
     /// The number of recorded events.
     pub recorded: u64,
-    /// The number of those that were recorded without consent.
+    /// The number of events recorded without consent.
     pub without_consent: u64,
-    /// The latest receipt of a recorded event, of all time.
+    /// The latest receipt of any recorded event.
     pub last: Option<Instant>,
 }
 
-/// The figures of a day that rollups have, and where recent events begin.
+/// The figures of a day from rollups, and the place where recent events begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Today {
-    /// The position of the last event that it counts.
+    /// The position of the last counted event.
     pub position: u64,
     /// The unique users.
     pub unique_users: u64,
-    /// The sessions that began on it.
+    /// The sessions that began on the day.
     pub sessions: u64,
     /// Orders less refunds, in the project's currency.
     pub revenue: Amount,

@@ -1,7 +1,8 @@
-//! Queries: values sent to the state of a project, and the partial answers that are returned.
+//! Queries: values that are sent to the state of a project, and the partial answers that come back.
 //!
-//! A query about one project is answered by that project. A query about an organization is scattered to its projects, and
-//! the partial answers are merged. A step that requires the result of another is a separate query.
+//! A query about one project is answered by that project. A query about an organization is sent to
+//! all of its projects, and the partial answers are merged. A step that requires the result of
+//! another step is a separate query.
 
 use crate::fault::Fault;
 use crate::ids::{KeyHasher, OrganizationId, ProjectId};
@@ -13,7 +14,7 @@ use crate::versions::Depends;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A project's state for queries, with a loader of records that are not in memory.
+/// A project's state for queries, with the source of records that are not in memory.
 #[derive(Debug)]
 pub struct Reader<'a, S> {
     /// The id of the project.
@@ -30,8 +31,8 @@ pub struct Reader<'a, S> {
 const NEVER: Day = Day(1 << 24);
 
 impl<S> Reader<'_, S> {
-    /// Returns the days of a window that are not below the project's floor: those that organization-wide answers know. If there are none, it is a
-    /// window without events.
+    /// Returns the days of a window that are not below the project's floor, which organization-wide
+    /// answers use. If there are none, returns a window without events.
     pub(super) fn kept(&self, window: Window) -> Window {
         let start = self.project.floor().map_or(window.start, |floor| window.start.max(floor));
         if start <= window.end { Window { start, ..window } } else { Window { start: NEVER, end: NEVER } }
@@ -43,21 +44,23 @@ pub trait Query: Clone + Send + Serialize + DeserializeOwned + 'static {
     /// The answer of one project.
     type Partial: Send + Serialize + DeserializeOwned + 'static;
 
-    /// Returns what the answer of a project depends on.
+    /// Returns the dependencies of a project's answer.
     fn depends(&self) -> Depends {
         Depends::Everything
     }
 
     /// Computes the answer.
     ///
-    /// # Errors A record could not be read.
+    /// # Errors
+    /// A record could not be read.
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault>;
 }
 
-/// A query that is asked of all projects of an organization, some of which may be on other nodes: its bytes travel, and so do those of the partial answers.
+/// A query to all projects of an organization. Some of them may be on other nodes, so its bytes
+/// travel, and so do the partial answers.
 pub trait Travels: Query + Sync {
-    /// Tells the type of the query from others, to nodes of this and of other versions. A number stands for the same bytes forever: a query or a partial answer
-    /// that changes gets another one.
+    /// Identifies the type of the query to nodes of this and other versions. A tag stands for the
+    /// same bytes for ever: a query or a partial answer that changes gets a new one.
     const TAG: u16;
 }
 
@@ -89,8 +92,8 @@ pub(super) fn rank<T, F: Ord, N: Ord>(rows: &mut [T], figure: impl Fn(&T) -> F, 
     rows.sort_by(|left, right| figure(right).cmp(&figure(left)).then_with(|| name(left).cmp(&name(right))));
 }
 
-/// Keeps the rows that may be among the first `limit` for any names: those whose figure is not below the figure at that
-/// position. Only these rows have to be named.
+/// Keeps the rows that may be among the first `limit` for any names: rows whose figure is not below
+/// the figure at that position. Only these rows need names.
 pub(super) fn candidates<T, F: Ord + Copy>(rows: &mut Vec<T>, limit: usize, figure: impl Fn(&T) -> F) {
     rows.sort_by_key(|row| std::cmp::Reverse(figure(row)));
     if let Some(last) = limit.checked_sub(1).and_then(|last| rows.get(last)).map(&figure) {

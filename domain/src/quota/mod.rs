@@ -1,5 +1,5 @@
-//! Quotas: the number of distinct things of each kind that a project may have, and the check whether an event would add
-//! one.
+//! Quotas: the maximum number of distinct items of each kind in a project, and the check whether an
+//! event would add one.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use crate::project::{Cardinality, Project};
 use crate::records::Source;
 use crate::text;
 
-/// A kind of thing whose number is limited in each project.
+/// A kind of item with a limited number in each project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quota {
     /// Groups of all types but `company`.
@@ -46,12 +46,12 @@ impl Quota {
     }
 }
 
-/// The maximum number of distinct things of each kind that a project may have over its lifetime.
+/// The maximum number of distinct items of each kind over the lifetime of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
     /// Groups of all types but `company`.
     pub groups: usize,
-    /// Companies; a company known by several keys counts once for each.
+    /// Companies; a company with several keys counts once for each.
     pub companies: usize,
     /// Sources, mediums, campaigns and referrers, together.
     pub sources: usize,
@@ -116,8 +116,8 @@ impl Reached {
     }
 }
 
-/// The keys that an event mentions of kinds whose quotas are reached. It owns its data, so it can be sent to the thread
-/// that holds the project's state.
+/// The keys in an event whose kinds have reached their quotas. It owns its data, so it can be sent
+/// to the thread with the project's state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mentions {
     things: Vec<Thing>,
@@ -126,7 +126,7 @@ pub struct Mentions {
     has_page: bool,
 }
 
-/// Something that an event mentions, and the conditions under which it creates a record.
+/// An item that an event mentions, and the condition under which it creates a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Thing {
     /// A group or company that the event names directly.
@@ -142,7 +142,7 @@ enum Thing {
 }
 
 impl Mentions {
-    /// Collects the things that `event` mentions of the kinds that are `reached`.
+    /// Collects the items in `event` of the kinds in `reached`.
     #[must_use]
     pub fn of(event: &Event, reached: Reached, hasher: &KeyHasher) -> Self {
         let at = Some(Moment { time: event.time, position: u64::MAX });
@@ -156,7 +156,7 @@ impl Mentions {
         mentions
     }
 
-    /// Whether the event mentions nothing of these kinds.
+    /// Whether the event mentions no item of these kinds.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.things.is_empty()
@@ -178,7 +178,7 @@ impl Mentions {
         }
     }
 
-    /// Adds the things that only count for events with an identity.
+    /// Adds the items that only count for events with an identity.
     fn add_personal(&mut self, event: &Event, reached: Reached, hasher: &KeyHasher) {
         let details = &event.details;
         if reached.has(Quota::Companies) && event.company.is_none() {
@@ -208,9 +208,10 @@ impl Mentions {
 }
 
 impl Project {
-    /// Returns the first kind that an event with these mentions would add to.
+    /// Returns the first kind to which an event with these mentions would add an item.
     ///
-    /// # Errors [`Fault`] if a record could not be read.
+    /// # Errors
+    /// [`Fault`] if a record could not be read.
     pub fn would_exceed<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<Option<Quota>, Fault> {
         for thing in &mentions.things {
             let (quota, is_new) = match *thing {
@@ -247,7 +248,7 @@ impl Project {
         })
     }
 
-    /// Whether an event with these ids would belong to an identity that has a company.
+    /// Whether an event with these ids would belong to an identity with a company.
     fn has_company<S: Source>(&mut self, who: SentKeys, source: &S) -> Result<bool, Fault> {
         let mut keys = [who.user, who.other];
         if let (None, Some(other)) = (who.user, who.other) {
@@ -262,8 +263,8 @@ impl Project {
         Ok(false)
     }
 
-    /// Whether the event extends the last session of its identity. Returns `false` for an event that merges two
-    /// histories: it counts as the start of a session.
+    /// Whether the event extends the last session of its identity. Returns `false` for an event
+    /// that merges two histories, since it counts as the start of a session.
     fn goes_on<S: Source>(&mut self, mentions: &Mentions, source: &S) -> Result<bool, Fault> {
         let SentKeys { user, other } = mentions.who;
         let key = match (user, other) {

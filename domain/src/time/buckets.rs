@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Day, Instant, Timezone, Window};
 use crate::named_values;
 
-/// The most days of a window of hours.
+/// The maximum number of days of a window of hours.
 pub const MAX_HOURLY_DAYS: usize = 14;
 const HOUR_MS: i64 = 60 * 60 * 1000;
 /// The weekday of 1970-01-01, counted from Monday.
@@ -15,7 +15,8 @@ named_values! {
     /// The length of the buckets of a window.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
     pub enum Interval by as_str {
-        /// 60 minutes, counted from the first instant of each day. The last hour of a day ends with it.
+        /// 60 minutes, counted from the first instant of each day. The last hour of a day ends with
+        /// the day.
         Hour = "hour",
         /// A day.
         #[default]
@@ -27,7 +28,7 @@ named_values! {
     }
 }
 
-/// What a bucket is called.
+/// The start of a bucket, which identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BucketStart {
     /// The first day of a day, week or month, which may lie before the window.
@@ -39,29 +40,30 @@ pub enum BucketStart {
 /// One bucket of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// What it is called.
+    /// The start.
     pub start: BucketStart,
-    /// The instant at which it is over.
+    /// The instant at which it ends.
     pub end: Instant,
-    /// Whether all of it lies in the window.
+    /// Whether it lies entirely in the window.
     pub is_whole: bool,
 }
 
 impl Bucket {
-    /// Whether all of it lies in the window and is over.
+    /// Whether it lies entirely in the window and has ended.
     #[must_use]
     pub fn is_complete(&self, now: Instant) -> bool {
         self.is_whole && self.end <= now
     }
 }
 
-/// The buckets that touch a window, and which of them an instant is in.
+/// The buckets of a window, and the lookup of an instant's bucket.
 #[derive(Debug, Clone)]
 pub struct Buckets {
     window: Window,
     timezone: Timezone,
     interval: Interval,
-    /// For each day of the window the number of its first bucket, and its first instant if buckets are hours.
+    /// For each day of the window, the number of its first bucket, and its first instant if buckets
+    /// are hours.
     days: Vec<(usize, Instant)>,
     count: usize,
 }
@@ -88,7 +90,8 @@ impl Interval {
 }
 
 impl Window {
-    /// Returns the days of the window in each of its buckets, in order. Hours are in those of their day.
+    /// Returns the days of the window in each bucket, in order. Hours have the days that they
+    /// belong to.
     #[must_use]
     pub fn divided(self, interval: Interval) -> Vec<Window> {
         let mut parts: Vec<Window> = Vec::new();
@@ -108,7 +111,7 @@ fn hours_of(timezone: Timezone, day: Day) -> usize {
 }
 
 impl Buckets {
-    /// Divides a window.
+    /// Divides a window into buckets.
     #[must_use]
     pub fn new(window: Window, interval: Interval, timezone: Timezone) -> Self {
         let (mut days, mut count) = (Vec::with_capacity(window.len()), 0);

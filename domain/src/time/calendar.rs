@@ -142,8 +142,8 @@ fn days_in_month(year: i32, month: i32) -> i32 {
     }
 }
 
-/// Returns the days from 1970-01-01 to a date. Years start in March, so that the leap day comes last; the arithmetic is
-/// that of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
+/// Returns the days from 1970-01-01 to a date. Years start in March, so that the leap day comes
+/// last. The arithmetic follows Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
 fn days_from_civil(year: i32, month: i32, day: i32) -> i64 {
     let (month, day) = (i64::from(month), i64::from(day));
     let year = i64::from(year) - i64::from(month <= 2);

@@ -1,11 +1,11 @@
-//! Weeks and months, by which people who come back are counted.
+//! Weeks and months, the intervals of retention.
 
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Day, Month};
 use crate::named_values;
 
-/// The day 1969-12-29, the Monday of the week with the number 0.
+/// The day 1969-12-29, the Monday of week number 0.
 const FIRST_MONDAY: i32 = -3;
 /// The days of a week.
 const WEEK_DAYS: i32 = 7;
@@ -23,10 +23,12 @@ named_values! {
 }
 
 impl CohortInterval {
-    /// The number of intervals for which a cohort is followed, its own included. No answer goes further.
+    /// The number of intervals for which a cohort is followed, including its own. No answer has
+    /// more.
     pub const FOLLOWED: u8 = 60;
 
-    /// Returns the number of the interval that contains `day`. Intervals that follow each other have consecutive numbers.
+    /// Returns the number of the interval that contains `day`. Intervals that follow each other
+    /// have consecutive numbers.
     #[must_use]
     pub fn index_of(self, day: Day) -> i32 {
         match self {
@@ -44,7 +46,7 @@ impl CohortInterval {
         }
     }
 
-    /// Returns the last day for which a cohort is followed that begins with an event on `day`.
+    /// Returns the last day for which the cohort of an event on `day` is followed.
     #[must_use]
     pub fn last_followed(self, day: Day) -> Day {
         self.first_day(self.index_of(day).saturating_add(i32::from(Self::FOLLOWED))).plus(-1)

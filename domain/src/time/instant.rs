@@ -30,8 +30,8 @@ impl Instant {
         self.0
     }
 
-    /// Parses the text of a JSON number as milliseconds since the epoch. Fractions are rounded towards the past; numbers
-    /// out of range saturate.
+    /// Parses the text of a JSON number as milliseconds since the epoch. Fractions are rounded
+    /// towards the past; numbers out of range saturate.
     #[must_use]
     pub fn parse_epoch_ms(json_number_text: &str) -> Option<Instant> {
         if let Ok(epoch_ms) = json_number_text.parse() {
@@ -55,13 +55,13 @@ impl Instant {
             let milliseconds = fraction.get(..3).unwrap_or(fraction);
             return Self::parse_epoch_ms(&format!("{whole}{milliseconds:0<3}"));
         }
-        // With an exponent, which nobody writes.
+        // With an exponent, which is never used in practice.
         let seconds: f64 = json_number_text.parse().ok()?;
         Some(Instant((seconds * 1000.0).floor() as i64))
     }
 
-    /// Parses an RFC 3339 date and time. Digits beyond milliseconds are dropped; a leap second becomes the following
-    /// second.
+    /// Parses an RFC 3339 date and time. Digits beyond milliseconds are dropped; a leap second
+    /// becomes the following second.
     #[must_use]
     pub fn parse_rfc3339(text: &str) -> Option<Instant> {
         // `chrono` also takes U+2212 as the sign of an offset.
@@ -75,8 +75,8 @@ impl Instant {
         Instant(self.0.saturating_add(ms))
     }
 
-    /// Returns the time by the clock of the receiver, if this one and `sent_at` are of the sender's: a clock may be wrong, what lies
-    /// between two of its times is not.
+    /// Returns the time by the receiver's clock, if this time and `sent_at` come from the sender's.
+    /// A clock may be wrong, but the difference between two of its times is right.
     #[must_use]
     pub const fn corrected(self, sent_at: Instant, received: Instant) -> Instant {
         received.plus_ms(self.0.saturating_sub(sent_at.0))
@@ -94,24 +94,25 @@ impl fmt::Display for Instant {
     }
 }
 
-/// The time of an event, as resolved from its timestamp and its time of receipt.
+/// The time of an event, resolved from its timestamp and its time of receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClampedTime {
     /// The resolved time.
     pub at: Instant,
-    /// Whether the timestamp was too far ahead and was replaced by the time of receipt.
+    /// Whether the time of receipt replaced the timestamp, which was too far in the future.
     pub clamped: bool,
 }
 
 /// The error for a timestamp before [`EARLIEST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("lies before 1990-01-01")]
+#[error("is before 1990-01-01")]
 pub struct TooEarly;
 
-/// Resolves the time of an event: its timestamp, or the time of receipt if there is no timestamp or if it is more than
-/// [`MAX_AHEAD_MS`] ahead.
+/// Resolves the time of an event: its timestamp, or the time of receipt if the timestamp is missing
+/// or more than [`MAX_AHEAD_MS`] ahead.
 ///
-/// # Errors [`TooEarly`] if the timestamp is before [`EARLIEST`].
+/// # Errors
+/// [`TooEarly`] if the timestamp is before [`EARLIEST`].
 pub fn clamp_timestamp(timestamp: Option<Instant>, received: Instant) -> Result<ClampedTime, TooEarly> {
     match timestamp {
         None => Ok(ClampedTime { at: received, clamped: false }),

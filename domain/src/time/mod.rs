@@ -1,5 +1,5 @@
-//! Instants, calendar days of an organization's timezone, months, and windows of days. This module reads no clock:
-//! functions that depend on today take `now`.
+//! Instants, calendar days of an organization's timezone, months, and windows of days. This module
+//! reads no clock: functions that depend on today take `now`.
 
 mod buckets;
 mod calendar;

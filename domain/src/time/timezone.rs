@@ -24,7 +24,8 @@ impl Timezone {
 
     /// Parses an IANA name, in its exact spelling: `Europe/Berlin`.
     ///
-    /// # Errors [`UnknownTimezone`] if the database has no such name.
+    /// # Errors
+    /// [`UnknownTimezone`] if the database has no such name.
     pub fn parse(name: &str) -> Result<Timezone, UnknownTimezone> {
         name.parse().map(Timezone).map_err(|_| UnknownTimezone)
     }
@@ -44,25 +45,28 @@ impl Timezone {
         Day(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
     }
 
-    /// Returns the first instant of a day. Of a day that the timezone left out: that of the day after.
+    /// Returns the first instant of a day. For a day that the timezone skipped, returns the first
+    /// instant of the next day.
     #[must_use]
     pub fn start_of(self, day: Day) -> Instant {
         self.midnight(day, LocalResult::earliest)
     }
 
-    /// Returns the instant after the last one of a day. Where clocks are set back over midnight, it is later than the start of the next day.
+    /// Returns the instant after the last one of a day. If clocks are set back over midnight, it is
+    /// later than the start of the next day.
     #[must_use]
     pub fn end_of(self, day: Day) -> Instant {
         self.midnight(day.next(), LocalResult::latest)
     }
 
-    /// Returns one of the instants at which a day begins; if clocks jump over its midnight, the first instant after the jump.
+    /// Returns an instant at which a day begins. If clocks skip midnight, returns the first instant
+    /// after the jump.
     fn midnight(self, day: Day, pick: fn(LocalResult<DateTime<chrono_tz::Tz>>) -> Option<DateTime<chrono_tz::Tz>>) -> Instant {
         let local_ms = i64::from(day.0) * MS_PER_DAY;
         if let Some(at) = naive(local_ms).and_then(|local| pick(self.0.from_local_datetime(&local))) {
             return Instant(at.timestamp_millis());
         }
-        // Local time is at most a day from UTC, and only rises around a jump forward.
+        // Local time is at most a day from UTC, and always rises around a forward jump.
         let (mut before, mut after) = (local_ms - 2 * MS_PER_DAY, local_ms + 2 * MS_PER_DAY);
         while after - before > 1 {
             let middle = before + (after - before) / 2;
@@ -71,7 +75,7 @@ impl Timezone {
         Instant(after)
     }
 
-    /// Milliseconds by which local time is ahead of UTC.
+    /// The number of milliseconds by which local time is ahead of UTC.
     fn offset_ms(self, instant: Instant) -> i64 {
         if self == Timezone::UTC {
             return 0;

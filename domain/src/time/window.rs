@@ -17,7 +17,7 @@ pub struct Window {
     pub end: Day,
 }
 
-/// Why the requested bounds are not a valid window.
+/// The reason why the requested bounds are not a valid window.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// A bound is neither a date nor a date and time.
@@ -25,13 +25,13 @@ pub enum WindowError {
     NotADate {
         /// `start_date` or `end_date`.
         param: &'static str,
-        /// The given value, cut to 64 characters.
+        /// The given value, truncated to 64 characters.
         given: String,
     },
     /// The window would start after its end.
     #[error("the window would start on {start}, after its end on {end}")]
     StartAfterEnd {
-        /// The given parameter: `end_date` if the start is the default, else `start_date`.
+        /// The parameter at fault: `end_date` if the start is the default, else `start_date`.
         param: &'static str,
         /// The day of the start.
         start: Day,
@@ -46,13 +46,13 @@ pub enum WindowError {
     },
 }
 
-/// A question needs events of days below the floor of its project.
+/// The error for a question that needs events of days below the floor of its project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("events before {floor} are not kept")]
 pub struct BeforeFloor {
     /// `start_date`, or `end_date` if the start is the default.
     pub param: &'static str,
-    /// The first day of which events are kept.
+    /// The first day with events.
     pub floor: Day,
 }
 
@@ -68,10 +68,12 @@ impl WindowError {
 }
 
 impl Window {
-    /// Resolves the window from the day of `start` to the day of `end`. Each is a date or an RFC 3339 date and time; the
-    /// start defaults to 30 days before today, and the end to today.
+    /// Resolves the window from the day of `start` to the day of `end`. Each is a date or an RFC
+    /// 3339 date and time; the start defaults to 30 days before today, and the end to today.
     ///
-    /// # Errors [`WindowError`] names the parameter. The default start is checked too: an end before it is an error.
+    /// # Errors
+    /// [`WindowError`] names the parameter. The default start is checked too: an end before it is
+    /// an error.
     pub fn resolve(start: Option<&str>, end: Option<&str>, timezone: Timezone, now: Instant) -> Result<Window, WindowError> {
         let default = Window::last_days(DEFAULT_WINDOW_DAYS, timezone, now);
         let window = Window {
@@ -98,15 +100,17 @@ impl Window {
         start.is_none() || end.is_none()
     }
 
-    /// Whether it can be the window of a question: not reversed, and not too long.
+    /// Whether a question may have this window: it is not reversed, and not too long.
     #[must_use]
     pub fn is_allowed(self) -> bool {
         (1..=MAX_WINDOW_DAYS).contains(&(i64::from(self.end.0) - i64::from(self.start.0) + 1))
     }
 
-    /// Returns the days of the window that are not below `floor`, of which events can be read. A default start moves up.
+    /// Returns the days of the window that are not below `floor`, whose events can be read. A
+    /// default start moves up.
     ///
-    /// # Errors [`BeforeFloor`]: a given start lies below the floor, or all days do.
+    /// # Errors
+    /// [`BeforeFloor`] if a given start lies below the floor, or if all days do.
     pub fn above(self, floor: Option<Day>, has_start: bool) -> Result<Window, BeforeFloor> {
         match floor.filter(|floor| *floor > self.start) {
             None => Ok(self),
@@ -115,7 +119,7 @@ impl Window {
         }
     }
 
-    /// Returns the last `days` calendar days, including today; at least today.
+    /// Returns the last `days` calendar days including today, at least today.
     #[must_use]
     pub fn last_days(days: u32, timezone: Timezone, now: Instant) -> Window {
         let today = timezone.day_of(now);
@@ -123,14 +127,14 @@ impl Window {
         Window { start: today.plus(-before), end: today }
     }
 
-    /// Returns as many days, ending the day before the window.
+    /// Returns the window of the same length that ends the day before.
     #[must_use]
     pub fn previous_period(self) -> Window {
         let days = i32::try_from(self.len()).unwrap_or(i32::MAX);
         Window { start: self.start.plus(-days), end: self.start.plus(-1) }
     }
 
-    /// Returns the window between the same dates a year earlier. 29 February becomes the 28th.
+    /// Returns the window of the same dates a year earlier. 29 February becomes the 28th.
     #[must_use]
     pub fn previous_year(self) -> Window {
         let year_before = |day: Day| {
@@ -167,7 +171,8 @@ fn read_day(param: &'static str, text: &str, timezone: Timezone) -> Result<Day, 
         .ok_or_else(|| WindowError::NotADate { param, given: text.chars().take(64).collect() })
 }
 
-/// Parses `…T10:00:00 02:00`: in a query string, an unescaped `+` reads as a space, which has no other meaning here.
+/// Parses `…T10:00:00 02:00`. In a query string, an unescaped `+` reads as a space, which has no
+/// other meaning here.
 fn parse_with_lost_plus(text: &str) -> Option<Instant> {
     let (time, offset) = text.rsplit_once(' ')?;
     (offset.len() == 5).then(|| Instant::parse_rfc3339(&format!("{time}+{offset}")))?

@@ -1,5 +1,5 @@
-//! Versions of what answers are made of, by day: an answer about a window can only have changed if one of its figures was
-//! touched on one of its days.
+//! Versions of figures by day. An answer about a window can only have changed if an event touched
+//! one of its figures on one of its days.
 
 mod depends;
 mod table;

@@ -1,7 +1,7 @@
 //! The versions of a project, by figure and day.
 //!
-//! A version is the position of the last event that touched the figure on the day. Positions rise, so the greatest version of
-//! some figures and days changes exactly when one of them is touched.
+//! A version is the position of the last event that touched the figure on the day. Positions rise,
+//! so the greatest version of some figures and days changes exactly when one of them is touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,15 +17,14 @@ use crate::cells::{CellDifference, Key, StoredCells, VisitDifference, unsigned};
 use crate::intake::event::Position;
 use crate::time::{Day, Window};
 
-/// The versions of a project. A clone refers to the same versions, so that a thread that does not own the project can read
-/// them.
+/// The versions of a project. A clone shares the versions, so that another thread can read them.
 #[derive(Clone, Default)]
 pub struct DayVersions(Arc<Mutex<VersionTable>>);
 
-/// The number of days that are kept, and saved, together.
+/// The number of days that are stored together.
 const BLOCK_DAYS: i32 = 16;
 
-/// The versions of the days of a block, by figure; 0 is a day that was never touched.
+/// The versions of the days of a block, by figure; 0 is a day without events.
 struct VersionBlock {
     versions: [[Position; BLOCK_DAYS as usize]; FigureKind::COUNT],
     unsaved: bool,
@@ -47,7 +46,7 @@ struct VersionTable {
 type DayAndFigure = (i32, u8);
 
 const WHOLE: i32 = i32::MIN;
-/// The number of the part that holds the rows of [`WHOLE`]. Those of blocks follow.
+/// The number of the part with the rows of [`WHOLE`]. Parts of blocks follow.
 const WHOLE_PART: u32 = 0;
 /// The part of the block of day 0.
 const PART_OF_DAY_0: i32 = 1 << 28;
@@ -176,12 +175,12 @@ impl DayVersions {
         self.0.lock()
     }
 
-    /// Records what the event at `position` touched.
+    /// Records the figures and days that the event at `position` touched.
     pub(crate) fn touch(&self, touched: &Touched, position: Position) {
         self.table().touch(touched, position);
     }
 
-    /// Returns a number that changes exactly when something is touched that the answer depends on.
+    /// Returns a number that changes exactly when a dependency of the answer is touched.
     #[must_use]
     pub fn of(&self, depends: &Depends) -> Position {
         let table = self.table();
@@ -206,12 +205,13 @@ impl DayVersions {
         self.table().freeze()
     }
 
-    /// Restores a saved part. Returns `false` if it holds anything else.
+    /// Restores a saved part. Returns `false` if it contains anything else.
     pub(crate) fn restore(&self, part: &Packed) -> bool {
         self.table().restore(part)
     }
 
-    /// Passes the versions that differ from those of `recomputed` to `visit`. Returns the number of versions that were compared.
+    /// Passes the versions that differ from `recomputed` to `visit`. Returns the number of compared
+    /// versions.
     pub fn compare(&self, recomputed: &Self, visit: &mut VisitDifference<'_>) -> u64 {
         let stored = self.table().rows();
         let recomputed = recomputed.table().rows();

@@ -1,11 +1,11 @@
-//! What one event touched.
+//! The figures and days that one event touched.
 
 use crate::time::Day;
 
-/// A kind of figures that answers are made of.
+/// A kind of figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FigureKind {
-    /// The events themselves, who they belong to, and the entries of their sessions.
+    /// The events themselves, their identities, and the entries of their sessions.
     Events,
     /// Unique users.
     Users,
@@ -19,9 +19,9 @@ pub enum FigureKind {
     Traffic,
     /// Cohorts, which have no days.
     Cohorts,
-    /// People who came back, by cohort; without days, too.
+    /// Returning people by cohort; also without days.
     Retention,
-    /// Numbers of events and pageviews. Durations of sessions are of [`FigureKind::Traffic`].
+    /// Numbers of events and pageviews. [`FigureKind::Traffic`] includes durations of sessions.
     Activity,
 }
 
@@ -71,7 +71,7 @@ impl Touched {
         self.whole[figure as usize] = true;
     }
 
-    /// Forgets the days before `first`.
+    /// Removes the days before `first`.
     pub(crate) fn retain_from(&mut self, first: Day) {
         self.days.retain(|(_, day)| *day >= first);
     }
@@ -84,7 +84,7 @@ impl Touched {
         FigureKind::ALL.into_iter().filter(|figure| self.whole[*figure as usize])
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(crate) fn clear(&mut self) {
         self.days.clear();
         self.days.shrink_to(COMPACT_AT);

@@ -1,4 +1,5 @@
-//! The same events in another order of arrival: where nothing is pinned when it is recorded, every answer is the same.
+//! The same events in another order of arrival: where nothing is pinned when it is recorded, every
+//! answer is the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,9 @@ use super::{Folded, NOW_MS, answers, trials};
 
 type Sent = (String, String);
 
-/// A history's events, one by one, without those that would find something pinned by another one: a second user of an anonymous
-/// id, a second company of an identity, a second domain of a company, a second event of an `external_id`, an equal instant.
+/// A history's events, one by one, without those that would find something pinned by another one: a
+/// second user of an anonymous id, a second company of an identity, a second domain of a company, a
+/// second event of an `external_id`, an equal instant.
 fn unpinned(history: &History) -> Vec<Sent> {
     let mut model = model_of(history);
     let mut kept: Vec<Sent> = Vec::new();

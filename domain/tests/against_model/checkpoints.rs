@@ -94,7 +94,8 @@ fn stops_after_every_few_events_change_no_byte() {
     }
 }
 
-/// As a running engine does it: events go on while a checkpoint is written, and what they changed is not in it.
+/// As a running engine does it: events go on while a checkpoint is written, and what they changed
+/// is not in it.
 #[test]
 fn a_checkpoint_is_of_the_moment_at_which_it_began() {
     for seed in 0..trials(40) {
@@ -138,8 +139,9 @@ fn letting_go_of_what_was_saved_changes_no_byte() {
     }
 }
 
-/// The rows of a project whose dictionary was full before it began. In which order texts get their numbers is a matter of
-/// which events may begin a session as far as the recent page shows, so it depends on pages; what the numbers mean does not.
+/// The rows of a project whose dictionary was full before it began. In which order texts get their
+/// numbers is a matter of which events may begin a session as far as the recent page shows, so it
+/// depends on pages; what the numbers mean does not.
 fn rows(log: &Log, page_items: usize) -> Rollups {
     let mut run = Run::new(Limits { page_items, ..TINY });
     for acquisition in log.iter().filter_map(|(event, _)| event.details.acquisition.as_ref()) {

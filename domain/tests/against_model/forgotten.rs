@@ -1,5 +1,5 @@
-//! People who are taken out of a saved state, as out of a base: afterwards it answers as the state of a history that never had them, with the same floors, and goes
-//! on like it.
+//! People who are taken out of a saved state, as out of a base: afterwards it answers as the state
+//! of a history that never had them, with the same floors, and goes on like it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

@@ -1,8 +1,10 @@
-//! Random histories folded by the domain, and recomputed by the naive model: every answer must be the same.
+//! Random histories folded by the domain, and recomputed by the naive model: every answer must be
+//! the same.
 //!
-//! No log, no HTTP: this is the quick one, which the planted-bug command runs for each bug. Checkpoints are written as bytes
-//! while events come in; a restart goes on with nothing but the last whole one and the events since. Pages are tiny, so that
-//! the little that a history holds has many.
+//! No log, no HTTP: this is the quick one, which the planted-bug command runs for each bug.
+//! Checkpoints are written as bytes while events come in; a restart goes on with nothing but the
+//! last whole one and the events since. Pages are tiny, so that the little that a history holds has
+//! many.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 
@@ -73,9 +75,10 @@ fn limits_of(seed: u64) -> Limits {
     }
 }
 
-/// The number of parts and records of a checkpoint that the history of a seed writes with each event. With one, many events
-/// arrive while a checkpoint is written, but few checkpoints are completed and few pages evicted; every fourth history
-/// completes each checkpoint with the next event.
+/// The number of parts and records of a checkpoint that the history of a seed writes with each
+/// event. With one, many events arrive while a checkpoint is written, but few checkpoints are
+/// completed and few pages evicted; every fourth history completes each checkpoint with the next
+/// event.
 fn checkpoint_step_of(seed: u64) -> usize {
     if seed % 4 == 3 { usize::MAX } else { 1 }
 }
@@ -448,7 +451,8 @@ fn has_jumps(seed: u64) -> bool {
 /// How many histories [`every_answer_equals_the_model`] runs, unless `HEADCOUNT_TRIALS` says otherwise.
 const USUAL_TRIALS: u64 = 300;
 
-/// How many histories a test runs that has `usual` of them where that one has its usual number: more and fewer go together.
+/// How many histories a test runs that has `usual` of them where that one has its usual number:
+/// more and fewer go together.
 fn trials(usual: u64) -> u64 {
     let set = std::env::var("HEADCOUNT_TRIALS").ok().and_then(|number| number.parse::<u64>().ok());
     set.map_or(usual, |trials| (trials * usual / USUAL_TRIALS).max(1))

@@ -1,4 +1,5 @@
-//! Reports of whole days and traffic, as the HTTP interface shows them. Below a floor they are what these days showed when it rose.
+//! Reports of whole days and traffic, as the HTTP interface shows them. Below a floor they are what
+//! these days showed when it rose.
 
 use headcount_domain::cells::count_of;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, Series};

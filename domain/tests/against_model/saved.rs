@@ -1,4 +1,5 @@
-//! A store of bytes for one project: checkpoints that are written while events come in, and starts from nothing but these.
+//! A store of bytes for one project: checkpoints that are written while events come in, and starts
+//! from nothing but these.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,4 +1,5 @@
-//! What the events of a history were sent from: the user agent and the client hints of their requests, as the HTTP server reads them.
+//! What the events of a history were sent from: the user agent and the client hints of their
+//! requests, as the HTTP server reads them.
 
 use headcount_domain::agent::{Agent, Hints, parse_with};
 use headcount_histories::sent_headers;

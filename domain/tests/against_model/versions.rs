@@ -1,4 +1,5 @@
-//! Versions of days: no answer changes without its version, and an event leaves the versions alone that it can't concern.
+//! Versions of days: no answer changes without its version, and an event leaves the versions alone
+//! that it can't concern.
 
 use headcount_domain::figures::{ComparedWindows, ReportQuery};
 use headcount_domain::intake::event::Event;
@@ -140,8 +141,8 @@ struct Changes {
     versions: usize,
 }
 
-/// Whether an event can concern a window that ends before its day. The session that it continues may have begun the day
-/// before.
+/// Whether an event can concern a window that ends before its day. The session that it continues
+/// may have begun the day before.
 fn reaches_back(event: &Event, is_late: bool, figures: &[FigureKind]) -> bool {
     let links = event.who.user_id.is_some() && event.who.anonymous_id.is_some();
     let companies = event.company.is_some() || event.email_company.is_some() || event.company_domain.is_some();
@@ -165,7 +166,8 @@ fn restarted(held: &mut Held, probes: &[Probe]) -> Vec<u64> {
 
 fn trial(seed: u64, size: Size, probes_of: impl Fn(&[Window], &str) -> Vec<Probe>) -> Changes {
     let history = History::from_seed(seed, NOW_MS, size);
-    // Every other history completes each checkpoint, so that a start finds saved versions and not only events to fold again.
+    // Every other history completes each checkpoint, so that a start finds saved versions and not
+    // only events to fold again.
     let checkpoint_step = if seed % 2 == 1 { usize::MAX } else { 1 };
     let mut folded = Folded { limits: limits_of(seed), checkpoint_step, ..Folded::default() };
     folded.setup(&history);

@@ -95,8 +95,8 @@ fn referred(mut event: Event, number: u64) -> Event {
     from(event, format!("r{number}.example"), "(none)".into())
 }
 
-/// One of the orders of a company's user; or else a session between them, with a source or, so that it begins before
-/// another one, without.
+/// One of the orders of a company's user; or else a session between them, with a source or, so that
+/// it begins before another one, without.
 pub(crate) fn last_touch_event(random: u64, is_order: bool) -> Event {
     let slot = (random % 60) as i64 * 8_000_000;
     let event = match (is_order, random >> 20 & 3) {

@@ -52,7 +52,8 @@ fn fold(shape: &events::Shape, count: u64) -> Vec<Duration> {
     (0..count).step_by(BATCH as usize).map(batch).collect()
 }
 
-/// Prints the time per batch. Run it in release: `cargo test --release -p headcount-domain --test cardinality -- --ignored --nocapture`.
+/// Prints the time per batch. Run it in release: `cargo test --release -p headcount-domain --test
+/// cardinality -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn time_per_batch() {
@@ -160,7 +161,8 @@ fn a_list_of_equals_reads_few_of_them() {
     let expected: BTreeSet<String> = (0..GROUPS).map(alike).collect();
     let found: Vec<_> = top.rows.iter().filter_map(|row| row.domain.clone()).collect();
     assert_eq!(found, expected.into_iter().take(20).collect::<Vec<_>>());
-    // Their names are long alike: each is read once, no message reads more than a few, and none stays in memory.
+    // Their names are long alike: each is read once, no message reads more than a few, and none
+    // stays in memory.
     assert!(one.reads() as u64 <= GROUPS + 200, "{} records were read", one.reads());
     assert!(one.most_reads() <= 1_024, "{} records were read for one message", one.most_reads());
     assert!(one.resident() <= before + (64 << 10), "{} bytes stay in memory", one.resident() - before);
@@ -255,8 +257,8 @@ fn no_stored_value_grows_with_what_is_sent() {
     }
 }
 
-/// What is new goes to the end of its list: a checkpoint writes no page again for it, and pages that are saved leave the memory,
-/// though the record that they belong to changes with every event.
+/// What is new goes to the end of its list: a checkpoint writes no page again for it, and pages
+/// that are saved leave the memory, though the record that they belong to changes with every event.
 #[test]
 fn what_one_user_names_anew_is_written_once_and_then_let_go_of() {
     const EVENTS: u64 = 12_000;
@@ -295,7 +297,8 @@ fn an_event_costs_the_same_however_many_came_before() {
     let all_at_once = ["companies of one user", "groups of one user", "orders of one user at one instant", TOUCHES];
     for shape in SHAPES.iter().filter(|shape| all_at_once.contains(&shape.name)) {
         let times = fold(shape, 30_000);
-        // Twice as many as at first is usual while tables grow; a pass over what came before makes it ten times as many.
+        // Twice as many as at first is usual while tables grow; a pass over what came before makes
+        // it ten times as many.
         assert!(times[5] < 5 * times[0].max(times[1]), "{}: {times:?}", shape.name);
     }
 }

@@ -1,4 +1,5 @@
-//! What the same events become in the store, by the type of what is stored: another shape, or another meaning, needs another version.
+//! What the same events become in the store, by the type of what is stored: another shape, or
+//! another meaning, needs another version.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;

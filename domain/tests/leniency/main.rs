@@ -1,5 +1,5 @@
-//! Leniency: no body makes the intake panic, an event is refused for four reasons only, and what is taken is the event that a sender
-//! without mistakes would have sent.
+//! Leniency: no body makes the intake panic, an event is refused for four reasons only, and what is
+//! taken is the event that a sender without mistakes would have sent.
 //!
 //! `HEADCOUNT_BODIES` sets the number of bodies, `HEADCOUNT_SEED` the first of their seeds.
 

@@ -1,7 +1,9 @@
-//! The bytes of every query and partial answer that travels between nodes. A change of these bytes needs another tag.
+//! The bytes of every query and partial answer that travels between nodes. A change of these bytes
+//! needs another tag.
 //!
-//! The values have every field filled: by a deserializer that derives each number and text from the name of its field and its struct, so that fields that change places are
-//! noticed, too. Each type is filled several times, so that every variant of its enums occurs.
+//! The values have every field filled: by a deserializer that derives each number and text from the
+//! name of its field and its struct, so that fields that change places are noticed, too. Each type
+//! is filled several times, so that every variant of its enums occurs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is a failed test")]
 

@@ -1,4 +1,4 @@
-//! `headcount cluster drain`: has a node hand its partitions over, while it goes on running.
+//! `headcount cluster drain`: makes a running node hand its partitions over.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use crate::cli::output::print;
 use crate::cli::threads::threaded_runtime;
 use crate::config::Settings;
 
-/// How often the leases are looked at.
+/// The interval at which the leases are polled.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DrainArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
     /// The node: its id, or the address at which other nodes reach it. `headcount cluster status` prints both
     #[arg(value_name = "NODE")]
     node: String,
-    /// Have it take partitions again
+    /// Let the node take partitions again
     #[arg(long)]
     undo: bool,
-    /// How long to wait until it holds no partition
+    /// How long to wait until the node has no partition
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m", conflicts_with = "undo")]
     timeout: Duration,
     /// Print one line of JSON
@@ -34,7 +34,7 @@ pub(super) struct DrainArgs {
     json: bool,
 }
 
-/// What came of it.
+/// The state of the node at the end.
 #[derive(Debug, Serialize)]
 struct Drained {
     node: String,
@@ -66,7 +66,7 @@ async fn drain(settings: &Settings, args: &DrainArgs) -> Result<Drained, Failure
             return Ok(Drained { node, drains: true, partitions: 0 });
         }
         if began.elapsed() >= args.timeout && !is_known {
-            return Err(Failure(format!("the node {node} does not say that it hands its partitions over: does it run?")));
+            return Err(Failure(format!("the node {node} does not report that it hands its partitions over: is it running?")));
         }
         if began.elapsed() >= args.timeout {
             return Err(Failure(still_held(&node, held.len(), &cluster.full_of(&held).await?)));
@@ -75,15 +75,15 @@ async fn drain(settings: &Settings, args: &DrainArgs) -> Result<Drained, Failure
     }
 }
 
-/// Says that a node still holds partitions, of which `full` have full streams.
+/// Reports that a node still has partitions, of which `full` have full streams.
 fn still_held(node: &str, partitions: usize, full: &[u16]) -> String {
-    let mut text = format!("the node {node} still holds {partitions} partitions, and goes on handing them over");
+    let mut text = format!("the node {node} still has {partitions} partitions, and continues to hand them over");
     if full.is_empty() {
-        text.push_str(": `headcount cluster status` shows whether another node is there to take them");
+        text.push_str(": `headcount cluster status` shows whether another node can take them");
     } else {
         let numbers = full.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
         text.push_str(&format!(
-            "; those with a full stream stay until it has room, since no other node could begin to write them: {numbers}"
+            "; partitions with a full stream stay until the stream has room, since no other node could write to it: {numbers}"
         ));
     }
     text
@@ -91,10 +91,8 @@ fn still_held(node: &str, partitions: usize, full: &[u16]) -> String {
 
 fn text(Drained { node, drains, partitions }: &Drained) -> String {
     if *drains {
-        format!(
-            "node {node} holds no partition, and takes none until `headcount cluster drain --undo`, or until it is started again"
-        )
+        format!("node {node} has no partition, and takes none until `headcount cluster drain --undo` or a restart")
     } else {
-        format!("node {node} holds {partitions} partitions, and takes others again once no node has come or gone for a minute")
+        format!("node {node} has {partitions} partitions, and takes more once no node has joined or left for a minute")
     }
 }

@@ -1,4 +1,4 @@
-//! `headcount cluster finalize`: ends an upgrade, after which nodes write what only the later version reads.
+//! `headcount cluster finalize`: ends an upgrade. From then on nodes write formats that only the new version reads.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct FinalizeArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
     /// Print one line of JSON
@@ -21,7 +21,7 @@ pub(super) struct FinalizeArgs {
     json: bool,
 }
 
-/// Runs the command. It can be repeated.
+/// Runs the command. It is idempotent.
 pub(super) fn run(settings: &Settings, args: &FinalizeArgs) -> Result<ExitCode, Failure> {
     let credentials = settings.broker_credentials();
     let asked = finalize(&args.brokers, &credentials, Levels::own(), Timing::default());
@@ -32,8 +32,8 @@ pub(super) fn run(settings: &Settings, args: &FinalizeArgs) -> Result<ExitCode, 
 
 fn text(Finalized { before, levels }: &Finalized) -> String {
     if before == levels {
-        format!("the cluster has {levels} already: nothing is to be done")
+        format!("the cluster already has {levels}: nothing to do")
     } else {
-        format!("the cluster has {levels} from now on, and had {before}; nodes of the version before are refused")
+        format!("the cluster now has {levels} (before: {before}); nodes of the previous version can't join any more")
     }
 }

@@ -1,4 +1,4 @@
-//! `headcount cluster init`: makes a cluster of brokers.
+//! `headcount cluster init`: creates a cluster on NATS brokers.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,13 +21,13 @@ pub(super) struct ClusterInitArgs {
     /// Addresses of all brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
-    /// On how many brokers each message is kept
+    /// Number of brokers that keep each message
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
-    /// Size of the stream of each of the 64 partitions at most, at least 8MiB; brokers reserve it
+    /// Maximum size of the stream of each of the 64 partitions, at least 8MiB; brokers reserve it
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = stream_bytes)]
     max_bytes: i64,
-    /// Backup of a single server (`headcount backup`), or its data directory while it is stopped: the cluster begins with what it has
+    /// Backup of a single server (`headcount backup`), or the data directory of a stopped one. The cluster starts with its data
     #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "timezone", "currency"])]
     from: Option<PathBuf>,
     /// Print one JSON object
@@ -37,13 +37,13 @@ pub(super) struct ClusterInitArgs {
     first: FirstArgs,
 }
 
-/// Parses the size of a stream, such as `1GiB`: it has room for a message of the largest size.
+/// Parses the size of a stream, such as `1GiB`. Every allowed size has room for the largest message.
 fn stream_bytes(text: &str) -> Result<i64, &'static str> {
     let bytes = crate::config::bytes(text).and_then(|bytes| i64::try_from(bytes).ok());
     bytes.filter(|bytes| *bytes >= 8 << 20).ok_or("must be a size of at least 8MiB, such as 1GiB or 1GB")
 }
 
-/// What was made.
+/// The new cluster.
 #[derive(Serialize)]
 struct Made {
     #[serde(flatten)]
@@ -51,7 +51,7 @@ struct Made {
     cluster: ClusterRecord,
 }
 
-/// Runs the command. It can be run again with the same data directory until it has succeeded once.
+/// Runs the command. After a failure, run it again with the same data directory.
 pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode, Failure> {
     let dir = &settings.data_dir;
     let options = headcount_cluster::init::InitOptions {
@@ -73,14 +73,14 @@ pub(super) fn run(settings: &Settings, args: ClusterInitArgs) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Creates the first organization, or finds that an earlier attempt did: its keys were saved before it was created.
+/// Creates the first organization, unless an earlier attempt did. The keys are saved before the organization is created.
 fn create_first(registry: &Registry, args: &FirstArgs, dir: &Path) -> Result<InitialCredentials, Failure> {
     if registry.is_empty() {
         let author = Author { actor: Actor::of(ActorKind::Cli), ..SystemClock.now().into() };
         let save = |initial: &_| InitialCredentials::from(initial).save(dir);
         match registry.initialize_kept(args.organization(), author, save) {
             Ok(initial) => return Ok(InitialCredentials::from(&initial)),
-            // Else another attempt came first.
+            // Otherwise another attempt was faster.
             Err(failure) if registry.is_empty() => return Err(failure),
             Err(_) => {}
         }
@@ -90,7 +90,7 @@ fn create_first(registry: &Registry, args: &FirstArgs, dir: &Path) -> Result<Ini
     InitialCredentials::load(dir)?.filter(is_created).ok_or_else(|| {
         let file = dir.join(CREDENTIALS_FILE);
         Failure(format!(
-            "the stream HC_CTL has an organization whose keys are not in {}: go on with the data directory of the earlier attempt, or, if that is lost, \
+            "the stream HC_CTL has an organization whose keys are not in {}: use the data directory of the earlier attempt, or, if that is lost, \
              delete the stream (`nats stream rm HC_CTL`)",
             file.display()
         ))

@@ -1,4 +1,4 @@
-//! `headcount cluster`: the brokers that several machines share.
+//! `headcount cluster`: the NATS brokers that the nodes of a cluster share.
 
 mod drain;
 mod finalize;
@@ -31,21 +31,21 @@ pub(crate) struct ClusterArgs {
 
 #[derive(Debug, Subcommand)]
 enum ClusterCommand {
-    /// Check whether NATS brokers keep what a cluster relies on: their versions and settings, and a trial with a stream that is deleted afterwards
+    /// Check whether NATS brokers meet the requirements of a cluster: their versions, their settings, and a trial on a temporary stream
     Check(CheckArgs),
-    /// Make a cluster of NATS brokers, with the first organization; prints its keys, and saves them in a new data directory
+    /// Create a cluster on NATS brokers, with the first organization. Prints its keys, and saves them in a new data directory
     Init(init::ClusterInitArgs),
-    /// Print what the brokers have of a cluster: control records, messages, nodes, and which node holds which partition
+    /// Print the state of a cluster: control records, messages, nodes, and the partitions of each node
     Status(status::StatusArgs),
-    /// Have a node hand its partitions over before maintenance, while it goes on running
+    /// Make a running node hand its partitions over, before maintenance
     Drain(drain::DrainArgs),
-    /// Finalize an upgrade: once all nodes have the version of this program, they write what only it reads
+    /// Finalize an upgrade once all nodes run this version: from then on they write formats that earlier versions can't read
     Finalize(finalize::FinalizeArgs),
-    /// Have nodes take a partition again that was stopped because the brokers lost what they had confirmed
+    /// Resume a partition that was stopped because the brokers lost confirmed messages
     Resume(resume::ResumeArgs),
-    /// Say that the disks of the brokers and the files were put back from copies, before the nodes start: no ETag or cursor of the time that is lost is valid any more
+    /// Declare that brokers and files were restored from copies, before the nodes start. Invalidates ETags and cursors of the lost time
     Restored(restored::RestoredArgs),
-    /// Measure how many events NATS brokers record, with streams that are deleted afterwards
+    /// Measure how many events NATS brokers record, on temporary streams
     Bench(BenchArgs),
 }
 
@@ -54,13 +54,13 @@ struct CheckArgs {
     /// Addresses of all brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
-    /// Monitoring addresses of all brokers (`http` in their configuration), such as http://10.0.0.1:8222; they tell whether a broker syncs each message
+    /// Monitoring addresses of all brokers (`http` in their configuration), such as http://10.0.0.1:8222; they show whether a broker syncs each message
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     monitors: Vec<String>,
-    /// On how many brokers each message has to be
+    /// Number of brokers that must have each message
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
-    /// How many messages the trial records
+    /// Number of messages that the trial records
     #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=2000))]
     messages: u16,
     /// Print one line of JSON
@@ -73,16 +73,16 @@ struct BenchArgs {
     /// Addresses of all brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
-    /// On how many brokers each message has to be
+    /// Number of brokers that must have each message
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
-    /// Number of partitions, each a stream
+    /// Number of partitions, each with its own stream
     #[arg(long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     partitions: u16,
-    /// Submissions of a partition that are under way at once
+    /// Number of submissions in flight for each partition
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     in_flight: u16,
-    /// Events of a submission
+    /// Number of events in a submission
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=8192))]
     batch: u32,
     /// Encoded size of an event, in bytes
@@ -127,7 +127,7 @@ fn run_bench(settings: &Settings, args: BenchArgs) -> Result<ExitCode, Failure> 
         let Measured { events, seconds, events_per_second, p50_ms, p99_ms, read_seconds } = measured;
         format!(
             "{events} events recorded in {seconds:.1} s: {events_per_second:.0} events/s, p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms\n\
-             all of them read again in {read_seconds:.1} s"
+             all of them read back in {read_seconds:.1} s"
         )
     })?;
     Ok(ExitCode::SUCCESS)
@@ -153,7 +153,7 @@ fn text(report: &Report) -> String {
     lines.extend(report.problems.iter().map(|problem| format!("problem: {problem}")));
     if let Some(Trial { messages, p50_ms, p99_ms, take_over_ms }) = report.trial {
         lines.push(format!("{messages} messages recorded, one after the other: p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms"));
-        lines.push(format!("taken over by another owner in {take_over_ms:.1} ms; the former one could not write any more"));
+        lines.push(format!("a new owner took over in {take_over_ms:.1} ms; the former owner could no longer write"));
         lines.push("these brokers can carry a cluster".to_owned());
     }
     lines.extend(report.files.iter().map(|place| format!("files can be kept at {place}")));

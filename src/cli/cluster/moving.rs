@@ -1,4 +1,4 @@
-//! `headcount cluster init --from`: makes a cluster that has what a single server has.
+//! `headcount cluster init --from`: creates a cluster from the data of a single server.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 
-/// How often it says how far it is.
+/// The interval of progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// What was made.
@@ -25,9 +25,9 @@ struct MovedIn {
     moved: Moved,
 }
 
-/// Runs the command. It can be run again with the same directories until it has succeeded once.
+/// Runs the command. After a failure, run it again with the same directories.
 pub(super) fn run(runtime: &Handle, options: &InitOptions, from: &Path, json: bool) -> Result<ExitCode, Failure> {
-    // Has copies of what opening would write to.
+    // Copies of the files that opening would change.
     let scratch = tempfile::Builder::new().prefix("headcount-moving-").tempdir()?;
     let source = MovingSource::open(from, scratch.path()).map_err(MoveError::from)?;
     let mut said = Instant::now();
@@ -57,9 +57,7 @@ fn text(MovedIn { cluster, moved }: &MovedIn, data_dir: &Path) -> String {
         lines.push(format!("{recorded_before} of the events were recorded by an earlier attempt"));
     }
     if *projects_with_files > 0 {
-        lines.push(format!(
-            "moved in as files: what is sealed of {projects_with_files} projects that have lost events by their retention"
-        ));
+        lines.push(format!("moved in as files: the archives of {projects_with_files} projects whose retention removed events"));
     }
     if *documents > 0 {
         lines.push(format!("moved in: {documents} company profiles, privacy requests and webhooks"));
@@ -69,7 +67,7 @@ fn text(MovedIn { cluster, moved }: &MovedIn, data_dir: &Path) -> String {
     lines.join("\n")
 }
 
-/// A line for what did not move.
+/// A line that lists the data that did not move.
 fn stayed(left: &LeftBehind) -> Option<String> {
     let LeftBehind { webhooks, privacy_requests, company_profiles, set_aside } = *left;
     let all = [
@@ -79,5 +77,5 @@ fn stayed(left: &LeftBehind) -> Option<String> {
         (set_aside, "events that were set aside"),
     ];
     let there: Vec<String> = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    (!there.is_empty()).then(|| format!("stayed behind, since it can't be read, or counts nowhere: {}", there.join(", ")))
+    (!there.is_empty()).then(|| format!("not moved, because it is unreadable or counted nowhere: {}", there.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! `headcount cluster resume`: has nodes take partitions again that were stopped.
+//! `headcount cluster resume`: lets nodes take stopped partitions again.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ResumeArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', num_args = 1, required = true)]
     brokers: Vec<String>,
     /// The numbers of the partitions, as `headcount cluster status` prints them
@@ -26,7 +26,7 @@ pub(super) fn run(settings: &Settings, args: &ResumeArgs) -> Result<ExitCode, Fa
     for partition in &args.partitions {
         match runtime.block_on(resume(&args.brokers, &credentials, *partition))? {
             Some(reason) => {
-                print_line(format_args!("nodes take partition {partition} again; it was stopped because: {reason}"))?;
+                print_line(format_args!("partition {partition} is resumed; it was stopped because {reason}"))?;
             }
             None => return Err(Failure(format!("partition {partition} is not stopped"))),
         }

@@ -1,4 +1,4 @@
-//! `headcount cluster status`: what the brokers have of a cluster.
+//! `headcount cluster status`: the state of a cluster, as the brokers know it.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::config::Settings;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
-    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222; one that answers is enough
+    /// Addresses of brokers, such as nats://10.0.0.1:4222,10.0.0.2:4222,10.0.0.3:4222. One reachable broker is enough
     #[arg(value_name = "BROKERS", value_delimiter = ',', required = true)]
     brokers: Vec<String>,
     /// Print one line of JSON, with each partition
@@ -47,8 +47,8 @@ fn text(found: &Status) -> String {
         *held.entry(partition.node.as_deref()).or_default() += 1;
     }
     lines.extend(held.into_iter().map(|(node, count)| match node {
-        Some(node) => format!("node {node}{} holds, or held last, {count} partitions", about(found, node)),
-        None => format!("no node holds {count} partitions"),
+        Some(node) => format!("node {node}{} has, or had last, {count} partitions", about(found, node)),
+        None => format!("{count} partitions have no node"),
     }));
     lines.extend(found.partitions.iter().filter_map(|partition| {
         let reason = partition.stopped.as_ref()?;
@@ -57,12 +57,12 @@ fn text(found: &Status) -> String {
     lines.join("\n")
 }
 
-/// Which version the levels are of, if they were raised.
+/// The version that raised the levels, if any.
 fn finalized(agreed: &AgreedLevels) -> String {
     if agreed.by.is_empty() { String::new() } else { format!(" (finalized by version {})", agreed.by) }
 }
 
-/// What a node says of itself.
+/// The address, version and state that a node reports.
 fn about(found: &Status, node: &str) -> String {
     let Some(KnownNode { address, version, drains, ailment, levels, .. }) = found.nodes.iter().find(|known| known.node == node)
     else {

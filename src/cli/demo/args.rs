@@ -9,19 +9,19 @@ use crate::cli::flags::duration;
 /// The flags of `demo`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
-    /// Stop after this long, such as 10s [default: on control-C]
+    /// Stop after this time, such as 10s [default: at control-C]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub(super) lasting: Option<Duration>,
     /// Run three nodes over three NATS brokers on this machine instead of one server
-    // The setting of this name is replaced here. It has a value, so this has one, too.
+    // This flag replaces the setting of the same name. The setting has a value, so the flag needs one, too.
     #[cfg(feature = "cluster")]
     #[arg(long, num_args = 0, default_missing_value = "nats://127.0.0.1")]
     pub(super) cluster: Option<String>,
-    /// The program `nats-server` [default: the one on the PATH]
+    /// The program `nats-server` [default: `nats-server` on the PATH]
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "PATH", requires = "cluster")]
     pub(super) nats_server: Option<PathBuf>,
-    /// Restart a node or broker this long after it was killed
+    /// Time after which a killed node or broker is restarted
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s", requires = "cluster")]
     pub(super) restart_after: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct DemoArgs {
     pub(super) program: Vec<OsString>,
 }
 
-/// Waits for this long; for ever without a time.
+/// Waits for this time; without one, for ever.
 pub(super) async fn after(lasting: Option<Duration>) {
     match lasting {
         Some(lasting) => tokio::time::sleep(lasting).await,

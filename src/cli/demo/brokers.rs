@@ -13,17 +13,17 @@ use crate::cli::runtime::runtime;
 
 /// How many brokers there are.
 pub(super) const BROKERS: usize = 3;
-/// How long they may take to find each other, and how often others are started: now and then, brokers that start together do not.
+/// How long brokers may take to find each other, and how often to try again with new ones: sometimes they never do.
 const READY_TIMEOUT: Duration = Duration::from_secs(40);
 const ATTEMPTS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The brokers, which end with the value.
+/// The brokers. Dropping the value ends them.
 pub(super) struct DemoBrokers {
     children: Vec<DemoChild>,
     /// Their addresses.
     pub(super) addresses: Vec<String>,
-    /// Where they answer questions about themselves.
+    /// The addresses of their monitoring.
     pub(super) monitors: Vec<String>,
 }
 
@@ -37,8 +37,8 @@ pub(super) fn program(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let found = std::env::split_paths(&path).map(|folder| folder.join("nats-server")).find(|program| program.is_file());
     found.ok_or_else(|| {
         Failure(
-            "there is no nats-server on the PATH: install it (Debian 13: `apt-get install nats-server`; others: \
-             https://github.com/nats-io/nats-server/releases), or name it with --nats-server PATH"
+            "no nats-server on the PATH: install it (Debian 13: `apt-get install nats-server`; others: \
+             https://github.com/nats-io/nats-server/releases), or pass --nats-server PATH"
                 .into(),
         )
     })
@@ -59,7 +59,7 @@ impl DemoBrokers {
             started.end();
             std::fs::remove_dir_all(&dir)?;
         }
-        Err(Failure(format!("the brokers do not become ready: {reasons}")))
+        Err(Failure(format!("the brokers did not become ready: {reasons}")))
     }
 
     fn attempt(program: &Path, dir: &Path) -> Result<Self, Failure> {
@@ -87,7 +87,7 @@ impl DemoBrokers {
         Ok(Self { children, addresses, monitors })
     }
 
-    /// Waits until they have found each other.
+    /// Waits until the brokers have found each other.
     fn ready(&mut self) -> Result<(), Failure> {
         let (runtime, began) = (runtime()?, Instant::now());
         loop {
@@ -127,9 +127,9 @@ fn name(place: usize) -> String {
     format!("broker-{}", place + 1)
 }
 
-/// Ports that nobody uses now.
+/// Free ports.
 fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
-    // All are held until all are known, so that none comes twice.
+    // The listeners stay open until all ports are known, so that no port comes twice.
     let held = (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<Vec<_>, _>>()?;
     Ok(held.iter().map(|socket| socket.local_addr().map(|address| address.port())).collect::<Result<_, _>>()?)
 }

@@ -1,4 +1,4 @@
-//! Processes that end with the demo, however it ends.
+//! Child processes of the demo. They end with it, however it ends.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -16,7 +16,7 @@ use crate::cli::failure::Failure;
 const END_TIMEOUT: Duration = Duration::from_secs(25);
 const POLL: Duration = Duration::from_millis(20);
 
-/// A program, and where its output goes.
+/// A program and the file for its output.
 #[derive(Clone)]
 pub(super) struct Launch {
     pub(super) program: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Launch {
     pub(super) log: PathBuf,
 }
 
-/// A process of the demo. It is killed with the value.
+/// A process of the demo. Dropping the value kills it.
 pub(super) struct DemoChild {
     child: Child,
     launch: Launch,
@@ -43,7 +43,7 @@ impl Launch {
         }
         command.args(["demo", "--child-of", &std::process::id().to_string(), "--"]);
         command.arg(&self.program).args(&self.arguments);
-        // Control-C reaches the demo alone, which ends the others in their order.
+        // Control-C reaches only the demo, which ends the other processes in order.
         command.process_group(0).stdin(Stdio::null()).stderr(output.try_clone().map_err(failed)?);
         command.stdout(output);
         command.spawn().map_err(failed)
@@ -68,7 +68,7 @@ impl DemoChild {
         if self.ended.get_or_insert_with(Instant::now).elapsed() < pause {
             return Ok(false);
         }
-        // If it can't be started now, the next try comes after another pause.
+        // If the start fails, the next attempt comes after another pause.
         self.ended = None;
         self.child = self.launch.spawn()?;
         Ok(true)
@@ -94,7 +94,7 @@ impl DemoChild {
         if !self.has_ended()
             && let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
         {
-            // One that has just ended is what was asked for.
+            // A process that has just ended is fine, too.
             let _has_ended = kill_process(pid, Signal::TERM);
         }
     }
@@ -118,14 +118,14 @@ impl Drop for DemoChild {
     }
 }
 
-/// Replaces this process by a program that the kernel kills when the process `demo` ends, which has started this one. Returns only if that fails.
+/// Replaces this process by a program. The kernel kills the program when the parent, `demo`, ends. Returns only on failure.
 pub(super) fn become_program(demo: u32, arguments: &[OsString]) -> Failure {
     let [program, arguments @ ..] = arguments else { return Failure("there is no program".into()) };
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
         return Failure::new("the program would not end with the demo", error);
     }
-    // It may have ended before.
+    // The demo may have ended before.
     if std::os::unix::process::parent_id() != demo {
         return Failure("the demo has ended".into());
     }

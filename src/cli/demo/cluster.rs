@@ -27,11 +27,11 @@ use crate::config::Settings;
 const NODES: [&str; 3] = ["node-1", "node-2", "node-3"];
 /// The size of a partition's stream: brokers reserve it 64 times, but take no space for it.
 const MAX_BYTES: i64 = 32 << 20;
-/// How long the nodes may take to divide the partitions among each other.
+/// How long the nodes may take to divide the partitions among themselves.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(500);
 
-/// A node, which ends with the value.
+/// A node. Dropping the value ends it.
 struct DemoNode {
     name: &'static str,
     child: DemoChild,
@@ -43,7 +43,7 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Fail
     let program = program(args.nats_server.as_deref())?;
     let directory = tempfile::Builder::new().prefix("headcount-demo-").tempdir()?;
     let runtime = runtime()?;
-    // Signals are caught from now on: one that comes while it starts ends it once it has started, and leaves nothing behind.
+    // Catch signals before anything starts, so that a signal during the start leaves nothing behind.
     let stop = runtime.block_on(async { stop_signal() })?;
     let mut stop = std::pin::pin!(stop);
     print_line("starting three brokers")?;
@@ -56,7 +56,7 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitCode, Fail
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// Makes the cluster, runs its nodes for as long as asked, and ends them. `wait` waits, and returns `false` once the demo is to stop.
+/// Creates the cluster, runs its nodes, and ends them. `wait` waits, and returns `false` when the demo should stop.
 fn show(
     settings: &Settings,
     args: &DemoArgs,
@@ -99,7 +99,7 @@ fn restart(nodes: &mut [DemoNode], brokers: &mut DemoBrokers, pause: Duration) -
     Ok(())
 }
 
-/// Records the sample events in a data directory, and makes a cluster of it, with the directories of its nodes.
+/// Records the sample events in a data directory, and creates a cluster from it and a directory for each node.
 fn make(settings: &Settings, dir: &Path, brokers: &DemoBrokers) -> Result<(InitialCredentials, usize), Failure> {
     let (origin, scratch) = (dir.join("origin"), dir.join("scratch"));
     let mut alone = settings.clone();
@@ -141,7 +141,7 @@ impl DemoNode {
         Ok(Self { name, child, url: String::new() })
     }
 
-    /// Waits until it listens. When it is restarted, it listens at the same address.
+    /// Waits until the node listens. After a restart it listens at the same address.
     fn wait_for_url(&mut self, dir: &Path, brokers: &DemoBrokers) -> Result<(), Failure> {
         let began = Instant::now();
         loop {
@@ -153,7 +153,11 @@ impl DemoNode {
                 return Ok(());
             }
             if self.child.has_ended() || began.elapsed() > SERVED_TIMEOUT {
-                return Err(Failure(format!("{} did not start: {}", self.name, log.lines().last().unwrap_or("it says nothing"))));
+                return Err(Failure(format!(
+                    "{} did not start: {}",
+                    self.name,
+                    log.lines().last().unwrap_or("it printed nothing")
+                )));
             }
             std::thread::sleep(POLL);
         }
@@ -175,7 +179,7 @@ fn arguments(dir: &Path, name: &str, brokers: &DemoBrokers, listen: &str) -> Vec
     arguments
 }
 
-/// Where the nodes keep sealed events.
+/// The directory where the nodes keep sealed events.
 fn files_of(dir: &Path) -> PathBuf {
     dir.join("files")
 }
@@ -184,7 +188,7 @@ fn log_of(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.log"))
 }
 
-/// Waits until each partition has a node.
+/// Waits until every partition has a node.
 fn served(brokers: &DemoBrokers) -> Result<(), Failure> {
     let (runtime, began) = (threaded_runtime()?, Instant::now());
     loop {
@@ -195,7 +199,7 @@ fn served(brokers: &DemoBrokers) -> Result<(), Failure> {
         }
         if began.elapsed() > SERVED_TIMEOUT {
             return Err(Failure(match found {
-                Ok(_) => "the nodes do not take all partitions".into(),
+                Ok(_) => "some partitions still have no node".into(),
                 Err(error) => error.to_string(),
             }));
         }

@@ -25,7 +25,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Makes it.
+    /// Creates the data directory.
     pub(super) async fn open(settings: &Settings) -> Result<Self, Failure> {
         let engine = Engine::open(settings.serving_engine())?;
         let made = init::first(&engine, &init::FirstArgs::default())?

@@ -1,4 +1,4 @@
-//! `headcount demo`: a server with sample events in a temporary directory, which is removed at the end.
+//! `headcount demo`: a server with sample events in a temporary directory, which it removes at the end.
 
 mod args;
 #[cfg(feature = "cluster")]
@@ -68,7 +68,7 @@ async fn serve(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts the server. If the default address is taken and no setting asks for it, takes any free port.
+/// Starts the server. If no setting names an address and the default one is taken, uses any free port.
 fn start(engine: &Engine, settings: &Settings) -> Result<RunningServer, Failure> {
     match Server::start(engine.clone(), settings.http()) {
         Err(StartError::Listen { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && settings.is_default("listen") => {

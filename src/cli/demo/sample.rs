@@ -1,4 +1,4 @@
-//! Sample events: sixty days of a small software company's site, the same for the same seed and end.
+//! Sample events: sixty days of a small software company's site. The same seed and end give the same events.
 //!
 //! Visitors arrive from a source and view pages. Some sign up, which links their anonymous id, and come back to use the product in a workspace of
 //! their company; some of those pay in one of three currencies, and a few get a refund. One day, the product was launched.
@@ -12,14 +12,14 @@ use headcount_domain::time::MS_PER_DAY;
 pub(crate) const DAYS: u64 = 60;
 /// The number of visitors.
 const VISITORS: u64 = 4_300;
-/// How many more came for the launch, and how many days ago.
+/// The additional visitors of the launch, and how many days ago it was.
 const LAUNCH_VISITORS: u64 = 620;
 const LAUNCH_DAYS_AGO: u64 = 16;
-/// How many visitors are on the site at once.
+/// The number of visitors on the site at the same time.
 const LIVE_VISITORS: u64 = 48;
-/// For how long the site was watched before the demo began.
+/// How long the site had live visitors before the demo began.
 const RECENT_MS: u64 = 45 * 60_000;
-/// The visitors' first visits began to be recorded that many days after they began.
+/// The number of days at the beginning whose events were not recorded.
 const UNRECORDED_DAYS: u64 = 14;
 const DAY_MS: u64 = MS_PER_DAY.unsigned_abs();
 const SITE: &str = "https://www.acme-demo.com";
@@ -33,7 +33,7 @@ const AGENTS: [&str; 6] = [
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36 Edg/141.0.0.0",
 ];
 const SCREENS: [&str; 6] = ["1920x1080", "1728x1117", "393x852", "412x915", "2560x1440", "1536x864"];
-/// Where visitors live: the country, its language, and percentage.
+/// The countries of visitors: country, language and percentage.
 const COUNTRIES: [(&str, &str, u64); 11] = [
     ("US", "en-US", 34),
     ("GB", "en-GB", 13),
@@ -127,7 +127,7 @@ impl Dice {
         ("", "")
     }
 
-    /// Picks one, the first ones more often than the last.
+    /// Picks an item, earlier items more often than later ones.
     fn pick_early<T: Copy>(&mut self, from: &[T]) -> T {
         let bound = self.0.usize(..from.len());
         from[self.0.usize(..=bound)]
@@ -194,7 +194,7 @@ fn workspace(company: &str, team: &str) -> String {
     format!("{}-{team}", company.split(' ').next().unwrap_or_default().to_lowercase())
 }
 
-/// Events up to `now_ms`. Later ones have not happened yet, and those before `from_ms` were not recorded.
+/// Collects events from `from_ms` to `now_ms`. Events before were not recorded, and events after have not happened yet.
 struct Timeline {
     events: Vec<(u64, NewEvent)>,
     from_ms: u64,
@@ -244,7 +244,7 @@ fn come(timeline: &mut Timeline, number: u64, at_ms: u64, sources: &Sources, dic
         let was_known = visitor.user_id.is_some();
         at_ms = visit_site(timeline, &mut visitor, visit, at_ms, if visit == 0 { sources } else { &SOURCES }, dice)?;
         if visitor.user_id.is_some() && !was_known {
-            // Whoever signs up uses the product for a while.
+            // People who sign up use the product for a while.
             visits += dice.below(14);
         }
         at_ms = working_hours(at_ms + DAY_MS * (1 + dice.below(9)), dice);
@@ -253,7 +253,7 @@ fn come(timeline: &mut Timeline, number: u64, at_ms: u64, sources: &Sources, dic
     Ok(())
 }
 
-/// Adds what is not counted, or not as usual: crawlers, events that were sent twice, and visitors who did not consent.
+/// Adds events with special rules: crawlers, events that were sent twice, and visitors without consent.
 fn add_left_out(timeline: &mut Timeline, dice: &mut Dice) {
     let at_ms = |dice: &mut Dice, timeline: &Timeline| timeline.now_ms - 1 - dice.below(DAYS * DAY_MS);
     let page = |at_ms: u64, path: &str| {

@@ -1,4 +1,4 @@
-//! The flags of `import`, and what they say about the file.
+//! The flags of `import`, and the properties of the file that follow from them.
 
 use std::path::{Path, PathBuf};
 
@@ -26,25 +26,25 @@ pub(crate) struct ImportArgs {
     /// Format of the lines
     #[arg(long, value_enum, default_value = "ndjson")]
     format: Format,
-    /// Host name of the site, to complete the paths of an access log or another product's export to URLs
+    /// Host name of the site. Completes paths in access logs and other products' exports to URLs
     #[arg(long, value_name = "HOST")]
     hostname: Option<String>,
     /// Import every request of an access log, not only successful page views
     #[arg(long)]
     all: bool,
-    /// What to do with crawlers [default: as the project's policy says]
+    /// What to do with events of crawlers [default: the project's policy]
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(super) bots: Option<Bots>,
-    /// Begin at the first line, even if an earlier run imported this file: what it recorded are duplicates
+    /// Begin at the first line, even if an earlier run imported this file. Its events then count as duplicates
     #[arg(long)]
     pub(super) again: bool,
-    /// Import rows of an export as new events, without what was decided about them when they were recorded
+    /// Import rows of an export as new events, and ignore the decisions that were recorded with them
     #[arg(long)]
     pub(super) as_new: bool,
-    /// File to write refused lines to, as lines of JSON: `{"line","code","message"}`. A run that continues an earlier one appends to it
+    /// File for refused lines, as lines of JSON: `{"line","code","message"}`. A run that continues an earlier one appends to it
     #[arg(long, value_name = "FILE")]
     refused: Option<PathBuf>,
-    /// Wait for more lines until a signal stops the import, also across log rotation
+    /// Wait for more lines until a signal stops the import. Follows the file across log rotation
     #[arg(long)]
     pub(super) follow: bool,
     /// Print one JSON object
@@ -54,7 +54,7 @@ pub(crate) struct ImportArgs {
     pub(super) server: ServerFlags,
 }
 
-/// What to do with crawlers.
+/// The policy for events of crawlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Bots {
     /// Drop their events
@@ -101,13 +101,13 @@ impl ImportArgs {
     fn prefix(&self, project: ProjectId) -> Result<String, Failure> {
         let name = match self.source_file(project)? {
             Some(file) => file.name().map_err(|error| self.unreadable(&error))?,
-            // Two streams are never the same input.
+            // Each stream is a new input.
             None => format!("{:x}", since_epoch().as_nanos()),
         };
         Ok(format!("import:{name}"))
     }
 
-    /// Finds where to continue: at the first line if `again`. An import of a stream, or without a data directory, has no journal.
+    /// Finds the place to continue; with `again`, the first line. A stream, or an import without a data directory, has no journal.
     pub(super) fn resume(
         &self,
         data_dir: Option<&Path>,
@@ -117,18 +117,18 @@ impl ImportArgs {
         let (Some(data_dir), Some(file)) = (data_dir, self.source_file(project)?) else { return Ok((Place::START, None)) };
         if let Some(journal) = Journal::find(data_dir, &file)? {
             let done = journal.done()?;
-            // Places in the tables of others are not places in the file. Who continues them skips what was imported.
+            // Places in other products' tables are not places in the file. A continued import skips the imported rows.
             let is_foreign = matches!(self.format.tables(), Tables::Foreign(_));
             if is_foreign || file.has_boundary(done).map_err(|error| self.unreadable(&error))? {
                 return Ok((if again { Place::START } else { done }, Some(journal)));
             }
             let file = self.file.display();
-            tracing::warn!(%file, "the file was rewritten since it was imported: importing it from its first line");
+            tracing::warn!(%file, "the file was rewritten after its import: importing from its first line");
         }
         if let Some(former) = Journal::left_behind(data_dir, &file) {
             tracing::warn!(
                 former = %former.display(),
-                "another file had this name, and has lines that were not imported: repeat the command with its new name"
+                "a renamed file that had this name has lines that were not imported: repeat the command with its new name"
             );
         }
         Ok((Place::START, Some(Journal::create(data_dir, &file)?)))
@@ -153,7 +153,7 @@ impl ImportArgs {
         Failure::new(self.file.display(), error)
     }
 
-    /// How the file is opened. `reporter` learns where it begins.
+    /// How to open the file. `reporter` gets the place where reading begins.
     pub(super) fn opening(&self, from: Place, reporter: &mut Reporter) -> Opening {
         let (file, follow, is_whole) = (self.file.clone(), self.follow, self.format.is_whole());
         let tables = self.format.tables();
@@ -166,24 +166,24 @@ impl ImportArgs {
             refused.canonicalize().is_ok_and(|refused| self.file.canonicalize().is_ok_and(|file| file == refused))
         };
         if self.refused.as_ref().is_some_and(same) {
-            return Err(Failure("--refused names the file that is imported".into()));
+            return Err(Failure("--refused must not be the imported file".into()));
         }
         if self.as_new && self.format != Format::Ndjson {
-            return Err(Failure("--as-new is for what `export` wrote".into()));
+            return Err(Failure("--as-new works only with files that `export` wrote".into()));
         }
         let is_endless = self.is_stream() || self.follow;
         let total = if is_endless { None } else { self.file.metadata().ok().map(|metadata| metadata.len()) };
         Ok(Reporter::new(total, self.is_stream(), self.refused.clone()))
     }
 
-    /// How lines from a place on become events. If `to_server`, events of others are recorded meanwhile.
+    /// How lines after a place become events. With `to_server`, other clients record events at the same time.
     pub(super) fn reading(
         &self,
         project: ProjectId,
         (from, journal): (Place, Option<&Journal>),
         to_server: bool,
     ) -> Result<Reading, Failure> {
-        // Only an `external_id` tells that a server has an event already.
+        // A server recognizes a repeated event only by its `external_id`.
         let until = if to_server { u64::MAX } else { journal.map_or(0, Journal::sent_until) };
         let prefix = (until > from.offset).then(|| match journal {
             Some(journal) => Ok(journal.prefix().to_owned()),

@@ -39,7 +39,7 @@ pub(crate) struct LogEntry<'l> {
     pub(crate) agent: Option<Cow<'l, str>>,
 }
 
-/// Why a line can't be parsed.
+/// The error for a line that can't be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a line of an access log in the combined format: {0}")]
 pub(crate) struct Unparsable(&'static str);
@@ -94,14 +94,14 @@ fn client(who: &str) -> Option<(Option<&str>, &str)> {
     Some((None, first.split(',').next()?))
 }
 
-/// Splits off the first word, and those that follow a comma at its end.
+/// Splits off the first word, with all words that follow a comma at its end.
 fn list(text: &str) -> (&str, &str) {
     let end = text.match_indices(' ').map(|(at, _)| at).find(|at| !text[..*at].ends_with(','));
     let (list, rest) = text.split_at(end.unwrap_or(text.len()));
     (list, rest.strip_prefix(' ').unwrap_or(rest))
 }
 
-/// Returns the first of a list that is an address, without its port.
+/// Returns the first address of a list, without its port.
 fn first_address(list: &str) -> Option<&str> {
     let without_port = |word: &'_ str| match word.strip_prefix('[') {
         Some(inside) => inside.split(']').next().map(str::len).map(|length| 1..1 + length),
@@ -117,7 +117,7 @@ fn first_address(list: &str) -> Option<&str> {
 /// Parses a time such as `17/May/2015:10:05:03 +0000`.
 fn time_of(text: &str) -> Option<Instant> {
     let time = chrono::DateTime::parse_from_str(text, "%d/%b/%Y:%H:%M:%S %z").ok()?;
-    // Earlier ones would be refused, or read as seconds.
+    // Earlier times would be refused, or read as seconds.
     Some(Instant(time.timestamp_millis())).filter(|time| *time >= EARLIEST)
 }
 
@@ -203,7 +203,7 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 impl LogEntry<'_> {
-    /// Returns whether this is a successful page view: a GET, answered 2xx or 304, of neither an asset nor a feed.
+    /// Returns whether this is a successful page view: a GET with a 2xx or 304 answer that is neither for an asset nor for a feed.
     pub(crate) fn is_successful_page_view(&self) -> bool {
         let answered = self.status.is_some_and(|status| (200..300).contains(&status) || status == 304);
         self.method.as_deref() == Some("GET") && answered && self.target.as_deref().is_some_and(is_page)

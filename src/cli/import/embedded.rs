@@ -1,4 +1,4 @@
-//! Importing into the data directory itself, when no server holds it.
+//! Imports directly into a data directory that no server has open.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,11 +18,11 @@ use super::seen::{ImportedPart, runs};
 use super::session::{EventSink, Session, save_when_idle};
 use crate::cli::failure::Failure;
 
-/// How many batches are under way at once: the log writes one while the shard applies another.
+/// The number of batches in flight: the log writes one while the shard applies another.
 const MAX_UNDER_WAY: usize = 6;
-/// The memory that an event takes under way beyond its JSON.
+/// The memory of an event in flight, beyond its JSON.
 const EVENT_OVERHEAD_BYTES: usize = 768;
-/// How long the oldest batch under way may take. The others don't count: they wait for it.
+/// The time limit of the oldest batch in flight. The others don't count: they wait for it.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An engine in this process.
@@ -31,7 +31,7 @@ pub(crate) struct EmbeddedEngine {
     policy: Arc<Policy>,
     as_new: bool,
     under_way: VecDeque<BatchUnderWay>,
-    /// Whether it is known what became of all batches that ended.
+    /// Whether the results of all finished batches are known.
     is_known: bool,
 }
 
@@ -60,15 +60,15 @@ impl EmbeddedEngine {
         let Some(BatchUnderWay { part, spans, .. }) = self.under_way.pop_front() else { return Ok(()) };
         let ImportReceipt { batch, position } = receipt.inspect_err(|_| self.is_known = false)?;
         session.reporter.recorded(batch.into(), &spans);
-        // Before the journal says that these lines were read.
+        // Before the journal records these lines as read.
         session.reporter.show()?;
         let Some(journal) = &mut session.journal else { return Ok(()) };
-        // The marks of batches that failed may be in the log, before this one.
+        // The log may have marks of failed batches before this one.
         journal.recorded(&part, position.filter(|_| self.is_known));
         if journal.is_due() { self.save(journal) } else { Ok(()) }
     }
 
-    /// Writes the journal, and lets the log go on without the marks that it has.
+    /// Writes the journal, and releases the marks that the journal has from the log.
     fn save(&self, journal: &mut Journal) -> Result<(), Failure> {
         journal.save()?;
         self.engine.keep_for_imports(journal.log_after());
@@ -80,7 +80,7 @@ impl EmbeddedEngine {
         let bytes = bytes.min(self.engine.vitals().admission_limit_bytes);
         loop {
             if let Some(why) = self.engine.unavailable() {
-                return Err(Failure(format!("nothing more can be recorded: {why}")));
+                return Err(Failure(format!("no more events can be recorded: {why}")));
             }
             if let Some(permit) = self.engine.admit_bytes(bytes) {
                 return Ok(permit);
@@ -149,7 +149,7 @@ impl EventSink for EmbeddedEngine {
     }
 }
 
-/// The part of the file that a batch is.
+/// The part of the file that a batch covers.
 pub(super) fn part(events: &Events, prepared: &[Result<Prepared, Refusal>]) -> ImportedPart {
     let invalid = events.spans.iter().zip(prepared).filter(|(_, prepared)| prepared.is_err()).map(|((_, line), _)| *line);
     let mut refused: Vec<u64> = events.refused.iter().map(|refused| refused.line).chain(invalid).collect();

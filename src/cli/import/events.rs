@@ -1,4 +1,4 @@
-//! Lines as events in the format of `POST /track`.
+//! Converts lines to events in the format of `POST /track`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ use super::tables::{MAX_LINE_BYTES, REFUSED, Tables};
 use super::{combined, goatcounter, umami};
 use crate::http::resources::events::ingest::IMPORT_LIMIT_BYTES;
 
-/// The most bytes of an id.
+/// The maximum size of an id, in bytes.
 const MAX_ID_BYTES: usize = 4 << 10;
 
 /// The format of a file's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Events as for `POST /track`, one JSON object per line; or what `export` writes as NDJSON, CSV or Parquet, which is recognized by its content
+    /// Events as for `POST /track`, one JSON object per line; or a file of `export` as NDJSON, CSV or Parquet, recognized by its content
     Ndjson,
     /// Access log of a web server, in the common or combined format
     Combined,
@@ -32,8 +32,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the test whether a last line without an end is complete. An event is if it is JSON; a line of an access log
-    /// never is, since web servers end their lines.
+    /// Returns the test whether a last line without a line end is complete. An event is complete if it is JSON. A line of an access log
+    /// is never complete without one, since web servers end their lines.
     pub(crate) fn is_whole(self) -> fn(&[u8]) -> bool {
         match self {
             Format::Ndjson => |line| serde_json::from_slice::<&RawValue>(line).is_ok(),
@@ -41,7 +41,7 @@ impl Format {
         }
     }
 
-    /// Which tables a file of this format may be.
+    /// The kinds of tables that a file of this format may have.
     pub(crate) fn tables(self) -> Tables {
         match self {
             Format::Ndjson => Tables::Exports,
@@ -59,11 +59,11 @@ pub(crate) struct Reading {
     pub(crate) format: Format,
     /// The host that paths belong to.
     pub(crate) hostname: Option<String>,
-    /// Whether all requests of an access log are read, not only successful page views.
+    /// Whether to read all requests of an access log, not only successful page views.
     pub(crate) all: bool,
-    /// Lines that are not read again, unless their events have an `external_id`.
+    /// Lines that were read before. They are skipped, unless their events have an `external_id`.
     pub(crate) seen: Seen,
-    /// Assigns an `external_id` of file and line to events without one, so that they can be sent twice.
+    /// Assigns an `external_id` made of file and line to events without one, so that a batch can be sent twice.
     pub(crate) tags: Option<Tags>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Reading {
 pub(crate) struct Tags {
     /// Their prefix, which names the import.
     pub(crate) prefix: String,
-    /// The offset of the file up to which events get one.
+    /// Events before this offset of the file get an id.
     pub(crate) until: u64,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct RefusedLine {
     pub(crate) line: u64,
     /// The error code.
     pub(crate) code: Cow<'static, str>,
-    /// The reason, for people.
+    /// The reason, as text.
     pub(crate) message: String,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Events {
     pub(crate) seen: u64,
 }
 
-/// What is to be done with the event of a line.
+/// How to treat the event of a line.
 #[derive(Clone, Copy)]
 struct Treatment<'t> {
     /// The number of the line.
@@ -171,7 +171,7 @@ impl Reading {
         start..start + text.trim_ascii().len()
     }
 
-    /// Reads a line of JSON, or one that says why a record could not be converted to JSON.
+    /// Reads a line of JSON, or a line with the reason why a record could not be converted to JSON.
     fn read_line(line: &[u8], treatment: Treatment<'_>, events: &mut Events) {
         if let Some(why) = line.strip_prefix(&[REFUSED]) {
             let message = String::from_utf8_lossy(why).into_owned();
@@ -234,7 +234,7 @@ pub(crate) fn too_large(json: &[u8]) -> Option<Invalid> {
 }
 
 impl Events {
-    /// Adds an event, with an `external_id` if it has none and gets one. It is left out if it has none and was read before.
+    /// Adds an event. Assigns an `external_id` if it has none, or skips the event if an earlier run read it.
     fn push(&mut self, event: &[u8], Treatment { line, is_seen, tags }: Treatment<'_>) {
         if is_seen && !has_own_id(event) {
             self.seen += 1;
@@ -255,7 +255,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     ends.map(move |end| std::mem::replace(&mut start, end + 1)..end)
 }
 
-/// The field that tells events apart.
+/// The field that identifies an event.
 #[derive(Deserialize)]
 struct Probe<'a> {
     #[serde(borrow)]
@@ -263,7 +263,7 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// Whether it is an id for the engine, to which an empty text, one that is too long and what is neither text nor number are none.
+    /// Whether the engine accepts the value as an id: a number, or a text that is neither empty nor too long.
     fn is_id(&self) -> bool {
         let Some(value) = self.external_id.map(RawValue::get) else { return false };
         match value.as_bytes() {
@@ -278,7 +278,7 @@ fn has_own_id(event: &[u8]) -> bool {
     serde_json::from_slice::<Probe<'_>>(event).is_ok_and(|probe| probe.is_id())
 }
 
-/// Writes the event, with this `external_id` if it has none. Anything but a JSON object is unchanged, and refused later.
+/// Writes the event, with this `external_id` if it has none. Writes other JSON unchanged; it is refused later.
 fn write_tagged(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
     let Some(fields) = event.strip_prefix(b"{") else { return json.extend_from_slice(event) };
     match serde_json::from_slice::<Probe<'_>>(event) {
@@ -294,7 +294,7 @@ fn write_tagged(event: &[u8], external_id: &str, json: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether the event may have the key with the value null, which deserializes like a missing key.
+/// Returns whether the event may have the key `external_id` with the value null, which means the same as a missing key.
 fn mentions_null_id(event: &[u8]) -> bool {
     memchr::memmem::find(event, b"external_id").is_some() || event.contains(&b'\\')
 }

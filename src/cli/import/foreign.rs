@@ -1,4 +1,4 @@
-//! What other products export, as events in the format of `POST /projects/{id}/import`.
+//! Converts exports of other products to events in the format of `POST /projects/{id}/import`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,12 +7,12 @@ use headcount_domain::time::{EARLIEST, Instant};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// What a format needs of the header of CSV.
+/// The CSV header that a format requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ForeignTable {
-    /// The file, for people.
+    /// The name of the file in messages.
     pub(crate) is: &'static str,
-    /// The columns without which it is another file.
+    /// The required columns.
     pub(crate) needs: &'static [&'static str],
 }
 
@@ -27,16 +27,16 @@ impl Record {
         self.0.get(column).map(String::as_str).filter(|text| !text.is_empty() && *text != "\\N")
     }
 
-    /// The text of a column that each record has.
+    /// The text of a required column.
     ///
     /// # Errors
-    /// It is empty.
+    /// The column is missing or empty.
     pub(crate) fn required(&self, column: &str) -> Result<&str, String> {
         self.get(column).ok_or_else(|| format!("`{column}` is empty"))
     }
 }
 
-/// An event that was another product's.
+/// An event of another product.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ForeignEvent<'r> {
     pub(crate) name: &'r str,
@@ -64,7 +64,7 @@ pub(crate) struct ForeignEvent<'r> {
     pub(crate) value: Option<&'r RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) currency: Option<&'r str>,
-    /// Empty: of nobody.
+    /// Empty: without consent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) privacy_categories: Option<&'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -75,7 +75,7 @@ pub(crate) struct ForeignEvent<'r> {
     pub(crate) visitor: ForeignVisitor<'r>,
 }
 
-/// Where the visitor came from, if it is not an address.
+/// The visitor's source, if it is not a URL.
 #[derive(Debug, Serialize)]
 pub(crate) struct ForeignSource<'r> {
     pub(crate) source: &'r str,
@@ -83,7 +83,7 @@ pub(crate) struct ForeignSource<'r> {
     pub(crate) medium: Option<&'static str>,
 }
 
-/// What the other product knows about the visitor.
+/// The properties of the visitor that the other product detected.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ForeignVisitor<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,15 +114,15 @@ pub(crate) fn time(text: &str) -> Option<Instant> {
     let clock = time.strip_suffix(offset)?;
     let offset = match (offset.len(), offset) {
         (0, _) => Cow::Borrowed("Z"),
-        // As PostgreSQL writes it.
+        // The form of PostgreSQL.
         (3, hours) => Cow::Owned(format!("{hours}:00")),
         (_, offset) => Cow::Borrowed(offset),
     };
-    // Earlier ones would be refused, or read as seconds.
+    // Earlier times would be refused, or read as seconds.
     Instant::parse_rfc3339(&format!("{date}T{clock}{offset}")).filter(|time| *time >= EARLIEST)
 }
 
-/// The name under which headcount counts an operating system.
+/// headcount's name of an operating system.
 pub(crate) fn system(name: &str) -> &str {
     match name {
         "Mac OS" | "Mac OS X" | "OS X" => "macOS",

@@ -192,10 +192,10 @@ fn other_files_and_cut_ones_are_refused() {
             ("a", umami.as_str(), &["--format", "goatcounter"][..], "it is not version 2 of GoatCounter's CSV export"),
             ("b", &older, &["--format", "goatcounter"], "no column `2Path`"),
             ("c", &goatcounter, &["--format", "umami"], "it is not Umami's website_event.csv"),
-            ("d", "", &["--format", "umami", "--follow"], "only a plain file of lines can be followed"),
-            ("e", &umami, &["--format", "umami", "--as-new"], "--as-new is for what `export` wrote"),
+            ("d", "", &["--format", "umami", "--follow"], "only a plain text file can be followed"),
+            ("e", &umami, &["--format", "umami", "--as-new"], "--as-new works only with files that `export` wrote"),
             ("f", &umami, &[], "with --format access logs and the CSV of Umami"),
-            ("g", cut, &["--format", "umami"], "it has no end: the file was cut"),
+            ("g", cut, &["--format", "umami"], "it has no end: the file is truncated"),
         ] {
             let file = dir.path().join(name);
             std::fs::write(&file, content).unwrap();

@@ -1,4 +1,4 @@
-//! The form of an input, recognized by its first bytes: compressed or not, and lines, CSV or Parquet.
+//! The form of an input: lines, CSV or Parquet, compressed or not. Its first bytes decide.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -12,11 +12,11 @@ use super::tables::Tables;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const PARQUET_MAGIC: &[u8] = b"PAR1";
-/// The length of the longest of them.
+/// The length of the longest signature.
 const MAGIC_BYTES: usize = 4;
-/// The most bytes of a first line that are looked at.
+/// The maximum number of bytes of the first line that are examined.
 const FIRST_LINE_BYTES: usize = 16 << 10;
-/// The largest window of zstd, by its binary logarithm: what it may take in memory.
+/// The binary logarithm of the largest zstd window, which bounds the memory of decompression.
 const MAX_WINDOW_LOG: u32 = 27;
 
 /// The form of an input after decompression.
@@ -24,17 +24,17 @@ const MAX_WINDOW_LOG: u32 = 27;
 pub(crate) enum Form {
     /// Lines.
     Lines,
-    /// CSV that `export` wrote.
+    /// CSV from `export`.
     Csv,
     /// Parquet.
     Parquet,
 }
 
-/// An input, decompressed, and what it was recognized as.
+/// A decompressed input and its recognized form.
 pub(crate) struct Recognized {
     /// The input from its beginning.
     pub(crate) reader: Box<dyn BufRead + Send>,
-    /// Whether it was compressed.
+    /// Whether the input was compressed.
     pub(crate) is_packed: bool,
     /// The first bytes after decompression, up to the end of the first line.
     first_line: Vec<u8>,
@@ -55,7 +55,7 @@ impl Recognized {
         };
         let (first_line, reader) = match peek(reader, FIRST_LINE_BYTES, |bytes| bytes.contains(&b'\n')) {
             Ok(peeked) => peeked,
-            // Data that ends within its first line is reported by its reader.
+            // The reader reports data that ends within its first line.
             Err(error) => (Vec::new(), Peeked::broken(error)),
         };
         Ok(Self { reader: Box::new(reader), is_packed, first_line })
@@ -82,17 +82,17 @@ impl Recognized {
         }
         if names.len() > 1 && names.iter().all(|name| is_name(name)) {
             return Err(io::Error::other(format!(
-                "its first line is a header of CSV without `{VERSION_FIELD}`: `import` reads the CSV and Parquet files that `export` \
+                "its first line is a CSV header without `{VERSION_FIELD}`: `import` reads the CSV and Parquet files that `export` \
                  writes, lines of JSON as for `POST /track`, and with --format access logs and the CSV of Umami and GoatCounter"
             )));
         }
         Ok(Form::Lines)
     }
 
-    /// The form of an input that may be one of these tables.
+    /// The form of an input that may be a table of these kinds.
     ///
     /// # Errors
-    /// The input is a table that `export` did not write, and has to be one if it is any.
+    /// The input is an unknown table.
     pub(crate) fn form_among(&self, tables: Tables) -> io::Result<Form> {
         match tables {
             Tables::Exports => self.form(),
@@ -101,7 +101,7 @@ impl Recognized {
         }
     }
 
-    /// Whether places in the input are places in the file: it is neither compressed nor a table.
+    /// Whether places in the input are places in the file: true for plain lines.
     pub(crate) fn is_plain(&self) -> bool {
         !self.is_packed && !matches!(self.form(), Ok(Form::Csv | Form::Parquet))
     }
@@ -161,7 +161,7 @@ impl BufRead for Peeked {
     }
 }
 
-/// Reads ahead up to `most` bytes, less if they are `enough` or the input ends.
+/// Reads ahead up to `most` bytes, fewer if they are `enough` or the input ends.
 fn peek(mut source: impl BufRead + Send + 'static, most: usize, enough: impl Fn(&[u8]) -> bool) -> io::Result<(Vec<u8>, Peeked)> {
     let mut head = Vec::new();
     while head.len() < most && !enough(&head) {
@@ -218,7 +218,7 @@ mod tests {
         }
         for foreign in ["name,user_id\na,b\n", "\"Event name\",time\n"] {
             let (form, ..) = recognized(foreign.as_bytes());
-            assert!(form.unwrap_err().to_string().contains("header of CSV without `_v`"), "{foreign}");
+            assert!(form.unwrap_err().to_string().contains("CSV header without `_v`"), "{foreign}");
         }
     }
 }

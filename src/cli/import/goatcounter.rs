@@ -1,6 +1,6 @@
 //! The CSV export of GoatCounter, version 2: the pageviews and events of a site.
 //!
-//! The columns are those of `exportcsv.go` in GoatCounter's repository.
+//! `exportcsv.go` in GoatCounter's repository defines the columns.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::foreign::{ForeignEvent, ForeignSource, ForeignTable, ForeignVisitor, 
 pub(crate) const TABLE: ForeignTable =
     ForeignTable { is: "version 2 of GoatCounter's CSV export", needs: &["2Path", "Event", "Session", "Referrer", "Date"] };
 
-/// The sites that GoatCounter stores by name instead of by address, and a host that stands for each.
+/// The sites that GoatCounter stores by name instead of by address, with a host for each.
 const NAMED_SITES: [(&str, &str); 8] = [
     ("Google", "www.google.com"),
     ("Bing", "www.bing.com"),
@@ -26,7 +26,7 @@ const NAMED_SITES: [(&str, &str); 8] = [
 /// The event of a record.
 ///
 /// # Errors
-/// The reason, for people.
+/// The reason, as text.
 pub(crate) fn event<'r>(record: &'r Record, hostname: Option<&'r str>) -> Result<Option<ForeignEvent<'r>>, String> {
     let path = record.required("2Path")?;
     let date = record.required("Date")?;
@@ -49,7 +49,7 @@ pub(crate) fn event<'r>(record: &'r Record, hostname: Option<&'r str>) -> Result
         name: if is_event { path } else { "pageview" },
         timestamp: at.0,
         anonymous_id: session,
-        // Without a session nobody can tell whose it is: it counts, and no visitor is counted.
+        // Without a session the visitor is unknown: the pageview counts, but no visitor does.
         privacy_categories: session.is_none().then_some(""),
         url: (!is_event).then(|| url(hostname, path, "")),
         hostname,
@@ -70,7 +70,7 @@ pub(crate) fn event<'r>(record: &'r Record, hostname: Option<&'r str>) -> Result
     }))
 }
 
-/// Where the visitor came from: an address, or a source that has none.
+/// The visitor's origin: a URL, or a source without one.
 fn source(record: &Record) -> (Option<Cow<'_, str>>, Option<ForeignSource<'_>>) {
     let Some(referrer) = record.get("Referrer") else { return (None, None) };
     let named = NAMED_SITES.iter().find(|(name, _)| *name == referrer);
@@ -84,7 +84,7 @@ fn source(record: &Record) -> (Option<Cow<'_, str>>, Option<ForeignSource<'_>>) 
     }
 }
 
-/// Splits `Chrome 120.0` into the name and the version, which may be missing.
+/// Splits `Chrome 120.0` into the name and the optional version.
 fn split_version(name: &str) -> (Option<&str>, Option<&str>) {
     let name = name.trim();
     let (name, version) = match name.rsplit_once(' ') {

@@ -1,11 +1,14 @@
-//! The journal of an import: how far it came, so that it resumes exactly, even after `kill -9`.
+//! The journal of an import. It records the progress, so that an import resumes exactly, even after `kill -9`.
 //!
-//! The directory `imports/` of the data directory has one file per import, which is replaced as a whole. Its first line names the import, the second one says how far
-//! it came. A journal is found by the [`FileIdentity`] of the imported file, so an import of a file that grew continues where the last one stopped.
+//! The directory `imports/` of the data directory has one file per import, which is replaced as a whole. Its first line names the
+//! import, the second line has its progress. The [`FileIdentity`] of the imported file finds the journal, so an import of a file
+//! that grew continues where the last one stopped.
 //!
-//! - An import into the data directory records each part of the file with an [`ImportMark`]: the log has both or neither. The journal follows from time to
-//!   time, and the log keeps the marks that it lacks. Whoever opens the directory next to record events reads them first, see [`note_unfinished`].
-//! - Through a server, every event has an `external_id`, made of its file and line if it has none, so batches without a response are sent again.
+//! - An import into the data directory records each part of the file with an [`ImportMark`]: the log has both or neither. The
+//!   journal is written less often, and the log keeps the marks that the journal lacks. The next process that opens the
+//!   directory to record events reads them first, see [`note_unfinished`].
+//! - Through a server, every event has an `external_id`, if necessary made of file and line. So a batch without a response can be
+//!   sent again.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -23,17 +26,17 @@ use crate::cli::runtime::since_epoch;
 
 /// The directory of the journals in a data directory.
 const DIRECTORY: &str = "imports";
-/// The length limit of the first line, which holds a path.
+/// The length limit of the first line, which contains a path.
 const MAX_FIRST_LINE_BYTES: u64 = 64 << 10;
 const VERSION: u32 = 1;
-/// After how many parts the journal is written.
+/// The number of parts after which the journal is written.
 const PARTS: usize = 64;
 
 /// A line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    /// What is imported.
+    /// The import.
     Import {
         version: u32,
         file: PathBuf,
@@ -43,42 +46,42 @@ enum Line {
         identity: FileIdentity,
         /// The prefix of the `external_id`s that this import assigns.
         prefix: String,
-        /// Its number in marks.
+        /// The number of the import in marks.
         number: u64,
     },
-    /// How far it came.
+    /// The progress.
     Reached(Reached),
 }
 
-/// How far an import came.
+/// The progress of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Reached {
-    /// Everything before was read.
+    /// Everything before this place was read.
     done: Place,
-    /// Whether that is the end of the file at the time.
+    /// Whether this place was the end of the file.
     finished: bool,
     /// Events before this offset may have been sent to a server.
     sent_until: u64,
-    /// The position after which the log may have marks that are not here: an import into the data directory goes on, or was killed.
+    /// The position after which the log may have marks that the journal lacks, since an import into the data directory runs or was killed.
     log_after: Option<u64>,
-    /// What was recorded into the data directory.
+    /// The lines that were recorded into the data directory.
     seen: Seen,
 }
 
-/// Why a journal can't be used.
+/// The reason why a journal can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JournalError {
     /// The operating system failed.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// The file is not a journal.
-    #[error("{} is damaged: it does not tell how far the import came; without it, the import begins at the first line", path.display())]
+    #[error("{} is damaged, so the progress of the import is unknown; if you delete it, the import begins at the first line", path.display())]
     Damaged { path: PathBuf },
     /// The log could not be read when the data directory was opened.
-    #[error("{} does not tell how far the import came, and the event log could not be read: start anew", path.display())]
+    #[error("{} has no complete progress, and the event log could not be read; run the command again", path.display())]
     Unsettled { path: PathBuf },
     /// The log can't be read.
-    #[error("the event log does not tell how far imports came: {0}")]
+    #[error("the progress of imports can't be read from the event log: {0}")]
     Log(Fault),
 }
 
@@ -90,7 +93,7 @@ pub(crate) struct Journal {
     prefix: String,
     number: u64,
     reached: Reached,
-    /// The parts that the file does not have.
+    /// The parts that the file lacks.
     unsaved: usize,
 }
 
@@ -99,11 +102,11 @@ impl Journal {
     pub(crate) fn create(data_dir: &Path, source: &SourceFile) -> Result<Self, JournalError> {
         let dir = data_dir.join(DIRECTORY);
         let since = since_epoch().as_nanos();
-        // Names sort by time: the latest journal of a file counts.
+        // Names sort by time, so the latest journal of a file wins.
         let path = dir.join(format!("{since:020}.ndjson"));
         let failed = |source| JournalError::Io { path: path.clone(), source };
         create_private_dir(&dir).map_err(failed)?;
-        // Another import of the same file, once that was rewritten, must not reuse ids.
+        // A later import of the same file after a rewrite must not reuse ids.
         let prefix = format!("import:{}:{since:x}", source.name().map_err(failed)?);
         let number = u64::try_from(since).unwrap_or(u64::MAX);
         let (file, how, identity) = (source.file.clone(), source.how.clone(), source.identity.clone());
@@ -152,7 +155,7 @@ impl Journal {
         }
     }
 
-    /// Reads the first line. Returns `None` if it is incomplete: nothing is known of such a file.
+    /// Reads the first line. Returns `None` if it is incomplete: then nothing is known about the file.
     fn first_line(path: &Path) -> Result<Option<Line>, JournalError> {
         let failed = |source| JournalError::Io { path: path.to_owned(), source };
         let mut first = Vec::new();
@@ -164,7 +167,7 @@ impl Journal {
         serde_json::from_slice(&first).map(Some).map_err(|_| JournalError::Damaged { path: path.to_owned() })
     }
 
-    /// Finds a renamed file beside this one that was imported under this name, and has lines that were not imported.
+    /// Finds a renamed file in the same directory that was imported under this name and has more lines.
     pub(crate) fn left_behind(data_dir: &Path, source: &SourceFile) -> Option<PathBuf> {
         let mut paths = Self::paths(data_dir).ok()?;
         paths.sort();
@@ -195,7 +198,7 @@ impl Journal {
         &self.prefix
     }
 
-    /// Returns up to where everything was read.
+    /// Returns the place up to which everything was read.
     ///
     /// # Errors
     /// [`JournalError::Unsettled`].
@@ -211,12 +214,12 @@ impl Journal {
         self.reached.sent_until
     }
 
-    /// What was recorded into the data directory.
+    /// The lines that were recorded into the data directory.
     pub(crate) fn seen(&self) -> &Seen {
         &self.reached.seen
     }
 
-    /// Writes that a batch up to `until` is about to be sent to a server.
+    /// Records that a batch up to `until` is about to be sent to a server.
     pub(crate) fn sending(&mut self, until: Place) -> Result<(), JournalError> {
         self.reached.sent_until = self.reached.sent_until.max(until.offset);
         self.reached.finished = false;
@@ -225,14 +228,14 @@ impl Journal {
 
     /// Notes that everything from the first place to the second one was read.
     pub(crate) fn read(&mut self, from: Place, until: Place) {
-        // Not by offsets: the end of a line may have been written after the line was read.
+        // Offsets may differ: the end of a line may have been written after the line was read.
         if from.lines <= self.reached.done.lines && until.offset > self.reached.done.offset {
             self.reached.done = until;
         }
         self.unsaved += 1;
     }
 
-    /// Writes that parts are about to be recorded into the data directory, after this position of its log. Returns whether that was not known.
+    /// Records that parts are about to be recorded into the data directory, after this position of its log. Returns whether that is new.
     pub(crate) fn recording(&mut self, position: u64) -> Result<bool, JournalError> {
         let is_new = self.reached.log_after.is_none();
         if is_new {
@@ -243,13 +246,13 @@ impl Journal {
         Ok(is_new)
     }
 
-    /// The mark of a part that is recorded into the data directory.
+    /// The mark of a part in the data directory.
     pub(crate) fn mark(&self, ImportedPart { from, until, refused }: &ImportedPart) -> ImportMark {
         let (from, until) = ((from.offset, from.lines), (until.offset, until.lines));
         ImportMark { import: self.number, from, until, refused: refused.clone() }
     }
 
-    /// Notes a part that is recorded into the data directory. The log has nothing later up to `position`, unless that is not known.
+    /// Notes a recorded part. The log has no later part up to `position`, unless the position is unknown.
     pub(crate) fn recorded(&mut self, part: &ImportedPart, position: Option<u64>) {
         self.reached.seen.add(part);
         self.read(part.from, part.until);
@@ -258,12 +261,12 @@ impl Journal {
         }
     }
 
-    /// Whether it is time to write what was noted.
+    /// Whether it is time to write the notes.
     pub(crate) fn is_due(&self) -> bool {
         self.unsaved >= PARTS
     }
 
-    /// Whether something was noted and not written.
+    /// Whether there are unwritten notes.
     pub(crate) fn is_unsaved(&self) -> bool {
         self.unsaved > 0
     }
@@ -273,24 +276,24 @@ impl Journal {
         self.reached.log_after
     }
 
-    /// Notes that the log has no marks that are not here.
+    /// Notes that the journal has all marks of the log.
     pub(crate) fn has_all_marks(&mut self) {
         self.unsaved += usize::from(self.reached.log_after.take().is_some());
     }
 
-    /// Writes all that was noted, and whether the end of the file was reached.
+    /// Writes all notes, and whether the end of the file was reached.
     pub(crate) fn finish(&mut self, is_end: bool) -> Result<(), JournalError> {
         let is_known = self.reached.finished == is_end && self.unsaved == 0;
         self.reached.finished = is_end;
         if is_known { Ok(()) } else { self.save() }
     }
 
-    /// Forgets an import of which nothing was recorded or dropped, so that the next one tries its lines again.
+    /// Deletes the journal of an import without recorded or dropped events, so that the next import tries its lines again.
     pub(crate) fn forget(self) -> Result<(), JournalError> {
         std::fs::remove_file(&self.path).map_err(|source| JournalError::Io { path: self.path, source })
     }
 
-    /// Writes all that was noted.
+    /// Writes all notes.
     pub(crate) fn save(&mut self) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io { path: self.path.clone(), source };
         let mut text = Vec::new();
@@ -303,7 +306,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds what the log has of an import that was killed.
+    /// Adds the log's marks of a killed import.
     fn add_marks(&mut self, engine: &Engine) -> Result<(), JournalError> {
         let Some(after) = self.reached.log_after else { return Ok(()) };
         for mark in engine.import_marks(self.number, after).map_err(JournalError::Log)? {
@@ -315,7 +318,7 @@ impl Journal {
     }
 }
 
-/// Determines how far killed imports came, from the log, which keeps their marks until then.
+/// Determines the progress of killed imports from their marks in the log. The log keeps the marks until then.
 ///
 /// # Errors
 /// The journals can't be listed.
@@ -327,7 +330,7 @@ pub(crate) fn note_unfinished(engine: &Engine) -> Result<(), JournalError> {
         match known {
             Ok(Reached { finished: true, .. }) => {}
             Ok(Reached { done, .. }) => {
-                tracing::info!(lines = done.lines, "an import is unfinished; the same command continues it");
+                tracing::info!(lines = done.lines, "an import is unfinished; repeat the command to continue");
             }
             Err(error) => {
                 all_known &= matches!(error, JournalError::Damaged { .. });

@@ -1,4 +1,4 @@
-//! A file as blocks of whole lines, and waiting for more of them.
+//! Reads a file in blocks of whole lines, and waits for more lines in a followed file.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -14,18 +14,18 @@ use super::tables::{AsJson, CsvRecords, MAX_LINE_BYTES, ParquetRows, Tables};
 
 /// The size of a block, unless its first line is longer.
 const BLOCK_BYTES: usize = 256 << 10;
-/// The most lines in a block: one batch of the API.
+/// The maximum number of lines in a block, which is one batch of the API.
 pub(crate) const BLOCK_LINES: usize = headcount_actors::ingest::MAX_BATCH_EVENTS;
 /// The interval at which a followed file is polled.
 const POLL: Duration = Duration::from_millis(200);
-/// The number of polls without new lines after which a replaced file is left. A web server writes to the old file until it
+/// The number of polls without new lines after which a replaced file counts as finished. A web server writes to the old file until it
 /// reopens its log.
 const QUIET_POLLS: u32 = 10;
 
 /// A place between two lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Place {
-    /// The number of bytes before it, after decompression; of a table, those of its rows as JSON.
+    /// The number of bytes before it, after decompression. In a table, the bytes of its rows as JSON.
     pub(crate) offset: u64,
     /// The number of lines before it.
     pub(crate) lines: u64,
@@ -36,33 +36,33 @@ impl Place {
     pub(crate) const START: Place = Place { offset: 0, lines: 0 };
 }
 
-/// Consecutive whole lines.
+/// A block of consecutive whole lines.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// The number of the block, from 0.
     pub(crate) number: u64,
-    /// The lines with their ends.
+    /// The lines with their line ends.
     pub(crate) bytes: Vec<u8>,
-    /// Where they begin.
+    /// The place where they begin.
     pub(crate) start: Place,
-    /// Where they end.
+    /// The place where they end.
     pub(crate) end: Place,
-    /// Whether the block is one line of more than [`MAX_LINE_BYTES`], whose bytes are left out.
+    /// Whether the block is a single line of more than [`MAX_LINE_BYTES`]. Its bytes are not kept.
     pub(crate) is_too_long: bool,
 }
 
-/// How a file is opened.
+/// How to open a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Opening {
     /// The path; `-` is standard input.
     pub(crate) file: PathBuf,
-    /// The place to begin at.
+    /// The place to begin.
     pub(crate) from: Place,
     /// Whether to wait for more lines at the end.
     pub(crate) follow: bool,
-    /// Tests whether a last line without an end is complete. Not called for pipes and compressed files, which can't grow.
+    /// Tests whether a last line without a line end is complete. Not called for pipes and compressed files, which can't grow.
     pub(crate) is_whole: fn(&[u8]) -> bool,
-    /// Which tables the file may be.
+    /// The kinds of tables that the file may have.
     pub(crate) tables: Tables,
     /// The progress to update.
     pub(crate) progress: Arc<Progress>,
@@ -76,7 +76,7 @@ pub(crate) struct Blocks {
     number: u64,
     is_over: bool,
     last_line: LastLine,
-    /// Whether the lines are those of the file.
+    /// Whether the lines are lines of the file itself.
     is_plain: bool,
     /// The error that ended a compressed file or a table early.
     broken: Option<io::Error>,
@@ -124,7 +124,7 @@ impl Blocks {
                 Box::new(AsJson::new(ParquetRows::open(&path, Arc::clone(&progress))?))
             }
             Form::Parquet => {
-                return Err(io::Error::other("Parquet can only be read from a plain file, not from a pipe or compressed"));
+                return Err(io::Error::other("Parquet can only be read from a plain file, not from a pipe or a compressed file"));
             }
         };
         let inode = plain.as_ref().map(File::metadata).transpose()?.map(|metadata| metadata.ino());
@@ -143,7 +143,7 @@ impl Blocks {
         let follow = match (follow, inode) {
             (false, _) => None,
             (true, Some(inode)) if is_plain => Some(Follow { path, inode, quiet_polls: 0 }),
-            (true, _) => return Err(io::Error::other("only a plain file of lines can be followed")),
+            (true, _) => return Err(io::Error::other("only a plain text file can be followed")),
         };
         let blocks = Self {
             reader,
@@ -218,8 +218,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Waits for more than the `beyond` bytes that were read ahead. The input ends when it is closed, or when another file has
-    /// its name and nothing more is written to it.
+    /// Waits for more than the `beyond` bytes that were read ahead. The input ends when it is closed, or when another file took
+    /// its name and it stops growing.
     fn wait(&mut self, beyond: usize) {
         let Some(follow) = &mut self.follow else { return };
         if self.progress.closed.load(Ordering::Relaxed) {
@@ -227,7 +227,7 @@ impl Blocks {
             return;
         }
         let read_to = self.at.offset + u64::try_from(beyond).unwrap_or(0);
-        // Without a file of this name, the next one is about to be created.
+        // If no file has this name, the next one is about to be created.
         if let Ok(metadata) = follow.path.metadata() {
             let is_cut = metadata.ino() == follow.inode && metadata.len() < read_to;
             if metadata.ino() != follow.inode {
@@ -253,7 +253,7 @@ impl Blocks {
     fn end(&mut self, rest: &[u8]) -> io::Result<Option<Block>> {
         if let Some(error) = self.broken.take() {
             let message =
-                format!("it is cut or damaged after line {} ({error}); the whole lines before were read", self.at.lines);
+                format!("it is truncated or damaged after line {} ({error}); the complete lines before were read", self.at.lines);
             return Err(io::Error::new(error.kind(), message));
         }
         if !rest.is_empty() {
@@ -262,7 +262,7 @@ impl Blocks {
         Ok(None)
     }
 
-    /// Skips the rest of a line, of which `before` bytes were already read.
+    /// Skips the rest of a line, after the `before` bytes that were already read.
     fn skip_line(&mut self, before: usize) -> io::Result<Block> {
         let mut length = before;
         let mut bytes = Vec::new();
@@ -283,7 +283,7 @@ impl Blocks {
     }
 }
 
-/// Skips what an earlier import read of an input that has no places of its own.
+/// Skips the lines that an earlier import read, in an input without places of its own.
 fn skip(reader: &mut impl Read, to: Place) -> io::Result<()> {
     let mut rest = reader.take(to.offset);
     let (mut buffer, mut lines, mut last) = (vec![0; BLOCK_BYTES], 0, b'\n');
@@ -297,12 +297,12 @@ fn skip(reader: &mut impl Read, to: Place) -> io::Result<()> {
     }
     // The last line of an input may have no end.
     if rest.limit() > 0 || lines + u64::from(last != b'\n') != to.lines {
-        return Err(io::Error::other("it was rewritten since it was imported; --again begins at its first line"));
+        return Err(io::Error::other("it was rewritten after its import; --again begins at its first line"));
     }
     Ok(())
 }
 
-/// Returns the length of the line end at `offset`, if the line before had none when it was read.
+/// Returns the length of the line end at `offset`, if it was written after the line was read.
 fn end_of_line(file: &File, offset: u64) -> io::Result<u64> {
     let mut around = [0; 3];
     let read = file.read_at(&mut around, offset - 1)?;

@@ -1,4 +1,4 @@
-//! `headcount import`: events from lines of JSON, from what `export` writes, from a web server's access log, or from the exports of other products.
+//! `headcount import`: imports events from lines of JSON, files of `export`, access logs of web servers, or exports of other products.
 //!
 //! Every line is recorded exactly once, even if the import is killed and repeated: see [`journal`]. An import of a file that grew
 //! continues where the last one stopped: see [`source_file`].
@@ -49,7 +49,7 @@ use report::Summary;
 pub(crate) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let summary = runtime()?.block_on(import(settings, args, stop_signal))?;
     print(args.json, &summary, || summary.describe())?;
-    // The last line of a followed file may be half written whenever a signal stops it.
+    // A signal may stop a followed file while its last line is half written.
     let is_whole = summary.unfinished_line.is_none() || args.follow;
     Ok(if summary.finished && is_whole && !summary.is_all_refused() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -80,7 +80,7 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
     let projects = organizations.iter().filter_map(|organization| registry.projects(organization.id).ok()).flatten();
     let project = pick(args.project.as_deref(), projects.map(|project| (project.id, project.name.clone())))?;
     note_unfinished(engine).map_err(|error| Failure(error.to_string()))?;
-    let config = registry.policy(project).ok_or_else(|| Failure("the project is gone".into()))?;
+    let config = registry.policy(project).ok_or_else(|| Failure("the project no longer exists".into()))?;
     let mut policy = registry.pin_calendar(&config)?.policy.clone();
     policy.bots = args.bots.map_or(policy.bots, Into::into);
     let mut sink = EmbeddedEngine::new(engine.clone(), policy, args.as_new);
@@ -89,7 +89,7 @@ async fn into_engine(engine: &Engine, args: &ImportArgs, stop: impl Future<Outpu
 
 async fn through_server(settings: &Settings, args: &ImportArgs, stop: impl Future<Output = ()>) -> Result<Summary, Failure> {
     if args.bots.is_some() {
-        let message = "--bots needs the data directory for itself: stop the server, or set the project's policy `bots`";
+        let message = "--bots works only without a running server: stop the server, or set the project's policy `bots`";
         return Err(Failure(message.into()));
     }
     let client = Client::new(&args.server, settings)?;

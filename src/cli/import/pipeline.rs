@@ -1,4 +1,4 @@
-//! One thread reads blocks, several prepare them, and they come out in the order of the file.
+//! One thread reads blocks, several threads prepare them, and the results come out in the order of the file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,14 +15,14 @@ use super::lines::{Block, Blocks, Opening};
 use super::progress::Progress;
 use crate::cli::failure::Failure;
 
-/// The number of blocks that may wait, before and after they are prepared.
+/// The maximum number of waiting blocks, before and after preparation.
 const WAITING: usize = 3;
 
 /// The events of a block.
 pub(crate) struct Batch<P> {
     /// The events as read.
     pub(crate) events: Events,
-    /// What the preparing thread made of them.
+    /// The result of their preparation.
     pub(crate) prepared: P,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Ordered<P> {
     batches: mpsc::Receiver<Result<Batch<P>, (u64, io::Error)>>,
     early: BTreeMap<u64, Batch<P>>,
     next: u64,
-    /// The number of blocks before reading failed, and why it failed.
+    /// The number of blocks before reading failed, and the error.
     failed: Option<(u64, io::Error)>,
     progress: Arc<Progress>,
 }
@@ -65,7 +65,7 @@ impl<P> Ordered<P> {
     }
 }
 
-/// Starts the threads. They end with the input, or when [`Ordered`] is dropped. One of them opens the input, since opening a pipe
+/// Starts the threads. They end with the input, or when [`Ordered`] is dropped. A thread opens the input, since opening a pipe
 /// may block.
 pub(crate) fn start<P: Send + 'static>(
     opening: Opening,
@@ -98,7 +98,7 @@ pub(crate) fn start<P: Send + 'static>(
     for number in 0..threads.max(1) {
         let (blocks_read, to_record, work) = (Arc::clone(&blocks_read), to_record.clone(), Arc::clone(&work));
         std::thread::Builder::new().name(format!("import-{number}")).spawn(move || {
-            // The shards go first, but nobody else waits for a processor.
+            // Shards have priority, but no other thread needs the processors.
             background::begin(|| Tempo::Full);
             while let Some(block) = receive(&blocks_read) {
                 let mut events = work.0.read(block);

@@ -1,4 +1,4 @@
-//! The file of `--refused`: the refused lines as lines of JSON.
+//! The file of `--refused`, with the refused lines as lines of JSON.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use super::events::RefusedLine;
 use crate::cli::failure::Failure;
 
-/// See the module. Without a path, nothing is written.
+/// The file of refused lines. Without a path, it writes nothing.
 pub(crate) struct Refusals {
     path: Option<PathBuf>,
     file: Option<BufWriter<File>>,
-    /// The first error of writing.
+    /// The first write error.
     failed: Option<io::Error>,
 }
 
@@ -40,10 +40,10 @@ impl Refusals {
         }
     }
 
-    /// Writes what was added.
+    /// Writes the added lines.
     ///
     /// # Errors
-    /// The file could not be written, now or before.
+    /// This or an earlier write failed.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
         let failed = self.failed.take().map_or(flushed, Err);

@@ -1,4 +1,4 @@
-//! Importing through a running server.
+//! Imports through a running server.
 
 use headcount_domain::ids::ProjectId;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::http::resources::events::answer::BatchAnswer;
 
-/// A running server, which takes one batch after another so that their order stays.
+/// A running server. It gets one batch after another, which keeps their order.
 pub(crate) struct RemoteServer {
     client: Client,
     path: String,
@@ -59,7 +59,7 @@ impl EventSink for RemoteServer {
     }
 }
 
-/// Writes the body of a batch. Lines that the server would refuse the whole request for are refused here.
+/// Writes the body of a batch. Refuses lines that would make the server refuse the whole request.
 fn body(events: &mut Events) -> Vec<u8> {
     let mut body = Vec::with_capacity(events.json.len() + events.spans.len() + 16);
     body.extend_from_slice(b"{\"events\":[");

@@ -1,4 +1,4 @@
-//! What an import reports: its progress, the refused lines, and a summary at the end.
+//! The report of an import: its progress, the refused lines, and a summary at the end.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,26 +17,26 @@ use super::refusals::Refusals;
 use crate::cli::failure::Failure;
 use crate::http::resources::events::answer::BatchAnswer;
 
-/// The number of refused lines that are printed and listed one by one, and of lines whose times lay ahead.
+/// The maximum number of refused lines, and of lines with future times, that are listed one by one.
 const MAX_LISTED_LINES: usize = 20;
 
 /// The summary of an import, as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Summary {
-    /// Whether the input can be read only once, so that no later run can continue it.
+    /// Whether the input is a stream, which no later run can continue.
     #[serde(skip)]
     is_stream: bool,
     /// Lines that this run read.
     pub(crate) lines: u64,
     /// Events that were recorded.
     pub(crate) recorded: u64,
-    /// Events that had been recorded before, by their `external_id` or by an earlier run.
+    /// Events that were recorded before: their `external_id` is known, or an earlier run read their lines.
     pub(crate) duplicates: u64,
     /// Events that the project's policy dropped.
     pub(crate) dropped: u64,
-    /// Requests of an access log that are not successful page views, and records of other products that are no events.
+    /// Requests of an access log that are not successful page views, and records of other products that are not events.
     pub(crate) skipped: u64,
-    /// Events that were recorded with the time of the import, as their own lay too far ahead.
+    /// Events whose time was too far in the future. They were recorded with the time of the import.
     pub(crate) clamped: u64,
     /// The first lines with such events.
     pub(crate) clamped_lines: Vec<u64>,
@@ -46,9 +46,9 @@ pub(crate) struct Summary {
     pub(crate) refused_by_code: BTreeMap<String, u64>,
     /// The first refused lines.
     pub(crate) refused_lines: Vec<RefusedLine>,
-    /// The line at which this run began, if an earlier one had imported those before.
+    /// The line at which this run began, if an earlier run imported the lines before.
     pub(crate) resumed_at_line: Option<u64>,
-    /// The number of the last line, if it was incomplete and left for the next run.
+    /// The number of the last line, if it was incomplete and is left for the next run.
     pub(crate) unfinished_line: Option<u64>,
     /// Whether the end of the file was reached, or a followed file was stopped by a signal.
     pub(crate) finished: bool,
@@ -99,7 +99,7 @@ impl Reporter {
         self.refuse(events.refused.iter().cloned());
     }
 
-    /// Counts what became of the events at `spans`.
+    /// Counts the results of the events at `spans`.
     pub(crate) fn recorded(&mut self, answer: BatchAnswer, spans: &[(Range<usize>, u64)]) {
         self.summary.recorded += count(answer.recorded);
         self.summary.duplicates += count(answer.duplicates);
@@ -139,11 +139,11 @@ impl Reporter {
         Ok(())
     }
 
-    /// Ends the import, which is `finished`, was stopped, or failed.
+    /// Ends the import. `finished` is false if it was stopped.
     pub(crate) fn end(mut self, finished: Result<bool, Failure>) -> Result<Summary, Failure> {
         self.bar.finish_and_clear();
         self.summary.finished = finished.map_err(|Failure(message)| {
-            let hint = if self.summary.is_stream { "" } else { "; the same command continues where this one stopped" };
+            let hint = if self.summary.is_stream { "" } else { "; repeat the command to continue" };
             Failure(format!("{message} ({} events were recorded{hint})", self.summary.recorded))
         })?;
         let unfinished = self.progress.unfinished_line.load(Ordering::Relaxed);
@@ -161,22 +161,22 @@ fn count(count: usize) -> u64 {
 }
 
 impl Summary {
-    /// Returns whether lines were refused and none is recorded, now or before.
+    /// Returns whether lines were refused and no line was ever recorded.
     pub(crate) fn is_all_refused(&self) -> bool {
         self.refused > 0 && self.recorded + self.duplicates == 0
     }
 
-    /// Returns whether lines were refused, and no other tells anything of this import.
+    /// Returns whether lines were refused, and no line was recorded, dropped or skipped.
     pub(crate) fn is_nothing_known(&self) -> bool {
         self.is_all_refused() && self.dropped + self.skipped == 0
     }
 
-    /// Formats the summary for people.
+    /// Formats the summary as text.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
         if let Some(line) = self.resumed_at_line.filter(|_| self.lines == 0 && self.finished) {
             let done = line - 1;
-            text.push_str(&format!("nothing new after line {done}; --again begins at the first line\n"));
+            text.push_str(&format!("no new lines after line {done}; --again begins at the first line\n"));
         } else if let Some(line) = self.resumed_at_line {
             text.push_str(&format!("resumed at line {line}\n"));
         }
@@ -199,15 +199,15 @@ impl Summary {
             let (clamped, lines) = (self.clamped, self.clamped_lines.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
             let more = if clamped > count(self.clamped_lines.len()) { ", …" } else { "" };
             text.push_str(&format!(
-                "\n  recorded with the time of the import, as their own lies ahead: {clamped} (lines {lines}{more})"
+                "\n  recorded with the time of the import, because their time is in the future: {clamped} (lines {lines}{more})"
             ));
         }
         if let Some(line) = self.unfinished_line {
-            text.push_str(&format!("\nline {line} is incomplete: repeat the command once it is written"));
+            text.push_str(&format!("\nline {line} is incomplete: repeat the command when it is complete"));
         }
         if !self.finished {
             text.push_str("\nnot finished");
-            text.push_str(if self.is_stream { "" } else { ": the same command continues where this one stopped" });
+            text.push_str(if self.is_stream { "" } else { ": repeat the command to continue" });
         }
         text
     }

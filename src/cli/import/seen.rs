@@ -1,10 +1,10 @@
-//! Which lines of a file an import has read, so that no later one records them again.
+//! The lines of a file that an import has read, so that later imports don't record them again.
 
 use serde::{Deserialize, Serialize};
 
 use super::lines::Place;
 
-/// How many runs of refused lines are kept, to try them again with `--again`. Who writes the file chooses how many there are.
+/// The maximum number of runs of refused lines that are kept for `--again`. A hostile file could have any number of them.
 const MAX_REFUSED: usize = 1_000;
 
 /// A part of a file that was read.
@@ -14,16 +14,16 @@ pub(crate) struct ImportedPart {
     pub(crate) from: Place,
     /// Where it ends.
     pub(crate) until: Place,
-    /// The lines that were refused: the first and last number of each run.
+    /// The refused lines: the first and last number of each run.
     pub(crate) refused: Vec<(u64, u64)>,
 }
 
-/// The lines that were recorded or dropped, of those that have no `external_id`.
+/// The recorded or dropped lines without an `external_id`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    /// From which offset to which one lines were read. In order, and apart from each other.
+    /// The ranges of offsets that were read. They are in order and don't touch.
     parts: Vec<(u64, u64)>,
-    /// The lines in them that were refused, as in [`ImportedPart`]. They may be valid another time.
+    /// The refused lines in these ranges, as in [`ImportedPart`]. A later import may accept them.
     refused: Vec<(u64, u64)>,
 }
 
@@ -54,7 +54,7 @@ impl Seen {
         if refused.len() > MAX_REFUSED {
             tracing::warn!(
                 line = refused[MAX_REFUSED].0,
-                "--again will not try refused lines from this one on again: they are too many"
+                "there are too many refused lines: --again will not retry refused lines from this line on"
             );
             refused.truncate(MAX_REFUSED);
         }
@@ -73,19 +73,19 @@ impl Seen {
     }
 }
 
-/// Returns whether one of the ranges fits: the last that begins early enough.
+/// Returns whether the last range that begins early enough fits.
 fn holds(ranges: &[(u64, u64)], fits: impl Fn(&(u64, u64)) -> bool, begins: impl Fn(&(u64, u64)) -> bool) -> bool {
     ranges[..ranges.partition_point(begins)].last().is_some_and(fits)
 }
 
-/// Returns what of a run of lines lies outside others.
+/// Returns the parts of a run of lines outside of other runs.
 fn outside((first, last): (u64, u64), (from, until): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
     let before = (first, last.min(from.saturating_sub(1)));
     let after = (first.max(until + 1), last);
     [before, after].into_iter().filter(|(first, last)| first <= last)
 }
 
-/// Returns the runs of some line numbers, which rise.
+/// Returns the runs of ascending line numbers.
 pub(crate) fn runs(lines: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for line in lines {

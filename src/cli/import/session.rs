@@ -1,4 +1,4 @@
-//! The course of an import, whatever records its events.
+//! The main loop of an import, independent of the sink that records its events.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -14,40 +14,40 @@ use super::pipeline::{self, Batch};
 use super::report::{Reporter, Summary};
 use crate::cli::failure::Failure;
 
-/// How long nothing happens before the journal is written.
+/// The idle time after which the journal is written.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// What records the events of an import.
+/// The sink that records the events of an import.
 pub(crate) trait EventSink {
-    /// What the preparing threads make of a batch.
+    /// The result of preparing a batch.
     type Prepared: Send + 'static;
 
-    /// Returns how many threads prepare batches, and what they do.
+    /// Returns the number of threads that prepare batches, and their function.
     fn prepare(&self) -> (usize, impl Fn(&mut Events) -> Self::Prepared + Send + Sync + 'static);
 
-    /// Whether others record events meanwhile.
+    /// Whether other clients record events at the same time.
     const IS_SERVER: bool;
 
     /// Begins to record a batch.
     async fn submit(&mut self, batch: Batch<Self::Prepared>, session: &mut Session) -> Result<(), Failure>;
 
-    /// Does what can be done while there is no batch, and may be dropped when there is one.
+    /// Does idle work. The future may be dropped when the next batch arrives.
     async fn idle(&mut self, session: &mut Session) -> Result<(), Failure>;
 
-    /// Waits for all batches that were begun.
+    /// Waits for all batches in flight.
     async fn finish(&mut self, session: &mut Session) -> Result<(), Failure>;
 }
 
-/// How far an import came: for the next run, and for people.
+/// The progress of an import, for the next run and for the report.
 pub(crate) struct Session {
     pub(crate) journal: Option<Journal>,
     pub(crate) reporter: Reporter,
 }
 
-/// Writes the journal once nothing happens for a moment, and waits for good if it has everything.
+/// Writes the journal after a short idle time. If the journal is complete, waits for ever.
 ///
 /// # Errors
-/// It can't be written.
+/// The journal can't be written.
 pub(crate) async fn save_when_idle(session: &mut Session) -> Result<(), Failure> {
     match &mut session.journal {
         Some(journal) if journal.is_unsaved() => {
@@ -99,7 +99,7 @@ async fn run<D: EventSink>(
     let (threads, prepare) = sink.prepare();
     let batches = pipeline::start(opening, threads, reading, prepare)?;
     let reached = record(sink, batches, session, stop).await;
-    // Wait for what was begun, whatever ended the import, and report the first failure.
+    // Always wait for the batches in flight, and report the first failure.
     let finished = sink.finish(session).await.and_then(|()| session.reporter.show());
     reached.and_then(|is_end| finished.map(|()| is_end))
 }
@@ -111,7 +111,7 @@ async fn record<D: EventSink>(
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<bool, Failure> {
     loop {
-        // Let spawned tasks begin and signals arrive, even if batches are always ready.
+        // Let other tasks and signals proceed, even if batches are always ready.
         tokio::task::yield_now().await;
         let batch = tokio::select! {
             biased;

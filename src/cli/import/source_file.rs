@@ -1,4 +1,4 @@
-//! The imported file, recognized again after it grew or was renamed.
+//! The identity of the imported file, which survives growth and renaming.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,29 +12,29 @@ use super::form::{Form, Recognized};
 use super::lines::Place;
 use super::tables::Tables;
 
-/// The length of the beginning that is compared.
+/// The length of the compared beginning.
 const HEAD_BYTES: u64 = 4_096;
 
-/// Properties of a file that stay the same when it grows, is touched or is renamed.
+/// The properties of a file that don't change when it grows, is touched or is renamed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileIdentity {
     inode: u64,
-    /// The length of the beginning that is compared: all of the file at first, up to [`HEAD_BYTES`].
+    /// The length of the compared beginning: the length of the file at its first import, at most [`HEAD_BYTES`].
     head_bytes: u64,
     /// The hash of the beginning, after decompression.
     head: String,
 }
 
-/// A file and how it is read.
+/// A file and the way to read it.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceFile {
     /// The path as given.
     pub(crate) file: PathBuf,
-    /// Project, format and flags: reading the same file differently is another import.
+    /// Project, format and flags. Reading the same file in another way is another import.
     pub(crate) how: String,
-    /// Which tables it may be.
+    /// The kinds of tables that the file may have.
     tables: Tables,
-    /// The identity as of now.
+    /// The current identity.
     pub(crate) identity: FileIdentity,
 }
 
@@ -68,7 +68,7 @@ impl SourceFile {
     /// Returns whether the file has a boundary between two lines at this place. If not, it was rewritten.
     pub(crate) fn has_boundary(&self, place: Place) -> io::Result<bool> {
         let mut file = File::open(&self.file)?;
-        // Whoever continues compressed files and tables skips what was imported, and notices whether it is the same.
+        // A continued import of a compressed file or a table skips the imported lines, and checks them.
         if place.offset == 0 || !Recognized::open(&self.file)?.is_plain() {
             return Ok(true);
         }
@@ -82,7 +82,7 @@ impl SourceFile {
         Ok(matches!(around[..], [b'\n', ..] | [_] | [_, b'\n' | b'\r']))
     }
 
-    /// A name for the ids of the file's events, the same for every import of this file in this way.
+    /// A prefix for the ids of the file's events. Every import of this file in this way has the same one.
     pub(crate) fn name(&self) -> io::Result<String> {
         let head = read_head(&self.file, HEAD_BYTES)?;
         // All tables of a kind have the same header.
@@ -101,7 +101,7 @@ fn hash(bytes: &[u8]) -> String {
 fn read_head(file: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let read = Recognized::open(file)?.reader.take(bytes).read_to_end(&mut head);
-    // A truncated compressed file has a beginning, too.
+    // Even a truncated compressed file has a beginning.
     match read {
         Err(error) if head.is_empty() && error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
         _ => Ok(head),

@@ -80,7 +80,7 @@ fn a_table_that_was_cut_says_so_and_goes_on_once_it_is_whole() {
         let file = dir.path().join("csv");
         std::fs::write(&file, &csv[..csv.len() / 2]).unwrap();
         let said = failure(&engine, &file).await;
-        assert!(said.contains("it is cut or damaged after line") && said.contains("it has no end"), "{said}");
+        assert!(said.contains("it is truncated or damaged after line") && said.contains("it has no end"), "{said}");
         let half = orders(&engine).await.0;
         assert!(half > ROWS / 3, "{half}");
         std::fs::write(&file, &csv).unwrap();
@@ -89,7 +89,7 @@ fn a_table_that_was_cut_says_so_and_goes_on_once_it_is_whole() {
         // Rewritten with other rows, it is not taken for the former one.
         std::fs::write(&file, export(ExportFormat::Csv, ROWS / 2)).unwrap();
         let said = failure(&engine, &file).await;
-        assert!(said.contains("it was rewritten since it was imported"), "{said}");
+        assert!(said.contains("it was rewritten after its import"), "{said}");
 
         let file = dir.path().join("parquet");
         std::fs::write(&file, &parquet[..parquet.len() - 10]).unwrap();
@@ -118,7 +118,7 @@ fn other_tables_and_streams_of_tables_are_refused() {
         let (engine, _) = open(&dir.path().join("data"));
         let parquet = export(ExportFormat::Parquet, 10);
         for (content, expected) in [
-            (b"name,user_id\na,b\n".to_vec(), "header of CSV without `_v`"),
+            (b"name,user_id\na,b\n".to_vec(), "CSV header without `_v`"),
             (gzip(&parquet), "Parquet can only be read from a plain file"),
             (b"PAR1 is all that it has of Parquet".to_vec(), "it is damaged"),
         ] {
@@ -130,7 +130,7 @@ fn other_tables_and_streams_of_tables_are_refused() {
         let file = dir.path().join("followed");
         std::fs::write(&file, &parquet).unwrap();
         let follow = into_engine(&engine, &args(&[file.to_str().unwrap(), "--follow"]), std::future::pending()).await;
-        assert!(follow.unwrap_err().0.contains("only a plain file of lines can be followed"));
+        assert!(follow.unwrap_err().0.contains("only a plain text file can be followed"));
         engine.close().await;
     });
 }
@@ -155,7 +155,11 @@ fn refused_lines_are_written_to_a_file() {
         assert_eq!((again.refused, std::fs::read_to_string(&refused).unwrap().lines().count()), (1, 1), "truncated first");
         let onto_itself = args(&[file.to_str().unwrap(), "--refused", file.to_str().unwrap()]);
         assert!(
-            into_engine(&engine, &onto_itself, std::future::pending()).await.unwrap_err().0.contains("--refused names the file")
+            into_engine(&engine, &onto_itself, std::future::pending())
+                .await
+                .unwrap_err()
+                .0
+                .contains("--refused must not be the imported file")
         );
         let nowhere = args(&[file.to_str().unwrap(), "--again", "--refused", "/nowhere/refused"]);
         assert!(

@@ -1,5 +1,5 @@
-//! Tables that `export` or another product writes, as lines of JSON: each row of Parquet is a line, and each record of CSV (RFC 4180) is one at the number of its
-//! first line in the file.
+//! Converts tables of `export` and other products to lines of JSON. Each row of Parquet becomes a line. Each record of CSV
+//! (RFC 4180) becomes a line with the number of its first line in the file.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
@@ -18,17 +18,17 @@ use super::progress::Progress;
 
 /// The length limit of a line, far above the 64 KiB of an event.
 pub(crate) const MAX_LINE_BYTES: usize = 16 << 20;
-/// The first byte of a line that says why a record could not be converted to JSON. No JSON begins with it.
+/// The first byte of a line with the reason why a record could not be converted. No JSON begins with this byte.
 pub(crate) const REFUSED: u8 = 1;
-/// The most columns of CSV, above those of any export.
+/// The maximum number of columns of CSV. Every export has fewer.
 const MAX_COLUMNS: usize = 256;
 
-/// Which tables a file may be.
+/// The kinds of tables that a file may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tables {
-    /// None: it has lines.
+    /// None: the file has lines.
     Never,
-    /// What `export` writes, recognized by its content.
+    /// A table from `export`, recognized by its content.
     Exports,
     /// The CSV of another product.
     Foreign(ForeignTable),
@@ -44,7 +44,7 @@ pub(crate) trait LineSource {
 pub(crate) struct AsJson<S> {
     source: S,
     out: Vec<u8>,
-    /// How much of `out` was read.
+    /// The number of bytes of `out` that were read.
     at: usize,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct ParquetRows {
 impl ParquetRows {
     pub(crate) fn open(path: &Path, progress: Arc<Progress>) -> io::Result<Self> {
         let file = ExportFile::open(path).map_err(io::Error::other)?;
-        // Rows as lines don't name their project.
+        // Lines don't name their project.
         Ok(Self { file, encoder: RowEncoder::new(ExportFormat::Ndjson, ProjectId(0)), progress })
     }
 }
@@ -96,7 +96,7 @@ impl LineSource for ParquetRows {
     }
 }
 
-/// A field: no text, or text, which may be empty.
+/// A field. `None` is an unquoted empty field.
 type FieldText = Option<Vec<u8>>;
 
 /// The records of CSV.
@@ -112,7 +112,7 @@ impl<R: BufRead> CsvRecords<R> {
         Self { source, tables, header: None, lines: 0 }
     }
 
-    /// Reads the text of the next record, and how many lines it takes.
+    /// Reads the text of the next record. Returns its number of lines.
     fn next_record(&mut self) -> io::Result<Option<(Vec<u8>, usize)>> {
         let (mut record, mut lines, mut is_open) = (Vec::new(), 0, false);
         let failed = |lines: u64, what: &str| io::Error::other(format!("the record at line {}: {what}", lines + 1));
@@ -123,15 +123,15 @@ impl<R: BufRead> CsvRecords<R> {
                 return Ok(None);
             }
             if record.len() > MAX_LINE_BYTES {
-                return Err(failed(self.lines, &format!("it has more than {MAX_LINE_BYTES} bytes; are its quotes closed?")));
+                return Err(failed(self.lines, &format!("it has more than {MAX_LINE_BYTES} bytes; is a closing quote missing?")));
             }
             let line = record.get(before..).unwrap_or_default();
             if !line.ends_with(b"\n") {
-                // Exports end every record. Without its end, the last field may be cut.
-                return Err(failed(self.lines, "it has no end: the file was cut"));
+                // Exports end every record. Without a line end, the last field may be truncated.
+                return Err(failed(self.lines, "it has no end: the file is truncated"));
             }
             lines += 1;
-            // A record ends with the first line at whose end no quotes are open.
+            // A record ends at the first line end outside of quotes.
             is_open ^= memchr::memchr_iter(b'"', line).count() % 2 == 1;
             if !is_open {
                 self.lines += lines as u64;
@@ -143,7 +143,7 @@ impl<R: BufRead> CsvRecords<R> {
     fn read_header(&mut self, record: &[u8]) -> io::Result<()> {
         let fields = fields(record, MAX_COLUMNS);
         if fields.len() > MAX_COLUMNS {
-            return Err(io::Error::other(format!("the header of CSV has more than {MAX_COLUMNS} columns")));
+            return Err(io::Error::other(format!("the CSV header has more than {MAX_COLUMNS} columns")));
         }
         let name =
             |field: FieldText| String::from_utf8_lossy(&field.unwrap_or_default()).trim_start_matches('\u{feff}').to_owned();
@@ -151,7 +151,7 @@ impl<R: BufRead> CsvRecords<R> {
         if let Tables::Foreign(ForeignTable { is, needs }) = self.tables
             && let Some(lacking) = needs.iter().find(|column| !header.iter().any(|name| name == *column))
         {
-            return Err(io::Error::other(format!("it is not {is}: the header of CSV has no column `{lacking}`")));
+            return Err(io::Error::other(format!("it is not {is}: the CSV header has no column `{lacking}`")));
         }
         self.header = Some(header);
         Ok(())
@@ -165,7 +165,7 @@ impl<R: BufRead> LineSource for CsvRecords<R> {
             None => self.read_header(&record)?,
             Some(header) => {
                 let fields = fields(&record, header.len());
-                // One without a text is a blank line.
+                // A record without text is a blank line.
                 if !matches!(&fields[..], [None]) {
                     write_object(out, header, &fields, self.tables == Tables::Exports)?;
                 }
@@ -204,8 +204,8 @@ fn fields(record: &[u8], most: usize) -> Vec<FieldText> {
     fields
 }
 
-/// Writes a record as an object, or why it can't be one. Numbers, booleans and metadata that are not valid JSON become text, which is refused where a column
-/// has another type. Exports have no text that begins a formula; other products' tables are read as they are.
+/// Writes a record as an object, or the reason why it can't be one. Invalid numbers, booleans and metadata become text. A column of
+/// another type refuses the text later. `export` escapes text that could begin a formula; other products' tables are read unchanged.
 fn write_object(out: &mut Vec<u8>, header: &[String], fields: &[FieldText], is_export: bool) -> io::Result<()> {
     let refuse = |out: &mut Vec<u8>, why: String| {
         out.clear();
@@ -247,7 +247,7 @@ fn is_json(name: &str) -> bool {
     name == VERSION_FIELD || name == METADATA || columns().any(|column| column.name == name && of_column(column.access))
 }
 
-/// Whether the fields of a column are texts, as [`restored`] takes them.
+/// Whether the fields of a column are texts, which [`restored`] unescapes.
 fn is_text(name: &str) -> bool {
     columns().any(|column| column.name == name && matches!(column.access, Access::Text(..)))
 }

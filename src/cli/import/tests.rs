@@ -185,7 +185,7 @@ fn times_that_lie_ahead_are_reported_with_their_lines() {
         let import = args(&["--format", "combined", file.to_str().unwrap()]);
         let summary = into_engine(&engine, &import, std::future::pending()).await.unwrap();
         assert_eq!((summary.recorded, summary.clamped, &*summary.clamped_lines), (4, 2, &[2, 4][..]));
-        assert!(summary.describe().contains("as their own lies ahead: 2 (lines 2, 4)"), "{}", summary.describe());
+        assert!(summary.describe().contains("because their time is in the future: 2 (lines 2, 4)"), "{}", summary.describe());
         engine.close().await;
     });
 }
@@ -336,7 +336,7 @@ fn a_compressed_file_that_was_cut_is_imported_up_to_there() {
         let (engine, _) = open(&dir.path().join("data"));
         let import = args(&[file.to_str().unwrap()]);
         let failure = into_engine(&engine, &import, std::future::pending()).await.unwrap_err().0;
-        assert!(failure.contains("it is cut or damaged after line"), "{failure}");
+        assert!(failure.contains("it is truncated or damaged after line"), "{failure}");
         let half = orders(&engine).await.0;
         assert!(half > 10_000, "{failure}");
         // Once the file is complete, the rest is imported.

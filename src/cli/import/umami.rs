@@ -1,6 +1,6 @@
 //! `website_event.csv` of Umami: the export of Umami Cloud, or the table of the same name of one's own database.
 //!
-//! The columns are those of `db/clickhouse/schema.sql` in Umami's repository.
+//! `db/clickhouse/schema.sql` in Umami's repository defines the columns.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::foreign::{ForeignEvent, ForeignTable, ForeignVisitor, Record, system,
 pub(crate) const TABLE: ForeignTable =
     ForeignTable { is: "Umami's website_event.csv", needs: &["event_id", "session_id", "created_at", "event_type", "url_path"] };
 
-/// What Umami took out of an address. It leaves them in `url_query`, too, but for old events.
+/// The URL parameters that Umami stores as columns. Except in old events, `url_query` has them, too.
 const PARAMETERS: [&str; 11] = [
     "utm_source",
     "utm_medium",
@@ -28,10 +28,10 @@ const PARAMETERS: [&str; 11] = [
     "twclid",
 ];
 
-/// The event of a record. `None`: a record that is no event, such as a measurement of how long a page took to load.
+/// The event of a record. `None` for a record without an event, such as a measurement of a page's load time.
 ///
 /// # Errors
-/// The reason, for people.
+/// The reason, as text.
 pub(crate) fn event<'r>(record: &'r Record, hostname: Option<&'r str>) -> Result<Option<ForeignEvent<'r>>, String> {
     let name = match (record.required("event_type")?, record.get("event_name")) {
         ("1", _) => "pageview",
@@ -69,12 +69,12 @@ pub(crate) fn event<'r>(record: &'r Record, hostname: Option<&'r str>) -> Result
     }))
 }
 
-/// An amount as JSON, in which no digit is lost.
+/// An amount as JSON, with all of its digits.
 fn number(text: &str) -> Result<&RawValue, String> {
     serde_json::from_str(text).map_err(|_| format!("`revenue` is not a number: {text:?}"))
 }
 
-/// The query of the page, with the parameters that it lacks.
+/// The query of the page, completed with missing parameters.
 fn query(record: &Record) -> Cow<'_, str> {
     let query = record.get("url_query").unwrap_or_default();
     let has = |name: &str| form_urlencoded::parse(query.trim_start_matches('?').as_bytes()).any(|(known, _)| known == name);
@@ -87,7 +87,7 @@ fn query(record: &Record) -> Cow<'_, str> {
     }
 }
 
-/// The page before, if it was another site's or an app.
+/// The referrer, if it is another site or an app.
 fn referrer(record: &Record) -> Option<Cow<'_, str>> {
     let path = record.get("referrer_path").unwrap_or_default();
     match record.get("referrer_domain") {
@@ -99,7 +99,7 @@ fn referrer(record: &Record) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The name under which headcount counts a browser.
+/// headcount's name of a browser.
 fn browser(name: &str) -> &str {
     match name {
         "chrome" | "crios" | "chromium-webview" => "Chrome",

@@ -20,7 +20,7 @@ pub(crate) struct AuditLogQuery {
     /// Only entries of this action, such as api_token.revoked
     #[arg(long)]
     action: Option<String>,
-    /// Only entries about what has this id
+    /// Only entries about the object with this id
     #[arg(long, value_name = "ID")]
     target_id: Option<String>,
     /// Most entries to list, 1 to 100 [default: 20]

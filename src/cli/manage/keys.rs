@@ -37,16 +37,16 @@ pub(crate) enum KeyCommand {
     Set {
         /// Public key
         public_key: String,
-        /// Events a second; 0 removes the limit
+        /// Events per second; 0 removes the limit
         #[arg(long, value_name = "N")]
         rate_limit: Option<u32>,
-        /// Events at once after a pause [default: as many as a second]
+        /// Burst: events at once after a pause [default: the events of one second]
         #[arg(long, value_name = "N")]
         burst: Option<u32>,
         #[command(flatten)]
         of: KeyArgs,
     },
-    /// Remove a key: it is refused from the next request on
+    /// Remove a key. The next request with it is refused
     Delete {
         /// Public key
         public_key: String,

@@ -16,13 +16,13 @@ use crate::server::{HttpConfig, RunningServer, Server};
 /// The rights that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// Those of an API token of the organization.
+    /// The rights of an API token of the organization.
     Organization,
-    /// Those of the root token, which creates organizations.
+    /// The rights of the root token, which creates organizations.
     Root,
 }
 
-/// A client of a server, and the server if this process runs it.
+/// A client, and its server if this process runs one.
 pub(crate) struct ManagedServer {
     pub(super) client: Client,
     own: Option<OwnServer>,
@@ -36,7 +36,7 @@ struct OwnServer {
 }
 
 impl ManagedServer {
-    /// Finds the server, or starts one on a data directory that no process has open.
+    /// Finds the server. If none has the data directory open, starts one.
     pub(super) fn open(
         settings: &Settings,
         flags: &ServerFlags,
@@ -45,7 +45,9 @@ impl ManagedServer {
     ) -> Result<Self, Failure> {
         if flags.url.is_some() || is_held(&settings.data_dir)? {
             if organization.is_some() {
-                return Err(Failure("--organization is for stopped servers; a running one knows it by the token".into()));
+                return Err(Failure(
+                    "--organization is only for stopped servers; a running server takes the organization from the token".into(),
+                ));
             }
             return Ok(Self { client: client(settings, flags, rights)?, own: None });
         }
@@ -67,12 +69,12 @@ impl ManagedServer {
         }
     }
 
-    /// Whether this process runs it, so that it ends with the command.
+    /// Whether this process runs the server, which then ends with the command.
     pub(super) fn is_own(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Ends the server if this process runs it.
+    /// Stops the server if this process runs it.
     pub(super) fn close(self) {
         if let Some(OwnServer { runtime, engine, server }) = self.own {
             runtime.block_on(shut_down(server, engine));
@@ -85,8 +87,8 @@ fn client(settings: &Settings, flags: &ServerFlags, rights: Rights) -> Result<Cl
         return Client::new(flags, settings);
     }
     let saved = InitialCredentials::load(&settings.data_dir)?;
-    let saved =
-        saved.ok_or_else(|| Failure(format!("no root token: give --token; {} holds none", settings.data_dir.display())))?;
+    let saved = saved
+        .ok_or_else(|| Failure(format!("no root token: pass --token ({} has no saved token)", settings.data_dir.display())))?;
     Client::new(&ServerFlags { url: flags.url.clone(), token: Some(saved.root_token) }, settings)
 }
 
@@ -104,7 +106,7 @@ fn temporary_token(engine: &Engine, organization: Option<OrganizationId>, rights
         (None, several) => {
             let list: Vec<String> =
                 several.iter().map(|organization| format!("{} ({})", organization.id, organization.name)).collect();
-            return Err(Failure(format!("--organization: which one? {}", list.join(", "))));
+            return Err(Failure(format!("--organization: choose one of {}", list.join(", "))));
         }
     };
     Ok(registry.temporary_token(organization, engine.clock().now())?.expose().to_owned())

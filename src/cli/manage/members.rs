@@ -13,7 +13,7 @@ const PATH: &str = "/members";
 pub(crate) enum MemberCommand {
     /// List the members, oldest first
     List,
-    /// Create a member: a person who holds API tokens
+    /// Create a member, a person with API tokens
     Create {
         /// E-mail address
         #[arg(long)]
@@ -30,7 +30,7 @@ pub(crate) enum MemberCommand {
         /// Id of the member: mem_…
         member_id: String,
     },
-    /// Change a member; without a flag, nothing changes
+    /// Change a member. Only the fields with a flag change
     Set {
         /// Id of the member: mem_…
         member_id: String,

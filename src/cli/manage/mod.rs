@@ -1,7 +1,7 @@
-//! The commands of management: `organization`, `member`, `project`, `key`, `share`, `token`, `webhook`, `privacy` and `audit-log`.
+//! The management commands: `organization`, `member`, `project`, `key`, `share`, `token`, `webhook`, `privacy` and `audit-log`.
 //!
-//! Each is one request of the management API, so it checks and answers the same. The request goes to the server that `--url` names, to the one that runs on
-//! the data directory, or, if none does, to a server in this process, which ends with the command.
+//! Each command is one request of the management API, with the same checks and answers. The request goes to the server of `--url`,
+//! else to the server on the data directory. If no server runs there, this process starts one and stops it at the end.
 
 mod audit_log;
 mod keys;
@@ -39,17 +39,17 @@ pub(crate) use webhooks::WebhookCommand;
 /// The flags of every management command.
 #[derive(Debug, clap::Args)]
 struct CommonFlags {
-    /// Print the answer of the API, on one line
+    /// Print the answer of the API as one line of JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Organization, by id, if the data directory of a stopped server has several
+    /// Organization, by id; needed if the data directory of a stopped server has several
     #[arg(long, value_name = "ORGANIZATION", global = true)]
     organization: Option<OrganizationId>,
     #[command(flatten)]
     server: ServerFlags,
 }
 
-/// The arguments of a command with commands of its own.
+/// The arguments of a command with subcommands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManageArgs<C: Subcommand> {
     #[command(flatten)]
@@ -58,9 +58,9 @@ pub(crate) struct ManageArgs<C: Subcommand> {
     command: C,
 }
 
-/// A command that is a request of the management API.
+/// A command that sends a request to the management API.
 pub(crate) trait ManagementCommand {
-    /// The rights that it needs.
+    /// The rights that the request needs.
     fn rights(&self) -> Rights {
         Rights::Organization
     }
@@ -69,7 +69,7 @@ pub(crate) trait ManagementCommand {
     fn send(&self, server: &ManagedServer) -> Result<Reply, Failure>;
 }
 
-/// Runs a command with commands of its own.
+/// Runs a command with subcommands.
 pub(crate) fn run<C: Subcommand + ManagementCommand>(settings: &Settings, args: &ManageArgs<C>) -> Result<ExitCode, Failure> {
     execute(settings, &args.common, &args.command)
 }

@@ -18,9 +18,9 @@ const PATH: &str = "/organization";
 pub(crate) enum OrganizationCommand {
     /// Show the organization
     Show,
-    /// Change the organization; without a flag, nothing changes
+    /// Change the organization. Only the settings with a flag change
     Set(OrganizationFlags),
-    /// Create another organization with one project, and print its keys, which nothing can show again
+    /// Create another organization with one project, and print its keys. They are shown only once
     Create {
         /// Name
         #[arg(long)]
@@ -34,19 +34,19 @@ pub(crate) struct OrganizationFlags {
     /// Name
     #[arg(long)]
     name: Option<String>,
-    /// Timezone in which days are counted, such as Europe/Berlin; fixed once an event is recorded
+    /// Timezone of days, such as Europe/Berlin; can't change after the first event
     #[arg(long)]
     timezone: Option<String>,
-    /// Currency of figures that span projects, such as EUR; fixed once an event is recorded
+    /// Currency of figures that span projects, such as EUR; can't change after the first event
     #[arg(long, value_name = "CODE")]
     currency: Option<String>,
-    /// Worth of one unit of each currency in USD, such as EUR=1.08,GBP=1.27; replaces the table, "" clears it
+    /// Value of one unit of each currency in USD, such as EUR=1.08,GBP=1.27; replaces the table, "" clears it
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     fx_rates: Option<Vec<String>>,
     /// Optional features, separated by commas, such as target_accounts; "" clears them
     #[arg(long, value_delimiter = ',')]
     capabilities: Option<Vec<String>>,
-    /// Number of Actions left
+    /// Balance of Actions
     #[arg(long, value_name = "N")]
     actions_balance: Option<u64>,
 }

@@ -15,17 +15,17 @@ use crate::cli::saved_output::SavedOutput;
 
 /// The path of the privacy requests.
 const PATH: &str = "/privacy-requests";
-/// The pause between two looks at a request that is waited for.
+/// The interval at which a request is polled with `--wait`.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A command about privacy requests.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum PrivacyCommand {
-    /// Remove what is recorded of a person, and record nothing more
+    /// Erase all data of a person, and record nothing more about them
     Erase(PrivacyRequestFlags),
-    /// Export what is recorded of a person
+    /// Export all data of a person
     Export(PrivacyRequestFlags),
-    /// Download what an export made
+    /// Download the file of an export
     Download(DownloadFlags),
     /// Record events of an erased person again
     OptIn(PrivacyRequestFlags),
@@ -43,10 +43,10 @@ pub(crate) enum PrivacyCommand {
 pub(crate) struct PrivacyRequestFlags {
     #[command(flatten)]
     subject: SubjectFlags,
-    /// Only project of the anonymous id, by id [default: all projects]
+    /// The only project to search for the anonymous id, by id [default: all projects]
     #[arg(long, value_name = "PROJECT", requires = "anonymous_id")]
     project: Option<String>,
-    /// Wait until the request is completed; of a stopped server's data directory it always is
+    /// Wait until the request is completed. On the data directory of a stopped server, the command always waits
     #[arg(long)]
     wait: bool,
 }
@@ -65,23 +65,23 @@ impl DownloadFlags {
     fn download(&self, server: &ManagedServer) -> Result<Reply, Failure> {
         let mut body = server.client.download(&format!("{PATH}/{}/download", self.request_id))?;
         let mut output = SavedOutput::create(self.output.as_deref())?;
-        output.fill(&mut body, "the download broke off")?;
+        output.fill(&mut body, "the download was cut off")?;
         output.finish()?;
         Ok(Reply::Written)
     }
 }
 
-/// Whom a request is about.
+/// The subject of a request.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct SubjectFlags {
     /// All identities that ever had this e-mail address
     #[arg(long)]
     email: Option<String>,
-    /// The user's id, as it is sent with events
+    /// The user id, as your events have it
     #[arg(long)]
     user_id: Option<String>,
-    /// An anonymous id: the user that it is linked to, else itself
+    /// An anonymous id. If it is linked to a user, the request is about that user
     #[arg(long)]
     anonymous_id: Option<String>,
 }
@@ -92,7 +92,7 @@ pub(crate) struct PrivacyListFlags {
     /// Only requests of this type: export, erasure or `opt_in`
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Only requests that are this far: pending, processing, completed or failed
+    /// Only requests with this status: pending, processing, completed or failed
     #[arg(long)]
     status: Option<String>,
     /// Most requests to list, 1 to 100 [default: 20]
@@ -114,7 +114,7 @@ impl PrivacyRequestFlags {
         let mut answer: Box<RawValue> = server.client.post_once(PATH, &body.json()?)?;
         while (self.wait || server.is_own()) && !is_over(&answer)? {
             std::thread::sleep(LOOK_EVERY);
-            // Nodes of a cluster have none while another one takes the request over.
+            // A cluster may have no answer while another node takes the request over.
             answer = server.client.get_again(&format!("{PATH}/{}", field(&answer, "id")?))?;
         }
         Ok(Reply::Object(answer))

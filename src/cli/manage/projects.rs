@@ -25,7 +25,7 @@ pub(crate) enum ProjectCommand {
         /// Project, by id or unique name
         project: String,
     },
-    /// Change a project; without a flag, nothing changes
+    /// Change a project. Only the settings with a flag change
     Set {
         /// Project, by id or unique name
         project: String,
@@ -37,7 +37,7 @@ pub(crate) enum ProjectCommand {
         #[command(flatten)]
         limits: LimitFlags,
     },
-    /// Delete a project with everything that was recorded of it
+    /// Delete a project and all of its data
     Delete {
         /// Project, by id or unique name
         project: String,
@@ -47,13 +47,13 @@ pub(crate) enum ProjectCommand {
 /// The settings of a project.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProjectFlags {
-    /// Currency of its figures, such as EUR; fixed once an event is recorded
+    /// Currency of its figures, such as EUR; can't change after the first event
     #[arg(long, value_name = "CODE")]
     currency: Option<String>,
     /// Web origins that may send events, separated by commas; "" allows any
     #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
     allowed_origins: Option<Vec<String>>,
-    /// Whether visitors without ids are distinguished by a daily hash
+    /// Whether a daily hash distinguishes visitors without ids
     #[arg(long, value_name = "BOOL")]
     cookieless: Option<bool>,
     /// Events of crawlers, monitors and previewers: drop or record
@@ -62,16 +62,16 @@ pub(crate) struct ProjectFlags {
     /// Events with a privacy signal: record, anonymize or drop
     #[arg(long, value_name = "POLICY")]
     signals_policy: Option<String>,
-    /// Whether money sent with a public key is kept on the event and not counted
+    /// Whether amounts sent with a public key are stored but not counted as revenue
     #[arg(long, value_name = "BOOL")]
     server_only_revenue: Option<bool>,
-    /// For how many days events are kept, today included: 1 to 3660; 0 for ever. Events that are gone don't come back
+    /// Days for which events are kept, including today: 1 to 3660, or 0 for ever. Removed events can't be restored
     #[arg(long, value_name = "DAYS")]
     retention_days: Option<u32>,
-    /// Hosts of its own sites, separated by commas, each with its subdomains: links from there are no referrers; "" for none
+    /// Hosts of your own sites, separated by commas, each with its subdomains. They are never a source; "" for none
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
     own_domains: Option<Vec<String>>,
-    /// Other hosts that are no referrers, such as tills and sign-in pages that the server doesn't know; "" for none
+    /// Other hosts that are never a source, such as checkout and sign-in pages that headcount doesn't know; "" for none
     #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
     ignored_referrers: Option<Vec<String>>,
 }
@@ -79,13 +79,13 @@ pub(crate) struct ProjectFlags {
 /// The limits of a project.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LimitFlags {
-    /// Events a second with its public keys together; 0 removes the limit
+    /// Events per second of all public keys together; 0 removes the limit
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
-    /// Events at once after a pause [default: as many as a second]
+    /// Burst: events at once after a pause [default: the events of one second]
     #[arg(long, value_name = "N")]
     burst: Option<u32>,
-    /// Different groups, companies, pages and sources that it may have, such as pages=5000,sources=1000
+    /// Maximum numbers of distinct groups, companies, pages and sources, such as pages=5000,sources=1000
     #[arg(long, value_name = "QUOTAS", value_delimiter = ',')]
     quotas: Option<Vec<String>>,
 }

@@ -10,7 +10,7 @@ use super::text::{fields, table, unexpected};
 use crate::cli::failure::Failure;
 use crate::cli::output::print_line;
 
-/// The body of a request: the fields whose flags are given.
+/// The body of a request. It has only the fields whose flags are given.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Body(BTreeMap<&'static str, Field>);
 
@@ -19,7 +19,7 @@ pub(super) struct Body(BTreeMap<&'static str, Field>);
 #[serde(untagged)]
 enum Field {
     Value(Value),
-    /// Numbers by name. They keep the digits that were given.
+    /// Numbers by name. They keep the digits of the flag.
     Numbers(BTreeMap<String, Box<RawValue>>),
 }
 
@@ -51,12 +51,12 @@ impl Body {
     }
 }
 
-/// The answer of the API, and how it is shown.
+/// The answer of the API, and how to print it.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// One object.
     Object(Box<RawValue>),
-    /// A list of objects in the field `list`; people see the columns.
+    /// A list of objects in the field `list`; the text output shows `columns`.
     List {
         /// The answer.
         answer: Box<RawValue>,
@@ -65,14 +65,14 @@ pub(crate) enum Reply {
         /// The fields of the objects to show.
         columns: &'static [&'static str],
     },
-    /// What was asked for is written already.
+    /// The command has written its output already.
     Written,
-    /// Nothing but success: the text says what was done.
+    /// Success without an answer; the text says what was done.
     Done(String),
 }
 
 impl Reply {
-    /// Prints the answer on one line, or text for people.
+    /// Prints the answer as one line of JSON, or as text.
     pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
         match (self, json) {
             (Self::Object(answer) | Self::List { answer, .. }, true) => print_line(answer.get()),

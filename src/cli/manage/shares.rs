@@ -21,23 +21,23 @@ pub(crate) enum ShareCommand {
         #[command(flatten)]
         of: ShareArgs,
     },
-    /// Make a share: a link that shows figures of the project. The link is printed once
+    /// Create a share: a link that shows figures of the project. The link is printed only once
     Create {
         /// Name
         name: String,
-        /// Show money, too
+        /// Include revenue
         #[arg(long)]
         revenue: bool,
-        /// Time from which on it is refused, such as 2030-01-01T00:00:00Z
+        /// Time at which it expires, such as 2030-01-01T00:00:00Z
         #[arg(long, value_name = "TIME")]
         expires_at: Option<String>,
-        /// Web origins whose pages may show it in a frame, as a comma-separated list
+        /// Web origins whose pages may embed it in a frame, as a comma-separated list
         #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
         embed_origins: Option<Vec<String>>,
         #[command(flatten)]
         of: ShareArgs,
     },
-    /// Revoke a share: its readers are refused from the next request on
+    /// Revoke a share. The next request with it is refused
     Delete {
         /// Id of the share: shr_…
         share_id: String,
@@ -57,9 +57,9 @@ impl ManagementCommand for ShareCommand {
                 list: "shares",
                 columns: &["share_id", "name", "revenue", "expires_at"],
             }),
-            // Its own server would put its own address into the link.
+            // A server that this command starts would put its own address into the link.
             Self::Create { .. } if server.is_own() => {
-                Err(Failure("the link has the address of the server: `headcount serve` first".into()))
+                Err(Failure("the link contains the address of the server: start it with `headcount serve` first".into()))
             }
             Self::Create { name, revenue, expires_at, embed_origins, .. } => {
                 let body = Body::default().set("name", Some(name.as_str())).set("revenue", Some(*revenue));

@@ -1,4 +1,4 @@
-//! Answers as text for people.
+//! Formats answers as text.
 
 use std::fmt::{self, Display};
 

@@ -15,24 +15,24 @@ const PATH: &str = "/api-tokens";
 pub(crate) enum TokenCommand {
     /// List the tokens, without their secrets, oldest first
     List,
-    /// Create a token and print its secret, which nothing can show again
+    /// Create a token, and print its secret. The secret is shown only once
     Create {
         /// Name
         #[arg(long)]
         name: String,
-        /// Role of its holder: owner, admin or member
+        /// Role: owner, admin or member
         #[arg(long)]
         role: String,
         /// Scopes, separated by commas, such as analytics:read,revenue:read [default: all]
         #[arg(long, value_delimiter = ',')]
         scopes: Option<Vec<String>>,
-        /// The only project that it is for, by id or unique name [default: all projects]
+        /// Limit the token to one project, by id or unique name [default: all projects]
         #[arg(long, value_name = "PROJECT")]
         project: Option<String>,
-        /// Member who holds it, by id: it has the lower of the two roles, and is revoked with the member
+        /// Member who owns the token, by id. The lower of the two roles applies, and removing the member revokes the token
         #[arg(long, value_name = "MEMBER")]
         member: Option<String>,
-        /// Time from which on it is refused (RFC 3339) [default: never]
+        /// Time at which it expires (RFC 3339) [default: never]
         #[arg(long, value_name = "TIME")]
         expires_at: Option<String>,
     },
@@ -41,21 +41,21 @@ pub(crate) enum TokenCommand {
         /// Id of the token: tok_…
         token_id: String,
     },
-    /// Change a token; without a flag, nothing changes
+    /// Change a token. Only the settings with a flag change
     Set {
         /// Id of the token: tok_…
         token_id: String,
         /// Name
         #[arg(long)]
         name: Option<String>,
-        /// Requests a second; 0 removes the limit
+        /// Requests per second; 0 removes the limit
         #[arg(long, value_name = "N")]
         rate_limit: Option<u32>,
-        /// Requests at once after a pause [default: as many as a second]
+        /// Burst: requests at once after a pause [default: the requests of one second]
         #[arg(long, value_name = "N")]
         burst: Option<u32>,
     },
-    /// Revoke a token: it is refused from the next request on
+    /// Revoke a token. The next request with it is refused
     Revoke {
         /// Id of the token: tok_…
         token_id: String,

@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 /// The path of the webhooks.
 const PATH: &str = "/webhooks";
 
-/// A command about webhooks: where notifications are sent.
+/// A command about webhooks, which receive notifications.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum WebhookCommand {
     /// List the webhooks, newest first
@@ -20,15 +20,15 @@ pub(crate) enum WebhookCommand {
         #[arg(long)]
         starting_after: Option<String>,
     },
-    /// Create a webhook, and print the secret that signs, once
+    /// Create a webhook, and print its signing secret. The secret is shown only once
     Create {
-        /// Project whose notifications are sent
+        /// Project whose notifications the webhook receives
         #[arg(long)]
         project: String,
-        /// URL that they are sent to
+        /// URL that receives the notifications
         #[arg(long, value_name = "URL")]
         to: String,
-        /// What it sends, by commas: notification
+        /// Kinds of events to send, separated by commas: notification
         #[arg(long, value_delimiter = ',')]
         events: Option<Vec<String>>,
     },
@@ -44,10 +44,10 @@ pub(crate) enum WebhookCommand {
         /// New URL
         #[arg(long, value_name = "URL")]
         to: Option<String>,
-        /// What it sends, by commas: notification
+        /// Kinds of events to send, separated by commas: notification
         #[arg(long, value_delimiter = ',')]
         events: Option<Vec<String>>,
-        /// active, or paused: it waits, and later sends what came meanwhile
+        /// Status: active or paused. Notifications of a paused webhook wait until it is active again
         #[arg(long)]
         status: Option<String>,
     },
@@ -56,11 +56,11 @@ pub(crate) enum WebhookCommand {
         /// Id of the webhook: wh_…
         webhook_id: String,
     },
-    /// List what became of the notifications of a webhook, latest first
+    /// List the deliveries of a webhook, latest first
     Deliveries {
         /// Id of the webhook: wh_…
         webhook_id: String,
-        /// Only deliveries that are this far: pending, delivered or dead
+        /// Only deliveries with this status: pending, delivered or dead
         #[arg(long)]
         status: Option<String>,
         /// The most deliveries: 1 to 100
@@ -70,7 +70,7 @@ pub(crate) enum WebhookCommand {
         #[arg(long)]
         starting_after: Option<String>,
     },
-    /// Send all notifications from a position on again
+    /// Send all notifications from a position again
     Replay {
         /// Id of the webhook: wh_…
         webhook_id: String,
@@ -78,7 +78,7 @@ pub(crate) enum WebhookCommand {
         #[arg(long)]
         from_position: u64,
     },
-    /// Make a new secret, and print it, once; the former one signs, too, for 24 hours
+    /// Create a new signing secret, and print it once. For 24 hours the old secret signs, too
     RotateSecret {
         /// Id of the webhook: wh_…
         webhook_id: String,

@@ -1,20 +1,20 @@
-//! Where one request ends and the next begins.
+//! Finds the boundaries between requests.
 //!
-//! actix-http reads the requests; this only finds their ends, so that they can be handed over one at a time. If the two
-//! disagree, a client waits for a deadline, and nothing else happens.
+//! actix-http parses the requests. This module only finds their ends, so that they can be passed on one at a time. If the two
+//! disagree, the client waits until a deadline ends the connection.
 
 use memchr::memchr;
 
-/// How much of an incomplete line is kept: more than any relevant header needs.
+/// The number of bytes of an incomplete line that are kept: more than any relevant header needs.
 const MAX_KEPT_LINE_BYTES: usize = 128;
 
 /// The state of a connection's incoming side.
 #[derive(Debug)]
 pub(super) struct Framing {
     state: State,
-    /// The beginning of a line of the head, or of a chunk's size, that has not ended yet.
+    /// The beginning of an incomplete line of the head or of a chunk's size.
     line: Vec<u8>,
-    /// How many bytes the request had so far.
+    /// The number of bytes of the request so far.
     bytes: u64,
 }
 
@@ -36,7 +36,7 @@ enum State {
     Complete,
 }
 
-/// The facts from the lines of the head so far.
+/// The properties of the request, from the head so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Head {
     has_request_line: bool,
@@ -45,16 +45,16 @@ struct Head {
     is_endless: bool,
 }
 
-/// What the client is sending.
+/// The part of a request that the client is sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing: it may send a request.
+    /// Nothing: the next byte begins a request.
     Idle,
     /// A head.
     Head,
     /// A body.
     Body,
-    /// Nothing: it sent a request and waits for the answer.
+    /// Nothing: the request is complete, and the client waits for the answer.
     Complete,
 }
 
@@ -78,12 +78,12 @@ impl Framing {
         }
     }
 
-    /// How many bytes the request had so far.
+    /// The number of bytes of the request so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Reads on. How many of the bytes belong to the request: the others come after it.
+    /// Reads bytes. Returns how many of them belong to the current request.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -107,7 +107,7 @@ impl Framing {
         at
     }
 
-    /// Reads up to the end of the line, or all bytes where it doesn't end.
+    /// Reads up to the end of the line; all bytes, if they don't contain it.
     fn feed_line(&mut self, bytes: &[u8]) -> usize {
         let end = memchr(b'\n', bytes);
         let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
@@ -153,7 +153,7 @@ impl Head {
             self.is_endless = line.starts_with(b"CONNECT ");
             return self;
         }
-        // Most headers are of no interest, and their first letter shows it.
+        // Most headers are irrelevant, and the first letter is enough to skip them.
         let Some(b'c' | b'C' | b't' | b'T' | b'u' | b'U') = line.first() else { return self };
         let Some(colon) = memchr(b':', line) else { return self };
         let (name, value) = line.split_at(colon);

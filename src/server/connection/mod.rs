@@ -1,11 +1,11 @@
-//! A connection between the socket and actix-http, which bounds the memory and the time of a client.
+//! The layer between the socket and actix-http that bounds the memory and time of each client.
 //!
-//! actix-http decodes all requests that have arrived, and keeps reading and answering while the client reads no answers. This
-//! connection passes requests on one at a time: the next one after the answer to the previous one has been sent, and none while an
+//! actix-http decodes all requests that have arrived, and continues to read and answer while the client reads no answers. This
+//! layer passes requests on one at a time: each one after the answer to the previous one was sent, and none while an
 //! answer can't be written. Heads, bodies and answers each have a deadline.
 //!
-//! actix-http's read buffer grows with what is read at once, and with large heads, and keeps its size until the connection ends. So this
-//! connection passes on little at a time, and ends after the answer to a large head.
+//! actix-http's read buffer grows with large reads and large heads, and keeps its size until the connection ends. So this
+//! layer passes on few bytes at a time, and ends the connection after the answer to a large head.
 
 mod framing;
 
@@ -29,33 +29,33 @@ use framing::{Framing, Phase};
 
 use crate::http::client_end::ClientEnd;
 
-/// How long a head may take from its first byte on. actix-http sees to it only for the first one of a connection.
+/// How long a head may take, from its first byte on. actix-http enforces this only for the first head of a connection.
 const HEAD_DEADLINE: Duration = Duration::from_secs(5);
-/// How long a body may take, whether it is read or only skipped: longer than handlers wait for one.
+/// How long a body may take, whether it is read or skipped: longer than handlers wait for a body.
 const BODY_DEADLINE: Duration = Duration::from_secs(15);
-/// The most bytes of a request, as sent: a batch in chunks of a few bytes each. More is not even skipped.
+/// The maximum size of a request on the wire: a batch in tiny chunks. Larger requests are not even skipped.
 const MAX_REQUEST_BYTES: u64 = 32 << 20;
-/// How long a client may take for [`WRITE_PROGRESS_BYTES`] of an answer.
+/// How long a client may take to read [`WRITE_PROGRESS_BYTES`] of an answer.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
-/// How much of an answer a client has to read within [`WRITE_DEADLINE`].
+/// The number of bytes of an answer that a client must read within [`WRITE_DEADLINE`].
 const WRITE_PROGRESS_BYTES: usize = 16 << 10;
-/// How much of later requests is read before they are due.
+/// The number of bytes of later requests that are read early.
 const MAX_HELD_BYTES: usize = 2 << 10;
-/// How much is read at once before it is decoded, and before other connections have their turn. actix-http begins with a buffer of
+/// The size of a read before decoding, and before other connections have their turn. actix-http begins with a buffer of
 /// twice this size.
 const TURN_BYTES: usize = 4 << 10;
-/// From which size on the bytes of an incomplete head are counted, and the request is the last one of its connection.
+/// The size at which an incomplete head counts as large: its bytes are limited, and its request is the last of the connection.
 const COUNTED_HEAD_BYTES: u64 = 8 << 10;
-/// How many bytes incomplete heads may have, over all connections.
+/// The maximum number of bytes of large incomplete heads, over all connections.
 const MAX_HEADS_BYTES: usize = 16 << 20;
-/// The interim response of actix-http to a client that waits before it sends its body. It is not an answer.
+/// The interim response of actix-http to a client that waits before it sends its body. It is not the answer.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// The bytes of incomplete heads, over all connections of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeadBytes(Arc<AtomicUsize>);
 
-/// Whether the request that is arriving, or being answered, is the last one of its connection.
+/// Whether the current request is the last one of its connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastRequest(Rc<Cell<bool>>);
 
@@ -66,7 +66,7 @@ impl LastRequest {
     }
 }
 
-/// A part of [`HeadBytes`], given back when it is dropped.
+/// A share of [`HeadBytes`], released on drop.
 #[derive(Debug)]
 struct HeadShare {
     all: HeadBytes,
@@ -103,17 +103,17 @@ pub(crate) struct BoundedConnection {
     head: HeadShare,
     /// The bytes after the current request.
     held: BytesMut,
-    /// The client sends no more.
+    /// Whether the client has finished sending.
     has_ended: bool,
     /// The bytes passed on in this turn.
     turn_bytes: usize,
-    /// When the head or body that is arriving has to be complete, and which of the two it is.
+    /// The deadline of the arriving head or body, and which of the two it is.
     reading: Option<(Phase, Pin<Box<Sleep>>)>,
-    /// When the client has to have read more, and how much it has read since this was set. There while nothing can be written.
+    /// While nothing can be written: the deadline for reading more, and the bytes read since it was set.
     writing: Option<(Pin<Box<Sleep>>, usize)>,
-    /// Nothing can be written now.
+    /// Whether writing is blocked.
     is_blocked: bool,
-    /// The answer began before the request's body was complete.
+    /// Whether the answer began before the request's body was complete.
     is_answered: bool,
     is_last: LastRequest,
     end: ClientEnd,
@@ -137,8 +137,8 @@ impl BoundedConnection {
         }
     }
 
-    /// Puts handles into the data of the connection: the middleware reads whether the current request is the last one, and questions wait for the client's
-    /// end.
+    /// Adds handles to the connection's data: the middleware checks whether the current request is the last one, and questions wait
+    /// for the client to disconnect.
     pub(crate) fn share(&self, data: &mut Extensions) {
         data.insert(self.is_last.clone());
         data.insert(self.end.clone());
@@ -158,7 +158,7 @@ impl BoundedConnection {
                 Poll::Pending => break,
             }
         }
-        // Early requests are answered before the end is reported.
+        // Answer early requests before reporting the end.
         if self.has_ended && self.held.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
@@ -206,7 +206,7 @@ impl BoundedConnection {
         Poll::Ready(Ok(()))
     }
 
-    /// Expects the next request, which has deadlines of its own, unless the last one was answered.
+    /// Expects the next request, with its own deadlines, unless the last request was answered.
     fn expect_next(&mut self) {
         self.framing.next();
         self.reading = None;
@@ -235,7 +235,7 @@ impl BoundedConnection {
         Ok(())
     }
 
-    /// Waits for more of a request, up to its deadline. The dispatcher then sees the end of the connection.
+    /// Waits for more of a request, up to its deadline. After the deadline, the dispatcher sees the end of the connection.
     fn poll_read_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let phase = self.framing.phase();
         let deadline = match phase {
@@ -286,11 +286,11 @@ impl BoundedConnection {
         match self.framing.phase() {
             _ if answer == CONTINUE => {}
             Phase::Complete => self.expect_next(),
-            // An answer that did not wait for the body; there is no other to wait for.
+            // This answer did not wait for the body, and there is no other one.
             Phase::Body => self.is_answered = true,
             Phase::Idle | Phase::Head => {}
         }
-        // The socket will not wake the task: these bytes were read before, or the connection ends by itself.
+        // The socket will not wake the task: these bytes were read before, or the server ends the connection.
         if !self.held.is_empty() || self.is_last.get() {
             cx.waker().wake_by_ref();
         }
@@ -337,7 +337,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads what has arrived until the connection has to wait for more.
+    /// Reads all bytes that have arrived.
     async fn read_all(connection: &mut BoundedConnection) -> Vec<u8> {
         let mut all = Vec::new();
         poll_fn(|cx| {

@@ -19,8 +19,8 @@ impl Backup {
     /// Opens the backup in `dir`. Reads its list and the checksums, not its files.
     ///
     /// # Errors
-    /// [`BackupError::Incomplete`] if there is no list; [`BackupError::Damaged`] if the two files don't agree;
-    /// [`BackupError::OtherFormat`]; [`BackupError::Io`].
+    /// [`BackupError::Incomplete`] if there is no list; [`BackupError::Damaged`] if the two files
+    /// don't agree; [`BackupError::OtherFormat`]; [`BackupError::Io`].
     pub fn open(dir: &Path) -> Result<Self, BackupError> {
         let read = |name: &str| files::read(&dir.join(name));
         let list = match read(MANIFEST_NAME) {
@@ -48,15 +48,15 @@ impl Backup {
         self.dir.join(name)
     }
 
-    /// Checks size and checksum of every file.
+    /// Checks the size and checksum of every file.
     ///
     /// # Errors
-    /// [`BackupError::Damaged`] names the first file that is not what was backed up; [`BackupError::Io`].
+    /// [`BackupError::Damaged`] names the first file that changed; [`BackupError::Io`].
     pub fn check(&self) -> Result<(), BackupError> {
         self.manifest.files.iter().try_for_each(|file| self.read(file, |_| Ok(())))
     }
 
-    /// Whether the backup has a file of this name with these contents, by its list and on its disk.
+    /// Whether the backup has a file with this name and these contents, in its list and on disk.
     pub(super) fn holds(&self, name: &str, sha256: &str) -> Result<bool, BackupError> {
         let found = self.manifest.files.binary_search_by(|file| file.name.as_str().cmp(name));
         let Some(file) = found.ok().and_then(|at| self.manifest.files.get(at)).filter(|file| file.sha256 == sha256) else {
@@ -68,7 +68,7 @@ impl Backup {
         }
     }
 
-    /// Passes the contents of a file to `write` in parts, and then checks that they are those that were backed up.
+    /// Passes the contents of a file to `write` in parts, then checks that they did not change.
     pub(super) fn read(&self, file: &BackupFile, write: impl FnMut(&[u8]) -> Result<(), BackupError>) -> Result<(), BackupError> {
         let BackupFile { name, bytes, sha256 } = file;
         let path = self.path(name);

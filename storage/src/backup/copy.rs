@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Counts and hashes what is read through it.
+/// Counts and hashes the bytes that are read through it.
 pub(super) struct Hashed<R> {
     inner: R,
     hash: Sha256,
@@ -34,7 +34,7 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// Passes everything that `contents` has to `write`, in parts of bounded size.
+/// Passes all of `contents` to `write`, in parts of bounded size.
 pub(super) fn for_each_part<E>(
     mut contents: impl Read,
     read_failed: impl Fn(io::Error) -> E,

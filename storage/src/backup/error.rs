@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::format::FormatError;
 use crate::lock::LockError;
 
-/// Why a backup could not be made, checked or restored.
+/// The reason why a backup could not be made, checked or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -20,14 +20,14 @@ pub enum BackupError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The directory that is written to has files.
+    /// The target directory has files.
     #[error("{} is not empty", dir.display())]
     NotEmpty {
         /// The directory.
         dir: PathBuf,
     },
-    /// A directory has no list of files: the backup in it was not finished, or it is not a backup.
-    #[error("{} holds no complete backup: it has no manifest.json", dir.display())]
+    /// A directory has no list of files: its backup was not finished, or it is not a backup.
+    #[error("{} is not a complete backup: it has no manifest.json", dir.display())]
     Incomplete {
         /// The directory.
         dir: PathBuf,
@@ -35,19 +35,19 @@ pub enum BackupError {
     /// A stream ended too early.
     #[error("the backup ended before its manifest.json: {reason}")]
     EndedEarly {
-        /// The reason, as far as it is known.
+        /// The reason, if known.
         reason: String,
     },
-    /// A file is not what was backed up, or the list and the checksums don't agree.
+    /// A file has changed since the backup, or the list and the checksums disagree.
     #[error("the backup is damaged: {name} {reason}")]
     Damaged {
         /// Name of the file in the backup.
         name: String,
-        /// What is wrong with it.
+        /// The damage.
         reason: String,
     },
     /// Another version of the program made it.
-    #[error("the backup has the format {found:?}; this program reads {supported:?}")]
+    #[error("the backup has the format {found:?}, but this program reads {supported:?}")]
     OtherFormat {
         /// The format that it names.
         found: String,
@@ -60,7 +60,7 @@ pub enum BackupError {
     /// The data directory can't be locked.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// Whoever reads the stream is gone.
+    /// The reader of the stream has disconnected.
     #[error("the backup could not be sent: {0}")]
     Unsent(io::Error),
 }
@@ -72,7 +72,7 @@ impl BackupError {
         move |source| Self::Io { doing, path, source }
     }
 
-    /// As [`BackupError::io`], for a file by its name in the backup.
+    /// Like [`BackupError::io`], for a file by its name in the backup.
     pub(super) fn io_of(doing: &'static str, name: &str) -> impl Fn(io::Error) -> Self {
         let path = PathBuf::from(name);
         move |source| Self::Io { doing, path: path.clone(), source }

@@ -10,8 +10,8 @@ use crate::format::Format;
 
 const WAYS: [(Errno, bool); 3] = [(Errno::NoSpace, false), (Errno::Io, false), (Errno::Io, true)];
 
-/// Calls `attempt` until all its operations under `dir` have failed once, in each way, and `check` after each failure. Returns the
-/// number of failures.
+/// Calls `attempt` until all its operations under `dir` have failed once, in each way, and `check`
+/// after each failure. Returns the number of failures.
 fn each_failure(dir: &Path, mut attempt: impl FnMut() -> Result<(), BackupError>, check: impl Fn(&str)) -> usize {
     let switch = Switch::arm(dir, Plan::default());
     let mut failures = 0;

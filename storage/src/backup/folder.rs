@@ -1,4 +1,4 @@
-//! A backup as a directory, while it is written.
+//! A backup that is written to a directory.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -12,22 +12,23 @@ use super::names;
 use super::target::BackupTarget;
 use crate::files::{self, File, PRIVATE_FILE, create_private_dir, sync_dir, write_atomically};
 
-/// A directory that a backup is written to. If it is dropped before the backup is complete, what was written is removed.
+/// The target directory of a backup. If it is dropped before the backup is complete, it removes its
+/// files.
 #[derive(Debug)]
 pub struct BackupFolder {
     dir: PathBuf,
     previous: Option<Backup>,
     linked_bytes: u64,
-    /// The directories that were written to.
+    /// The directories with new files.
     dirs: BTreeSet<PathBuf>,
-    /// What was written directly in `dir`.
+    /// The new entries directly in `dir`.
     entries: BTreeSet<PathBuf>,
     is_complete: bool,
 }
 
 impl BackupFolder {
-    /// Begins a backup in `dir`, which must be empty or not exist. Files that have the same contents in `previous` become hard links
-    /// to those, where the file system can do that.
+    /// Begins a backup in `dir`, which must be empty or missing. Files with the same contents in
+    /// `previous` become hard links to them, if the file system supports that.
     ///
     /// # Errors
     /// [`BackupError::NotEmpty`] and [`BackupError::Io`].
@@ -46,7 +47,7 @@ impl BackupFolder {
         self.linked_bytes
     }
 
-    /// Makes the directories of the file `name`, and returns its path.
+    /// Creates the directories of the file `name`, and returns its path.
     fn path(&mut self, name: &str) -> Result<PathBuf, BackupError> {
         let path = self.dir.join(name);
         self.entries.insert(self.dir.join(name.split('/').next().unwrap_or(name)));
@@ -58,7 +59,7 @@ impl BackupFolder {
         Ok(path)
     }
 
-    /// Replaces a file by a link to the same one of the previous backup, if it has it and it is still what it was.
+    /// Replaces a file by a link to the same file of the previous backup, if that has it unchanged.
     fn link(&mut self, name: &str, path: &Path, sha256: &str) -> Result<bool, BackupError> {
         let Some(previous) = &self.previous else { return Ok(false) };
         if !previous.holds(name, sha256)? {
@@ -75,7 +76,8 @@ impl BackupFolder {
         Ok(true)
     }
 
-    /// Removes what was written, the list first. Errors are logged: without a list the rest is not a backup.
+    /// Removes the written files, the list first. Logs errors: without a list the rest is not a
+    /// backup.
     fn discard(&self) {
         let remove = |path: &Path| match path.symlink_metadata() {
             Ok(about) if about.is_dir() => files::remove_dir_all(path),
@@ -83,17 +85,17 @@ impl BackupFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         };
-        // Lists that were being written have another name.
+        // A list that was being written has another name.
         let lists = [MANIFEST_NAME, "manifest.json.tmp", SUMS_NAME, "SHA256SUMS.tmp"].map(|name| self.dir.join(name));
         for path in lists.iter().chain(&self.entries) {
             if let Err(error) = remove(path) {
-                tracing::warn!(path = %path.display(), %error, "a part of a backup that failed is left");
+                tracing::warn!(path = %path.display(), %error, "could not remove a part of a failed backup");
             }
         }
     }
 }
 
-/// Whether a link is impossible here, rather than failed.
+/// Whether links are impossible here, as opposed to a failure.
 fn cannot_link(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let impossible = [Errno::XDEV, Errno::PERM, Errno::MLINK, Errno::OPNOTSUPP, Errno::NOSYS];

@@ -8,14 +8,14 @@ use super::names;
 
 /// The file with the list. It is written last.
 pub(super) const MANIFEST_NAME: &str = "manifest.json";
-/// The file with the checksums of all other files, the list included.
+/// The file with the checksums of all other files, including the list.
 pub(super) const SUMS_NAME: &str = "SHA256SUMS";
 /// The format of the list.
 const FORMAT: &str = "headcount.backup.v1";
-/// A backup has at least this file.
+/// A file that every backup has.
 pub(super) const LAYOUT_NAME: &str = "FORMAT";
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupManifest {
     /// The format of this list.
@@ -24,9 +24,9 @@ pub struct BackupManifest {
     pub version: String,
     /// When it was made, in UTC.
     pub created_at: String,
-    /// The projects, and how far each is in it.
+    /// The projects, each with its last position in the backup.
     pub projects: Vec<BackupProject>,
-    /// The files, but for the list and the checksums.
+    /// The files, except the list and the checksums.
     pub files: Vec<BackupFile>,
 }
 
@@ -35,7 +35,7 @@ pub struct BackupManifest {
 pub struct BackupProject {
     /// The project.
     pub project_id: String,
-    /// All its events up to this position are in the backup, and none after it.
+    /// The backup has all events of the project up to this position, and none after it.
     pub position: u64,
 }
 
@@ -62,7 +62,8 @@ impl BackupManifest {
         Self { format: FORMAT.to_owned(), version: version.to_owned(), created_at, projects, files: Vec::new() }
     }
 
-    /// The last position of the backup: of each of its projects it has all events up to it, and none after it.
+    /// The last position of the backup. For each project, the backup has all events up to it and
+    /// none after it.
     #[must_use]
     pub fn last_position(&self) -> u64 {
         self.projects.iter().map(|project| project.position).max().unwrap_or(0)
@@ -77,14 +78,14 @@ impl BackupManifest {
         Ok((list, sums))
     }
 
-    /// The contents of the file of checksums, where the list is written as `list`.
+    /// The contents of the file of checksums, given the encoded list.
     fn sums(&self, list: &[u8]) -> Vec<u8> {
         let files = self.files.iter().map(|file| (file.sha256.clone(), file.name.as_str()));
         let lines = files.chain([(sha256(list), MANIFEST_NAME)]).map(|(sha256, name)| format!("{sha256}  {name}\n"));
         lines.collect::<String>().into_bytes()
     }
 
-    /// Reads the list, and checks that the checksums are those of the list and of the files in it.
+    /// Decodes the list, and checks that the checksums match the list and its files.
     pub(super) fn decode(list: &[u8], sums: &[u8]) -> Result<Self, BackupError> {
         let unreadable = |error| BackupError::damaged(MANIFEST_NAME, format!("can't be read: {error}"));
         let OnlyFormat { format } = serde_json::from_slice(list).map_err(unreadable)?;
@@ -94,18 +95,21 @@ impl BackupManifest {
         let manifest: Self = serde_json::from_slice(list).map_err(unreadable)?;
         for pair in manifest.files.windows(2) {
             if pair[0].name >= pair[1].name {
-                return Err(BackupError::damaged(MANIFEST_NAME, "does not name the files in order"));
+                return Err(BackupError::damaged(MANIFEST_NAME, "does not list the files in order"));
             }
         }
         if let Some(file) = manifest.files.iter().find(|file| !names::is_allowed(&file.name)) {
-            return Err(BackupError::damaged(MANIFEST_NAME, format!("names {:?}, which no backup holds", file.name)));
+            return Err(BackupError::damaged(
+                MANIFEST_NAME,
+                format!("contains {:?}, which is not a file of a backup", file.name),
+            ));
         }
         if !manifest.files.iter().any(|file| file.name == LAYOUT_NAME) {
-            return Err(BackupError::damaged(MANIFEST_NAME, format!("does not name {LAYOUT_NAME}")));
+            return Err(BackupError::damaged(MANIFEST_NAME, format!("does not contain {LAYOUT_NAME}")));
         }
-        // The checksums are written again and compared, so that neither file can be changed unnoticed.
+        // Encode the checksums again and compare them, so that neither file can change unnoticed.
         if manifest.sums(list) != sums {
-            return Err(BackupError::damaged(SUMS_NAME, format!("does not match {MANIFEST_NAME}, or that was changed")));
+            return Err(BackupError::damaged(SUMS_NAME, format!("does not match {MANIFEST_NAME}")));
         }
         Ok(manifest)
     }

@@ -1,4 +1,5 @@
-//! Backups: a directory with the files of a data directory at one moment, their checksums, and a list of them that is written last.
+//! Backups: a directory with the files of a data directory at one moment, their checksums, and a
+//! list of them that is written last.
 //!
 //! ```text
 //! FORMAT  keys/hash.key  log/  control/  archive/  imports/  dead-letters.ndjson     as in the data directory
@@ -6,8 +7,9 @@
 //! manifest.json    the list, written last: a directory without it is not a backup
 //! ```
 //!
-//! [`BackupWriter`] writes one to a [`BackupTarget`]: a [`BackupFolder`], or a [`TarTarget`], whose stream [`unpack`] turns into a folder
-//! elsewhere. [`Backup`] is one that is complete; [`restore`] makes a data directory of it.
+//! [`BackupWriter`] writes one to a [`BackupTarget`]: a [`BackupFolder`], or a [`TarTarget`], whose
+//! stream [`unpack`] turns into a folder elsewhere. [`Backup`] is one that is complete; [`restore`]
+//! makes a data directory of it.
 
 mod complete;
 mod copy;

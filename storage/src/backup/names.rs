@@ -1,7 +1,7 @@
-//! The names that files of a backup may have: those of the parts of a data directory that a backup holds.
+//! The allowed names of files in a backup: the parts of a data directory that belong in a backup.
 
-/// Whether a backup may hold a file of this name. Only what is of use in another data directory: no locks, no visitor salts, no
-/// plain tokens, nothing outside the directory.
+/// Whether a backup may contain a file with this name. Only files that are useful in another data
+/// directory: no locks, no visitor salts, no plain tokens, nothing outside the directory.
 pub(super) fn is_allowed(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'=');
     let parts: Vec<&str> = name.split('/').collect();

@@ -1,4 +1,4 @@
-//! Makes a data directory of a backup.
+//! Restores a backup to a data directory.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,23 +10,25 @@ use crate::files::{self, File, create_private_dir, sync_dir};
 use crate::format::{Format, FormatError, RESTORING_NAME};
 use crate::lock::{DirLock, LOCK_NAME};
 
-/// Restores `backup` into `data_dir`, which must be empty or not exist. Checks every file of the backup before anything is written.
+/// Restores `backup` into `data_dir`, which must be empty or missing. Checks every file of the
+/// backup before it writes anything.
 ///
-/// The description of the data directory is written last, with a new incarnation. Until then the directory holds a marker, so
-/// that nothing takes it for a data directory. After an error, what was written is removed.
+/// The description of the data directory is written last, with a new incarnation. Until then a
+/// marker prevents its use as a data directory. After an error, the written files are removed.
 ///
 /// # Errors
-/// [`BackupError::NotEmpty`], [`BackupError::Damaged`], [`BackupError::Layout`] if a newer version wrote it, [`BackupError::Lock`],
-/// and [`BackupError::Io`].
+/// [`BackupError::NotEmpty`], [`BackupError::Damaged`], [`BackupError::Layout`] if a newer version
+/// wrote it, [`BackupError::Lock`], and [`BackupError::Io`].
 pub fn restore(backup: &Backup, data_dir: &Path) -> Result<(), BackupError> {
     restore_with(backup, data_dir, |_| Ok(()))
 }
 
-/// As [`restore`], and calls `prepare` with the directory once all files but its description are there. What `prepare` does is durable before anything takes
-/// the directory for a data directory; if it fails, everything that was written is removed.
+/// Like [`restore`], but calls `prepare` with the directory when all files except its description
+/// are there. The changes of `prepare` are durable before the directory can be used. If it fails,
+/// all written files are removed.
 ///
 /// # Errors
-/// Those of [`restore`] and of `prepare`.
+/// The errors of [`restore`] and of `prepare`.
 pub fn restore_with<T, E: From<BackupError>>(
     backup: &Backup,
     data_dir: &Path,
@@ -35,7 +37,7 @@ pub fn restore_with<T, E: From<BackupError>>(
     refuse_unless_empty(data_dir)?;
     backup.check()?;
     let format = new_life(backup)?;
-    // It may create the directory, so it comes after every check.
+    // This may create the directory, so all checks come before it.
     let _lock = DirLock::acquire(data_dir).map_err(BackupError::from)?;
     refuse_unless_empty(data_dir)?;
     let written = write(backup, data_dir, format, prepare);
@@ -94,7 +96,7 @@ fn write<T, E: From<BackupError>>(
     let prepared = prepare(data_dir)?;
     sync_all_dirs(data_dir)?;
     format.write(data_dir).map_err(BackupError::from)?;
-    // What is left of it after a crash here is ignored.
+    // After a crash here, the rest of the marker is ignored.
     files::remove_file(&marker).and_then(|()| sync_dir(data_dir)).map_err(BackupError::io("remove", &marker))?;
     Ok(prepared)
 }
@@ -109,7 +111,8 @@ fn sync_all_dirs(dir: &Path) -> Result<(), BackupError> {
     sync_dir(dir).map_err(BackupError::io("sync", dir))
 }
 
-/// Removes what a failed attempt wrote, the description first and the marker last. Errors are logged: the marker stays then.
+/// Removes the files of a failed attempt, the description first and the marker last. Logs errors:
+/// the marker then stays.
 fn discard(manifest: &BackupManifest, data_dir: &Path) {
     let mut entries: Vec<&str> = vec![LAYOUT_NAME, "FORMAT.tmp"];
     entries.extend(manifest.files.iter().filter_map(|file| file.name.split('/').next()));
@@ -119,7 +122,7 @@ fn discard(manifest: &BackupManifest, data_dir: &Path) {
         let path = data_dir.join(entry);
         let removed = if path.is_dir() { files::remove_dir_all(&path) } else { files::remove_if_there(&path) };
         if let Err(error) = removed {
-            tracing::warn!(path = %path.display(), %error, "a part of a restore that failed is left: remove it before another attempt");
+            tracing::warn!(path = %path.display(), %error, "could not remove a part of a failed restore: remove it before another attempt");
             return;
         }
     }

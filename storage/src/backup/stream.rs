@@ -1,4 +1,4 @@
-//! A backup as a tar stream.
+//! A backup that is sent as a tar stream.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -11,21 +11,23 @@ use super::manifest::{BackupFile, BackupManifest, MANIFEST_NAME, SUMS_NAME};
 use super::target::BackupTarget;
 use crate::files::PRIVATE_FILE;
 
-/// The most bytes of the list, and of the checksums, that are read from a stream.
+/// The maximum size of the list and of the checksums in a stream.
 const MAX_LIST_BYTES: u64 = 256 << 20;
 const BUFFER_BYTES: usize = 256 << 10;
-/// What comes instead of the list when the server can't complete a backup: the reason.
+/// The name of an entry with the reason why the server can't complete a backup. It replaces the
+/// list.
 const GIVEN_UP_NAME: &str = "NOT_COMPLETED";
 const MAX_REASON_BYTES: u64 = 4096;
 
 /// Writes a backup as a tar stream. The list is its last file.
 pub struct TarTarget<W: Write> {
     builder: Builder<W>,
-    /// The last file was not written to its end.
+    /// Whether the last file is incomplete.
     is_cut_off: bool,
 }
 
-/// Remembers whether reading failed, because the builder of the stream does not tell it from writing.
+/// Remembers whether reading failed, because the builder of the stream does not distinguish it from
+/// a write error.
 struct Source<R> {
     inner: R,
     has_failed: bool,
@@ -43,13 +45,14 @@ impl<W: Write> TarTarget<W> {
         Self { builder: Builder::new(writer), is_cut_off: false }
     }
 
-    /// Writes why the backup will not be completed, instead of its list.
+    /// Writes the reason why the backup will not be completed, instead of the list.
     ///
     /// # Errors
-    /// [`BackupError::Unsent`]: it can't be written, also where a file was cut off, since its reader would take the reason for the rest of the file.
+    /// [`BackupError::Unsent`] if it can't be written. This includes the case of an incomplete
+    /// file, since the reader would take the reason for a part of it.
     pub fn give_up(&mut self, reason: &str) -> Result<(), BackupError> {
         if self.is_cut_off {
-            return Err(BackupError::Unsent(io::Error::other("a file is cut off")));
+            return Err(BackupError::Unsent(io::Error::other("a file is truncated")));
         }
         self.file(GIVEN_UP_NAME, reason.len() as u64, &mut reason.as_bytes()).map(drop)
     }
@@ -89,11 +92,11 @@ impl<W: Write> BackupTarget for TarTarget<W> {
     }
 }
 
-/// Writes the backup that arrives as a tar stream to a folder.
+/// Writes a backup from a tar stream to a folder.
 ///
 /// # Errors
-/// [`BackupError::EndedEarly`] if the stream ends before the list; [`BackupError::Damaged`] if a file is not what the list names;
-/// those of the folder.
+/// [`BackupError::EndedEarly`] if the stream ends before the list; [`BackupError::Damaged`] if a
+/// file differs from the list; the errors of the folder.
 pub fn unpack(stream: impl Read, folder: &mut BackupFolder) -> Result<BackupManifest, BackupError> {
     let ended = |error: io::Error| BackupError::EndedEarly { reason: error.to_string() };
     let mut archive = tar::Archive::new(BufReader::with_capacity(BUFFER_BYTES, stream));
@@ -111,7 +114,7 @@ pub fn unpack(stream: impl Read, folder: &mut BackupFolder) -> Result<BackupMani
                 let manifest = BackupManifest::decode(&list, &sums)?;
                 received.sort_by(|one: &BackupFile, other| one.name.cmp(&other.name));
                 if manifest.files != received {
-                    return Err(BackupError::damaged(MANIFEST_NAME, "does not name the files that came"));
+                    return Err(BackupError::damaged(MANIFEST_NAME, "does not match the received files"));
                 }
                 folder.finish(&list, &sums)?;
                 return Ok(manifest);

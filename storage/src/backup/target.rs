@@ -5,7 +5,7 @@ use std::io::Read;
 use super::error::BackupError;
 use super::manifest::{BackupFile, BackupManifest, BackupProject};
 
-/// Where a backup is written to.
+/// The target of a backup.
 pub trait BackupTarget {
     /// Writes a file. Returns the SHA-256 of its contents in hexadecimal.
     ///
@@ -16,7 +16,7 @@ pub trait BackupTarget {
     /// Writes the checksums and then the list. When this returns, the backup is complete.
     ///
     /// # Errors
-    /// Those of writing. The backup is not complete then.
+    /// Write errors. The backup is then not complete.
     fn finish(&mut self, list: &[u8], sums: &[u8]) -> Result<(), BackupError>;
 }
 
@@ -33,7 +33,7 @@ impl<'t, T: BackupTarget> BackupWriter<'t, T> {
         Self { target, manifest }
     }
 
-    /// Names the projects, and how far each is in the backup, if that was not known when it was begun.
+    /// Sets the projects and their last positions, if they were not known at the beginning.
     pub fn set_projects(&mut self, projects: Vec<BackupProject>) {
         self.manifest.projects = projects;
     }
@@ -41,7 +41,7 @@ impl<'t, T: BackupTarget> BackupWriter<'t, T> {
     /// Adds a file of `bytes` bytes. Returns its SHA-256.
     ///
     /// # Errors
-    /// As [`BackupTarget::file`].
+    /// Same as [`BackupTarget::file`].
     pub fn add(&mut self, name: &str, bytes: u64, mut contents: impl Read) -> Result<String, BackupError> {
         let sha256 = self.target.file(name, bytes, &mut contents)?;
         self.manifest.files.push(BackupFile { name: name.to_owned(), bytes, sha256: sha256.clone() });
@@ -51,7 +51,7 @@ impl<'t, T: BackupTarget> BackupWriter<'t, T> {
     /// Completes the backup.
     ///
     /// # Errors
-    /// As [`BackupTarget::finish`].
+    /// Same as [`BackupTarget::finish`].
     pub fn finish(mut self) -> Result<BackupManifest, BackupError> {
         self.manifest.files.sort_by(|one, other| one.name.cmp(&other.name));
         let (list, sums) = self.manifest.encode()?;

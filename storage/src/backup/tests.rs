@@ -225,7 +225,7 @@ fn a_restore_that_was_interrupted_is_named() {
     Format::open(&to).unwrap();
     fs::remove_file(to.join("FORMAT")).unwrap();
     for error in [Format::open(&to).unwrap_err().to_string(), restore(&backup, &to).unwrap_err().to_string()] {
-        assert!(error.contains("a restore was interrupted: empty it and restore again"), "{error}");
+        assert!(error.contains("a restore was interrupted: empty the directory and restore again"), "{error}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::sstable::TableError;
 /// An error of the index of external ids.
 #[derive(Debug, Error)]
 pub enum ExternalIdsError {
-    /// A file is missing, or its contents are not what was written. [`reset`](super::ExternalIds::reset) the index and rebuild it
+    /// A file is missing or changed. [`reset`](super::ExternalIds::reset) the index and rebuild it
     /// from the log.
     #[error("the index of external ids is damaged: {what}")]
     Damaged {
@@ -31,7 +31,7 @@ pub enum ExternalIdsError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A merge was stopped and left everything as it was.
+    /// A merge was stopped, without a change.
     #[error("the merge was stopped")]
     Stopped,
 }

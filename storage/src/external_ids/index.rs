@@ -62,8 +62,8 @@ impl ExternalIds {
         Ok(Self { shared, active: Memtable::default(), frozen: None, sequence: 0, tables, merging: Weak::new() })
     }
 
-    /// Removes an index and begins an empty one, which is to be filled from the log. The index must not be open. Tables of it that are
-    /// still read on other threads stay readable there.
+    /// Removes an index and begins an empty one, to be filled from the log. The index must not be
+    /// open. Other threads can continue to read its tables.
     ///
     /// # Errors
     /// [`ExternalIdsError::Io`].
@@ -71,8 +71,9 @@ impl ExternalIds {
         manifest::reset(dir, options.incarnation)
     }
 
-    /// Records that the event at `position` has this fingerprint, and returns the first position that has it, which is `position`
-    /// itself if the fingerprint is new. The smallest position counts, in whatever order they are recorded.
+    /// Records the fingerprint of the event at `position`. Returns the first position with this
+    /// fingerprint, which is `position` itself if the fingerprint is new. The smallest position
+    /// wins, in whatever order they are recorded.
     ///
     /// # Errors
     /// [`ExternalIdsError::Damaged`], [`ExternalIdsError::Io`].
@@ -93,7 +94,7 @@ impl ExternalIds {
     /// The first position with this fingerprint, if any is known.
     ///
     /// # Errors
-    /// As [`ExternalIds::first`].
+    /// Same as [`ExternalIds::first`].
     pub fn get(&self, fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
         match self.active.get(&fingerprint) {
             Some(known) => Ok(Some(*known)),
@@ -101,21 +102,23 @@ impl ExternalIds {
         }
     }
 
-    /// The first position outside the active memtable. A position in the active one is always smaller.
+    /// The first position outside the active memtable. A position in the active memtable is always
+    /// smaller.
     fn first_before(&self, fingerprint: u128) -> Result<Option<u64>, ExternalIdsError> {
         first_position(self.frozen.as_ref().map(|frozen| &*frozen.memtable), &self.tables, fingerprint)
     }
 
-    /// Everything but the active memtable, for another thread.
+    /// The index without the active memtable, for another thread.
     #[must_use]
     pub fn view(&self) -> ExternalIdsView {
         let frozen = self.frozen.as_ref().map(|frozen| Arc::clone(&frozen.memtable));
         ExternalIdsView { frozen, tables: Arc::clone(&self.tables) }
     }
 
-    /// Sets the active memtable aside to be written. It is still consulted. When the [`Frozen`] is written, everything recorded
-    /// before this call is durable. If a job is dropped before it wrote its memtable, the next one includes it; what was written is adopted and
-    /// never written again.
+    /// Sets the active memtable aside for writing. Lookups still use it. Once the [`Frozen`] is
+    /// written, everything recorded before this call is durable. If a job is dropped before it
+    /// wrote its memtable, the next job includes it. A written memtable is adopted, and never
+    /// written again.
     pub fn freeze(&mut self) -> Freeze {
         self.refresh();
         if let Some(frozen) = &self.frozen
@@ -139,7 +142,7 @@ impl ExternalIds {
         Freeze::Write(Frozen { shared: Arc::clone(&self.shared), memtable, number, _token: token })
     }
 
-    /// Returns a merge of tables, if one is worthwhile and none is under way.
+    /// Returns a merge of tables, if one is worthwhile and none is in progress.
     pub fn merge(&mut self) -> Option<Merge> {
         self.refresh();
         if self.merging.strong_count() > 0 || !self.shared.set.needs_merge() {
@@ -156,17 +159,20 @@ impl ExternalIds {
         Purge { shared: Arc::clone(&self.shared), prefix: prefix.to_vec() }
     }
 
-    /// Returns the files of its tables: everything that was frozen and written. A copy needs them in this order.
+    /// Returns the files of its tables, with everything that was frozen and written. A copy must
+    /// have them in this order.
     pub fn files(&mut self) -> Vec<TableFile> {
         self.refresh();
         TableFile::of(&self.tables)
     }
 
-    /// Makes the index in `dir` consist of copies of another one's [files](Self::files): those in `copies`, named as [`TableFile::copy_name`] says, by their
-    /// numbers in order. The index must not be open.
+    /// Replaces the index in `dir` by copies of the [files](Self::files) of another one. The copies
+    /// are in `copies`, with the names of [`TableFile::copy_name`], by their numbers in order. The
+    /// index must not be open.
     ///
     /// # Errors
-    /// [`ExternalIdsError::Damaged`] and [`ExternalIdsError::Io`]. The index is then the former one or the new one.
+    /// [`ExternalIdsError::Damaged`] and [`ExternalIdsError::Io`]. The index is then the old one or
+    /// the new one.
     pub fn replace(dir: &Path, options: ExternalIdsOptions, copies: &Path, ids: &[u64]) -> Result<(), ExternalIdsError> {
         make_private_dir(dir).map_err(ExternalIdsError::io("create its directory"))?;
         manifest::replace(dir, options.incarnation, copies, ids)
@@ -179,13 +185,14 @@ impl ExternalIds {
     }
 
     fn refresh(&mut self) {
-        // In this order: the tables have what is written.
+        // The order matters: the tables have the written memtable.
         let written = self.shared.written();
         self.tables = self.shared.set.tables();
         drop(self.frozen.take_if(|frozen| frozen.number <= written));
     }
 
-    /// The number of fingerprints that are in memory only, and would have to be recorded again after a crash.
+    /// The number of fingerprints that are only in memory. After a crash they must be recorded
+    /// again.
     #[must_use]
     pub fn unwritten(&self) -> usize {
         self.active.len() + self.frozen.as_ref().map_or(0, |frozen| frozen.memtable.len())
@@ -197,13 +204,14 @@ impl ExternalIds {
         self.tables.len()
     }
 
-    /// The number of entries in the tables. A fingerprint in several tables counts in each of them until they are merged.
+    /// The number of entries in the tables. A fingerprint in several tables counts in each of them
+    /// until they are merged.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.tables.iter().map(|table| table.count()).sum()
     }
 
-    /// The memory that the index takes, approximately.
+    /// The approximate memory of the index.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let memtables = self.active.capacity() + self.frozen.as_ref().map_or(0, |frozen| frozen.memtable.capacity());
@@ -218,10 +226,10 @@ impl ExternalIds {
         self.verify_until(None).map(drop)
     }
 
-    /// Checks tables until `deadline`, and returns those that are left.
+    /// Checks tables until `deadline`, and returns the unchecked ones.
     ///
     /// # Errors
-    /// As [`ExternalIds::verify`].
+    /// Same as [`ExternalIds::verify`].
     pub fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedTables, ExternalIdsError> {
         Ok(UncheckedTables::check_until(&self.tables, deadline)?)
     }

@@ -1,4 +1,4 @@
-//! The work that is done off the owner's thread: writing a frozen memtable, merging tables.
+//! The work on other threads than the owner's: writing a frozen memtable, and merging tables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct SharedIndex {
     dir: PathBuf,
     incarnation: Incarnation,
     pub(super) set: TableSet,
-    /// The manifest in force.
+    /// The current manifest.
     saved: Mutex<Manifest>,
     /// The number of the last frozen memtable that is in the tables.
     written: AtomicU64,
@@ -33,12 +33,12 @@ impl SharedIndex {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Whether the manifest in force names all tables.
+    /// Whether the current manifest names all tables.
     pub(super) fn is_saved(&self) -> bool {
         self.saved.lock().tables == self.set.propose(Vec::new()).manifest.tables
     }
 
-    /// Brings a manifest into force that names all tables.
+    /// Writes a manifest that names all tables.
     fn save(&self) -> Result<Written, ExternalIdsError> {
         let mut saved = self.saved.lock();
         let proposal = self.set.propose(Vec::new());
@@ -74,8 +74,8 @@ pub struct Purge {
     pub(super) prefix: Vec<u8>,
 }
 
-/// Says that a durable table waits to be [adopted](super::ExternalIds::adopt). If it is dropped, the next
-/// [freeze](super::ExternalIds::freeze) adopts the table.
+/// Reports that a durable table waits to be [adopted](super::ExternalIds::adopt). If it is dropped,
+/// the next [freeze](super::ExternalIds::freeze) adopts the table.
 #[derive(Debug)]
 #[must_use = "the table is used once it is adopted"]
 pub struct Written {
@@ -89,14 +89,15 @@ impl Frozen {
         self.memtable.len()
     }
 
-    /// Whether there are no fingerprints. Writing it then completes a manifest that could not be written before.
+    /// Whether there are no fingerprints. Writing then completes a manifest that could not be
+    /// written before.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.memtable.is_empty()
     }
 
-    /// Writes the table and makes it durable. After an error it may be tried again; what is written already is not written
-    /// again.
+    /// Writes the table and makes it durable. After an error it may be repeated, and doesn't write
+    /// anything twice.
     ///
     /// # Errors
     /// [`ExternalIdsError::Io`].
@@ -124,11 +125,11 @@ impl Frozen {
 }
 
 impl Purge {
-    /// Rewrites the tables without the fingerprints. The files of the old ones are removed when nobody reads them any more. Checks `stop` now
-    /// and then. It may be repeated.
+    /// Rewrites the tables without the fingerprints. Removes the files of the old tables once they
+    /// have no readers. Checks `stop` regularly. It may be repeated.
     ///
     /// # Errors
-    /// As [`Merge::write`].
+    /// Same as [`Merge::write`].
     pub fn write(&self, stop: &AtomicBool) -> Result<Written, ExternalIdsError> {
         if !self.shared.set.purge(std::slice::from_ref(&self.prefix), stop)? {
             return Err(ExternalIdsError::Stopped);
@@ -138,10 +139,12 @@ impl Purge {
 }
 
 impl Merge {
-    /// Merges the tables. The files of the old ones are removed when nobody reads them any more. Checks `stop` now and then.
+    /// Merges the tables. Removes the files of the old tables once they have no readers. Checks
+    /// `stop` regularly.
     ///
     /// # Errors
-    /// [`ExternalIdsError::Stopped`] and [`ExternalIdsError::Io`] leave everything as it was; [`ExternalIdsError::Damaged`].
+    /// [`ExternalIdsError::Stopped`] and [`ExternalIdsError::Io`] change nothing;
+    /// [`ExternalIdsError::Damaged`].
     pub fn write(&self, stop: &AtomicBool) -> Result<Written, ExternalIdsError> {
         if !self.shared.set.merge(stop)? {
             return Err(ExternalIdsError::Stopped);

@@ -1,4 +1,4 @@
-//! The file that says which tables an index consists of.
+//! The file with the list of an index's tables.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use crate::sstable::{Manifest, MergeCursor, TableSet, TableSpace, open_copies, r
 const FILE_NAME: &str = "MANIFEST";
 const TMP_NAME: &str = "MANIFEST.tmp";
 
-/// Opens the tables of the index in `dir`, and removes files that its manifest does not name. Begins an empty index if there is none.
+/// Opens the tables of the index in `dir`, and removes files that are not in its manifest. Without
+/// a manifest, begins an empty index.
 pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<(TableSet, Manifest), ExternalIdsError> {
     let held = Arc::new(Dir::open(dir).map_err(ExternalIdsError::io("open its directory"))?);
     let manifest = match files::read_if_there(&dir.join(FILE_NAME)).map_err(ExternalIdsError::io("read its manifest"))? {
@@ -36,11 +37,11 @@ pub(super) fn open(dir: &Path, incarnation: Incarnation) -> Result<(TableSet, Ma
     };
     let set = TableSet::open(space, &manifest)?;
     remove_unnamed(dir, &set.paths())?;
-    files::remove_if_there(&dir.join(TMP_NAME)).map_err(ExternalIdsError::io("remove a left-over"))?;
+    files::remove_if_there(&dir.join(TMP_NAME)).map_err(ExternalIdsError::io("remove a leftover file"))?;
     Ok((set, manifest))
 }
 
-/// Replaces the tables of the index in `dir` by one that has the entries of copies of others.
+/// Replaces the tables of the index in `dir` by a single table with the entries of copied tables.
 pub(super) fn replace(dir: &Path, incarnation: Incarnation, copies: &Path, ids: &[u64]) -> Result<(), ExternalIdsError> {
     let copied = open_copies(copies, (incarnation.number(), LAYOUT, Vec::new()), ids)?;
     let set = match open(dir, incarnation) {
@@ -59,16 +60,16 @@ pub(super) fn replace(dir: &Path, incarnation: Incarnation, copies: &Path, ids: 
     let new = (table.count() > 0).then(|| table.id());
     let next = set.propose(Vec::new()).manifest.next;
     write(dir, incarnation, &Manifest { next, tables: new.into_iter().collect() })?;
-    // Dropped, an empty table leaves no file.
+    // An empty table leaves no file when it is dropped.
     if new.is_some() {
         table.keep();
     }
     drop((table, set));
-    // Removes the files of the former tables.
+    // Removes the files of the old tables.
     open(dir, incarnation).map(drop)
 }
 
-/// The manifest behind the incarnation, followed by a checksum.
+/// Writes the manifest: the incarnation, the list, and a checksum.
 pub(super) fn write(dir: &Path, incarnation: Incarnation, manifest: &Manifest) -> Result<(), ExternalIdsError> {
     let mut bytes = incarnation.number().to_be_bytes().to_vec();
     bytes.extend_from_slice(&manifest.encode()?);
@@ -93,8 +94,8 @@ fn decode(bytes: &[u8], expected: Incarnation) -> Result<Manifest, ExternalIdsEr
     Ok(Manifest::decode(manifest)?)
 }
 
-/// Removes an index and begins an empty one. Tables that are still being read are removed again when they are closed, so their
-/// numbers are not reused.
+/// Removes an index and begins an empty one. Tables that still have readers are removed when they
+/// are closed, so their numbers are not reused.
 pub(super) fn reset(dir: &Path, incarnation: Incarnation) -> Result<(), ExternalIdsError> {
     let prepare = || create_private_dir(dir).and_then(|()| files::remove_if_there(&dir.join(FILE_NAME)));
     prepare().map_err(ExternalIdsError::io("remove its files"))?;

@@ -1,4 +1,4 @@
-//! External ids in memory, and how they are encoded in tables.
+//! External ids in memory, and their encoding in tables.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -15,7 +15,7 @@ pub(super) const LAYOUT: Layout = Layout {
     hash: |key| key.first_chunk().map_or(0, |key| filter_hash(u128::from_be_bytes(*key))),
 };
 
-/// The memory of an entry: 32 bytes, a control byte, and the room that a hash table leaves free.
+/// The memory of an entry: 32 bytes, a control byte, and the free space of a hash table.
 pub(super) const ENTRY_BYTES: u64 = 33 * 8 / 7;
 
 /// The hash of a fingerprint for filters. The high bits of fingerprints are the same for all of a project.
@@ -47,7 +47,8 @@ impl Hasher for LowHalf {
 /// The first positions of fingerprints.
 pub(super) type Memtable = HashMap<u128, u64, BuildHasherDefault<LowHalf>>;
 
-/// The first position of a fingerprint, according to a frozen memtable and the tables before it. Newer ones have smaller positions.
+/// The first position of a fingerprint in a frozen memtable and the tables. Newer ones have smaller
+/// positions.
 pub(super) fn first_position(
     frozen: Option<&Memtable>,
     tables: &TableList,

@@ -6,8 +6,8 @@ use super::error::ExternalIdsError;
 use super::memtable::{Memtable, decode_entry, first_position};
 use crate::sstable::{MergeCursor, TableList, UncheckedTables};
 
-/// The contents of an index at one moment, except for its active memtable, for readers on other threads. It is cheap to create. The tables
-/// stay readable while it lives.
+/// The contents of an index at one moment, without its active memtable, for readers on other
+/// threads. It is cheap to create. Its tables stay readable while it lives.
 #[derive(Debug, Clone)]
 pub struct ExternalIdsView {
     pub(super) frozen: Option<Arc<Memtable>>,
@@ -23,10 +23,11 @@ impl ExternalIdsView {
         first_position(self.frozen.as_deref(), &self.tables, fingerprint)
     }
 
-    /// Visits the fingerprints that begin with `prefix`, each once with its first position, in no order.
+    /// Visits the fingerprints that begin with `prefix`, each once with its first position, in any
+    /// order.
     ///
     /// # Errors
-    /// Those of `visit`; [`ExternalIdsError::Damaged`] and [`ExternalIdsError::Io`] as such.
+    /// The errors of `visit`; [`ExternalIdsError::Damaged`] and [`ExternalIdsError::Io`].
     pub fn for_each<E: From<ExternalIdsError>>(
         &self,
         prefix: &[u8],
@@ -51,7 +52,7 @@ impl ExternalIdsView {
     /// Returns all fingerprints with their first positions, in order.
     ///
     /// # Errors
-    /// As [`ExternalIdsView::get`].
+    /// Same as [`ExternalIdsView::get`].
     pub fn entries(&self) -> Result<ExternalIdEntries<'_>, ExternalIdsError> {
         let mut unwritten: Vec<(u128, u64)> = self
             .frozen
@@ -69,7 +70,7 @@ impl ExternalIdsView {
         Ok(entries)
     }
 
-    /// Returns the tables, none of them checked. They stay while the view lives.
+    /// Returns all tables, unchecked. They exist while the view lives.
     #[must_use]
     pub fn unchecked_tables(&self) -> UncheckedTables {
         UncheckedTables::of(&self.tables)
@@ -96,7 +97,7 @@ impl ExternalIdEntries<'_> {
     /// The next fingerprint, with its first position.
     ///
     /// # Errors
-    /// As [`ExternalIdsView::get`].
+    /// Same as [`ExternalIdsView::get`].
     #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<(u128, u64)>, ExternalIdsError> {
         let unwritten = self.unwritten.peek().copied();
@@ -104,7 +105,7 @@ impl ExternalIdEntries<'_> {
             return Ok(self.unwritten.next());
         };
         self.advance()?;
-        // The frozen memtable has the smaller position of a fingerprint that is in both.
+        // If a fingerprint is in both, the frozen memtable has the smaller position.
         match unwritten.filter(|unwritten| unwritten.0 == written.0) {
             Some(_) => Ok(self.unwritten.next()),
             None => Ok(Some(written)),

@@ -1,7 +1,7 @@
-//! Files that are opened when they are read, with a limit on how many are open at a time.
+//! Files that are opened on demand, with a limit on the number of open files.
 //!
-//! The tables of the store and of the index of external ids share one limit. A file that was not read for a while is closed when
-//! another one needs its place, and opened again at its next read.
+//! The tables of the store and of the index of external ids share one limit. A file that was not
+//! read for a while is closed when another one needs its place, and reopened at its next read.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,12 +17,12 @@ use super::file::File;
 use super::operation::Operation;
 use super::switch::run_at;
 
-/// The limit is this fraction of the process's limit of open files.
+/// The limit as a fraction of the process's limit on open files.
 const SHARE_OF_LIMIT: u64 = 4;
 const FEWEST: u64 = 16;
 const MOST: u64 = 1_024;
 
-/// A directory that is held open, so that operations apply to it even if another one has taken its path.
+/// An open directory. Operations apply to it even if another directory has taken its path.
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: OwnedFd,
@@ -37,7 +37,7 @@ impl Dir {
         Ok(Self { fd, path: path.to_owned() })
     }
 
-    /// The path at which it was opened.
+    /// The path of the directory when it was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -78,7 +78,7 @@ struct OpenSlot {
 impl OpenSlot {}
 
 impl OpenFiles {
-    /// A limit of `limit` files, plus those that are being read at the moment.
+    /// Creates a limit of `limit` files, in addition to files that are being read.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, open: Mutex::default() })
     }
@@ -182,7 +182,7 @@ impl Drop for CachedFile {
             && let Err(error) = self.dir.remove_file(&self.name)
         {
             // Files that no manifest names are removed at the next start.
-            tracing::debug!(file = %self.name, %error, "a file that was replaced is not removed");
+            tracing::debug!(file = %self.name, %error, "could not remove a replaced file");
         }
     }
 }

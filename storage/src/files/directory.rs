@@ -10,7 +10,7 @@ use super::mode::PRIVATE_DIR;
 use super::operation::Operation;
 use super::switch::run_at;
 
-/// Makes the names in a directory durable: files that were created, renamed or removed in it.
+/// Makes the entries of a directory durable after files were created, renamed or removed in it.
 ///
 /// # Errors
 /// Any error of the operating system.
@@ -18,7 +18,8 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Creates a directory and its parents, durably, with access for the owner only. Leaves a directory that exists as it is.
+/// Creates a directory and its parents, durably, with access for the owner only. Leaves an existing
+/// directory unchanged.
 ///
 /// # Errors
 /// Any error of the operating system.
@@ -30,7 +31,7 @@ pub fn create_private_dir(dir: &Path) -> io::Result<()> {
     sync_dir(parent_of(dir))
 }
 
-/// As [`create_private_dir`], and [makes a directory private](make_private) that exists.
+/// Like [`create_private_dir`], but also [makes an existing directory private](make_private).
 ///
 /// # Errors
 /// Any error of creating the directory.
@@ -40,7 +41,8 @@ pub fn make_private_dir(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes all permissions of the group and of others from a file or a directory. Logs a warning if the system refuses.
+/// Removes all permissions of the group and of others from a file or a directory. Logs a warning if
+/// the system refuses.
 pub fn make_private(path: &Path) {
     let mode = || Ok::<_, io::Error>(fs::metadata(path)?.permissions().mode());
     let outcome = mode().and_then(|mode| match mode & 0o077 {
@@ -48,7 +50,7 @@ pub fn make_private(path: &Path) {
         _ => fs::set_permissions(path, Permissions::from_mode(mode & 0o7700)),
     });
     if let Err(error) = outcome {
-        tracing::warn!(path = %path.display(), %error, "could not keep other users from reading this");
+        tracing::warn!(path = %path.display(), %error, "could not remove the permissions of other users");
     }
 }
 
@@ -60,7 +62,7 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     run_at(Operation::Rename, from, || fs::rename(from, to))
 }
 
-/// Gives the file `from` another name, `to`.
+/// Creates the hard link `to` to the file `from`.
 ///
 /// # Errors
 /// Any error of the operating system.

@@ -1,4 +1,4 @@
-//! An open file. The fault switch, where it is compiled in, can make every operation fail.
+//! An open file. If the fault switch is compiled in, it can make any operation fail.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -43,7 +43,8 @@ impl File {
         Self::open_with(path, OpenOptions::new().read(true).write(true).create(true).truncate(true))
     }
 
-    /// Creates a file without a name in `dir`, which is gone once it is closed. For the fault switch, it is called `unnamed`.
+    /// Creates a file without a name in `dir`, which disappears when it is closed. The fault switch
+    /// calls it `unnamed`.
     ///
     /// # Errors
     /// Any error of the operating system.

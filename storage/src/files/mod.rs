@@ -1,8 +1,8 @@
-//! The only place where this crate and the archive touch files: open files, small files that are replaced as a whole, and directories that only
-//! their owner can read.
+//! The only access to files of this crate and the archive: open files, small files that are
+//! replaced as a whole, and directories that only their owner can read.
 //!
-//! All operations pass through here (except sled's own), so that a test can make any of them fail: see `switch`, which exists
-//! in tests and with the feature `fault-injection` only.
+//! All operations pass through here (except sled's own), so that a test can make any of them fail:
+//! see `switch`, which exists only in tests and with the feature `fault-injection`.
 
 mod cache;
 mod directory;

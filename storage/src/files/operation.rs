@@ -1,4 +1,4 @@
-/// A kind of operation on files that can be made to fail.
+/// A kind of file operation, which the fault switch can make fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Opens or creates a file.
@@ -9,13 +9,13 @@ pub enum Operation {
     Write,
     /// Makes a file or a directory durable.
     Sync,
-    /// Cuts or extends a file.
+    /// Truncates or extends a file.
     SetLen,
     /// Allocates space.
     Allocate,
     /// Renames a file or a directory.
     Rename,
-    /// Gives a file another name.
+    /// Creates a hard link.
     Link,
     /// Removes a file or a directory.
     Remove,
@@ -23,6 +23,6 @@ pub enum Operation {
     CreateDir,
     /// Lists a directory.
     List,
-    /// Calls sled, which does its own input and output.
+    /// Calls sled, which does its own I/O.
     Sled,
 }

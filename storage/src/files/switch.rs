@@ -1,8 +1,8 @@
 //! A switch that makes operations on files fail, for tests and for the crash harness.
 //!
-//! A [`Switch`] counts the operations under one directory, so that parallel tests do not disturb each other, and fails those that its
-//! [`Plan`] selects. A write that fails writes half of its bytes first. Compiled only for tests and with the feature
-//! `fault-injection`.
+//! A [`Switch`] counts the operations under one directory, so that parallel tests do not disturb
+//! each other, and fails those that its [`Plan`] selects. A write that fails writes half of its
+//! bytes first. Compiled only for tests and with the feature `fault-injection`.
 //!
 //! ```
 //! # #[cfg(feature = "fault-injection")] {
@@ -54,13 +54,14 @@ impl Errno {
 /// Selects the operations that fail, and their error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// The first operation that fails, counted from 1; 0: none.
+    /// The first operation that fails, counted from 1; 0 for none.
     pub at: u64,
-    /// How many operations fail from there on; with `u64::MAX`, all of them until the switch is cleared.
+    /// The number of operations that fail from there on; with `u64::MAX`, all of them until the
+    /// switch is cleared.
     pub failures: u64,
     /// Their error.
     pub errno: Errno,
-    /// Whether a failing operation is executed before the error is reported.
+    /// Whether a failing operation is executed before it reports the error.
     pub done: bool,
 }
 
@@ -70,8 +71,9 @@ impl Default for Plan {
     }
 }
 
-/// The text of a plan, for an environment variable: `at=17,errno=EIO,failures=3`. Each part may be left out; `failures` may be
-/// `all`, and `errno` ENOSPC, EIO or EMFILE. `done=true` reports the error after the operation.
+/// The text of a plan, for an environment variable: `at=17,errno=EIO,failures=3`. Each part may be
+/// left out; `failures` may be `all`, and `errno` ENOSPC, EIO or EMFILE. `done=true` reports the
+/// error after the operation.
 impl FromStr for Plan {
     type Err = String;
 
@@ -108,7 +110,7 @@ struct Armed {
 
 type Watch = dyn Fn(Operation, &Path) + Send + Sync;
 
-/// Is called before each operation.
+/// A callback before each operation.
 struct Watcher(Box<Watch>);
 
 impl std::fmt::Debug for Watcher {
@@ -125,7 +127,7 @@ struct State {
 }
 
 static SWITCHES: Mutex<Vec<Arc<Armed>>> = Mutex::new(Vec::new());
-/// The number of switches, so that the lock is not taken while there are none.
+/// The number of switches. While it is 0, the lock is not taken.
 static ARMED: AtomicUsize = AtomicUsize::new(0);
 
 impl Switch {
@@ -135,7 +137,8 @@ impl Switch {
         Self::add(dir, plan, None)
     }
 
-    /// Calls `watcher` before each operation under `dir`, and fails none. A copy of the files that is made then has what a kill would leave.
+    /// Calls `watcher` before each operation under `dir`, and fails none. A copy of the files in a
+    /// callback is what a kill would leave.
     #[must_use]
     pub fn watch(dir: &Path, watcher: impl Fn(Operation, &Path) + Send + Sync + 'static) -> Self {
         Self::add(dir, Plan::default(), Some(Watcher(Box::new(watcher))))

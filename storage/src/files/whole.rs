@@ -12,28 +12,30 @@ use super::mode::PRIVATE_FILE;
 use super::operation::Operation;
 use super::switch::run_at;
 
-/// Replaces the file at `path` by one with these contents. When this returns, the new file is durable. After a crash the old or
-/// the new file is there, complete.
+/// Replaces the file at `path` by a file with these contents. When this returns, the new file is
+/// durable. After a crash either the old or the new file exists, complete.
 ///
 /// # Errors
-/// Any error of the operating system. The old or the new file is then there, complete; a crash may still change which.
+/// Any error of the operating system. Then either the old or the new file exists, complete; a crash
+/// may still change which one.
 pub fn write_atomically(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let unnamed = || io::Error::new(io::ErrorKind::InvalidInput, "the path names no file");
+    let unnamed = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name");
     let mut name = OsString::from(path.file_name().ok_or_else(unnamed)?);
     name.push(".tmp");
     let tmp = path.with_file_name(name);
     let file = File::create(&tmp)?;
-    // A file that an earlier attempt left may have another mode.
+    // A leftover file of an earlier attempt may have another mode.
     let write = || file.set_mode(mode).and_then(|()| file.write_all_at(bytes, 0)).and_then(|()| file.sync_all());
     if let Err(error) = write().and_then(|()| rename(&tmp, path)) {
-        // On a full disk, others need the space.
+        // On a full disk, other files need the space.
         let _ = remove_file(&tmp);
         return Err(error);
     }
     sync_dir(parent_of(path))
 }
 
-/// Writes a few megabytes to `dir` and removes them. On a full disk, sled may panic over a database that is sound.
+/// Writes a few megabytes to `dir` and removes them. On a full disk, sled may panic although its
+/// database is intact.
 ///
 /// # Errors
 /// Any error of the operating system.
@@ -56,7 +58,7 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
 /// Removes a file if it exists.
 ///
 /// # Errors
-/// Any error of the operating system but [`io::ErrorKind::NotFound`].
+/// Any error of the operating system except [`io::ErrorKind::NotFound`].
 pub fn remove_if_there(path: &Path) -> io::Result<()> {
     match remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -74,10 +76,10 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file, if there is one.
+/// Reads a file, if it exists.
 ///
 /// # Errors
-/// Any error of the operating system but [`io::ErrorKind::NotFound`].
+/// Any error of the operating system except [`io::ErrorKind::NotFound`].
 pub fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -85,7 +87,8 @@ pub fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Returns the length of a file in bytes, and when it was written, in seconds of the file system's clock.
+/// Returns the length of a file in bytes, and its modification time in seconds of the file system's
+/// clock.
 ///
 /// # Errors
 /// Any error of the operating system.

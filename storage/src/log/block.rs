@@ -16,9 +16,10 @@
 //!     padding            zeroes up to a multiple of 8 bytes
 //! ```
 //!
-//! One frame, not one per entry: pages of a write reach the disk in any order, so with several frames a crash could leave a
-//! valid frame behind an invalid one, which would look like damage. The marker depends on the salt, which clients don't know,
-//! and on the offset, so that a block copied elsewhere is not valid.
+//! One frame, not one per entry: pages of a write reach the disk in any order, so with several
+//! frames a crash could leave a valid frame behind an invalid one, which would look like damage.
+//! The marker depends on the salt, which clients don't know, and on the offset, so that a block
+//! copied elsewhere is not valid.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -43,7 +44,7 @@ pub(super) fn marker(salt: u64, offset: u64) -> u64 {
     xxh3_64_with_seed(&offset.to_le_bytes(), salt) | 1
 }
 
-/// Rounds up to where the next block may begin.
+/// Rounds up to the place where the next block may begin.
 pub(super) fn align(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGN)
 }
@@ -55,7 +56,7 @@ fn checksum(block: &[u8], salt: u64) -> u32 {
     crc32c::crc32c_append(crc, &block[16..])
 }
 
-/// The first 48 bytes of a block. No field can be trusted before [`Block::decode`].
+/// The first 48 bytes of a block. Fields are untrusted until [`Block::decode`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockHeader {
     marker: u64,
@@ -85,8 +86,8 @@ impl BlockHeader {
         }
     }
 
-    /// Returns the size of the whole block on disk; an error if the marker or the length can't be those of a block at `offset`
-    /// with `room_bytes` up to the end of the file.
+    /// Returns the size of the whole block on disk; an error if the marker or the length can't be
+    /// those of a block at `offset` with `room_bytes` up to the end of the file.
     pub(super) fn stored_bytes(&self, salt: u64, offset: u64, room_bytes: u64) -> Result<usize, Damage> {
         if self.marker != marker(salt, offset) {
             return Err(Damage::Marker);
@@ -179,7 +180,7 @@ impl<'a> Block<'a> {
         if count == self.header.count && length == raw && stored_fits { Ok(()) } else { Err(Damage::Table) }
     }
 
-    /// Whether the block replaces events that a repair could not keep.
+    /// Whether the block replaces events that a repair could not save.
     pub(super) fn is_gap(&self) -> bool {
         self.header.kind == KIND_GAP
     }
@@ -219,7 +220,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Builds blocks in buffers that are reused.
+/// Builds blocks in reused buffers.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     raw: Vec<u8>,
@@ -228,7 +229,8 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// Builds a block of these entries, except for what depends on its place. Returns its size on disk in bytes.
+    /// Builds a block of these entries, except for the parts that depend on its place. Returns its
+    /// size on disk in bytes.
     pub(super) fn encode(&mut self, entries: &[AppendEntry<'_>], first: Position) -> Result<u64, LogError> {
         let count = check_entries(entries)?;
         self.out.clear();

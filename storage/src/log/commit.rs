@@ -1,23 +1,25 @@
-//! Committing events: submissions and their outcomes.
+//! Recording events: submissions and their outcomes.
 
 use std::sync::Arc;
 
 use super::Position;
 use super::error::LogError;
 
-/// Records submissions in order, per partition. Outcomes go to the sink that the implementation was started with.
+/// Records submissions in order, per partition. Outcomes go to the sink that was passed at the
+/// start.
 pub trait Commit<T>: Send + Sync {
     /// Queues `count` events of a partition. Exactly one [`Outcome`] follows, with the `ticket`.
     ///
     /// # Errors
-    /// Returns the ticket if nothing can be queued any more: nothing was recorded.
+    /// Returns the ticket if the queue is closed: nothing was recorded.
     fn submit(&self, partition: u16, count: u32, payload: Vec<u8>, ticket: T) -> Result<(), T>;
 
-    /// Has the current segment ended if it has events up to the position `until`. Failures are logged: ask again while such a segment is there.
+    /// Ends the current segment if it has events up to the position `until`. Logs failures: call
+    /// again while such a segment exists.
     fn end_segment(&self, until: Position);
 
-    /// Refuses further submissions, records those that are queued, hands out their outcomes, and stops. Does nothing the
-    /// second time.
+    /// Refuses further submissions, records the queued ones, reports their outcomes, and stops. A
+    /// second call does nothing.
     fn close(&self);
 }
 
@@ -30,16 +32,16 @@ pub struct Committed<T> {
     pub first: Position,
     /// Number of its events.
     pub count: u32,
-    /// The ticket that it was submitted with.
+    /// The ticket of the submission.
     pub ticket: T,
 }
 
 /// A submission that was not recorded, and never will be.
 #[derive(Debug, Clone)]
 pub struct Refused<T> {
-    /// The reason; the same for all that were refused together.
+    /// The reason, shared by all submissions that were refused together.
     pub reason: Arc<LogError>,
-    /// The ticket that it was submitted with.
+    /// The ticket of the submission.
     pub ticket: T,
 }
 
@@ -50,6 +52,6 @@ pub enum Outcome<T> {
     Committed(Committed<T>),
     /// It was not recorded.
     Refused(Refused<T>),
-    /// It may or may not have been recorded; readers of the log find out.
+    /// It may or may not have been recorded; reading the log decides.
     Undecided(T),
 }

@@ -12,14 +12,14 @@ use crate::files::File;
 /// Minimum number of bytes to read ahead.
 const READ_BYTES: usize = 256 * 1024;
 
-/// What the cursor has found.
+/// The result of reading at the cursor.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
-    /// An intact block that continues the positions. The cursor has moved behind it.
+    /// An intact block that continues the positions. The cursor has moved past it.
     Block(Block<'a>),
-    /// Zeroes, or the end of the file. The cursor stays.
+    /// Zeroes, or the end of the file. The cursor does not move.
     End,
-    /// Something else. The cursor stays.
+    /// Damage. The cursor does not move.
     Bad(Damage),
 }
 
@@ -34,17 +34,18 @@ pub(super) struct Cursor {
     segment: Position,
     /// Offset of the next block.
     pub(super) offset: u64,
-    /// The position that the next block must begin with.
+    /// The first position of the next block.
     pub(super) next: Position,
     /// Chain over the blocks so far.
     pub(super) chain: Chain,
-    /// Zeroed once: of its bytes, the first `filled` have been read, from `buf_offset` on.
+    /// Zeroed once. Of its bytes, the first `filled` have been read, from `buf_offset` on.
     buf: Vec<u8>,
     filled: usize,
     buf_offset: u64,
 }
 
-/// Returns the index of the last byte that is not zero. Most of a segment is zeroes, which are compared many at a time.
+/// Returns the index of the last byte that is not zero. Most of a segment is zeroes, which are
+/// compared many at a time.
 fn last_set_byte(bytes: &[u8]) -> Option<usize> {
     const ZEROES: [u8; 4096] = [0; 4096];
     let zeroes: usize = bytes.rchunks(ZEROES.len()).take_while(|chunk| **chunk == ZEROES[..chunk.len()]).map(<[u8]>::len).sum();
@@ -80,7 +81,7 @@ impl Cursor {
         Ok((cursor, header))
     }
 
-    /// Reads at the cursor, and moves behind a block.
+    /// Reads at the cursor, and moves past a block.
     pub(super) fn step(&mut self) -> Result<Step<'_>, LogError> {
         let room = self.file_bytes.saturating_sub(self.offset);
         if room < BLOCK_HEADER as u64 {
@@ -128,7 +129,7 @@ impl Cursor {
         (self.filled, self.buf_offset) = (have, self.offset);
         self.filled += read_full_at(&self.file, &mut self.buf[have..bytes], self.offset + have as u64)
             .map_err(|error| LogError::io("read", &self.path, error))?;
-        // The file got shorter while it was read: only a person does that.
+        // The file was truncated while it was read, which the program itself never does.
         if self.filled < need { Err(self.damaged(Damage::EndsEarly)) } else { Ok(0) }
     }
 
@@ -137,7 +138,7 @@ impl Cursor {
         LogError::Damaged { segment: self.segment, offset: self.offset, reason }
     }
 
-    /// Inspects everything from the cursor to the end of the file.
+    /// Inspects the rest of the file from the cursor.
     pub(super) fn inspect_tail(&self) -> Result<Tail, LogError> {
         const CHUNK: usize = 1024 * 1024;
         let mut tail = Tail { end_of_data: self.offset, later_markers: Vec::new() };
@@ -177,7 +178,7 @@ impl Cursor {
         Ok(Block::decode(&bytes, self.salt).ok().map(|block| block.header.first))
     }
 
-    /// Moves the cursor over a gap that a repair has just written there.
+    /// Moves the cursor past a gap that a repair has just written.
     pub(super) fn pass(&mut self, bytes: u64, next: Position, checksum: u32) {
         self.offset += align(bytes);
         self.next = next;
@@ -188,13 +189,13 @@ impl Cursor {
     }
 }
 
-/// The bytes behind the last good block of a segment.
+/// The bytes after the last good block of a segment.
 #[derive(Debug)]
 pub(super) struct Tail {
-    /// Offset of the zeroes that reach to the end of the file.
+    /// Offset of the zeroes at the end of the file.
     pub(super) end_of_data: u64,
-    /// Offsets behind the cursor at which the log once began a block. Nobody else can forge such a marker: it is a hash of the
-    /// segment's secret salt and the offset.
+    /// Offsets after the cursor at which the log once began a block. Such a marker can't be forged:
+    /// it is a hash of the segment's secret salt and the offset.
     pub(super) later_markers: Vec<u64>,
 }
 

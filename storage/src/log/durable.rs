@@ -1,18 +1,19 @@
-//! Writes that must reach the disk, and what happens if the disk fails.
+//! Writes that must reach the disk, and the reaction to disk failures.
 
 use std::io;
 use std::path::Path;
 
 use crate::files::File;
 
-/// Ends the process after a write or sync of live log bytes failed.
+/// Ends the process after a failed write or sync of live log bytes.
 ///
-/// After a failed fsync the kernel may have marked the dirty pages clean: a second fsync would succeed without the bytes being
-/// on disk, and a read would return them from memory. A partial write leaves a block that a later one may follow. So the
-/// process can't continue in a known state; recovery at the next start reads what the disk really has. `abort`, not `exit`, so
-/// that no destructor writes anything either.
+/// After a failed fsync the kernel may have marked the dirty pages clean: a second fsync would
+/// succeed without the bytes being on disk, and a read would return them from memory. A partial
+/// write leaves a block, and later blocks might follow it. So the process can't continue in a known
+/// state; recovery at the next start reads the real contents of the disk. It calls `abort`, not
+/// `exit`, so that no destructor writes anything either.
 pub(super) fn abort(doing: &'static str, path: &Path, error: &io::Error) -> ! {
-    tracing::error!(path = %path.display(), %error, "log failed to {doing}: aborting, what is on disk decides");
+    tracing::error!(path = %path.display(), %error, "the log failed to {doing}: aborting; the next start reads the state from the disk");
     std::process::abort()
 }
 

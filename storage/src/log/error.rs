@@ -7,16 +7,17 @@ use super::Position;
 
 /// An error of the log.
 ///
-/// Whatever the variant, an `append` that returns an error has recorded nothing, and the log can be used again, unless it is on other machines.
+/// After any error, `append` has recorded nothing, and the log is still usable, unless it is on
+/// other machines.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// There is no room for another segment. A later append succeeds once there is.
+    /// There is no space for another segment. A later append succeeds once there is space.
     #[error("no space left for another log segment")]
     Full {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The bytes on disk are not those that were written. Nothing is skipped; `LogOptions::repair` keeps the rest.
+    /// The bytes on disk have changed. Nothing is skipped; `LogOptions::repair` saves the rest.
     #[error("log segment {segment:020} is damaged at byte {offset}: {reason}")]
     Damaged {
         /// First position of the segment, which is also its file name.
@@ -26,8 +27,8 @@ pub enum LogError {
         /// The kind of damage.
         reason: Damage,
     },
-    /// A segment was written by a version of the program that this one does not know.
-    #[error("log segment {segment:020} has format version {found}, this program reads version {supported}")]
+    /// Another version of the program wrote the segment in an unknown format.
+    #[error("log segment {segment:020} has format version {found}, but this program reads version {supported}")]
     UnsupportedVersion {
         /// First position of the segment.
         segment: Position,
@@ -37,26 +38,27 @@ pub enum LogError {
         supported: u32,
     },
     /// One append was larger than a block may be.
-    #[error("an append of {size_bytes} bytes is over the limit of {limit_bytes} bytes")]
+    #[error("an append of {size_bytes} bytes exceeds the limit of {limit_bytes} bytes")]
     TooLarge {
         /// Size of the append.
         size_bytes: u64,
         /// [`super::MAX_BLOCK_BYTES`].
         limit_bytes: u64,
     },
-    /// An append without entries, or with an entry of no events: it would have no position.
+    /// An append without entries, or an entry without events, which would have no position.
     #[error("an append needs at least one entry, and each entry at least one event")]
     Empty,
-    /// Segments were removed while they were being read, so that the rest would not follow what has been visited.
+    /// Segments were removed while they were being read, so the rest would not follow the visited
+    /// records.
     #[error("log segment {segment:020} was removed while the log was read")]
     Removed {
-        /// First position of the segment that was to be read next.
+        /// First position of the next segment to read.
         segment: Position,
     },
-    /// The log is on other machines, which recorded nothing, or can't be read.
+    /// The log is on other machines, which recorded nothing or can't be read.
     #[error("{source}")]
     Remote {
-        /// What kind of failure it is.
+        /// The kind of failure.
         kind: RemoteFailure,
         /// The failure.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -76,13 +78,13 @@ pub enum LogError {
 /// A kind of failure of a log on other machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteFailure {
-    /// There is no room. A later append succeeds once there is.
+    /// There is no space. A later append succeeds once there is space.
     Full,
-    /// They don't have what was recorded.
+    /// They lost recorded events.
     Damaged,
-    /// They don't answer, or this machine may not write any more.
+    /// They don't answer, or this machine may no longer write.
     Unavailable,
-    /// What was to be appended does not fit.
+    /// The append is too large.
     TooLarge,
 }
 
@@ -90,7 +92,7 @@ pub enum RemoteFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// A segment that other segments refer to is absent.
+    /// A segment that other segments refer to is missing.
     #[error("the segment is missing")]
     Missing,
     /// The file is shorter than a segment header.
@@ -138,14 +140,16 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// Whether a crash during a write can look like this. A block that is intact but out of place was written like that.
+    /// Whether an interrupted write can look like this. A block that is intact but out of place was
+    /// not interrupted.
     pub(super) fn could_be_torn(self) -> bool {
         !matches!(self, Damage::Positions | Damage::Table)
     }
 }
 
 impl LogError {
-    /// Wraps a failure to create or extend a file: a full disk or an exhausted quota becomes [`LogError::Full`].
+    /// Wraps a failure to create or extend a file: a full disk or an exhausted quota becomes
+    /// [`LogError::Full`].
     pub(super) fn creating(doing: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogError::Full { source },

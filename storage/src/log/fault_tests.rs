@@ -1,5 +1,5 @@
-//! Every operation of appends and of new segments fails, one at a time. A block that can't be written or synced ends the
-//! process, so all of it happens in children.
+//! Every operation of appends and of new segments fails, one at a time. A block that can't be
+//! written or synced ends the process, so all of it happens in children.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

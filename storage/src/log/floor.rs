@@ -1,6 +1,6 @@
-//! The file that records where the log begins after old segments were removed.
+//! The file with the first position of the log, after old segments were removed.
 //!
-//! Without it, a log whose oldest segments went missing would look like one that was trimmed on purpose.
+//! Without it, a log that lost its oldest segments would look like a trimmed one.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,8 @@ pub(super) fn write(dir: &Path, first: Position) -> Result<(), LogError> {
     files::write_atomically(&path, &bytes, PRIVATE_FILE).map_err(|error| LogError::creating("write", &path, error))
 }
 
-/// Returns where the log begins; `None` if nothing has been recorded, as in a directory without a log.
+/// Returns the first position of the log; `None` if none has been recorded, as in a directory
+/// without a log.
 pub(super) fn read(dir: &Path) -> Result<Option<Position>, LogError> {
     let path = path(dir);
     let bytes = files::read_if_there(&path).map_err(|error| LogError::io("read", &path, error))?;

@@ -1,8 +1,9 @@
 //! Group commit: many submissions, one write and one sync.
 //!
-//! A thread owns the log. It appends everything that is queued as one block; later submissions wait for the next block.
-//! So a lone submission is written at once, and under load blocks grow with the latency of the disk. The queue has no bound
-//! of its own: submitters have passed an admission gate.
+//! A thread owns the log. It appends all queued submissions as one block; later submissions wait
+//! for the next block. So a lone submission is written at once, and under load blocks grow with the
+//! latency of the disk. The queue has no limit of its own: submissions have already passed an
+//! admission gate.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -39,20 +40,21 @@ impl Default for GroupOptions {
     }
 }
 
-/// A fault to inject: a crash test that doesn't notice it proves nothing.
+/// A fault to inject, for proving that a crash test detects it.
 #[cfg(feature = "fault-injection")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fault {
     /// None.
     #[default]
     None,
-    /// Hands out `Committed` for what is written but not synced: lost by a power cut, but not by a kill.
+    /// Reports `Committed` for written but unsynced events: a power cut loses them, but a kill does
+    /// not.
     AckBeforeSync,
-    /// Hands out `Committed` 20 ms before anything is written: lost by a kill, too.
+    /// Reports `Committed` 20 ms before anything is written: a kill loses the events, too.
     AckBeforeWrite,
 }
 
-/// What the thread is to do next.
+/// The next task of the thread.
 enum Command<T> {
     Append(Item<T>),
     /// See [`Commit::end_segment`].
@@ -68,14 +70,14 @@ struct Item<T> {
 
 /// The thread that writes a log, and the queue before it.
 pub struct GroupCommit<T> {
-    /// Taken when closed, so that nothing can be submitted that nobody would read.
+    /// Taken when closed, so that nothing can be submitted that would not be read.
     queue: RwLock<Option<Sender<Command<T>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl<T: Send + 'static> GroupCommit<T> {
-    /// Starts the thread. It calls `sink` after each block, with the outcomes in order of submission. Nothing is written during
-    /// the call, so `sink` should only pass them on.
+    /// Starts the thread. It calls `sink` after each block, with the outcomes in order of
+    /// submission. Nothing is written during the call, so `sink` should only pass them on.
     ///
     /// # Errors
     /// The operating system refuses the thread.
@@ -116,7 +118,7 @@ impl<T> GroupCommit<T> {
         let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             if thread.thread().id() == std::thread::current().id() {
-                // The sink holds the last handle; its thread ends by itself when it finds the queue closed.
+                // The sink has the last handle; its thread ends when it finds the queue closed.
                 return;
             }
             if thread.join().is_err() {
@@ -147,13 +149,14 @@ struct Committer<S> {
 type Appended = Result<Position, LogError>;
 
 impl<S> Committer<S> {
-    /// Commits until the queue is closed. It owns the queue, so that after a panic nothing more is taken once the sink is gone.
+    /// Commits until the queue is closed. It owns the queue, so after a panic nothing more is taken
+    /// once the sink is gone.
     fn run<T>(mut self, queue: Receiver<Command<T>>)
     where
         S: FnMut(Vec<Outcome<T>>),
     {
         let mut carried = None;
-        // After the queue is closed `recv` still returns what is in it.
+        // After the queue is closed, `recv` still returns its contents.
         while let Some(command) = carried.take().or_else(|| queue.recv().ok()) {
             match command {
                 Command::Append(item) => {
@@ -163,7 +166,7 @@ impl<S> Committer<S> {
                 }
                 Command::EndSegment(until) => {
                     if let Err(error) = self.log.end_segment(until) {
-                        tracing::warn!(%error, "no new segment of the log could be begun");
+                        tracing::warn!(%error, "could not begin a new segment of the log");
                     }
                 }
             }
@@ -226,15 +229,16 @@ impl<S> Committer<S> {
         }
     }
 
-    /// Appends a batch as one block and hands out the outcomes. After a panic the state of the log is not known: the batch
-    /// is undecided, and the thread ends.
+    /// Appends a batch as one block and reports the outcomes. After a panic the state of the log is
+    /// unknown: the batch is undecided, and the thread ends.
     fn append_and_report<T>(&mut self, batch: Vec<Item<T>>, append: fn(&mut Log, &[AppendEntry<'_>]) -> Appended)
     where
         S: FnMut(Vec<Outcome<T>>),
     {
         let outcomes = match catch_unwind(AssertUnwindSafe(|| append(&mut self.log, &entries(&batch)))) {
             Ok(Ok(first)) => committed(batch, first),
-            // One item can't be appended: append each alone, so that the others are not refused for it.
+            // One item can't be appended: append each one alone, so that it doesn't fail the
+            // others.
             Ok(Err(LogError::TooLarge { .. } | LogError::Empty)) if batch.len() > 1 => {
                 return batch.into_iter().for_each(|item| self.append_and_report(vec![item], append));
             }

@@ -1,4 +1,4 @@
-//! Holds: the files of a log at one moment, which are not removed meanwhile.
+//! Holds: the files of a log at one moment, which must not be removed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::shared::LogState;
 use super::{Position, floor};
 use crate::files::File;
 
-/// Keeps segments from being removed until it is dropped. Segments that a trimmer was asked to remove meanwhile are removed by
-/// its next call.
+/// Keeps segments from being removed until it is dropped. The trimmer's next call removes segments
+/// that it had to keep.
 #[derive(Debug)]
 pub struct LogHold {
     shared: Arc<LogState>,
     first: Position,
 }
 
-/// The files that hold a log up to a position.
+/// The files with a log up to a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFiles {
     /// Position of the last event in them.
@@ -32,7 +32,7 @@ pub struct LogFiles {
 pub struct LogFile {
     /// The file.
     pub path: PathBuf,
-    /// How much of it belongs to the log up to the position of [`LogFiles`].
+    /// How many of its bytes belong to the log up to the position of [`LogFiles`].
     pub bytes: u64,
 }
 
@@ -45,10 +45,10 @@ impl LogHold {
         Self { first: shared.hold_after(position), shared: Arc::clone(shared) }
     }
 
-    /// Returns the files that hold the log up to what is durable now. They are a log of their own if each is cut to its `bytes`;
-    /// side indexes are not among them.
+    /// Returns the files with the current durable part of the log. Truncated to their `bytes`, they
+    /// form a complete log; side indexes are not included.
     ///
-    /// Reads the last segment, since nothing else tells where its last durable block ends.
+    /// Reads the last segment, since only its contents show where its last durable block ends.
     ///
     /// # Errors
     /// [`LogError::Damaged`] if the last segment is not intact; [`LogError::Io`].
@@ -59,7 +59,8 @@ impl LogHold {
         if floor::read(dir)?.is_some() {
             files.push(LogFile { path: floor::path(dir), bytes: floor::LEN as u64 });
         }
-        // The segment that the next event goes to is among them even if it is empty: all others may have been removed.
+        // The segment of the next event is included even if it is empty, since all others may have
+        // been removed.
         let headers: Vec<SegmentHeader> = headers.into_iter().filter(|header| header.first <= durable + 1).collect();
         let (last, sealed) =
             headers.split_last().ok_or(LogError::Damaged { segment: durable + 1, offset: 0, reason: Damage::Missing })?;

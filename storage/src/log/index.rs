@@ -1,6 +1,7 @@
 //! The side index of a sealed segment: its partitions, and the range of positions of each.
 //!
-//! It is advisory. If it is missing, damaged or foreign, the whole segment is read and the index written again.
+//! It is optional. If it is missing, damaged or from another segment, the whole segment is read and
+//! the index written again.
 //!
 //! ```text
 //! magic [8]  salt u64  first u64  last u64  blocks u64  chain u128  partitions u32  zero u32
@@ -25,7 +26,7 @@ const ENTRY: usize = 24;
 pub(super) struct SegmentIndex {
     salt: u64,
     first: Position,
-    /// Position of the segment's last event; the one before `first` if it has none.
+    /// Position of the segment's last event; `first - 1` if it has none.
     pub(super) last: Position,
     /// Number of blocks.
     pub(super) blocks: u64,
@@ -60,20 +61,20 @@ impl SegmentIndex {
         self.partitions.entry(partition).and_modify(|range| range.1 = last).or_insert((first, last));
     }
 
-    /// Ends the block whose entries were added.
+    /// Ends a block after its entries were added.
     pub(super) fn finish_block(&mut self, last: Position, chain: Chain) {
         self.last = last;
         self.blocks += 1;
         self.chain = chain.0;
     }
 
-    /// Whether any partition has an event that `wanted` asks for.
+    /// Whether any partition has an event that `wanted` selects.
     pub(super) fn holds_wanted(&self, wanted: impl Fn(u16) -> Option<Position>) -> bool {
         self.partitions.iter().any(|(partition, range)| wanted(*partition).is_some_and(|after| range.1 > after))
     }
 
-    /// Reads the index of the segment with this header, if there is an intact one that ends with `chain`; with `None`, wherever
-    /// it ends.
+    /// Reads the index of the segment with this header, if an intact one exists that ends with
+    /// `chain`; with `None`, at any end.
     pub(super) fn load(dir: &Path, header: &SegmentHeader, chain: Option<u128>) -> Option<Self> {
         let bytes = files::read(&index_path(dir, header.first)).ok()?;
         let index = Self::decode(&bytes)?;
@@ -89,8 +90,8 @@ impl SegmentIndex {
         let tmp = dir.join(format!("{:020}.idx.{serial}.tmp", self.first));
         let written = files::write(&tmp, &self.encode()).and_then(|()| files::rename(&tmp, &path));
         if let Err(error) = written {
-            tracing::warn!(path = %path.display(), %error, "could not write a segment's index, it will be rebuilt");
-            // The file may not even exist.
+            tracing::warn!(path = %path.display(), %error, "could not write a segment's index; it will be rebuilt");
+            // The file may not exist.
             let _ = files::remove_file(&tmp);
         }
     }

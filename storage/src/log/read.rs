@@ -9,7 +9,8 @@ use super::error::LogError;
 use super::reader::LogReader;
 use super::{Position, Record};
 
-/// Identifies all that a log has of a partition up to a record: two logs that have other events there have other marks.
+/// Identifies the contents of a log up to a record of a partition. Logs with different events there
+/// have different marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogMark {
     /// The position.
@@ -20,47 +21,54 @@ pub struct LogMark {
     pub resumed: u64,
 }
 
-/// Returns the position after which events of a partition are wanted; `None`: none of it.
+/// Returns the position after which a partition's events are wanted; `None` for none of them.
 pub type WantedAfter<'w> = dyn Fn(u16) -> Option<Position> + 'w;
 
-/// Receives records in order of position. It ends the reading with [`ControlFlow::Break`].
+/// Receives records in order of position. [`ControlFlow::Break`] ends the reading.
 pub type RecordVisitor<'v> = dyn FnMut(Record<'_>) -> ControlFlow<()> + 'v;
 
-/// Reads what [`Commit`](super::Commit) recorded, from any thread, also while more is recorded. Positions rise within a partition; what those of two
-/// partitions say of each other is up to the log.
+/// Reads the events that [`Commit`](super::Commit) recorded, from any thread, also during
+/// recording. Positions rise within a partition. The log defines whether positions of different
+/// partitions are comparable.
 pub trait ReadLog: Debug + Send + Sync {
-    /// The first position of `partition` that the log may have: all events before it, and none behind it, were removed.
+    /// The first position of `partition` that the log may have. All earlier events were removed,
+    /// and no later ones.
     fn first_position(&self, partition: u16) -> Position;
 
     /// Position of the last event of `partition` that may be durable.
     fn last_position(&self, partition: u16) -> Position;
 
-    /// Returns about how many events a read of `partition` after `position` passes over.
+    /// Returns the approximate number of events that a read of `partition` after `position` visits
+    /// or skips.
     fn events_after(&self, partition: u16, position: Position) -> u64;
 
-    /// Returns the mark of a position of `partition` that was read or recorded a moment ago. `None`: it is not known without reading, or no part of this log can be lost
-    /// while what was made of it is kept.
+    /// Returns the mark of a position of `partition` that was just read or recorded. `None` if it
+    /// can't be known without reading, or if this log never loses a part while its derived data
+    /// survives.
     fn mark(&self, _partition: u16, _position: Position) -> Option<LogMark> {
         None
     }
 
-    /// Tells logs of `partition` apart that people had go on after records were lost: positions of one may stand for other events in the next one. 0 if they never had.
+    /// Distinguishes the logs of `partition` before and after operators resumed it without lost
+    /// records. A position may then stand for another event. 0 if it was never resumed.
     fn resumed(&self, _partition: u16) -> u64 {
         0
     }
 
-    /// Whether [`ReadLog::read`] visits the records of all partitions in the order of their positions, so that a reader knows when it is done.
+    /// Whether [`ReadLog::read`] visits the records of all partitions in the order of their
+    /// positions, which tells a reader when it is done.
     fn is_in_order(&self) -> bool;
 
-    /// Passes each record of the wanted partitions to `visit`, in the order of its partition's positions, up to what was durable at the call. A record is
-    /// visited if its *last* event lies after the wanted position, so the first record may begin before it.
+    /// Passes each record of the wanted partitions to `visit`, in the order of its partition's
+    /// positions, up to the end of the durable events at the call. A record is visited if its
+    /// *last* event is after the wanted position, so the first record may begin before it.
     ///
     /// # Errors
     /// [`LogError`]: records before the failure have been visited.
     fn read(&self, wanted: &WantedAfter<'_>, visit: &mut RecordVisitor<'_>) -> Result<(), LogError>;
 }
 
-/// The positions of a log on this machine's disk count the events of all partitions.
+/// In a log on this machine's disk, positions count the events of all partitions.
 impl ReadLog for LogReader {
     fn first_position(&self, _: u16) -> Position {
         Self::first_position(self)

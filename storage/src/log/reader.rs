@@ -14,8 +14,8 @@ use super::shared::LogState;
 use super::{Position, Record, floor};
 use crate::files::sync_dir;
 
-/// A handle that reads a log, from any thread, also while it is appended to. It sees what was durable when `read` was
-/// called. Cheap to clone; each `read` opens the files for itself.
+/// A handle that reads a log, from any thread, also while it is appended to. It sees the events
+/// that were durable when `read` was called. Cheap to clone; each `read` opens the files itself.
 #[derive(Debug, Clone)]
 pub struct LogReader {
     shared: Arc<LogState>,
@@ -31,7 +31,7 @@ pub struct Verified {
     pub blocks: u64,
     /// Number of events.
     pub events: u64,
-    /// Positions that an earlier repair could not keep.
+    /// Positions that an earlier repair could not save.
     pub lost_positions: u64,
     /// Bytes of all headers and blocks.
     pub bytes: u64,
@@ -51,12 +51,14 @@ impl LogReader {
         LogReader { shared }
     }
 
-    /// Position of the oldest event that is kept (or would be, in an empty log). Anything before it was removed.
+    /// Position of the oldest event (or of the next one, in an empty log). Earlier events were
+    /// removed.
     pub fn first_position(&self) -> Position {
         self.shared.first_position()
     }
 
-    /// Position of the last event that is on disk; the one before [`Self::first_position`] in an empty log.
+    /// Position of the last event on disk; in an empty log, the position before
+    /// [`Self::first_position`].
     pub fn last_position(&self) -> Position {
         self.shared.durable()
     }
@@ -67,23 +69,25 @@ impl LogReader {
         LogHold::new(&self.shared)
     }
 
-    /// Keeps what follows `position` from being removed.
+    /// Keeps the events after `position` from being removed.
     #[must_use]
     pub fn hold_after(&self, position: Position) -> LogHold {
         LogHold::after(&self.shared, position)
     }
 
-    /// Passes each record of the wanted partitions to `visit`, in order of position, up to what was durable at the call.
+    /// Passes each record of the wanted partitions to `visit`, in order of position, up to the end
+    /// of the durable events at the call.
     ///
-    /// `wanted` returns the position after which a partition is wanted, or `None`. A record is visited if its *last* event lies
-    /// after that position, so the first record may begin before it. `visit` ends the reading with [`ControlFlow::Break`].
-    /// Segments without wanted records are skipped without being read.
+    /// `wanted` returns the position after which a partition is wanted, or `None`. A record is
+    /// visited if its *last* event is after that position, so the first record may begin before it.
+    /// `visit` ends the reading with [`ControlFlow::Break`]. Segments without wanted records are
+    /// skipped without being read.
     ///
     /// # Errors
-    /// [`LogError::Damaged`] names the first place that is not intact; records before it have been visited.
-    /// [`LogError::Removed`] if segments were removed meanwhile, so that the rest would not follow what was visited. Segments
-    /// removed before the first visit are skipped, as if `read` had been called later.
-    /// [`LogError::Io`] if a file can't be read.
+    /// [`LogError::Damaged`] names the first damaged place; records before it have been visited.
+    /// [`LogError::Removed`] if segments were removed in the meantime, so that the rest would not
+    /// follow the visited records. Segments removed before the first visit are skipped, as if
+    /// `read` had been called later. [`LogError::Io`] if a file can't be read.
     pub fn read(
         &self,
         wanted: impl Fn(u16) -> Option<Position>,
@@ -114,11 +118,11 @@ impl LogReader {
         Ok(())
     }
 
-    /// Reads every block of every segment up to what is durable, and checks checksums, positions, the chain and the
-    /// unused ends of sealed segments.
+    /// Reads every durable block of every segment, and checks checksums, positions, the chain and
+    /// the unused ends of sealed segments.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// Same as [`Self::read`].
     pub fn verify_all(&self) -> Result<Verified, LogError> {
         let mut verified = Verified::default();
         for (header, extent) in self.extents() {
@@ -255,9 +259,9 @@ pub struct LogTrimmer {
 pub struct Removed {
     /// Number of segments that were removed.
     pub segments: usize,
-    /// Bytes of disk that their files took.
+    /// Disk space of their files, in bytes.
     pub bytes: u64,
-    /// Position at which the log begins now.
+    /// The new first position of the log.
     pub first_position: Position,
 }
 
@@ -266,15 +270,15 @@ impl LogTrimmer {
         LogTrimmer { shared }
     }
 
-    /// Removes the sealed segments that end before `position`. The segments of `position`, of the next append and of a [`LogHold`]
-    /// are kept.
+    /// Removes the sealed segments that end before `position`. Keeps the segments of `position`, of
+    /// the next append and of a [`LogHold`].
     ///
     /// # Errors
-    /// [`LogError::Full`] or [`LogError::Io`] if the new beginning can't be recorded: then nothing is removed. If a
-    /// file can't be removed afterwards, it is at the next start.
+    /// [`LogError::Full`] or [`LogError::Io`] if the new beginning can't be recorded: then nothing
+    /// is removed. If a file can't be removed afterwards, the next start removes it.
     pub fn remove_before(&self, position: Position) -> Result<Removed, LogError> {
         let dir = &self.shared.dir;
-        // Held throughout, so that two trimmers don't record their floors in the wrong order.
+        // Locked throughout, so that two trimmers don't record their floors in the wrong order.
         let mut segments = self.shared.lock();
         let position = self.shared.holds().keys().next().map_or(position, |held| position.min(*held));
         let keep_from = segments.windows(2).take_while(|pair| pair[1].first <= position).count();

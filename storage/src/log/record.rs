@@ -3,7 +3,7 @@
 /// The position of an event in the log, counted from 1. Position 0 is "before all events".
 pub type Position = u64;
 
-/// Maximum size of an append in bytes, of payload and table.
+/// Maximum size of an append in bytes, including payload and table.
 pub const MAX_BLOCK_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The events of one partition in an append.
@@ -13,11 +13,11 @@ pub struct AppendEntry<'a> {
     pub partition: u16,
     /// Number of events in the payload, at least 1.
     pub count: u32,
-    /// The encoded events; the log does not look into them.
+    /// The encoded events; the log does not interpret them.
     pub payload: &'a [u8],
 }
 
-/// The events of one partition in an append, as they are read back.
+/// The events of one partition in an append, as read back.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     /// The partition.
@@ -26,11 +26,11 @@ pub struct Record<'a> {
     pub first: Position,
     /// Number of events: they have the positions from `first` to `first + count - 1`.
     pub count: u32,
-    /// The events, as they were appended.
+    /// The events, as appended.
     pub payload: &'a [u8],
 }
 
-// Payloads are personal data: they stay out of logs and panics.
+// Payloads are personal data, which must not appear in logs and panics.
 impl std::fmt::Debug for AppendEntry<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let AppendEntry { partition, count, payload } = self;

@@ -1,12 +1,13 @@
-//! Opening a log: checks the chain of segments, and cuts a torn tail.
+//! Opens a log: checks the chain of segments, and cuts off an incomplete last block.
 //!
-//! One writer appends to a log, and waits for each block to be on disk before the next. So a crash can leave exactly one
-//! incomplete block, behind all others, in the last segment. That, and only that, is cut; it was never acknowledged. It can't
-//! be distinguished from a last block that was acknowledged and damaged since: such a block is cut too, and
-//! `Recovery::cut_bytes` is the only trace of it.
+//! One writer appends to a log, and waits for each block to be on disk before the next. So a crash
+//! can leave exactly one incomplete block, after all others, in the last segment. Only such a block
+//! is cut off; it was never acknowledged. It can't be distinguished from a last block that was
+//! acknowledged and damaged afterwards. Such a block is cut off too, and `Recovery::cut_bytes` is
+//! the only trace of it.
 //!
-//! Everything else that doesn't fit is damage: an error that names the place. The blocks of sealed segments are not read here,
-//! so that a start does not take longer the more data there is; readers check them.
+//! Everything else is damage: an error that names the place. The blocks of sealed segments are not
+//! read here, so the time of a start does not depend on the amount of data; readers check them.
 
 use std::path::Path;
 
@@ -25,28 +26,29 @@ use crate::files::{self, File, make_private};
 pub struct Recovery {
     /// Bytes of an incomplete last block that were cut off; 0 after a clean stop.
     pub cut_bytes: u64,
-    /// Position of the oldest event that is kept.
+    /// Position of the oldest event.
     pub first_position: Position,
     /// Position of the last event; `first_position - 1` in an empty log.
     pub last_position: Position,
     /// Number of segments.
     pub segments: usize,
-    /// What a repair could not keep. Always empty without `LogOptions::repair`.
+    /// The positions that a repair could not save. Always empty without `LogOptions::repair`.
     pub lost: Vec<Lost>,
 }
 
-/// A range of positions that a repair could not keep. They are never read, and never assigned again, except for those of a
-/// range whose end is unknown.
+/// A range of positions that a repair could not save. They are never read, and never assigned
+/// again, except in a range with an unknown end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     /// First position of the segment, which is also its file name.
     pub segment: Position,
-    /// Byte in the segment's file where the damaged part began.
+    /// Byte in the segment's file where the damage begins.
     pub offset: u64,
-    /// First position that is lost.
+    /// First lost position.
     pub first: Position,
-    /// Last position that is lost; `None` at the end of the log, where the number is unknown. New events take these positions
-    /// again, so everything derived from the log beyond `first` must be rebuilt.
+    /// Last lost position; `None` at the end of the log, where the number is unknown. New events
+    /// take these positions again, so everything derived from the log beyond `first` must be
+    /// rebuilt.
     pub last: Option<Position>,
 }
 
@@ -65,13 +67,13 @@ pub(super) struct Active {
 /// A recovered log.
 #[derive(Debug)]
 pub(super) struct Recovered {
-    /// Headers of all segments, in order; the last is that of `active`.
+    /// Headers of all segments, in order; the last belongs to `active`.
     pub(super) headers: Vec<SegmentHeader>,
     pub(super) active: Active,
     pub(super) cut_bytes: u64,
 }
 
-/// Checks the log in `dir`; `None` if there is none yet.
+/// Checks the log in `dir`; `None` if none exists.
 pub(super) fn recover(dir: &Path) -> Result<Option<Recovered>, LogError> {
     let floor = floor::read(dir)?;
     let names = list_segments(dir, floor.unwrap_or(0))?;
@@ -85,14 +87,14 @@ pub(super) fn recover(dir: &Path) -> Result<Option<Recovered>, LogError> {
     check_order(&headers, floor.unwrap_or(1))?;
     let (active, cut_bytes) = recover_last(dir, last)?;
     if SegmentIndex::load(dir, &active.header, None).is_some() {
-        // An index is written after the next segment was created: so there was one.
+        // An index is written after the next segment was created, so another segment existed.
         return Err(LogError::Damaged { segment: active.index.last + 1, offset: 0, reason: Damage::Missing });
     }
     Ok(Some(Recovered { headers, active, cut_bytes }))
 }
 
-/// Names of the segments, in order. Removes files that a crash left incomplete, and segments below the floor,
-/// whose removal was interrupted.
+/// Names of the segments, in order. Removes incomplete files after a crash, and segments below the
+/// floor whose removal was interrupted.
 pub(super) fn list_segments(dir: &Path, floor: Position) -> Result<Vec<Position>, LogError> {
     let failed = |error| LogError::io("list", dir, error);
     let mut names = Vec::new();
@@ -143,7 +145,8 @@ fn check_order(headers: &[SegmentHeader], floor: Position) -> Result<(), LogErro
     Ok(())
 }
 
-/// Reads the whole last segment and cuts what was being written when the process ended.
+/// Reads the whole last segment, and cuts off the block that was being written when the process
+/// ended.
 fn recover_last(dir: &Path, first: Position) -> Result<(Active, u64), LogError> {
     let (mut cursor, header) = Cursor::open(dir, first)?;
     let mut index = SegmentIndex::new(&header);
@@ -160,7 +163,7 @@ fn recover_last(dir: &Path, first: Position) -> Result<(Active, u64), LogError> 
     }
     let tail = cursor.inspect_tail()?;
     if !tail.later_markers.is_empty() {
-        // The log began another block here later, so this one was safely on disk.
+        // The log began another block after this one, so this one was safely on disk.
         return Err(cursor.damaged(reason));
     }
     cut(dir, first, cursor.offset, tail.end_of_data)?;
@@ -168,7 +171,7 @@ fn recover_last(dir: &Path, first: Position) -> Result<(Active, u64), LogError> 
     Ok((active, tail.end_of_data - cursor.offset))
 }
 
-/// Overwrites the rest of a torn block with zeroes, so that nothing of it can ever be read again.
+/// Overwrites the rest of an incomplete block with zeroes, so that it can never be read again.
 pub(super) fn cut(dir: &Path, first: Position, from: u64, to: u64) -> Result<(), LogError> {
     if to <= from {
         return Ok(());

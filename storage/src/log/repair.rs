@@ -1,10 +1,11 @@
-//! Keeps the intact parts of a damaged log.
+//! Saves the intact parts of a damaged log.
 //!
-//! A repair reads every block. It replaces lost blocks by a *gap*: a block without events that takes the lost positions, so
-//! that later blocks keep theirs. Segments whose header is damaged can't be read at all, since the salt is lost with it: they
-//! are renamed to `*.damaged`, and their positions become a gap at the end of the segment before. Then the chain is written
-//! anew. An interrupted repair can be repeated. To inspect the damage later, copy the directory first: a repair overwrites the
-//! damaged bytes.
+//! A repair reads every block. It replaces lost blocks by a *gap*: a block without events that
+//! takes the lost positions, so later blocks keep theirs. A segment with a damaged header can't be
+//! read, since its salt is lost: it is renamed to `*.damaged`, and its positions become a gap at
+//! the end of the segment before. Then the chain is rewritten. An interrupted repair can be
+//! repeated. A repair overwrites the damaged bytes, so copy the directory first to inspect the
+//! damage later.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use super::recovery::{Lost, cut, list_segments};
 use super::segment::{Chain, SegmentHeader, segment_path};
 use crate::files::{self, File, sync_dir};
 
-/// Repairs the log in `dir`, so that `recover` finds nothing wrong. Returns what was lost.
+/// Repairs the log in `dir`, so that `recover` finds no damage. Returns the lost positions.
 pub(super) fn repair(dir: &Path) -> Result<Vec<Lost>, LogError> {
     let mut lost = Vec::new();
     let recorded_floor = match floor::read(dir) {
@@ -66,8 +67,8 @@ fn repair_empty(dir: &Path, floor: Option<Position>, mut lost: Vec<Lost>) -> Res
     Ok(lost)
 }
 
-/// Sets aside segments with a damaged header. The positions of all but the last of them are reported when the segment before is
-/// repaired.
+/// Sets aside segments with a damaged header. The repair of the segment before reports the
+/// positions of all but the last of them.
 fn keep_readable(dir: &Path, names: Vec<Position>, lost: &mut Vec<Lost>) -> Result<Vec<Position>, LogError> {
     let mut kept: Vec<Position> = Vec::new();
     let mut lost_at_the_end = None;
@@ -94,7 +95,7 @@ fn keep_readable(dir: &Path, names: Vec<Position>, lost: &mut Vec<Lost>) -> Resu
     Ok(kept)
 }
 
-/// Makes the segment the successor of the one before it, as that is now.
+/// Links the segment to the current state of the one before it.
 fn rewrite_header(dir: &Path, first: Position, previous_first: Position, chain: Chain) -> Result<(), LogError> {
     let (_, header) = Cursor::open(dir, first)?;
     let wanted = SegmentHeader { previous_first, previous_chain: chain.0, ..header };
@@ -108,8 +109,8 @@ fn rewrite_header(dir: &Path, first: Position, previous_first: Position, chain: 
     sync(&path)
 }
 
-/// Replaces unreadable parts of one segment by gaps. Returns the chain at its end. `next_segment` is the first position of the
-/// next segment.
+/// Replaces unreadable parts of one segment by gaps. Returns the chain at its end. `next_segment`
+/// is the first position of the next segment.
 fn repair_segment(dir: &Path, first: Position, next_segment: Option<Position>, lost: &mut Vec<Lost>) -> Result<Chain, LogError> {
     let (mut cursor, header) = Cursor::open(dir, first)?;
     loop {
@@ -120,7 +121,7 @@ fn repair_segment(dir: &Path, first: Position, next_segment: Option<Position>, l
         };
         let tail = cursor.inspect_tail()?;
         if next_segment == Some(cursor.next) && tail.later_markers.is_empty() {
-            // Complete; the bytes behind it are not a block.
+            // Complete; the bytes after it are not a block.
             cut(dir, first, cursor.offset, tail.end_of_data)?;
             break;
         }
@@ -150,7 +151,8 @@ fn repair_segment(dir: &Path, first: Position, next_segment: Option<Position>, l
     Ok(cursor.chain)
 }
 
-/// An index is written after the next segment was created. So if the last segment has one, there were more.
+/// An index is written after the next segment was created. So if the last segment has one, a later
+/// segment is missing.
 fn report_missing_successor(dir: &Path, header: &SegmentHeader, next: Position, lost: &mut Vec<Lost>) {
     let reported = lost.iter().any(|range| range.last.is_none());
     if !reported && SegmentIndex::load(dir, header, None).is_some() {
@@ -158,13 +160,14 @@ fn report_missing_successor(dir: &Path, header: &SegmentHeader, next: Position, 
     }
 }
 
-/// A range to be replaced: up to which byte (`None`: the end of the segment), and the position that follows it.
+/// A range to replace: its end in bytes (`None` for the end of the segment), and the position that
+/// follows it.
 struct Gap {
     until: Option<u64>,
     next: Position,
 }
 
-/// The next intact block that doesn't go back in positions: its offset and first position.
+/// The next intact block with a position that is not smaller: its offset and first position.
 fn next_intact(cursor: &Cursor, tail: &Tail) -> Result<Option<(u64, Position)>, LogError> {
     for &offset in &tail.later_markers {
         if offset < cursor.offset + BLOCK_HEADER as u64 {
@@ -179,7 +182,7 @@ fn next_intact(cursor: &Cursor, tail: &Tail) -> Result<Option<(u64, Position)>, 
     Ok(None)
 }
 
-/// Nothing behind the cursor is readable, and no segment follows: the log ends here.
+/// Nothing after the cursor is readable, and no segment follows: the log ends here.
 fn end_of_log(
     dir: &Path,
     first: Position,
@@ -190,7 +193,7 @@ fn end_of_log(
 ) -> Result<(), LogError> {
     let torn = bad.is_none_or(|reason| reason.could_be_torn());
     if tail.later_markers.is_empty() && torn {
-        // Recovery cuts and reports it.
+        // Recovery cuts it off and reports it.
         return Ok(());
     }
     lost.push(Lost { segment: first, offset: cursor.offset, first: cursor.next, last: None });

@@ -10,14 +10,14 @@ use super::durable::read_full_at;
 use super::error::{Damage, LogError};
 use crate::files::File;
 
-/// The header has a page of its own, so that no write of a block touches its sectors.
+/// The header has its own page, so that no write of a block touches its sectors.
 pub(super) const HEADER_BYTES: u64 = 4096;
 const HEADER_LEN: usize = 4096;
 const MAGIC: [u8; 8] = *b"hcnt.seg";
 /// The format version that this program writes, and the only one it reads.
 pub(super) const VERSION: u32 = 1;
-/// Magic, version and checksum keep their places in every future version, so that an unknown version can be distinguished from
-/// damage.
+/// Magic, version and checksum keep their places in every future version, so that an unknown
+/// version can be distinguished from damage.
 const CHECKSUM_AT: usize = HEADER_LEN - 4;
 
 /// The header of a segment.
@@ -25,7 +25,8 @@ const CHECKSUM_AT: usize = HEADER_LEN - 4;
 pub(super) struct SegmentHeader {
     /// Position of the segment's first event; also the name of its file.
     pub(super) first: Position,
-    /// Random, and part of each block's checksum, so that no bytes sent by a client pass for a block.
+    /// Random, and part of each block's checksum, so that bytes from a client can't pass for a
+    /// block.
     pub(super) salt: u64,
     /// First position of the segment before; 0 in the first segment of a log.
     pub(super) previous_first: Position,
@@ -43,7 +44,7 @@ impl SegmentHeader {
         SegmentHeader { first, salt: hasher.finish(), previous_first, previous_chain }
     }
 
-    /// Encodes the header's page, for byte 0 of the file.
+    /// Encodes the page of the header, for byte 0 of the file.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut page = vec![0u8; HEADER_LEN];
         page[0..8].copy_from_slice(&MAGIC);

@@ -17,7 +17,8 @@ pub(super) struct LogState {
     durable: AtomicU64,
     /// Headers of all segments, in order. The last one is appended to.
     segments: Mutex<Vec<SegmentHeader>>,
-    /// From which positions on nothing may be removed, and how many holds say so. Changed under the lock of `segments`.
+    /// The positions after which nothing may be removed, each with its number of holds. Changed
+    /// under the lock of `segments`.
     holds: Mutex<BTreeMap<Position, usize>>,
 }
 
@@ -39,9 +40,9 @@ impl LogState {
         self.lock().push(header);
     }
 
-    /// What is durable, and the segments. Whatever is durable lies in one of them.
+    /// The durable position and the segments. Every durable event is in one of the segments.
     pub(super) fn durable_segments(&self) -> (Position, Vec<SegmentHeader>) {
-        // In this order.
+        // The order matters.
         let durable = self.durable();
         (durable, self.lock().clone())
     }
@@ -54,7 +55,7 @@ impl LogState {
         first
     }
 
-    /// Keeps what follows a position until the returned position is [released](Self::release).
+    /// Keeps the events after a position until the returned position is [released](Self::release).
     pub(super) fn hold_after(&self, position: Position) -> Position {
         let _segments = self.lock();
         *self.holds().entry(position + 1).or_default() += 1;

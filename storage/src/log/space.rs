@@ -1,7 +1,9 @@
-//! Prepares segment files ahead of time: allocated, filled with zeroes and synced, so that an append only overwrites.
+//! Prepares segment files ahead of time: allocated, filled with zeroes and synced, so that an
+//! append only overwrites.
 //!
-//! Overwriting allocated blocks changes no metadata of the file, which makes the sync of an append about twice as fast as in a
-//! growing file; and a full disk shows here, before anything is promised.
+//! Overwriting allocated blocks changes no metadata of the file, which makes the sync of an append
+//! about twice as fast as in a growing file. And a full disk is noticed here, before anything is
+//! acknowledged.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,35 +16,37 @@ use super::durable::{abort, write_zeroes};
 use super::segment::{SegmentHeader, segment_path};
 use crate::files::{self, File, sync_dir};
 
-/// Bytes between two syncs of a file that is being filled: few enough that an append's sync never waits long behind one.
+/// Bytes between two syncs of a file that is being filled. They are few, so that an append's sync
+/// never waits long for one.
 const CHUNK_BYTES: u64 = 256 * 1024;
-/// How many times as long as a chunk took the disk is left to the syncs of appends afterwards, unless somebody waits for the file. Disks that slow down what
-/// writes much at once would hold up appends for a tenth of a second.
+/// The pause after a chunk, as a multiple of the time for the chunk, unless a thread waits for the
+/// file. It leaves the disk to the syncs of appends. Disks that slow down after large writes would
+/// delay appends by a tenth of a second.
 const PAUSE_FACTOR: u32 = 4;
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a fill heeds between chunks.
+/// Signals that a fill checks between chunks.
 #[derive(Debug, Default)]
 pub(super) struct FillSignals {
-    /// It is to give up.
+    /// It should give up.
     stop: AtomicBool,
-    /// It is to go on without pauses.
+    /// It should continue without pauses.
     is_awaited: AtomicBool,
 }
 
 impl FillSignals {
     fn pause_after(&self, chunk: Duration) {
         if !self.is_awaited.load(Ordering::Relaxed) {
-            // Until somebody waits for the file.
+            // Until a thread waits for the file.
             std::thread::park_timeout((chunk * PAUSE_FACTOR).min(MAX_PAUSE));
         }
     }
 }
 
-/// Fills part of a file with durable zeroes: a seam for tests with a full disk.
+/// Fills part of a file with durable zeroes. Tests replace it to simulate a full disk.
 pub(super) trait Fill: Send + Sync + 'static {
-    /// Allocates and zeroes the bytes from `from` to `to` and syncs them.
+    /// Allocates and zeroes the bytes from `from` to `to`, and syncs them.
     fn fill(&self, file: &File, from: u64, to: u64, signals: &FillSignals) -> io::Result<()>;
 }
 
@@ -52,7 +56,8 @@ pub(super) struct FillOnDisk;
 
 impl Fill for FillOnDisk {
     fn fill(&self, file: &File, from: u64, to: u64, signals: &FillSignals) -> io::Result<()> {
-        // Allocates all the space at once, so that a nearly full disk is not filled chunk by chunk just to fail.
+        // Allocates all space at once, so that a nearly full disk is not filled chunk by chunk
+        // before it fails.
         file.allocate(from, to)?;
         let mut at = from;
         while at < to {
@@ -69,7 +74,7 @@ impl Fill for FillOnDisk {
     }
 }
 
-/// A prepared file that is not yet a segment. Removed when dropped before it became one.
+/// A prepared file that is not yet a segment. It is removed if it is dropped before it becomes one.
 #[derive(Debug)]
 pub(super) struct PreparedSegment {
     file: File,
@@ -91,7 +96,8 @@ impl PreparedSegment {
         self.bytes
     }
 
-    /// Gives the file its header and its name, both durable on return. On an error nothing has changed.
+    /// Gives the file its header and its name; both are durable on return. After an error nothing
+    /// has changed.
     pub(super) fn install(mut self, dir: &Path, header: &SegmentHeader) -> io::Result<File> {
         self.file.write_all_at(&header.encode(), 0)?;
         self.file.sync_all()?;
@@ -100,7 +106,7 @@ impl PreparedSegment {
         files::rename(&self.path, &path)?;
         self.installed = true;
         if let Err(error) = sync_dir(dir) {
-            // The name may or may not be there: only the next start can tell.
+            // Only the next start can find out whether the name is there.
             abort("sync the directory of", &path, &error);
         }
         Ok(file)
@@ -117,7 +123,7 @@ impl Drop for PreparedSegment {
     }
 }
 
-/// Prepares one segment file at a time, on a thread of its own.
+/// Prepares one segment file at a time, on its own thread.
 pub(super) struct Preparer {
     dir: PathBuf,
     fill: Arc<dyn Fill>,
@@ -136,7 +142,7 @@ impl Preparer {
         self.dir.join(format!("prepared-{}.tmp", self.serial))
     }
 
-    /// Begins to prepare a file of `bytes`, unless one is being prepared.
+    /// Begins to prepare a file of `bytes`, unless one is in preparation.
     pub(super) fn start(&mut self, bytes: u64) {
         if self.pending.is_some() {
             return;
@@ -146,11 +152,11 @@ impl Preparer {
         let work = move || PreparedSegment::create(path, bytes, fill.as_ref(), &signals);
         match std::thread::Builder::new().name("log-prepare".into()).spawn(work) {
             Ok(thread) => self.pending = Some(thread),
-            Err(error) => tracing::warn!(%error, "could not start a thread to prepare a segment, it is made when needed"),
+            Err(error) => tracing::warn!(%error, "could not start a thread to prepare a segment; it will be created when needed"),
         }
     }
 
-    /// Returns the prepared file if it has at least `bytes`, or else one made now.
+    /// Returns the prepared file if it has at least `bytes`, otherwise a new one.
     pub(super) fn take(&mut self, bytes: u64) -> io::Result<PreparedSegment> {
         self.signals.is_awaited.store(true, Ordering::Relaxed);
         if let Some(thread) = self.pending.take() {
@@ -166,12 +172,12 @@ impl Preparer {
         PreparedSegment::create(path, bytes, self.fill.as_ref(), &self.signals)
     }
 
-    /// Extends an empty segment. On an error it keeps its length.
+    /// Extends an empty segment. After an error it keeps its length.
     pub(super) fn extend(&self, file: &File, from: u64, to: u64) -> io::Result<()> {
         self.signals.is_awaited.store(true, Ordering::Relaxed);
         self.fill.fill(file, from, to, &self.signals).inspect_err(|_| {
             if let Err(error) = file.set_len(from) {
-                tracing::warn!(%error, "could not take back the extension of a segment");
+                tracing::warn!(%error, "could not undo the extension of a segment");
             }
         })
     }
@@ -183,7 +189,7 @@ impl Drop for Preparer {
         self.signals.is_awaited.store(true, Ordering::Relaxed);
         if let Some(thread) = self.pending.take() {
             thread.thread().unpark();
-            // Whatever it made is removed by its own drop.
+            // The drop of the file removes it.
             let _ = thread.join();
         }
     }

@@ -22,17 +22,19 @@ use crate::files::{File, make_private_dir};
 const MIN_SEGMENT_BYTES: u64 = 2 * HEADER_BYTES;
 const MAX_SEGMENT_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// How a log is opened.
+/// The options of opening a log.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
-    /// Size of a segment's file in bytes; between 8 KiB and 1 GiB. A block that is larger gets a segment of its own. Two of them take their whole size on the disk, even
-    /// of an empty log: the current one and the one that is prepared.
+    /// Size of a segment's file in bytes, between 8 KiB and 1 GiB. A larger block gets its own
+    /// segment. Even an empty log takes the disk space of two segments: the current one and the
+    /// prepared one.
     pub segment_bytes: u64,
-    /// Whether the next segment is prepared on a thread while the current one is filled. Without, an append that needs
-    /// a new segment waits until its file has been zeroed.
+    /// Whether a thread prepares the next segment while the current one is filled. Otherwise an
+    /// append that needs a new segment waits until its file has been zeroed.
     pub prepare_ahead: bool,
-    /// Whether to keep what can be kept of a damaged log, and to report the rest as [`Recovery::lost`], instead of
-    /// returning [`LogError::Damaged`]. Reads the whole log and overwrites what is damaged.
+    /// Whether to save the intact parts of a damaged log, and report the rest as
+    /// [`Recovery::lost`], instead of returning [`LogError::Damaged`]. Reads the whole log and
+    /// overwrites the damaged parts.
     pub repair: bool,
 }
 
@@ -64,19 +66,22 @@ enum Sync {
 }
 
 impl Log {
-    /// Opens the log in `dir`, or creates one there. Takes time for the last segment, however many there are.
+    /// Opens or creates the log in `dir`. The time depends only on the last segment, not on the
+    /// number of segments.
     ///
     /// # Errors
-    /// [`LogError::Damaged`] if something is not as it was written, but for an incomplete last block, which is cut and
-    /// reported. [`LogError::UnsupportedVersion`], [`LogError::Full`] (only if a log is created), [`LogError::Io`].
+    /// [`LogError::Damaged`] if something has changed, except for an incomplete last block, which
+    /// is cut off and reported. [`LogError::UnsupportedVersion`], [`LogError::Full`] (only when
+    /// creating a log), [`LogError::Io`].
     pub fn open(dir: impl AsRef<Path>, options: LogOptions) -> Result<(Self, Recovery), LogError> {
         Self::open_with(dir.as_ref(), options, Arc::new(FillOnDisk))
     }
 
-    /// Makes a log in `dir`, which has none, whose first event gets the position `first`: as after everything before was removed.
+    /// Creates a log in `dir` whose first event gets the position `first`, as if all earlier events
+    /// had been removed.
     ///
     /// # Errors
-    /// [`LogError::Io`] if there is one, and those of [`Log::open`].
+    /// [`LogError::Io`] if a log exists, and the errors of [`Log::open`].
     pub fn create_at(dir: impl AsRef<Path>, first: Position, options: LogOptions) -> Result<Self, LogError> {
         let dir = dir.as_ref();
         create_dir(dir)?;
@@ -122,21 +127,23 @@ impl Log {
         Ok((log, recovery))
     }
 
-    /// Appends the entries in order as one block: all of them or none. Returns the position of the first event once
-    /// the block is on disk; the others follow it.
+    /// Appends the entries in order as one block: all or none of them. Returns the position of the
+    /// first event when the block is on disk; the other events follow it.
     ///
     /// # Errors
-    /// [`LogError::Full`] if another segment is needed and there is no room for it, [`LogError::TooLarge`] over
-    /// [`MAX_BLOCK_BYTES`](super::MAX_BLOCK_BYTES), [`LogError::Empty`] without events, [`LogError::Io`] if the new segment can't be made for
-    /// another reason. Nothing was recorded, and the log can be used again.
+    /// [`LogError::Full`] if another segment is needed and there is no space for it,
+    /// [`LogError::TooLarge`] over [`MAX_BLOCK_BYTES`](super::MAX_BLOCK_BYTES), [`LogError::Empty`]
+    /// without events, [`LogError::Io`] if the new segment can't be created for another reason.
+    /// Nothing was recorded, and the log is still usable.
     ///
     /// # Aborts
-    /// The process, if the block can't be written or synced.
+    /// Aborts the process if the block can't be written or synced.
     pub fn append(&mut self, entries: &[AppendEntry<'_>]) -> Result<Position, LogError> {
         self.append_block(entries, Sync::Wait)
     }
 
-    /// Appends like [`Log::append`], but returns before the block is durable: for proving that a crash test notices.
+    /// Appends like [`Log::append`], but returns before the block is durable, for proving that a
+    /// crash test detects it.
     ///
     /// # Errors
     /// See [`Log::append`].
@@ -145,17 +152,17 @@ impl Log {
         self.append_block(entries, Sync::Skip)
     }
 
-    /// Position of the last event; the one before the log's first position if there is none.
+    /// Position of the last event; without one, the position before the log's first position.
     pub fn last_position(&self) -> Position {
         self.next - 1
     }
 
-    /// A handle for reading, that other threads can use while this one appends.
+    /// A handle for reading. Other threads can use it during appends.
     pub fn reader(&self) -> LogReader {
         LogReader::new(Arc::clone(&self.shared))
     }
 
-    /// A handle for removing old segments, that other threads can use while this one appends.
+    /// A handle for removing old segments. Other threads can use it during appends.
     pub fn trimmer(&self) -> LogTrimmer {
         LogTrimmer::new(Arc::clone(&self.shared))
     }
@@ -163,12 +170,12 @@ impl Log {
     /// Removes the sealed segments that end before `position`. See [`LogTrimmer::remove_before`].
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`LogTrimmer::remove_before`].
     pub fn remove_before(&mut self, position: Position) -> Result<Removed, LogError> {
         self.trimmer().remove_before(position)
     }
 
-    /// Returns the files of the segments that are ended, in order: nothing is appended to them any more.
+    /// Returns the files of the ended segments, in order. They don't change any more.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -183,10 +190,10 @@ impl Log {
         ended.map(file).collect()
     }
 
-    /// Removes the segments that are ended. See [`LogTrimmer::remove_before`].
+    /// Removes the ended segments. See [`LogTrimmer::remove_before`].
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`LogTrimmer::remove_before`].
     pub fn remove_ended(&mut self) -> Result<Removed, LogError> {
         self.remove_before(self.active.header.first)
     }
@@ -220,10 +227,11 @@ impl Log {
         Ok(first)
     }
 
-    /// Ends the current segment if it has events up to the position `until`, so that it can be removed as soon as they are not needed.
+    /// Ends the current segment if it has events up to the position `until`, so that it can be
+    /// removed when they are no longer needed.
     ///
     /// # Errors
-    /// As [`Log::append`]. The current segment stays then.
+    /// Same as [`Log::append`]. The current segment then stays.
     pub fn end_segment(&mut self, until: Position) -> Result<(), LogError> {
         if self.active.header.first > until || self.active.offset == HEADER_BYTES {
             return Ok(());
@@ -231,12 +239,12 @@ impl Log {
         self.make_room(0)
     }
 
-    /// Gets a segment in which `bytes` fit. On an error the current one stays.
+    /// Switches to a segment with room for `bytes`. After an error the current segment stays.
     fn make_room(&mut self, bytes: u64) -> Result<(), LogError> {
         let dir = self.shared.dir.clone();
         let path = segment_path(&dir, self.next);
         if self.active.offset == HEADER_BYTES {
-            // An empty segment has the very name that the next one would get.
+            // An empty segment already has the name of the next one.
             let wanted = HEADER_BYTES + bytes;
             self.preparer
                 .extend(&self.file, self.active.file_bytes, wanted)
@@ -274,13 +282,13 @@ fn segment_bytes(options: &LogOptions) -> u64 {
     options.segment_bytes.clamp(MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES).next_multiple_of(HEADER_BYTES)
 }
 
-/// Makes the first segment of a new log, which begins at the position `first`.
+/// Creates the first segment of a new log, which begins at the position `first`.
 fn create(dir: &Path, first: Position, segment_bytes: u64, preparer: &mut Preparer) -> Result<Recovered, LogError> {
     let header = SegmentHeader::new(first, 0, 0);
     let failed = |error| LogError::creating("create", &segment_path(dir, first), error);
     let prepared = preparer.take(segment_bytes).map_err(failed)?;
     prepared.install(dir, &header).map_err(failed)?;
-    // Last, so that a floor without a segment means that one was lost.
+    // The floor is written last, so that a floor without a segment means that a segment was lost.
     floor::write(dir, first)?;
     Ok(Recovered { headers: vec![header], active: empty(header, segment_bytes), cut_bytes: 0 })
 }

@@ -1,4 +1,4 @@
-//! Tables as files that are copied elsewhere, and copies that are read.
+//! Tables as files to copy elsewhere, and reading of the copies.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,7 +10,8 @@ use super::set::TableList;
 use super::space::{Layout, TableSpace};
 use crate::files::{Dir, OpenFiles};
 
-/// The file of a table, which never changes. It stays readable while this lives, also if the table is merged meanwhile.
+/// The file of a table, which never changes. It stays readable while this lives, even after a merge
+/// of the table.
 #[derive(Debug, Clone)]
 pub struct TableFile {
     table: Arc<Table>,
@@ -22,7 +23,7 @@ impl TableFile {
         tables.iter().map(|table| Self { table: Arc::clone(table) }).collect()
     }
 
-    /// Its number. Within one process no other table of its set has it.
+    /// Its number, which is unique in its set within one process.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.table.id()
@@ -40,7 +41,7 @@ impl TableFile {
         TableSpace::name_of("", id)
     }
 
-    /// Reads it from its beginning.
+    /// Reads the file from its beginning.
     #[must_use]
     pub fn reader(&self) -> TableFileReader<'_> {
         TableFileReader { table: &self.table, at: 0 }
@@ -64,7 +65,8 @@ impl Read for TableFileReader<'_> {
     }
 }
 
-/// Opens copies of tables in a directory, in the order of their numbers in `ids`. `owner`, `layout` and `key_prefix` are those of their set.
+/// Opens copies of tables in a directory, in the order of their numbers in `ids`. `owner`, `layout`
+/// and `key_prefix` belong to their set.
 pub(crate) fn open_copies(
     dir: &Path,
     (owner, layout, key_prefix): (u128, Layout, Vec<u8>),

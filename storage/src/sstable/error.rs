@@ -5,14 +5,14 @@ use thiserror::Error;
 /// An error of a sorted table.
 #[derive(Debug, Error)]
 pub enum TableError {
-    /// A file is missing, or its contents are not what was written.
+    /// A file is missing or changed.
     #[error("damaged: {what}")]
     Damaged {
         /// The part that was found damaged.
         what: String,
     },
     /// The manifest has another version: the tables were written by another version of the program.
-    #[error("the tables have format {found}, this version reads format {expected}")]
+    #[error("the tables have format {found}, but this version reads format {expected}")]
     OtherFormat {
         /// The version of the manifest.
         found: u8,
@@ -30,7 +30,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    /// Whether the tables have to be rebuilt from the log.
+    /// Whether the tables must be rebuilt from the log.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
@@ -44,7 +44,7 @@ impl TableError {
         move |source| Self::Io { action, source }
     }
 
-    /// Classifies a failed read of a file that is known to be complete: a missing file or an early end is damage.
+    /// Classifies a failed read of a complete file: a missing file or an early end is damage.
     pub(crate) fn read(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| match source.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound => Self::damaged(format!("{action}: {source}")),

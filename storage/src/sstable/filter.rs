@@ -1,7 +1,7 @@
 //! A blocked Bloom filter over the hashes of a table's keys.
 //!
-//! The high half of a hash selects a block of 512 bits (one cache line), the low half six bits of it. With 12 bits a key,
-//! about 0.6 % of the keys that the table does not hold pass.
+//! The high half of a hash selects a block of 512 bits (one cache line), the low half six bits of
+//! it. With 12 bits per key, about 0.6 % of absent keys pass.
 
 const BITS_PER_KEY: u64 = 12;
 /// Bits set by each hash; nine bits of its low half select one.

@@ -3,7 +3,8 @@
 use super::footer::{MAGIC, take};
 use super::key::head_of;
 
-/// An uncompressed block is smaller than this: it ends soon after the layout's block size, or holds one value of up to 64 MiB.
+/// The maximum size of an uncompressed block: it ends soon after the layout's block size, or has
+/// one value of up to 64 MiB.
 pub(super) const MAX_BLOCK_BYTES: u32 = 80 << 20;
 /// Fields of fixed size of an entry on disk.
 const ENTRY_BYTES: usize = 14;
@@ -31,9 +32,10 @@ impl BlockHandle {
 #[derive(Debug, Default)]
 pub(super) struct BlockIndex {
     handles: Vec<BlockHandle>,
-    /// The first bytes of the separators, so that most comparisons are of numbers.
+    /// The first bytes of the separators, so that most comparisons compare numbers.
     heads: Vec<u64>,
-    /// For each block a key that is greater than all keys of the block before and not greater than its first, one after another.
+    /// For each block a key that is greater than all keys of the block before and not greater than
+    /// its first key, concatenated.
     separators: Vec<u8>,
     /// The end of each separator.
     ends: Vec<u32>,

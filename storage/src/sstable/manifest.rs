@@ -1,14 +1,15 @@
-//! Which tables a set consists of.
+//! The list of a set's tables.
 
 use serde::{Deserialize, Serialize};
 
 use super::error::TableError;
 use crate::codec::{self, CodecError};
 
-/// The version of the manifest and of the tables that it names. Tables of another version are rebuilt from the log.
+/// The version of the manifest and of the tables that it names. Tables of another version are
+/// rebuilt from the log.
 const VERSION: u8 = 1;
 
-/// The tables of a set. What it does not name does not count.
+/// The tables of a set. Tables that it does not name don't count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     /// The number of the next table.

@@ -8,19 +8,22 @@ use super::error::TableError;
 use super::reader::{Table, TableCursor};
 use super::writer::TableWriter;
 
-/// At least so many tables are merged at once.
+/// The minimum number of tables in a merge.
 const FAN_IN: usize = 4;
-/// How many pairs a merge reads between two checks of its stop flag.
+/// The number of pairs between two checks of the stop flag.
 const PAIRS_PER_CHECK: usize = 4096;
 
-/// Chooses which of a set's tables to merge, given their sizes, oldest first, and the layout's `merge_percent`.
+/// Chooses which of a set's tables to merge, given their sizes, oldest first, and the layout's
+/// `merge_percent`.
 pub(super) type MergePlan = fn(&[u64], u64) -> Option<Range<usize>>;
 
-/// The share of the oldest table, in percent, from which on the newer ones are worth merging with it while nothing changes.
+/// The relative size of the newer tables, in percent of the oldest, at which a set at rest is
+/// merged.
 const MERGE_AT_REST_PERCENT: u64 = 20;
 
-/// Chooses the tables to merge, given the sizes of all of them, oldest first. Sizes grow geometrically with age, so the number
-/// of times that a pair is rewritten grows with the logarithm of the data. `merge_percent`: see [`Layout`](super::Layout).
+/// Chooses the tables to merge by the sizes of all tables, oldest first. Sizes grow geometrically
+/// with age, so each pair is rewritten only a logarithmic number of times. `merge_percent`: see
+/// [`Layout`](super::Layout).
 pub(super) fn plan(sizes: &[u64], merge_percent: u64) -> Option<Range<usize>> {
     let mut start = sizes.len().checked_sub(1)?;
     let mut total = *sizes.get(start)?;
@@ -35,7 +38,8 @@ pub(super) fn plan(sizes: &[u64], merge_percent: u64) -> Option<Range<usize>> {
     (range.len() >= FAN_IN).then_some(range)
 }
 
-/// As [`plan`], but for a set that has too many tables: if sizes suggest no merge, chooses the cheapest one.
+/// Like [`plan`], but for a set with too many tables: if sizes suggest no merge, chooses the
+/// cheapest one.
 pub(super) fn plan_at_once(sizes: &[u64], merge_percent: u64) -> Option<Range<usize>> {
     let cheapest = || {
         let windows = sizes.windows(FAN_IN).enumerate();
@@ -44,19 +48,19 @@ pub(super) fn plan_at_once(sizes: &[u64], merge_percent: u64) -> Option<Range<us
     plan(sizes, merge_percent).or_else(cheapest)
 }
 
-/// As [`plan`], but for a set that does not change for a while: merges all tables to one if the newer ones are not much smaller than the oldest.
-/// So a pair is rewritten six times at most for each time that the set rests.
+/// Like [`plan`], but for a set that does not change for a while: merges all tables if the newer
+/// ones are not much smaller than the oldest. So each rest rewrites a pair at most six times.
 pub(super) fn plan_at_rest(sizes: &[u64], _merge_percent: u64) -> Option<Range<usize>> {
     let (oldest, newer) = sizes.split_first()?;
     let is_worth_it = !newer.is_empty() && 100 * newer.iter().sum::<u64>() >= MERGE_AT_REST_PERCENT * oldest;
     is_worth_it.then_some(0..sizes.len())
 }
 
-/// Visits the pairs of several tables in key order. Of each key only the newest pair is visited.
+/// Visits the pairs of several tables in key order. For each key, only the newest pair.
 pub(crate) struct MergeCursor<'t> {
     /// Newest table first.
     cursors: Vec<TableCursor<'t>>,
-    /// The cursor that is at the current pair.
+    /// The cursor at the current pair.
     at: usize,
 }
 
@@ -113,10 +117,10 @@ impl<'t> MergeCursor<'t> {
     }
 }
 
-/// The beginnings of keys whose pairs are dropped.
+/// The prefixes of keys whose pairs are dropped.
 pub(crate) type KeyPrefixes<'p> = &'p [Vec<u8>];
 
-/// Whether a table has a key that begins with one of `prefixes`, be it a deleted one.
+/// Whether a table has a key that begins with one of `prefixes`, including deleted keys.
 pub(super) fn holds(tables: &[Arc<Table>], prefixes: KeyPrefixes<'_>) -> Result<bool, TableError> {
     for prefix in prefixes {
         let mut pairs = MergeCursor::seek(tables, prefix)?;
@@ -127,8 +131,9 @@ pub(super) fn holds(tables: &[Arc<Table>], prefixes: KeyPrefixes<'_>) -> Result<
     Ok(false)
 }
 
-/// Writes `tables`, oldest first, as one table, without the keys that begin with one of `prefixes`. With `oldest`, no older table is left out,
-/// so deleted keys can be dropped. Returns `None` if `stop` was set.
+/// Writes `tables`, oldest first, as one table, without the keys that begin with one of `prefixes`.
+/// With `oldest`, the tables include the oldest one, so deleted keys can be dropped. Returns `None`
+/// if `stop` was set.
 pub(super) fn merge(
     tables: &[Arc<Table>],
     oldest: bool,

@@ -12,10 +12,10 @@ use super::set::TableSet;
 use crate::background::{self, Tempo};
 use parking_lot::Mutex;
 
-/// The greatest number of threads. There are half as many as processors at most.
+/// The maximum number of threads, but at most half the number of processors.
 const MAX_THREADS: usize = 4;
 
-/// A set to merge, and how.
+/// A set to merge, and the plan.
 type Order = (Arc<TableSet>, MergePlan);
 
 /// Merges the sets that are sent to it.
@@ -40,14 +40,14 @@ impl Merger {
         Ok(merger)
     }
 
-    /// Has a set merged if the sizes of its tables suggest it.
+    /// Merges a set in the background if the sizes of its tables suggest it.
     pub(crate) fn merge_if_needed(&self, set: &Arc<TableSet>) {
         if set.needs_merge() {
             self.order(set, plan);
         }
     }
 
-    /// Merges all tables of a set at rest to one, in the background.
+    /// Merges all tables of a set at rest, in the background.
     pub(crate) fn merge_at_rest(&self, set: &Arc<TableSet>) {
         self.order(set, plan_at_rest);
     }
@@ -56,7 +56,7 @@ impl Merger {
         if let Some(orders) = &self.orders
             && set.queue_merge()
         {
-            // Without the threads, the sets are merged when they have too many tables.
+            // Without the threads, sets are merged when they have too many tables.
             let _ = orders.send((Arc::clone(set), plan));
         }
     }
@@ -87,7 +87,7 @@ fn merge_all(inbox: &Mutex<Receiver<Order>>, stop: &AtomicBool) {
         let merged = set.merge_queued(plan, stop);
         *merging.borrow_mut() = None;
         if let Err(error) = merged {
-            tracing::warn!(tables = %set.space().describe(), %error, "tables not merged; that can wait");
+            tracing::warn!(tables = %set.space().describe(), %error, "could not merge tables; a later merge will");
         }
     }
 }

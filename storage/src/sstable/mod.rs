@@ -1,12 +1,15 @@
-//! Sorted tables: pairs of bytes in key order, in immutable files. Written in bulk, read one key at a time.
+//! Sorted tables: pairs of bytes in key order, in immutable files. Written in bulk, read one key at
+//! a time.
 //!
-//! A [`Table`] is one file: compressed blocks of pairs, an index of the blocks, a Bloom filter, and a checksum on each part. A
-//! [`TableSet`] is a list of tables; the newest one that holds a key decides. Writers append tables to the set, and tables of
-//! similar size are [merged](merge). The tables of a set are named by its [`Manifest`], which the owner stores: the store
-//! commits it with each checkpoint, the index of external ids writes it to a file. Files that no manifest names are removed at
-//! the next start.
+//! A [`Table`] is one file: compressed blocks of pairs, an index of the blocks, a Bloom filter, and
+//! a checksum for each part. A [`TableSet`] is a list of tables; the newest table with a key wins.
+//! Writers append tables to the set, and tables of similar size are [merged](merge). The
+//! [`Manifest`] of a set names its tables, and the owner stores it: the store commits it with each
+//! checkpoint, the index of external ids writes it to a file. Files that no manifest names are
+//! removed at the next start.
 //!
-//! A lookup asks the filters, newest table first, and reads one block of one table. A key that no table holds costs no read.
+//! A lookup asks the filters, newest table first, and reads one block of one table. Looking up an
+//! absent key costs no read.
 
 mod block;
 mod copied;

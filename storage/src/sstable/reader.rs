@@ -8,7 +8,8 @@
 //! footer   identity, lengths and checksums
 //! ```
 //!
-//! Index and filter are in memory: 1.5 bytes a key and some 40 a block. A lookup that passes the filter reads one block.
+//! Index and filter are in memory: 1.5 bytes a key and some 40 a block. A lookup that passes the
+//! filter reads one block.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -25,19 +26,20 @@ use super::space::TableSpace;
 use crate::files::CachedFile;
 use crate::pace::Pace;
 
-/// The most bytes that a reader of consecutive blocks reads at once.
+/// The maximum number of bytes of one read of consecutive blocks.
 const MAX_READ_AHEAD: u64 = 64 << 10;
 /// Larger buffers are not kept for the next lookup.
 const MAX_KEPT_BYTES: usize = 64 << 10;
-/// For how many tables a thread keeps the last block that it looked into: keys that are looked up in order lie in a few tables each.
+/// The number of tables for which a thread keeps the last used block, since sorted lookups hit few
+/// tables.
 const KEPT_BLOCKS: usize = 8;
 
-/// The buffers of a lookup: a block as it is stored, and its pairs if it is compressed.
+/// The buffers of a lookup: a block as stored, and its decompressed pairs.
 #[derive(Debug, Default)]
 struct BlockBuffers {
     stored: Vec<u8>,
     raw: Vec<u8>,
-    /// The table and the number of the block that they hold.
+    /// The table and the number of the block in them.
     of: Option<(usize, usize)>,
 }
 
@@ -46,11 +48,12 @@ impl BlockBuffers {
 }
 
 thread_local! {
-    /// The buffers of the thread's last lookups. Allocating and clearing them takes as long as a search, and a block that is still there need not be read.
+    /// The buffers of the thread's last lookups. Allocating and clearing buffers takes as long as a
+    /// search, and a kept block need not be read again.
     static BUFFERS: [Cell<BlockBuffers>; KEPT_BLOCKS] = const { [const { Cell::new(BlockBuffers::EMPTY) }; KEPT_BLOCKS] };
 }
 
-/// Tells the tables of a process apart.
+/// Returns a number that identifies a table in the process.
 fn next_serial() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     NEXT.fetch_add(1, atomic::Ordering::Relaxed)
@@ -59,7 +62,7 @@ fn next_serial() -> usize {
 /// An open table.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// No other table of the process has or had it.
+    /// Unique among all tables of the process.
     serial: usize,
     footer: Footer,
     file: CachedFile,
@@ -70,7 +73,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table that was just written. Its file is removed with it unless it is [kept](Self::keep).
+    /// Creates a table that was just written. Dropping it removes its file unless it is
+    /// [kept](Self::keep).
     pub(super) fn new(space: &TableSpace, footer: Footer, index: BlockIndex, filter: Filter) -> Self {
         let file = space.file(footer.id);
         file.remove_at_end(true);
@@ -115,7 +119,7 @@ impl Table {
         self.file.name()
     }
 
-    /// The number of keys, deleted ones included.
+    /// The number of keys, including deleted ones.
     pub(crate) fn count(&self) -> u64 {
         self.footer.count
     }
@@ -125,7 +129,7 @@ impl Table {
         self.footer.file_len().unwrap_or(u64::MAX)
     }
 
-    /// Fills `bytes` with those of the file from `at`.
+    /// Fills `bytes` from the file at `at`.
     pub(super) fn read_bytes(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, at)
     }
@@ -135,18 +139,19 @@ impl Table {
         self.filter.memory_bytes() + self.index.memory_bytes()
     }
 
-    /// Leaves the file in place when the table is dropped: a manifest names it, or may name it.
+    /// Keeps the file when the table is dropped, since a manifest names it or may name it.
     pub(crate) fn keep(&self) {
         self.file.remove_at_end(false);
     }
 
-    /// Removes the file when the table is dropped by its last reader.
+    /// Removes the file when its last reader drops the table.
     pub(crate) fn discard(&self) {
         self.file.remove_at_end(true);
     }
 
-    /// Looks a key up, and returns what `read` makes of its value, which is `None` if the key is deleted. Returns `None` if the table
-    /// does not have the key. `hash` is the layout's hash of the key.
+    /// Looks up a key, and returns the result of `read` for its value, which is `None` if the key
+    /// is deleted. Returns `None` if the table does not have the key. `hash` is the layout's hash
+    /// of the key.
     pub(crate) fn get<T>(&self, key: &[u8], hash: u128, read: impl Fn(Option<&[u8]>) -> T) -> Result<Option<T>, TableError> {
         if !self.filter.may_hold(hash) {
             return Ok(None);
@@ -175,7 +180,7 @@ impl Table {
         self.unpack(number, handle, stored, raw)
     }
 
-    /// Checks a block that was read, and returns its pairs. They are in `raw` if the block is compressed.
+    /// Checks a block, and returns its pairs. They are in `raw` if the block is compressed.
     fn unpack<'b>(
         &self,
         number: usize,
@@ -200,7 +205,7 @@ impl Table {
         TableError::damaged(format!("block {number} of {}", self.file.name()))
     }
 
-    /// Reads and checks everything. Returns `false` if `pace` breaks it off.
+    /// Reads and checks everything. Returns `false` if `pace` stops it.
     pub(super) fn verify(&self, pace: &mut Pace<'_>) -> Result<bool, TableError> {
         let damaged = |what| TableError::damaged(format!("{what} of {}", self.file.name()));
         let mut head = [0; MAGIC.len()];
@@ -232,7 +237,8 @@ impl Table {
     }
 }
 
-/// The first `len` bytes of a buffer, which grows if it is shorter. Their contents are arbitrary.
+/// Returns the first `len` bytes of a buffer, which grows if necessary. Their contents are
+/// arbitrary.
 fn sized(buffer: &mut Vec<u8>, len: u32) -> &mut [u8] {
     let len = len as usize;
     if buffer.len() < len {
@@ -246,9 +252,9 @@ fn sized(buffer: &mut Vec<u8>, len: u32) -> &mut [u8] {
 struct BlockStream<'t> {
     table: &'t Table,
     next: usize,
-    /// How much is read at once. It doubles with each read, since few blocks are wanted of most ranges.
+    /// The size of a read. It doubles with each read, since most ranges need few blocks.
     read_ahead: u64,
-    /// The part of the file from `from` that was read.
+    /// The part of the file that was read, from `from` on.
     ahead: Vec<u8>,
     from: u64,
     raw: Vec<u8>,
@@ -272,7 +278,7 @@ impl<'t> BlockStream<'t> {
         Ok(true)
     }
 
-    /// Reads the block of `handle`, which is the next, and whole blocks after it.
+    /// Reads the block of `handle`, which is the next one, and whole blocks after it.
     fn fetch(&mut self, handle: &BlockHandle) -> Result<(), TableError> {
         let ends = self.table.index.handles().iter().skip(self.next + 1).map(BlockHandle::end);
         let end = ends.take_while(|end| *end <= handle.at + self.read_ahead).last().unwrap_or(handle.end());

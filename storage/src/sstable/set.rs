@@ -1,4 +1,4 @@
-//! The tables of one owner, and how they change: tables are appended, and merged ones replaced.
+//! The tables of one owner, and their changes: tables are appended, and merges replace them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -25,24 +25,25 @@ pub(crate) struct TableSet {
     members: RwLock<Members>,
     merging: Mutex<MergeState>,
     merge_ended: Condvar,
-    /// How many threads wait for a merge to end.
+    /// The number of threads that wait for a merge to end.
     waiting: AtomicUsize,
-    /// The error of the last merge in the background, if it was damage.
+    /// The error of the last background merge, if it was damage.
     damage: Mutex<Option<TableError>>,
 }
 
 #[derive(Debug)]
 struct Members {
     next: u64,
-    /// The list grows at its end only, except for a merge, which replaces neighbours. There is one merge at a time.
+    /// The list grows only at its end, except for a merge, which replaces neighbours. There is one
+    /// merge at a time.
     tables: TableList,
-    /// Tables that were merged, but that the manifest in force may name.
+    /// Tables that a merge replaced, but that the current manifest may name.
     replaced: Vec<Arc<Table>>,
-    /// When a table was appended, or the set was opened.
+    /// When the last table was appended, or the set was opened.
     changed: Instant,
 }
 
-/// Whether the tables of a set are being merged.
+/// The state of a set's merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum MergeState {
     #[default]
@@ -52,8 +53,8 @@ enum MergeState {
     Running,
 }
 
-/// A manifest that is about to come into force, and what changes with it. Dropped, it changes nothing, and the files of its new
-/// tables are removed.
+/// A new manifest that is about to be committed, with its changes. Dropping it changes nothing, and
+/// removes the files of its new tables.
 pub(crate) struct Proposal {
     pub(crate) manifest: Manifest,
     new: Vec<Arc<Table>>,
@@ -61,14 +62,14 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
-    /// Keeps the files of the new tables: the manifest may be in force after a crash.
+    /// Keeps the files of the new tables, since the manifest may be committed after a crash.
     pub(crate) fn keep(self) {
         self.new.iter().for_each(|table| table.keep());
     }
 }
 
 impl TableSet {
-    /// An empty set, whose first table gets the number `next`.
+    /// Creates an empty set. Its first table gets the number `next`.
     pub(crate) fn new(space: TableSpace, next: u64) -> Self {
         Self::with(space, next, Vec::new())
     }
@@ -106,12 +107,12 @@ impl TableSet {
         self.tables().iter().map(|table| self.space.path_of(table.id())).collect()
     }
 
-    /// Looks a key up: `Some(None)` if it is deleted, `None` if no table has it.
+    /// Looks up a key: `Some(None)` if it is deleted, `None` if no table has it.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>, TableError> {
         newest(&self.tables(), key, (self.space.layout.hash)(key), |value| value.map(<[u8]>::to_vec))
     }
 
-    /// Begins a new table. `expected` is the greatest number of keys, if it is known.
+    /// Begins a new table. `expected` is the maximum number of keys, if known.
     pub(crate) fn create(&self, expected: Option<u64>) -> Result<TableWriter, TableError> {
         let id = {
             let mut members = self.members.write();
@@ -129,7 +130,7 @@ impl TableSet {
         members.changed = Instant::now();
     }
 
-    /// Proposes a manifest that names the current tables and then the `new` ones.
+    /// Proposes a manifest with the current tables, followed by the `new` ones.
     pub(crate) fn propose(&self, new: Vec<Table>) -> Proposal {
         let new: Vec<Arc<Table>> = new.into_iter().map(Arc::new).collect();
         let members = self.members.read();
@@ -137,7 +138,8 @@ impl TableSet {
         Proposal { manifest: Manifest { next: members.next, tables }, new, replaced: members.replaced.clone() }
     }
 
-    /// Applies a proposal whose manifest is in force. Files of tables that it does not name are removed once nobody reads them.
+    /// Applies a proposal with a committed manifest. Files of tables that it does not name are
+    /// removed once they have no readers.
     pub(crate) fn accept(&self, proposal: Proposal) {
         let Proposal { new, replaced, .. } = proposal;
         new.iter().for_each(|table| table.keep());
@@ -150,12 +152,12 @@ impl TableSet {
         members.replaced.retain(|table| !replaced.iter().any(|gone| Arc::ptr_eq(gone, table)));
     }
 
-    /// Whether tables were merged since the last proposal that was accepted.
+    /// Whether tables were merged since the last accepted proposal.
     pub(crate) fn has_replaced(&self) -> bool {
         !self.members.read().replaced.is_empty()
     }
 
-    /// Returns the damage that a merge in the background met, once.
+    /// Returns the damage that a background merge found, once.
     pub(crate) fn take_damage(&self) -> Option<TableError> {
         self.damage.lock().take()
     }
@@ -170,7 +172,7 @@ impl TableSet {
         self.members.read().changed.elapsed() >= quiet
     }
 
-    /// Whether all tables should be merged to one once the set is at rest. Returns their sizes in bytes if so.
+    /// Whether to merge all tables once the set is at rest. If so, returns their size in bytes.
     pub(crate) fn needs_merge_at_rest(&self) -> Option<u64> {
         let sizes = sizes_of(&self.tables());
         plan_at_rest(&sizes, self.space.layout.merge_percent).map(|_all| sizes.iter().sum())
@@ -186,7 +188,7 @@ impl TableSet {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Marks the set as waiting for a merge thread. Returns `false` if it is already, or is being merged.
+    /// Marks the set as waiting for a merge thread. Returns `false` if it waits or merges already.
     pub(super) fn queue_merge(&self) -> bool {
         let mut state = self.merging.lock();
         let is_idle = *state == MergeState::Idle;
@@ -196,7 +198,7 @@ impl TableSet {
         is_idle
     }
 
-    /// Merges a set that was [queued](Self::queue_merge) as `plan` says, unless somebody else has merged it since.
+    /// Merges a [queued](Self::queue_merge) set by `plan`, unless another thread has merged it.
     pub(super) fn merge_queued(&self, plan: MergePlan, stop: &AtomicBool) -> Result<(), TableError> {
         {
             let mut state = self.merging.lock();
@@ -213,13 +215,14 @@ impl TableSet {
         merged.map(drop)
     }
 
-    /// Merges tables on this thread as their sizes suggest. Returns `false` if `stop` was set.
+    /// Merges tables on this thread by their sizes. Returns `false` if `stop` was set.
     pub(crate) fn merge(&self, stop: &AtomicBool) -> Result<bool, TableError> {
         self.begin_merge();
         self.merge_running(plan, stop)
     }
 
-    /// Reduces the number of tables on this thread, also if their sizes do not suggest a merge. Waits for a merge that is running.
+    /// Reduces the number of tables on this thread, even if their sizes suggest no merge. Waits for
+    /// a running merge.
     pub(crate) fn merge_at_once(&self) -> Result<(), TableError> {
         self.begin_merge();
         self.merge_running(plan_at_once, &AtomicBool::new(false)).map(drop)
@@ -240,10 +243,11 @@ impl TableSet {
         self.replace(&tables, range, &[], stop)
     }
 
-    /// Removes the pairs whose keys begin with one of `prefixes` from all tables, by rewriting them on this thread. Tables that are appended
-    /// meanwhile must have no such pairs. Does nothing if there are none. Returns `false` if `stop` was set.
+    /// Removes the pairs whose keys begin with one of `prefixes` from all tables, by rewriting the
+    /// tables on this thread. Tables that are appended during the call must have no such pairs.
+    /// Does nothing if there are none. Returns `false` if `stop` was set.
     ///
-    /// The files of the former tables are removed after the next manifest, once nobody reads them.
+    /// The files of the old tables are removed after the next manifest, once they have no readers.
     pub(crate) fn purge(&self, prefixes: KeyPrefixes<'_>, stop: &AtomicBool) -> Result<bool, TableError> {
         self.begin_merge();
         let _end = EndMerge(self);
@@ -254,18 +258,20 @@ impl TableSet {
         self.replace(&tables, 0..tables.len(), prefixes, stop)
     }
 
-    /// Merges all tables to one, on this thread, so that nothing is left of former values and of deleted keys. Returns `false` if `stop` was set.
+    /// Merges all tables on this thread, which removes old values and deleted keys. Returns `false`
+    /// if `stop` was set.
     ///
-    /// The files of the former tables are removed as those of [`TableSet::purge`] are.
+    /// The files of the old tables are removed as in [`TableSet::purge`].
     pub(crate) fn merge_all(&self, stop: &AtomicBool) -> Result<bool, TableError> {
         self.begin_merge();
         let _end = EndMerge(self);
         let tables = self.tables();
-        // A single one has no key twice.
+        // A single table has no key twice.
         if tables.len() < 2 { Ok(true) } else { self.replace(&tables, 0..tables.len(), &[], stop) }
     }
 
-    /// Replaces a range of `tables` by one table with their pairs, but for those under `prefixes`; by none if nothing is left of the whole set.
+    /// Replaces a range of `tables` by one table with their pairs, without the pairs under
+    /// `prefixes`; by none if the whole set becomes empty.
     fn replace(
         &self,
         tables: &[Arc<Table>],
@@ -276,11 +282,11 @@ impl TableSet {
         let merging = &tables[range.clone()];
         let writer = self.create(Some(merging.iter().map(|table| table.count()).sum()))?;
         let Some(merged) = merge(merging, range.start == 0, prefixes, writer, stop)? else { return Ok(false) };
-        // Dropped, an empty table leaves no file.
+        // An empty table leaves no file when it is dropped.
         let merged = Some(merged).filter(|merged| range.start > 0 || merged.count() > 0);
         merged.iter().for_each(Table::keep);
         let mut members = self.members.write();
-        // Tables were only appended meanwhile, so the range is still theirs.
+        // Other threads only append tables, so the range is still valid.
         let replaced: Vec<_> = Arc::make_mut(&mut members.tables).splice(range, merged.map(Arc::new)).collect();
         members.replaced.extend(replaced);
         Ok(true)
@@ -299,7 +305,7 @@ impl TableSet {
     }
 }
 
-/// Ends a merge, however it went.
+/// Ends a merge in any case.
 struct EndMerge<'s>(&'s TableSet);
 
 impl Drop for EndMerge<'_> {
@@ -313,8 +319,8 @@ fn sizes_of(tables: &[Arc<Table>]) -> Vec<u64> {
     tables.iter().map(|table| table.file_len()).collect()
 }
 
-/// What `read` makes of the newest value of a key, which is `None` if the key is deleted. Returns `None` if no table has the key. `hash`
-/// is the layout's hash of the key.
+/// Returns the result of `read` for the newest value of a key, which is `None` if the key is
+/// deleted. Returns `None` if no table has the key. `hash` is the layout's hash of the key.
 pub(crate) fn newest<T>(
     tables: &[Arc<Table>],
     key: &[u8],

@@ -1,4 +1,4 @@
-//! Where the tables of a set lie, and how they are written.
+//! The place of a set's tables, and their layout.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,16 +11,16 @@ use crate::files::{self, CachedFile, Dir, OpenFiles};
 
 const EXTENSION: &str = "sst";
 
-/// How the tables of a set are written.
+/// The layout of a set's tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub(crate) encoding: Encoding,
-    /// A block ends once its pairs take this many bytes. A larger value has a block to itself.
+    /// A block ends when its pairs reach this size in bytes. A larger value gets its own block.
     pub(crate) block_bytes: usize,
-    /// Whether blocks are compressed with lz4 where that makes them smaller.
+    /// Whether to compress blocks with lz4 if that makes them smaller.
     pub(crate) compressed: bool,
-    /// A table is merged with the newer ones if it has at most this percentage of their size. A larger percentage gives fewer tables, and
-    /// rewrites pairs more often.
+    /// A table is merged with the newer ones if it has at most this percentage of their size. A
+    /// larger percentage gives fewer tables, but rewrites pairs more often.
     pub(crate) merge_percent: u64,
     /// The hash of a key that the filter stores.
     pub(crate) hash: fn(&[u8]) -> u128,
@@ -30,12 +30,12 @@ pub(crate) struct Layout {
 #[derive(Debug, Clone)]
 pub(crate) struct TableSpace {
     pub(crate) dir: Arc<Dir>,
-    /// Bounds how many of the files are open.
+    /// Bounds the number of open files.
     pub(crate) open_files: Arc<OpenFiles>,
     pub(crate) layout: Layout,
-    /// Written to every footer, so that a table of another set is not taken for one of this set.
+    /// The id in every footer, which distinguishes the set from other sets.
     pub(crate) owner: u128,
-    /// The beginning of the file names, which no other set in the directory has.
+    /// The beginning of the file names, unique to the set in its directory.
     pub(crate) stem: String,
     /// The beginning of all keys.
     pub(crate) key_prefix: Vec<u8>,
@@ -72,7 +72,7 @@ pub(crate) fn table_files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>, TableErr
         let mut found = BTreeMap::new();
         for path in files::list(dir)? {
             if path.extension().is_some_and(|extension| extension == EXTENSION) {
-                // A table that a merge replaced may have been removed since.
+                // A merge may have removed a replaced table in the meantime.
                 let len = path.metadata().map_or(0, |about| about.len());
                 found.insert(path, len);
             }
@@ -82,10 +82,10 @@ pub(crate) fn table_files(dir: &Path) -> Result<BTreeMap<PathBuf, u64>, TableErr
     list().map_err(TableError::io("list its tables"))
 }
 
-/// Removes the tables in a directory that no manifest names.
+/// Removes the tables in a directory that are not in a manifest.
 pub(crate) fn remove_unnamed(dir: &Path, named: &BTreeSet<PathBuf>) -> Result<(), TableError> {
     for path in table_files(dir)?.into_keys().filter(|path| !named.contains(path)) {
-        files::remove_file(&path).map_err(TableError::io("remove a left-over table"))?;
+        files::remove_file(&path).map_err(TableError::io("remove a leftover table"))?;
     }
     Ok(())
 }

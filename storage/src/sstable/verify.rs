@@ -1,4 +1,4 @@
-//! Reading whole tables, to find damage before a query does.
+//! Reads whole tables, to find damage before a query does.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
@@ -10,19 +10,19 @@ use crate::pace::{self, Pace};
 use crate::parallel::check_each;
 use parking_lot::Mutex;
 
-/// Tables that have not been read since they were opened. A table that is merged meanwhile was read by the merge.
+/// Tables that have not been read since they were opened. A merge reads and checks its tables.
 #[derive(Debug)]
 pub struct UncheckedTables(Vec<Weak<Table>>);
 
 /// Receives the pairs of tables.
 pub type PairVisitor<'v> = dyn FnMut(&str, &[u8], Option<&[u8]>) -> ControlFlow<()> + 'v;
 
-/// A table that is not what was written.
+/// A damaged table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedTable {
     /// The name of its file, without the directory.
     pub file: String,
-    /// What was found.
+    /// The damage.
     pub what: String,
 }
 
@@ -32,7 +32,8 @@ impl UncheckedTables {
         Self(tables.iter().map(Arc::downgrade).collect())
     }
 
-    /// Checks tables until `deadline`, on all processors, and returns those that are left. Without a deadline all are checked.
+    /// Checks tables until `deadline`, on all processors, and returns the unchecked ones. Without a
+    /// deadline it checks all.
     pub(crate) fn check_until(tables: &[Arc<Table>], deadline: Option<Instant>) -> Result<Self, TableError> {
         let left = Mutex::new(Vec::new());
         check_each(tables, TableError::damaged, |table| {
@@ -50,7 +51,7 @@ impl UncheckedTables {
         self.0.is_empty()
     }
 
-    /// Reads and checks the tables, unless `pace` breaks it off.
+    /// Reads and checks the tables, unless `pace` stops it.
     ///
     /// # Errors
     /// [`TableError::Damaged`] if something is missing or changed, [`TableError::Io`].
@@ -63,8 +64,8 @@ impl UncheckedTables {
         Ok(())
     }
 
-    /// Passes every pair of every table to `visit`, until it breaks off: the file's name, the key and the value. Those that later tables replace are among
-    /// them; a removed key has no value.
+    /// Passes every pair of every table to `visit`, until it breaks: the file's name, the key and
+    /// the value. This includes pairs that later tables replace; a removed key has no value.
     ///
     /// # Errors
     /// [`TableError::Damaged`] and [`TableError::Io`].
@@ -83,7 +84,7 @@ impl UncheckedTables {
         Ok(())
     }
 
-    /// Reads and checks all tables, unless `pace` breaks it off, and returns those that are damaged.
+    /// Reads and checks all tables, unless `pace` stops it, and returns the damaged ones.
     ///
     /// # Errors
     /// [`TableError::Io`].

@@ -1,4 +1,4 @@
-//! Writing a table: one pass, in key order, with one sync at the end.
+//! Writes a table in one pass, in key order, with one sync at the end.
 
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::background;
 use crate::files::{File, remove_file};
 
 const BUFFER_BYTES: usize = 256 << 10;
-/// How many pairs are written between two calls of [`background::give_way`].
+/// The number of pairs between two calls of [`background::give_way`].
 const PAIRS_PER_TURN: u64 = 64;
-/// How much is written in the background between two syncs.
+/// The number of bytes between two syncs of background work.
 const SYNCED_TOGETHER: u64 = 1 << 20;
 
 /// The filter, or the hashes for it while the number of keys is unknown.
@@ -25,7 +25,7 @@ enum Keys {
     Filter(Filter),
 }
 
-/// Writes one table. Dropped unfinished, it removes the file.
+/// Writes one table. If it is dropped unfinished, it removes the file.
 pub(crate) struct TableWriter {
     space: Arc<TableSpace>,
     id: u64,
@@ -35,12 +35,12 @@ pub(crate) struct TableWriter {
     index: BlockIndex,
     keys: Keys,
     count: u64,
-    /// Where the index says that the last sync before the end was.
+    /// The end of the blocks at the last sync.
     synced: u64,
 }
 
 impl TableWriter {
-    /// Creates the file of table `id`. `expected` is the greatest number of keys, if it is known.
+    /// Creates the file of table `id`. `expected` is the maximum number of keys, if known.
     pub(super) fn create(space: &Arc<TableSpace>, id: u64, expected: Option<u64>) -> Result<Self, TableError> {
         let file = File::create(&space.path_of(id)).map_err(TableError::io("create a table"))?;
         let keys = expected.map_or_else(|| Keys::Hashes(Vec::new()), |expected| Keys::Filter(Filter::for_keys(expected)));
@@ -60,7 +60,8 @@ impl TableWriter {
         self.count == 0 || self.block.last_key() < key
     }
 
-    /// Appends a pair whose key is greater than the one before. `None` marks the key as deleted.
+    /// Appends a pair. Its key must be greater than the one before. `None` marks the key as
+    /// deleted.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), TableError> {
         debug_assert!(self.takes(key), "tables are written in key order");
         if self.count.is_multiple_of(PAIRS_PER_TURN) {
@@ -87,7 +88,7 @@ impl TableWriter {
         let too_large = |_| TableError::Io { action: "write a table", source: std::io::ErrorKind::InvalidInput.into() };
         let raw = u32::try_from(bytes.len()).map_err(too_large)?;
         let packed = self.space.layout.compressed.then(|| lz4_flex::block::compress(&bytes));
-        // Equal lengths mark a block that is not compressed.
+        // Equal lengths mean that the block is not compressed.
         let stored = packed.as_deref().filter(|packed| packed.len() < bytes.len()).unwrap_or(&bytes);
         self.index.end(raw, stored);
         self.out.as_mut().map_or(Ok(()), |out| out.write_all(stored)).map_err(TableError::io("write a table"))?;
@@ -96,7 +97,7 @@ impl TableWriter {
         self.sync_some()
     }
 
-    /// Syncs what was written if that is much, and the work gives way to others.
+    /// Syncs the written bytes if they are many, and the work gives way to others.
     fn sync_some(&mut self) -> Result<(), TableError> {
         let end = self.index.data_end();
         if end - self.synced >= SYNCED_TOGETHER && background::gives_way() {
@@ -106,7 +107,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Completes the file and syncs its contents. Its name is durable once the directory is synced.
+    /// Completes the file and syncs its contents. Its name becomes durable when the directory is
+    /// synced.
     pub(crate) fn finish(mut self) -> Result<Table, TableError> {
         self.end_block()?;
         let filter = match std::mem::replace(&mut self.keys, Keys::Hashes(Vec::new())) {
@@ -144,7 +146,7 @@ impl TableWriter {
 impl Drop for TableWriter {
     fn drop(&mut self) {
         if let Some(out) = self.out.take() {
-            // The buffer is not written: the disk may be full.
+            // The buffer is not written, since the disk may be full.
             drop(out.into_parts());
             let _ = remove_file(&self.space.path_of(self.id));
         }

@@ -1,4 +1,4 @@
-//! What every store promises.
+//! The contract of every store.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
@@ -6,17 +6,17 @@ use std::sync::atomic::AtomicBool;
 use super::error::StoreError;
 use crate::keyspace::{PartitionId, Room, room_of};
 
-/// The longest key: 1 KiB.
+/// The maximum size of a key: 1 KiB.
 pub const MAX_KEY_BYTES: usize = 1 << 10;
 
-/// The largest value: 64 MiB.
+/// The maximum size of a value: 64 MiB.
 pub const MAX_VALUE_BYTES: usize = 64 << 20;
 
-/// The largest value in a space that lies in sled (a position, a meta, a part of a rollup): 7 KiB. sled writes up to 16 pairs as one page,
-/// and a page of more than 128 KiB to a file that it never syncs.
+/// The maximum size of a value in sled (a position, a meta, a part of a rollup): 7 KiB. sled writes
+/// up to 16 pairs as one page, and a page of more than 128 KiB to a file that it never syncs.
 pub const MAX_PAIR_BYTES: usize = 7 << 10;
 
-/// An ordered map that is changed by checkpoints.
+/// An ordered map that checkpoints change.
 pub trait Store: Send + Sync + 'static {
     /// The committed value of `key`.
     ///
@@ -24,47 +24,53 @@ pub trait Store: Send + Sync + 'static {
     /// [`StoreError::Damaged`], [`StoreError::Io`], [`StoreError::Key`].
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Visits every committed pair whose key begins with `prefix`, in the order of the keys, until `visit` breaks.
-    /// The prefix names at least the partition (two bytes). One scan sees one state of its partition, whatever commits meanwhile.
+    /// Visits every committed pair whose key begins with `prefix`, in key order, until `visit`
+    /// breaks. The prefix contains at least the partition (two bytes). A scan sees one state of its
+    /// partition, even during commits.
     ///
     /// # Errors
-    /// As [`Store::get`].
+    /// Same as [`Store::get`].
     fn scan(&self, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
 
-    /// Opens the next checkpoint of `partition`. It owns what it needs, so it may move to another thread.
+    /// Opens the next checkpoint of `partition`. It owns its data, so it may move to another
+    /// thread.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] while another one is open; otherwise as [`Store::recover`], which it calls first.
+    /// [`StoreError::Busy`] while another one is open; otherwise the errors of [`Store::recover`],
+    /// which it calls first.
     fn begin(&self, partition: PartitionId) -> Result<Box<dyn OpenCheckpoint>, StoreError>;
 
-    /// Decides whether a failed commit of `partition` counts: from here on reads show it wholly or not at all, also after a crash. Does
-    /// nothing if no commit failed.
+    /// Decides whether a failed commit of `partition` counts. From then on reads show all or
+    /// nothing of it, even after a crash. Does nothing if no commit failed.
     ///
-    /// After an error of [`begin`](Store::begin), [`put`](OpenCheckpoint::put) or [`commit`](OpenCheckpoint::commit) a caller may
-    /// begin again with the same changes: to set the same values twice is to set them once.
+    /// After an error of [`begin`](Store::begin), [`put`](OpenCheckpoint::put) or
+    /// [`commit`](OpenCheckpoint::commit), a caller may begin again with the same changes, since
+    /// setting a value twice has the same result.
     ///
     /// # Errors
-    /// [`StoreError::Io`] while the disk refuses: it may be tried again, and nothing is lost meanwhile.
+    /// [`StoreError::Io`] while the disk fails: it may be repeated, and loses nothing.
     /// [`StoreError::Damaged`]; [`StoreError::Busy`] while a checkpoint of the partition is open.
     fn recover(&self, partition: PartitionId) -> Result<(), StoreError> {
         let _no_commit_fails = partition;
         Ok(())
     }
 
-    /// Merges the sorted files of `partition` to one, as far as there are such files, so that they have nothing of former values and of deleted keys. The
-    /// next commit of the partition removes the former files. Takes as long as reading and writing the partition; checkpoints go on meanwhile.
-    /// Returns `false` if `stop` was set.
+    /// Merges the sorted files of `partition`, if it has any, which removes old values and deleted
+    /// keys. The next commit of the partition removes the old files. It takes as long as reading
+    /// and writing the partition; checkpoints continue meanwhile. Returns `false` if `stop` was
+    /// set.
     ///
     /// # Errors
-    /// As [`Store::purge`].
+    /// Same as [`Store::purge`].
     fn merge_all(&self, partition: PartitionId, stop: &AtomicBool) -> Result<bool, StoreError> {
         let _no_files = (partition, stop);
         Ok(true)
     }
 
-    /// Rewrites the sorted files of `partition` without the pairs under `prefixes`, as far as there are such files. Nobody may write pairs
-    /// under them any more. The next commit of the partition removes the former files, and may delete what is left under the prefixes. Takes as long
-    /// as reading and writing the partition; checkpoints go on meanwhile. Returns `false` if `stop` was set.
+    /// Rewrites the sorted files of `partition` without the pairs under `prefixes`, if it has any.
+    /// No pairs may be written under them any more. The next commit of the partition removes the
+    /// old files, and may delete the rest under the prefixes. It takes as long as reading and
+    /// writing the partition; checkpoints continue meanwhile. Returns `false` if `stop` was set.
     ///
     /// # Errors
     /// [`StoreError::Io`], [`StoreError::Damaged`]. It may be repeated.
@@ -77,25 +83,28 @@ pub trait Store: Send + Sync + 'static {
 /// The function that a scan calls with each key and value.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
-/// Changes to one partition, invisible until committed. Dropped without [`commit`](OpenCheckpoint::commit), they are discarded.
+/// Changes to one partition, invisible until committed. Dropping it without
+/// [`commit`](OpenCheckpoint::commit) discards them.
 pub trait OpenCheckpoint: Send + 'static {
     /// Sets the value of a key. The last change of a key within the checkpoint counts.
     ///
     /// # Errors
-    /// [`StoreError::Key`], [`StoreError::TooLarge`], [`StoreError::Io`], [`StoreError::Damaged`]. After one of the
-    /// latter two this checkpoint can't be committed any more ([`StoreError::Stopped`]); another one can begin.
+    /// [`StoreError::Key`], [`StoreError::TooLarge`], [`StoreError::Io`], [`StoreError::Damaged`].
+    /// After one of the latter two, this checkpoint can't be committed any more
+    /// ([`StoreError::Stopped`]); another one can begin.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
 
     /// Removes a key, if it exists.
     ///
     /// # Errors
-    /// As [`OpenCheckpoint::put`].
+    /// Same as [`OpenCheckpoint::put`].
     fn delete(&mut self, key: &[u8]) -> Result<(), StoreError>;
 
     /// Makes all changes durable, then visible.
     ///
     /// # Errors
-    /// After an error the checkpoint counts wholly or not at all: [`Store::recover`] or [`Store::begin`] decides it, or the next open.
+    /// After an error all or none of the checkpoint counts: [`Store::recover`], [`Store::begin`] or
+    /// the next open decides.
     fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 
@@ -119,7 +128,7 @@ pub(super) fn check_value(key: &[u8], value: &[u8]) -> Result<(), StoreError> {
     if value.len() > most { Err(StoreError::TooLarge { len: value.len() }) } else { Ok(()) }
 }
 
-/// The partition that a key to read or a prefix to scan names.
+/// The partition of a key to read or a prefix to scan.
 pub(super) fn partition_of(key: &[u8]) -> Result<PartitionId, StoreError> {
     PartitionId::of_key(key).ok_or_else(|| StoreError::Key { reason: "it is shorter than the two bytes of a partition".into() })
 }

@@ -1,8 +1,10 @@
-//! The store on disk: rollups, positions and manifests in sled, everything else in sorted tables, and both change as one.
+//! The store on disk: rollups, positions and manifests in sled, everything else in sorted tables.
+//! Both change together.
 //!
-//! Records are many and are read one by one, at random; in sled each cost a tree page's share of memory, a read before
-//! each write, and eight times its size on disk. The manifest, which names the tables of a partition, is a pair in sled, so one
-//! batch in sled commits both. sled keeps old versions of its pages, so nothing that is keyed by a person may lie there.
+//! There are many records, and they are read one by one, at random. In sled each would cost a tree
+//! page's share of memory, a read before each write, and eight times its size on disk. The
+//! manifest, which names the tables of a partition, is a pair in sled, so one batch in sled commits
+//! both. sled keeps old versions of its pages, so it must not contain anything with a person's key.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -26,7 +28,7 @@ use crate::keyspace::{PartitionId, Room, manifest_key, room_of};
 use crate::sstable::{TableList, UncheckedTables};
 use parking_lot::{Mutex, MutexGuard};
 
-/// The file whose presence says that damage was found while the store was in use.
+/// A file that exists if damage was found while the store was in use.
 const DAMAGED: &str = "DAMAGED";
 const MIN_CACHE_BYTES: u64 = 1 << 20;
 const MAX_CACHE_BYTES: u64 = 64 << 20;
@@ -41,16 +43,17 @@ struct Inner {
     dir: PathBuf,
     database: Database,
     tables: Tables,
-    /// Locked while a checkpoint is committed, so sled has one commit at a time. Taken before the lock of a partition's tables.
+    /// Locked during the commit of a checkpoint, so sled has one commit at a time. Taken before the
+    /// lock of a partition's tables.
     commits: Mutex<Commits>,
-    /// The partitions that have a checkpoint open.
+    /// The partitions with an open checkpoint.
     open: Mutex<HashSet<PartitionId>>,
 }
 
 /// The last commit of each partition.
 struct Commits {
     states: States,
-    /// A commit that failed: sled holds it or not. Decided as soon as sled is open again.
+    /// A failed commit. It is decided, by the contents of sled, as soon as sled is open again.
     undecided: Option<Undecided>,
 }
 
@@ -61,16 +64,16 @@ struct Undecided {
 }
 
 impl DiskStore {
-    /// Opens the store in `dir`, or creates it. Recovers from a crash.
+    /// Opens or creates the store in `dir`. Recovers from a crash.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if it is not what it was, [`StoreError::OtherFormat`] if another version made it; [`StoreError::Io`], also
-    /// while another process has it open.
+    /// [`StoreError::Damaged`] if it has changed, [`StoreError::OtherFormat`] if another version
+    /// created it; [`StoreError::Io`], also while another process has it open.
     pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         Self::open_or_create(dir, options).map(|(store, _created)| store)
     }
 
-    /// Merges nothing in the background, so that a test knows when it happens.
+    /// Disables background merges, so that a test controls them.
     #[cfg(test)]
     pub(super) fn stop_merging(&mut self) {
         Arc::get_mut(&mut self.inner).unwrap().tables.stop_merging();
@@ -82,10 +85,10 @@ impl DiskStore {
         &self.inner.tables
     }
 
-    /// As [`DiskStore::open`], and whether there was none before.
+    /// Like [`DiskStore::open`]; also returns whether it created the store.
     ///
     /// # Errors
-    /// As [`DiskStore::open`].
+    /// Same as [`DiskStore::open`].
     pub fn open_or_create(dir: &Path, options: StoreOptions) -> Result<(Self, bool), StoreError> {
         let tables_dir = dir.join("tables");
         for path in [dir, &tables_dir] {
@@ -116,18 +119,21 @@ impl DiskStore {
         Ok((Self { inner: Arc::new(inner) }, created))
     }
 
-    /// Begins to merge the sorted files of a partition that did not change for `quiet`, in the background, if that makes them notably smaller and fits into
-    /// `free_bytes`; one partition at a time. To be called every now and then.
+    /// Begins a background merge of the sorted files of a partition that did not change for
+    /// `quiet`, if that makes them notably smaller and fits into `free_bytes`. Merges one partition
+    /// at a time. Call it regularly.
     #[must_use]
     pub fn merge_at_rest(&self, quiet: Duration, free_bytes: u64) -> AtRest {
         self.inner.tables.merge_at_rest(quiet, free_bytes)
     }
 
-    /// Moves whatever is in `dir` aside, as [`aside::move_aside`] does, so that an empty store can be opened there. Every handle
-    /// to the store must have been dropped; what sled still does then is waited for.
+    /// Moves the contents of `dir` aside, like [`aside::move_aside`], so that an empty store can be
+    /// opened there. Every handle to the store must have been dropped; waits for the remaining work
+    /// of sled.
     ///
     /// # Errors
-    /// [`StoreError::Io`], also if the store is still open or the disk is full. The store is then where it was.
+    /// [`StoreError::Io`], also if the store is still open or the disk is full. The store is then
+    /// still in its place.
     pub fn move_aside(dir: &Path, reason: &str) -> Result<PathBuf, StoreError> {
         wait_until_closed(&sled_dir(dir))?;
         probe_space(dir).map_err(StoreError::io("write to its disk"))?;
@@ -145,7 +151,7 @@ impl DiskStore {
         self.inner.commits.lock().states.is_empty()
     }
 
-    /// Reads everything and checks it. Checkpoints wait meanwhile.
+    /// Reads and checks everything. Checkpoints wait meanwhile.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if something is missing or changed.
@@ -154,7 +160,7 @@ impl DiskStore {
         self.inner.watch(self.inner.tables.verify())
     }
 
-    /// Reads the pairs in sled and checks them. Checkpoints wait meanwhile.
+    /// Reads and checks the pairs in sled. Checkpoints wait meanwhile.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if something is missing or changed.
@@ -163,13 +169,13 @@ impl DiskStore {
         self.inner.watch(self.inner.database.with(|handle| verify_states(handle, &commits.states)))
     }
 
-    /// Returns all tables, none of them checked.
+    /// Returns all tables, unchecked.
     #[must_use]
     pub fn unchecked_tables(&self) -> UncheckedTables {
         self.inner.tables.unchecked()
     }
 
-    /// Takes the current state of a partition.
+    /// Takes a snapshot of a partition.
     ///
     /// # Errors
     /// [`StoreError::Damaged`], [`StoreError::Io`].
@@ -188,10 +194,11 @@ impl DiskStore {
         Ok(PartitionSnapshot::new(partition, small, tables))
     }
 
-    /// Checks tables until a time, and returns those that are left. The pairs in sled are checked when it is opened.
+    /// Checks tables until a time, and returns the unchecked ones. Opening the store checks the
+    /// pairs in sled.
     ///
     /// # Errors
-    /// As [`DiskStore::verify`].
+    /// Same as [`DiskStore::verify`].
     pub fn verify_until(&self, deadline: Instant) -> Result<UncheckedTables, StoreError> {
         self.inner.watch(self.inner.tables.verify_until(Some(deadline)))
     }
@@ -226,23 +233,24 @@ fn manifests(handle: &Handle, states: &States) -> Result<Vec<(PartitionId, Vec<u
 }
 
 impl Inner {
-    /// Leaves a note of damage for the next open, which then does not trust the store again.
+    /// Notes damage for the next open, which then does not trust the store.
     fn watch<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Damaged { what }) = &outcome {
-            // Where even this fails, the damage is found again when it is met again.
+            // If even this fails, a later read finds the damage again.
             let _ = files::write(&self.dir.join(DAMAGED), what.as_bytes());
         }
         outcome
     }
 
-    /// The commits, all decided, with sled open.
+    /// Returns the commits, all decided, with sled open.
     fn resolved(&self) -> Result<MutexGuard<'_, Commits>, StoreError> {
         let mut commits = self.commits.lock();
         self.resolve(&mut commits)?;
         Ok(commits)
     }
 
-    /// Opens sled again if it is closed, and decides the commit that failed: it counts if sled holds its state.
+    /// Reopens sled if it is closed, and decides the failed commit: it counts if sled has its
+    /// state.
     fn resolve(&self, commits: &mut Commits) -> Result<(), StoreError> {
         if self.database.is_open() {
             return Ok(());
@@ -267,13 +275,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Shows the tables of a checkpoint that counts.
+    /// Publishes the tables of a committed checkpoint.
     fn publish(&self, partition: PartitionId, tables: Option<Prepared>) {
         let slot = self.tables.of(partition);
         if let Some(tables) = tables {
             self.tables.publish(tables);
         }
-        // The checkpoint counts; the next open has to know of the damage.
+        // The checkpoint counts, but the next open must know about the damage.
         if let Err(error) = self.watch(slot.damage()) {
             tracing::error!(partition = partition.number(), %error, "the store is damaged; it is rebuilt at the next start");
         }
@@ -297,13 +305,13 @@ impl Inner {
             return Ok(());
         };
         drop(one_state);
-        tracing::warn!(partition = partition.number(), %error, "a commit failed; sled is opened again, which decides whether it counts");
+        tracing::warn!(partition = partition.number(), %error, "a commit failed; reopening sled decides whether it counts");
         commits.undecided = Some(Undecided { partition, state, tables });
         let decided = self.resolve(&mut commits);
         if decided.is_ok() && commits.states.get(&partition) == Some(&state) { Ok(()) } else { Err(error) }
     }
 
-    /// Reads one state of a partition: of sled, what `read` reads, and the tables.
+    /// Reads one state of a partition: the result of `read` in sled, and the tables.
     fn read<T>(
         &self,
         partition: PartitionId,
@@ -319,13 +327,13 @@ impl Inner {
 }
 
 impl Drop for Inner {
-    /// Records finished merges in the manifests, or the next start repeats them.
+    /// Records finished merges in the manifests. Otherwise the next start repeats them.
     fn drop(&mut self) {
         self.tables.stop_merging();
         if self.tables.is_in_place() {
             for partition in self.tables.with_merged() {
                 if let Err(error) = self.commit(partition, PairChanges::new(), self.tables.begin(partition)) {
-                    tracing::debug!(partition = partition.number(), %error, "merged tables are not recorded");
+                    tracing::debug!(partition = partition.number(), %error, "could not record merged tables");
                 }
             }
         }
@@ -428,9 +436,9 @@ impl Drop for Claim {
 
 struct DiskCheckpoint {
     claim: Claim,
-    /// What goes to sled.
+    /// The changes for sled.
     pairs: PairChanges,
-    /// What goes to tables. `None` after an error.
+    /// The changes for tables. `None` after an error.
     records: Option<TableChanges>,
 }
 

@@ -5,34 +5,36 @@ use thiserror::Error;
 use crate::keyspace::PartitionId;
 use crate::sstable::TableError;
 
-/// What can go wrong in a [`Store`](super::Store).
+/// An error of a [`Store`](super::Store).
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// What is stored contradicts itself: a checksum, a digest, a missing part. The store has to be rebuilt from the
-    /// log; [`DiskStore::move_aside`](super::DiskStore::move_aside) makes the room for it.
+    /// The stored data is inconsistent: a checksum, a digest, a missing part. The store must be
+    /// rebuilt from the log; [`DiskStore::move_aside`](super::DiskStore::move_aside) makes room for
+    /// it.
     #[error("the store is damaged: {what}")]
     Damaged {
-        /// What was found, and where.
+        /// The damage and its place.
         what: String,
     },
-    /// Another version of the program wrote the store. It has to be rebuilt from the log.
+    /// Another version of the program wrote the store. It must be rebuilt from the log.
     #[error("{what}")]
     OtherFormat {
-        /// How the format differs.
+        /// The difference of the format.
         what: String,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("the store could not {action}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation.
         action: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A key outside the partition, too short to name one, or longer than [`MAX_KEY_BYTES`](super::MAX_KEY_BYTES).
-    #[error("not a key for this place: {reason}")]
+    /// A key outside of the partition, too short to contain one, or longer than
+    /// [`MAX_KEY_BYTES`](super::MAX_KEY_BYTES).
+    #[error("invalid key: {reason}")]
     Key {
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A value longer than [`MAX_VALUE_BYTES`](super::MAX_VALUE_BYTES).
@@ -42,13 +44,13 @@ pub enum StoreError {
         len: usize,
     },
     /// Another checkpoint of the partition is open.
-    #[error("a checkpoint of partition {partition} is open already")]
+    #[error("a checkpoint of partition {partition} is already open")]
     Busy {
         /// The partition.
         partition: PartitionId,
     },
-    /// A change of this checkpoint failed, so it can't be committed. Another one may begin.
-    #[error("a change of this checkpoint of partition {partition} failed; begin another one")]
+    /// A change of this checkpoint failed, so it can't be committed. A new checkpoint may begin.
+    #[error("a change of this checkpoint of partition {partition} failed; begin a new checkpoint")]
     Stopped {
         /// The partition.
         partition: PartitionId,

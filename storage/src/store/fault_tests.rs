@@ -1,5 +1,5 @@
-//! Every operation on files fails once, one at a time: nothing is lost or doubled, the store goes on by itself, and a
-//! crash at that moment leaves exactly one of the two states.
+//! Every operation on files fails once, one at a time: nothing is lost or doubled, the store goes
+//! on by itself, and a crash at that moment leaves exactly one of the two states.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -186,7 +186,8 @@ fn a_merge_survives_each_failure() {
     assert!(operations > 30, "{operations}");
 }
 
-/// A failure closes sled for all partitions. Each one's commits are written again until they succeed, and none is lost.
+/// A failure closes sled for all partitions. Each one's commits are written again until they
+/// succeed, and none is lost.
 #[test]
 fn partitions_that_commit_at_once_survive_each_others_failures() {
     let place = scratch();

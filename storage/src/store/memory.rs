@@ -9,9 +9,10 @@ use parking_lot::Mutex;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// The in-memory twin of [`DiskStore`](super::DiskStore): the same semantics, and nothing outlives the last clone.
+/// An in-memory version of [`DiskStore`](super::DiskStore) with the same semantics. Its contents
+/// end with the last clone.
 ///
-/// Clones share their contents; that is how a test "reopens" it.
+/// Clones share their contents, so a test can "reopen" it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
@@ -86,7 +87,7 @@ impl OpenCheckpoint for MemoryCheckpoint {
     fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         let changes = std::mem::take(&mut self.changes);
         let mut shared = self.store.shared.lock();
-        // A scan that is under way keeps the map it began with; the change then goes to a copy.
+        // A running scan keeps its map; the change then goes to a copy.
         let pairs = Arc::make_mut(shared.partitions.entry(self.partition).or_default());
         for (key, value) in changes {
             match value {

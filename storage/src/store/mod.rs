@@ -1,12 +1,13 @@
 //! Rollups and records: an ordered map from keys to values, changed by *checkpoints*.
 //!
-//! A partition (the first two bytes of every key) is the unit of change: one checkpoint at a time per partition, partitions
-//! independent of each other. A checkpoint becomes visible and durable as a whole at [`OpenCheckpoint::commit`] or not at
-//! all, so a record and the log position that it reflects are written together. The store can always be rebuilt from the log, so it
-//! reports damage ([`StoreError::Damaged`]) and never guesses.
+//! A partition (the first two bytes of every key) is the unit of change: one checkpoint at a time
+//! per partition, and partitions are independent. A checkpoint becomes visible and durable as a
+//! whole at [`OpenCheckpoint::commit`] or not at all, so a record and its log position are written
+//! together. The store can always be rebuilt from the log, so it reports damage
+//! ([`StoreError::Damaged`]) and never guesses.
 //!
-//! There are two: [`DiskStore`] (sled and sorted tables) and [`MemoryStore`], its twin for tests and trials. One conformance suite
-//! (`tests/store_conformance.rs`) runs over both.
+//! There are two stores: [`DiskStore`] (sled and sorted tables) and [`MemoryStore`] for tests and
+//! trials. One conformance suite (`tests/store_conformance.rs`) runs on both.
 
 mod contract;
 mod disk;

@@ -1,23 +1,25 @@
-//! How a store is opened.
+//! The options of opening a store.
 
-/// How thoroughly a store is examined when it is opened.
+/// How thoroughly to check a store when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// Every pair is read: checksums and digests must agree. Takes time in proportion to the store.
+    /// Read every pair: checksums and digests must agree. The time is proportional to the size of
+    /// the store.
     Full,
-    /// As `Full`, but the tables of a [`DiskStore`](super::DiskStore), which are the bulk of it, are left to
-    /// [`DiskStore::verify_until`](super::DiskStore::verify_until). Their blocks are checked when they are read.
+    /// Like `Full`, except for the tables of a [`DiskStore`](super::DiskStore), which are most of
+    /// it. [`DiskStore::verify_until`](super::DiskStore::verify_until) checks them later, and each
+    /// read checks its blocks.
     Small,
-    /// Nothing is read beyond what opening needs.
+    /// Read nothing beyond what opening requires.
     Quick,
 }
 
 /// How to open a [`DiskStore`](super::DiskStore).
 #[derive(Debug, Clone, Copy)]
 pub struct StoreOptions {
-    /// sled's page cache. It takes about three times as much memory; at most 64 MiB is used.
+    /// sled's page cache. It takes about three times as much memory; at most 64 MiB are used.
     pub cache_bytes: u64,
-    /// What to examine.
+    /// The extent of the check.
     pub check: Check,
 }
 

@@ -1,4 +1,4 @@
-//! One committed state of a partition, to be read while later checkpoints are written.
+//! A committed state of a partition, readable while later checkpoints are written.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -17,11 +17,11 @@ const SMALL_VERSION: u8 = 1;
 /// A key and its value.
 pub type StoredPair = (Vec<u8>, Vec<u8>);
 
-/// One committed state of a partition. Later checkpoints don't change it. It keeps a copy of the small pairs in memory, and the
-/// files of its tables readable.
+/// A committed state of a partition. Later checkpoints don't change it. It keeps a copy of the
+/// small pairs in memory, and its table files stay readable.
 pub struct PartitionSnapshot {
     partition: PartitionId,
-    /// The pairs that lie in sled, in order.
+    /// The pairs from sled, in order.
     small: Vec<StoredPair>,
     tables: TableList,
 }
@@ -31,13 +31,13 @@ impl PartitionSnapshot {
         Self { partition, small, tables }
     }
 
-    /// The files of its tables. A copy needs them in this order.
+    /// The files of its tables. A copy must have them in this order.
     #[must_use]
     pub fn files(&self) -> Vec<TableFile> {
         TableFile::of(&self.tables)
     }
 
-    /// Encodes the pairs that lie in no table.
+    /// Encodes the pairs outside of tables.
     ///
     /// # Errors
     /// [`CodecError::TooLarge`].
@@ -45,7 +45,8 @@ impl PartitionSnapshot {
         codec::encode(SMALL_VERSION, &self.small)
     }
 
-    /// Opens a copy: the small pairs as they were encoded, and copies of the files in `dir`, each named as [`TableFile::copy_name`] says, by their numbers in order.
+    /// Opens a copy: the encoded small pairs, and copies of the files in `dir`, with the names of
+    /// [`TableFile::copy_name`], by their numbers in order.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] and [`StoreError::Io`].
@@ -55,10 +56,12 @@ impl PartitionSnapshot {
         Ok(Self::new(partition, small, open_table_copies(partition, dir, ids)?))
     }
 
-    /// Makes this the state of its partition in a store, by one checkpoint. Nothing that the store had of the partition is left. The partition must not be in use.
+    /// Replaces the state of the partition in a store by this one, in one checkpoint. All old data
+    /// of the partition is deleted. The partition must not be in use.
     ///
     /// # Errors
-    /// Those of a checkpoint ([`Store::begin`], [`OpenCheckpoint::commit`]), and those of reading either state. The former state is then there, or this one.
+    /// The errors of a checkpoint ([`Store::begin`], [`OpenCheckpoint::commit`]), and of reading
+    /// either state. The store then has the old state or this one.
     pub fn replace_in(&self, store: &dyn Store) -> Result<(), StoreError> {
         let mut replacing = Replacing { checkpoint: store.begin(self.partition)?, next: None, rest: self.pairs(&[])? };
         replacing.next = replacing.rest.next()?;
@@ -78,7 +81,7 @@ impl PartitionSnapshot {
         self.small.is_empty() && self.tables.is_empty()
     }
 
-    /// The bytes of the pairs that are in memory.
+    /// The number of bytes of the pairs in memory.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.small.iter().map(|(key, value)| key.len() + value.len() + size_of::<StoredPair>()).sum()
@@ -98,7 +101,8 @@ impl PartitionSnapshot {
         self.pairs_from(rest, rest)
     }
 
-    /// As [`PartitionSnapshot::pairs`], from the first key that is at least the two bytes of the partition and `from`.
+    /// Like [`PartitionSnapshot::pairs`], from the first key that is at least the two bytes of the
+    /// partition and `from`.
     ///
     /// # Errors
     /// [`StoreError::Damaged`], [`StoreError::Io`].
@@ -113,7 +117,7 @@ impl PartitionSnapshot {
     }
 }
 
-/// A checkpoint that replaces one state by another one.
+/// A checkpoint that replaces one state by another.
 struct Replacing<'s> {
     checkpoint: Box<dyn OpenCheckpoint>,
     /// The next pair of the new state.
@@ -122,7 +126,8 @@ struct Replacing<'s> {
 }
 
 impl Replacing<'_> {
-    /// Writes the new pairs up to a key of the former state, and deletes that if it is none of them. `None`: the former state has no more.
+    /// Writes the new pairs up to a key of the old state, and deletes that key if the new state
+    /// lacks it. `None`: the old state has no more keys.
     fn pass(&mut self, former: Option<&[u8]>) -> Result<(), StoreError> {
         let mut is_kept = false;
         while let Some((key, value)) = self.next.take_if(|(key, _)| former.is_none_or(|former| key.as_slice() <= former)) {

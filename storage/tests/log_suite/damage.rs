@@ -7,7 +7,8 @@ use headcount_storage::log::{AppendEntry, Damage, Log, LogError};
 
 use crate::support::*;
 
-/// A log with three sealed segments and a few blocks in the last; its records and the first positions of its segments.
+/// A log with three sealed segments and a few blocks in the last; its records and the first
+/// positions of its segments.
 fn sample() -> (tempfile::TempDir, Vec<ReadRecord>, Vec<u64>) {
     let dir = temporary();
     let (mut log, _) = open(dir.path());

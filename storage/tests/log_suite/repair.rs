@@ -19,7 +19,8 @@ fn sample() -> (tempfile::TempDir, Vec<ReadRecord>, Vec<u64>) {
     (dir, kept, firsts)
 }
 
-/// Repairs, and expects all records but those that touch a lost range. The log must then open and go on as usual.
+/// Repairs, and expects all records but those that touch a lost range. The log must then open and
+/// go on as usual.
 fn expect_all_but(dir: &std::path::Path, kept: &[ReadRecord], lost: &[Lost]) {
     let (log, recovery) = Log::open(dir, repairing()).unwrap();
     assert_eq!(recovery.lost, lost);

@@ -90,7 +90,7 @@ impl Doomed {
                 return Ok(());
             }
             if began.elapsed() > REMOVED_WITHIN {
-                return Err(violation(format!("deletions are not over after {REMOVED_WITHIN:?}: {pending:?}")));
+                return Err(violation(format!("deletions did not finish within {REMOVED_WITHIN:?}: {pending:?}")));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -107,7 +107,7 @@ pub fn check_files(dir: &Path) -> Result<()> {
         if path.is_dir() {
             check_files(&path)?;
         } else if std::fs::read(&path)?.windows(MARK.len()).any(|window| window == MARK.as_bytes()) {
-            return Err(violation(format!("{} has something of a deleted project", path.display())));
+            return Err(violation(format!("{} still has data of a deleted project", path.display())));
         }
     }
     Ok(())

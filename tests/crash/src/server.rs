@@ -225,7 +225,7 @@ impl Starting {
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        Err(violation(format!("the server does not say {text:?}; its log:\n    {}", self.log.tail())))
+        Err(violation(format!("the server does not log {text:?}; its log:\n    {}", self.log.tail())))
     }
 
     /// Whether it has begun to listen, before [`Starting::wait_until_listening`] knows.

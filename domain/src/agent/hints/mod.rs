@@ -1,7 +1,7 @@
-//! Client hints: what Chromium's browsers say beside their user agent, which says less and less of a browser that calls itself
-//! Chrome, of Windows, and of the phone.
+//! Client hints: the properties that Chromium browsers send beside their user agent. The user agent
+//! of these browsers contains fewer and fewer details.
 //!
-//! <https://wicg.github.io/ua-client-hints/>. A hint that can't be read is absent.
+//! <https://wicg.github.io/ua-client-hints/>. An unreadable hint is absent.
 
 mod structured;
 
@@ -29,7 +29,7 @@ pub struct Hints<'a> {
     pub form_factors: Option<&'a str>,
 }
 
-/// Browsers by their brands. What an outsider sends besides is no name.
+/// Browsers by their brands. Values that an attacker adds are never used as names.
 #[rustfmt::skip]
 const BRANDS: &[(&str, &str)] = &[
     ("Google Chrome", "Chrome"), ("Chromium", "Chromium"), ("Android WebView", "Chrome WebView"), ("Microsoft Edge", "Edge"),
@@ -44,14 +44,14 @@ const BRANDS: &[(&str, &str)] = &[
     ("ChatGPT Atlas", "ChatGPT Atlas"), ("Wavebox", "Wavebox"), ("Electron", "Electron"),
 ];
 
-/// Browsers that user agents call others, too.
+/// Browsers that other browsers also claim to be.
 const COMMON: &[&str] = &["Chrome", "Chromium", "Chrome WebView"];
 
-/// Windows 11 says that it is Windows 10 in its user agent, and `13.0.0` or more as its platform's version.
+/// Windows 11 has `Windows 10` in its user agent, and a platform version of `13.0.0` or more.
 const WINDOWS_11: u32 = 13;
 
 impl Hints<'_> {
-    /// No hint.
+    /// No hints.
     pub const NONE: Hints<'static> = Hints {
         brands: None,
         full_versions: None,
@@ -62,14 +62,14 @@ impl Hints<'_> {
         form_factors: None,
     };
 
-    /// The hints that there are, in the order of their fields, and their numbers.
+    /// The present hints, in the order of their fields, with their numbers.
     pub fn each(&self) -> impl Iterator<Item = (u8, &str)> {
         let fields =
             [self.brands, self.full_versions, self.mobile, self.platform, self.platform_version, self.model, self.form_factors];
         (0..).zip(fields).filter_map(|(number, hint)| Some((number, hint?)))
     }
 
-    /// What is known about an agent with the hints, if it is of a browser as the hints are.
+    /// Adds the hints to the properties of an agent, if both describe the same browser.
     pub(super) fn refine(&self, user_agent: &str, agent: &mut Agent) {
         let is_chromium = ["Chrome/", "Chromium/", "CriOS/"].into_iter().any(|name| user_agent.contains(name));
         if *self == Hints::NONE || agent.device == Device::Bot || !is_chromium {
@@ -78,7 +78,7 @@ impl Hints<'_> {
         self.refine_browser(agent);
         self.refine_system(agent);
         if !devices::is_screen(user_agent) {
-            // A page for computers was asked for, on what has the name of a model.
+            // A device with a model's name asked for the desktop page.
             let is_model = |model: &str| text(model).is_some_and(|model| !model.is_empty());
             let is_phone =
                 agent.device == Device::Desktop && agent.os.as_deref() == Some("Android") && self.model.is_some_and(is_model);
@@ -97,7 +97,7 @@ impl Hints<'_> {
         agent.browser_version = version.map(Into::into).or(agent.browser_version.take());
     }
 
-    /// The brand to go by, and its browser: the one that the user agent has, else the least common one.
+    /// The brand to use, and its browser: the brand of the user agent, else the least common brand.
     fn brand(&self, stated: &str) -> Option<(&str, &'static str)> {
         let brands = [self.full_versions, self.brands].into_iter().flatten().flat_map(list);
         let known: Vec<_> = brands.filter_map(|brand| BRANDS.iter().find(|(known, _)| *known == brand.text).copied()).collect();
@@ -127,7 +127,7 @@ impl Hints<'_> {
         major.is_some_and(|major| major >= WINDOWS_11)
     }
 
-    /// The kind of device, if the hints say so: by the form factors, the model, or as a phone.
+    /// The kind of device, if the form factors, the model or the mobile flag show it.
     fn device(&self) -> Option<Device> {
         let factors = self.form_factors.map(list).unwrap_or_default();
         let has = |names: &[&str]| factors.iter().any(|factor| names.contains(&factor.text));
@@ -143,7 +143,7 @@ impl Hints<'_> {
     }
 }
 
-/// The version of a brand, if it is one.
+/// The version of a brand, if the brand is listed.
 fn version_of<'a>(brands: &'a str, brand: &str) -> Option<&'a str> {
     const MAX_BYTES: usize = 32;
     let Member { version, .. } = list(brands).into_iter().find(|member| member.text == brand)?;

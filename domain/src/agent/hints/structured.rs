@@ -1,6 +1,7 @@
-//! Structured fields (RFC 9651), as far as client hints are such: strings, and lists of strings with parameters.
+//! Structured fields (RFC 9651), as far as client hints use them: strings, and lists of strings
+//! with parameters.
 
-/// No browser sends as much.
+/// The maximum size of a field. No browser sends as much.
 pub const MAX_BYTES: usize = 512;
 const MAX_MEMBERS: usize = 16;
 
@@ -11,12 +12,12 @@ pub(super) struct Member<'a> {
     pub version: Option<&'a str>,
 }
 
-/// The members of a list; none if it is not one, or is too long.
+/// The members of a list; empty if the field is not a list or too long.
 pub(super) fn list(field: &str) -> Vec<Member<'_>> {
     if field.len() > MAX_BYTES { Vec::new() } else { members(field).unwrap_or_default() }
 }
 
-/// The string that a field is, without its parameters.
+/// The string value of a field, without its parameters.
 pub(super) fn text(field: &str) -> Option<&str> {
     if field.len() > MAX_BYTES {
         return None;
@@ -63,7 +64,7 @@ fn member(field: &str) -> Option<(Member<'_>, &str)> {
     Some((Member { text, version }, rest))
 }
 
-/// A string without its quotes, and what follows it.
+/// Splits off a string, without its quotes.
 fn string(field: &str) -> Option<(&str, &str)> {
     let inside = field.strip_prefix('"')?;
     let mut bytes = inside.bytes().enumerate();
@@ -78,7 +79,7 @@ fn string(field: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A string, a token, a number or a boolean, and what follows it.
+/// Splits off a string, a token, a number or a boolean.
 fn bare(field: &str) -> Option<(&str, &str)> {
     if field.starts_with('"') {
         return string(field);

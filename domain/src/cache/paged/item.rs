@@ -17,7 +17,7 @@ pub fn day_sort_key(day: Day) -> SortKey {
     SortKey::from(day.0)
 }
 
-/// The sort key of a day's item with this key: the day, then the first 96 bits of the key, which is a hash.
+/// The sort key of an item on a day: the day, then the first 96 bits of its key, which is a hash.
 #[must_use]
 pub fn sort_key_in_day(day: Day, key: RecordKey) -> SortKey {
     first_in_day(day) | (key.0 >> 32).cast_signed()
@@ -111,7 +111,7 @@ pub(super) fn within<T: Item>(items: &[T], first: SortKey, last: SortKey) -> std
     items[from..to.max(from)].iter()
 }
 
-/// As `partition_point`, but searches the end first, because lists mostly grow there.
+/// Like `partition_point`, but searches the end first, because lists mostly grow there.
 pub(crate) fn place_near_end<T>(list: &[T], is_before: impl Fn(&T) -> bool) -> usize {
     match list {
         [] => 0,
@@ -122,8 +122,9 @@ pub(crate) fn place_near_end<T>(list: &[T], is_before: impl Fn(&T) -> bool) -> u
     }
 }
 
-/// As `partition_point` of the items with sort keys below `number`, for keys that are spread evenly, as hashes are: where the key lies between the
-/// first and the last one tells where about the item is. A binary search would wait for memory at each step.
+/// Like `partition_point` for the items with sort keys below `number`, if keys are spread evenly,
+/// as hashes are. It estimates the place from the first and last key. A binary search would wait
+/// for memory at each step.
 pub(crate) fn place_by_spread<T>(list: &[T], number: SortKey, sort_key: impl Fn(&T) -> SortKey) -> usize {
     let is_before = |at: usize| list.get(at).is_some_and(|item| sort_key(item) < number);
     let (Some(first), Some(last)) = (list.first().map(&sort_key), list.last().map(&sort_key)) else { return 0 };
@@ -151,7 +152,8 @@ pub(crate) fn place_by_spread<T>(list: &[T], number: SortKey, sort_key: impl Fn(
     from + list[from..to].partition_point(|item| sort_key(item) < number)
 }
 
-/// Returns about `part / whole` of `len`, and less than `len`. `part` is at most `whole`, which isn't 0.
+/// Returns about `part / whole` of `len`, but less than `len`. `part` is at most `whole`, which is
+/// not 0.
 fn share_of(len: usize, part: u128, whole: u128) -> usize {
     let shift = (u128::BITS - whole.leading_zeros()).saturating_sub(32);
     let (part, whole) = ((part >> shift) as u64, (whole >> shift) as u64);

@@ -86,14 +86,17 @@ impl<T: Item> Paged<T> {
 
     /// Loads the pages of the sort keys from `first` to `last`.
     ///
-    /// # Errors The error of `load`.
+    /// # Errors
+    /// Returns whatever error `load` returns.
     pub fn load(&mut self, first: SortKey, last: SortKey, load: impl FnMut(u32) -> Result<T::Page, Fault>) -> Result<(), Fault> {
         self.sealed.as_mut().map_or(Ok(()), |sealed| sealed.load(first, last, load))
     }
 
-    /// Loads the page with the greatest sort key below `number`, if that key is not known without it.
+    /// Loads the page with the greatest sort key below `number`, unless that key is known without
+    /// it.
     ///
-    /// # Errors The error of `load`.
+    /// # Errors
+    /// Returns whatever error `load` returns.
     pub fn load_before(&mut self, number: SortKey, load: impl FnMut(u32) -> Result<T::Page, Fault>) -> Result<(), Fault> {
         if self.recent.first().is_some_and(|first| first.sort_key() < number) {
             return Ok(());
@@ -159,16 +162,17 @@ impl<T: Item> Paged<T> {
         })
     }
 
-    /// Has nothing left of the sort keys that `is_gone`: pages are bounded by those of their items, also of former ones. No item may have one. Returns the serial
-    /// numbers of pages that are no longer there, since they were empty; `None`: there was nothing left of any.
+    /// Removes every trace of the sort keys that `is_gone` selects. The bounds of pages may still
+    /// refer to removed items. No current item may have such a key. Returns the serial numbers of
+    /// pages that were empty and are gone; `None` if there was no trace.
     #[must_use]
     pub fn forget(&mut self, is_gone: impl Fn(SortKey) -> bool) -> Option<Vec<u32>> {
         let sealed = self.sealed.as_mut().filter(|sealed| sealed.is_bounded_by(&is_gone))?;
         Some(sealed.forget(&is_gone, self.recent.first().map(T::sort_key)))
     }
 
-    /// The number of items at which a page is cut. It grows with the number of pages, so that neither a page nor the list
-    /// of pages grows faster than the square root of the number of items.
+    /// The number of items at which a page is split. It grows with the number of pages, so that
+    /// both a page and the list of pages grow with the square root of the number of items.
     fn most_items(&self, limits: &Limits) -> usize {
         let pages = self.sealed.as_ref().map_or(0, |sealed| sealed.pages());
         (limits.page_items / T::SIZE).max(1).max(pages / 2)
@@ -198,7 +202,7 @@ impl<T: Item> Paged<T> {
         self.sealed.is_some()
     }
 
-    /// Evicts the sealed pages that are saved and were not used since the last pass.
+    /// Evicts saved pages that were not used since the last pass.
     pub fn shed(&mut self) {
         self.sealed.iter_mut().for_each(|sealed| sealed.shed());
     }

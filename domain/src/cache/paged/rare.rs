@@ -1,4 +1,4 @@
-//! A list that most owners have no item of.
+//! A list that is empty for most owners.
 
 use std::ops::Deref;
 
@@ -9,41 +9,42 @@ use super::list::Paged;
 use crate::fault::Fault;
 use crate::limits::Limits;
 
-/// A list that most owners have no item of: it takes a pointer until it has one. Stored as the list.
+/// A list that is empty for most owners. An empty list takes only a pointer. Stored like a list.
 #[derive(Debug, Clone)]
 pub struct Rare<T: Item>(Option<Box<Paged<T>>>);
 
 impl<T: Item> Rare<T> {
     const EMPTY: &'static Paged<T> = &Paged::EMPTY;
 
-    /// As [`Paged::load`].
+    /// Like [`Paged::load`].
     ///
-    /// # Errors The error of `load`.
+    /// # Errors
+    /// Returns whatever error `load` returns.
     pub fn load(&mut self, first: SortKey, last: SortKey, load: impl FnMut(u32) -> Result<T::Page, Fault>) -> Result<(), Fault> {
         self.0.as_mut().map_or(Ok(()), |list| list.load(first, last, load))
     }
 
-    /// As [`Paged::change`].
+    /// Like [`Paged::change`].
     pub fn change<R>(&mut self, number: SortKey, limits: &Limits, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
         self.0.get_or_insert_default().change(number, limits, change)
     }
 
-    /// As [`Paged::insert`].
+    /// Like [`Paged::insert`].
     pub fn insert(&mut self, item: T, limits: &Limits) {
         self.0.get_or_insert_default().insert(item, limits);
     }
 
-    /// As [`Paged::remove`].
+    /// Like [`Paged::remove`].
     pub fn remove(&mut self, number: SortKey, limits: &Limits) -> Option<T> {
         self.0.as_mut()?.remove(number, limits)
     }
 
-    /// As [`Paged::shed`].
+    /// Like [`Paged::shed`].
     pub fn shed(&mut self) {
         self.0.iter_mut().for_each(|list| list.shed());
     }
 
-    /// As [`Paged::saved`].
+    /// Like [`Paged::saved`].
     pub fn saved(&mut self) {
         self.0.iter_mut().for_each(|list| list.saved());
     }

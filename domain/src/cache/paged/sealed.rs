@@ -11,9 +11,9 @@ use crate::fault::Fault;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 struct Page<T: Item> {
-    /// The smallest sort key that belongs to the page, if that is not `first`.
+    /// The smallest sort key that belongs to the page, if it is not `first`.
     from: Option<SortKey>,
-    /// The first and the last sort key of its items; if it was emptied, those that it had.
+    /// The first and the last sort key of its items. An emptied page keeps its last values.
     first: SortKey,
     last: SortKey,
     /// The serial number among the pages of the owner's lists; never reused.
@@ -24,7 +24,7 @@ struct Page<T: Item> {
     chunk: Option<Arc<Vec<T>>>,
     #[serde(skip)]
     dirty: bool,
-    /// Whether it was used since the last pass of [`Sealed::shed`].
+    /// Whether the page was used since the last pass of [`Sealed::shed`].
     #[serde(skip)]
     used: bool,
 }
@@ -77,7 +77,8 @@ pub(super) struct Sealed<T: Item> {
     /// The smallest sort key that belongs to the recent part.
     pub(super) recent_from: SortKey,
     next_serial: u32,
-    /// How many pages are in memory. Most of them are the last ones, so that passes over them need not look at all pages.
+    /// The number of pages in memory. Most are the last ones, so passes over them need not visit
+    /// all pages.
     #[serde(skip)]
     resident: usize,
 }
@@ -137,12 +138,13 @@ impl<T: Item> Sealed<T> {
 
     /// Returns the index of the page that `number` belongs to.
     fn place(&self, number: SortKey) -> usize {
-        // The first page begins before all sort keys, and the end of the last one is known.
+        // The first page begins before all sort keys, and the end of the last page is known.
         let later = self.pages.get(1..).unwrap_or_default();
         place_by_spread(later, number.saturating_add(1), Page::from)
     }
 
-    /// Returns how many pages begin at or before `number`: all of them, if it belongs to the recent part, as it mostly does.
+    /// Returns the number of pages that begin at or before `number`: usually all of them, since
+    /// `number` usually belongs to the recent part.
     fn begun(&self, number: SortKey) -> usize {
         if number >= self.recent_from {
             return self.pages.len();
@@ -152,7 +154,8 @@ impl<T: Item> Sealed<T> {
 
     /// Returns the indexes of the pages that may contain sort keys from `first` to `last`.
     fn places(&self, first: SortKey, last: SortKey) -> std::ops::Range<usize> {
-        // Nearly all changes are to the recent part. A search would touch memory that is not in the processor's cache.
+        // Nearly all changes are to the recent part. A search would touch memory that is not in the
+        // processor's cache.
         if first >= self.recent_from {
             return self.pages.len()..self.pages.len();
         }
@@ -194,7 +197,8 @@ impl<T: Item> Sealed<T> {
         self.pages[end..].iter().map(|page| &page.digest)
     }
 
-    /// Changes the page that `number` belongs to, and cuts it if it then has more than twice `most` items.
+    /// Changes the page that `number` belongs to, and splits it if it then has more than twice
+    /// `most` items.
     pub(super) fn change<R>(&mut self, number: SortKey, most: usize, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
         let at = self.place(number);
         let page = &mut self.pages[at];
@@ -222,20 +226,20 @@ impl<T: Item> Sealed<T> {
         self.resident += 1;
     }
 
-    /// Whether a page is bounded by a sort key that `is_gone`.
+    /// Whether a bound of a page is a sort key that `is_gone` selects.
     pub(super) fn is_bounded_by(&self, is_gone: &dyn Fn(SortKey) -> bool) -> bool {
         let mut bounds = self.pages.iter().flat_map(|page| [page.from(), page.first, page.last]);
         is_gone(self.recent_from) || bounds.any(is_gone)
     }
 
-    /// See [`super::Paged::forget`]. `recent`: the sort key of the first item of the recent part.
+    /// See [`super::Paged::forget`]. `recent` is the sort key of the first item of the recent part.
     pub(super) fn forget(&mut self, is_gone: &dyn Fn(SortKey) -> bool, recent: Option<SortKey>) -> Vec<u32> {
         let is_left_over = |page: &Page<T>| page.items == 0 && [page.from(), page.first, page.last].into_iter().any(is_gone);
         let removed: Vec<u32> =
             self.pages.iter().filter(|page| is_left_over(page)).map(|page| page.serial * T::LISTS + T::LIST).collect();
         self.pages.retain(|page| !is_left_over(page));
         self.resident = self.pages.iter().filter(|page| page.chunk.is_some()).count();
-        // The sort keys up to its first item, which no item has, belong to the page before it.
+        // No item has the sort keys before the first item, so they belong to the page before.
         self.pages.iter_mut().filter(|page| is_gone(page.from())).for_each(|page| page.from = None);
         if let Some(first) = self.pages.first_mut() {
             first.from = (first.first != SortKey::MIN).then_some(SortKey::MIN);
@@ -247,7 +251,7 @@ impl<T: Item> Sealed<T> {
         removed
     }
 
-    /// Cuts a page in two. Items with equal sort keys stay together.
+    /// Splits a page. Items with equal sort keys stay together.
     fn cut(&mut self, at: usize) {
         let page = &mut self.pages[at];
         let Some(chunk) = &mut page.chunk else { return };
@@ -278,7 +282,7 @@ impl<T: Item> Sealed<T> {
         self.pages.iter().rev().filter(|page| page.chunk.is_some()).take(self.resident)
     }
 
-    /// As [`Sealed::resident_pages`], to change them.
+    /// Like [`Sealed::resident_pages`], for changing them.
     fn resident_pages_mut(&mut self) -> impl Iterator<Item = &mut Page<T>> {
         self.pages.iter_mut().rev().filter(|page| page.chunk.is_some()).take(self.resident)
     }

@@ -39,7 +39,8 @@ pub struct Group {
     pub(super) last_seen: Edge,
     /// The times of the first and the last event without consent. Such events are never taken out.
     pub(super) nobody: Option<(Instant, Instant)>,
-    /// What questions found where `first_seen` and `last_seen` are unknown. Not saved: the same events make the same record, whatever was asked.
+    /// The values that questions computed while `first_seen` and `last_seen` are unknown. They are
+    /// not saved: the record only depends on the events.
     #[serde(skip)]
     pub(super) found: FoundEdges,
 }
@@ -103,18 +104,18 @@ impl Record for CompanyById {
 pub(super) enum Edge {
     Never,
     At(Instant),
-    /// Unknown after a removal; computed on demand.
+    /// Unknown after a removal; computed when needed.
     Unknown,
 }
 
-/// The first and the last activity of the members, as far as they were computed.
+/// The first and the last activity of the members, if they were computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FoundEdges {
     first: Option<Instant>,
     last: Option<Instant>,
 }
 
-/// Records are equal if what is saved of them is.
+/// Records are equal if their saved parts are.
 impl PartialEq for FoundEdges {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -139,7 +140,7 @@ impl Edge {
     }
 }
 
-/// The sort keys of members of which nothing is to be left.
+/// The sort keys of members to remove completely.
 #[derive(Debug)]
 pub struct FormerMembers {
     in_roster: BTreeSet<SortKey>,
@@ -147,7 +148,7 @@ pub struct FormerMembers {
 }
 
 impl FormerMembers {
-    /// Those of the members with `keys`.
+    /// Creates the sort keys of the members with `keys`.
     #[must_use]
     pub fn new(keys: &BTreeSet<RecordKey>) -> Self {
         let in_roster = keys.iter().map(|key| record_sort_key(*key)).collect();
@@ -155,14 +156,16 @@ impl FormerMembers {
     }
 }
 
-/// Returns the place of a member in the visits of a day. Sort keys have most of a member's key, and nearly always tell it from others.
+/// Returns the place of a member in the visits of a day. Sort keys contain most of a member's key,
+/// which nearly always identifies it.
 fn place_of_visit(visits: &[ActiveDay], number: SortKey, member: RecordKey) -> usize {
     let at = place_by_spread(visits, number, ActiveDay::sort_key);
     let rest = visits[at..].iter();
     at + rest.take_while(|visit| visit.sort_key() == number && visit.member < member).count()
 }
 
-/// The maximum number of days, in both directions together, between an event of a day and the start of that day in UTC.
+/// The maximum number of days, in both directions together, between an event of a day and the start
+/// of that day in UTC.
 const DAYS_OVERLAP: i32 = 5;
 
 impl Group {
@@ -186,7 +189,8 @@ impl Group {
         }
     }
 
-    /// Records a name reported at a moment, unless a later one is known. Returns whether it is now the latest.
+    /// Records a name reported at a moment, unless a later one is known. Returns whether it is now
+    /// the latest.
     pub fn report_name(&mut self, at: Moment, name: &str) -> bool {
         let is_latest = self.name.as_ref().is_none_or(|(known, _)| *known <= at);
         if is_latest {
@@ -216,7 +220,8 @@ impl Group {
 
     /// Returns the keys of the companies that are linked to this domain in this project.
     ///
-    /// # Errors A page could not be loaded.
+    /// # Errors
+    /// A page could not be loaded.
     pub fn aliases(&mut self, load: impl LoadGroupPage) -> Result<impl Iterator<Item = RecordKey>, Fault> {
         self.aliases.load(SortKey::MIN, SortKey::MAX, load)?;
         Ok(self.aliases.iter().map(|alias| alias.0))
@@ -321,7 +326,8 @@ impl Group {
         Ok(())
     }
 
-    /// Reads what an event of `member` changes, but for sealed pages. Returns a number that depends on it.
+    /// Reads the parts that an event of `member` changes, except sealed pages. Returns a number
+    /// that depends on them.
     pub(crate) fn look_ahead(&self, member: RecordKey) -> u64 {
         let day = self.sums.recent().last().map_or(0, |(day, _)| day.0);
         let visit = self.visits.recent().last().map_or(0, |visit| visit.day.0);
@@ -355,7 +361,8 @@ impl Group {
 
     /// Removes all activity of a member on `day`.
     ///
-    /// # Errors A page could not be loaded.
+    /// # Errors
+    /// A page could not be loaded.
     pub fn remove_member(
         &mut self,
         day: Day,
@@ -385,7 +392,8 @@ impl Group {
         Ok(())
     }
 
-    /// Removes an active day of a member from the roster. Its other days are read only if it was the last of several.
+    /// Removes an active day of a member from the roster. Reads its other days only if this was the
+    /// last of several.
     fn dismiss(&mut self, day: Day, member: RecordKey, limits: &Limits, mut load: impl LoadGroupPage) -> Result<(), Fault> {
         let number = record_sort_key(member);
         self.roster.load(number, number, &mut load)?;
@@ -412,7 +420,8 @@ impl Group {
         Ok(())
     }
 
-    /// Leaves nothing of the keys of members whose days were all removed. Returns the serial numbers of pages that are no longer there; `None`: nothing was left.
+    /// Removes every trace of members whose days were all removed. Returns the serial numbers of
+    /// removed pages; `None` if there was no trace.
     #[must_use]
     pub fn forget_members(&mut self, former: &FormerMembers) -> Option<Vec<u32>> {
         let in_roster = self.roster.forget(|number| former.in_roster.contains(&number));
@@ -420,7 +429,7 @@ impl Group {
         (in_roster.is_some() || in_days.is_some()).then(|| in_roster.into_iter().chain(in_days).flatten().collect())
     }
 
-    /// Whether nobody did anything in the group, and nothing was reported of it.
+    /// Whether the group has no activity and no reported properties.
     #[must_use]
     pub fn is_void(&self) -> bool {
         let is_unknown = self.name.is_none() && self.aliases.is_empty() && self.nobody.is_none();
@@ -438,9 +447,11 @@ impl Group {
         visits.find(|visit| visit.member == member).map(|visit| visit.day)
     }
 
-    /// Returns the times of the first and the last event ever. Reads the days at an unknown end.
+    /// Returns the times of the first and the last event ever. If one is unknown, reads the days at
+    /// that end.
     ///
-    /// # Errors A page could not be loaded.
+    /// # Errors
+    /// A page could not be loaded.
     pub fn seen(&mut self, mut load: impl LoadGroupPage) -> Result<Option<(Instant, Instant)>, Fault> {
         if self.first_seen == Edge::Unknown && self.found.first.is_none() {
             let first_day =

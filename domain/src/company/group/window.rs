@@ -10,7 +10,8 @@ use crate::time::{Day, Window};
 impl Group {
     /// Returns the sums of `window`.
     ///
-    /// # Errors A page could not be loaded.
+    /// # Errors
+    /// A page could not be loaded.
     pub fn sums(&mut self, window: Window, load: impl LoadGroupPage) -> Result<GroupSums, Fault> {
         let (first, last) = (day_sort_key(window.start), day_sort_key(window.end));
         self.sums.load(first, last, load)?;
@@ -33,7 +34,8 @@ impl Group {
 
     /// Adds the members active in `window` to `members`, each once.
     ///
-    /// # Errors A page could not be loaded.
+    /// # Errors
+    /// A page could not be loaded.
     pub fn members(&mut self, window: Window, members: &mut Vec<RecordKey>, load: impl LoadGroupPage) -> Result<(), Fault> {
         if !self.is_open(window) {
             let from = members.len();
@@ -51,7 +53,8 @@ impl Group {
 
     /// Returns every active day of every member in `window`.
     ///
-    /// # Errors A page could not be loaded.
+    /// # Errors
+    /// A page could not be loaded.
     pub fn visits(
         &mut self,
         window: Window,
@@ -64,7 +67,8 @@ impl Group {
 
     /// Passes every active day in `window` of the members with keys from `first` to `last` to `visit`.
     ///
-    /// # Errors A page could not be loaded.
+    /// # Errors
+    /// A page could not be loaded.
     pub fn visits_of(
         &mut self,
         window: Window,

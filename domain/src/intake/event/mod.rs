@@ -1,8 +1,8 @@
 //! A validated, normalised event: the log's payload and the input of folding.
 //!
-//! Everything that could differ at a replay is decided before the event is logged: the day in the organization's
-//! timezone, converted amounts, visitor ids, the parsed agent and the acquisition. Folding reads no table, no clock and
-//! no configuration.
+//! Everything that could differ in a replay is decided before the event is logged: the day in the
+//! organization's timezone, converted amounts, visitor ids, the parsed agent and the acquisition.
+//! Folding reads no table, no clock and no configuration.
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ use crate::time::{Day, Instant};
 /// An event's index in recording order.
 pub type Position = u64;
 
-/// The version of [`Event`] in the log. Changing the shape of any field requires a new version; old versions stay
-/// readable.
+/// The version of [`Event`] in the log. Changing the shape of any field requires a new version; old
+/// versions stay readable.
 pub const EVENT_VERSION: u8 = 1;
 
 /// A recorded event.
@@ -35,7 +35,8 @@ pub struct Event {
     pub received: Instant,
     /// The calendar day of `time` in the organization's timezone.
     pub day: Day,
-    /// Whether it tells of something that somebody did at its time. Only such events make sessions.
+    /// Whether the event reports something that a person did at its time. Only such events make
+    /// sessions.
     pub interactive: bool,
     /// The event's name, 1 to 100 characters.
     pub name: CompactString,
@@ -77,7 +78,8 @@ pub struct Money {
     pub in_project: Option<Amount>,
     /// The amount in the organization's currency; absent without a rate.
     pub in_organization: Option<Amount>,
-    /// Whether the money counts. It does not if a public key sent it to a project that accepts money from servers only.
+    /// Whether the money counts. It does not count if a public key sent it to a project that
+    /// accepts money only from servers.
     pub counted: bool,
 }
 
@@ -90,7 +92,7 @@ pub struct Details {
     pub hostname: Option<CompactString>,
     /// The referrer.
     pub referrer: Option<CompactString>,
-    /// The host of an external referrer, by the settings of the project at the time of receipt.
+    /// The host of an external referrer, by the project's settings at the time of receipt.
     pub referrer_host: Option<CompactString>,
     /// The screen, `1920x1080` or a name.
     pub screen: Option<CompactString>,
@@ -120,20 +122,22 @@ pub struct Details {
     pub agent: Option<Agent>,
     /// The acquisition, resolved with the tables at the time of receipt; absent without consent.
     pub acquisition: Option<Acquisition>,
-    /// The visitor's country, from the address database or the proxy at the time of receipt; absent without consent, or
-    /// if neither knows it.
+    /// The visitor's country, from the address database or the proxy at the time of receipt; absent
+    /// without consent, or if neither knows it.
     pub country: Option<Country>,
 }
 
 impl Details {
-    /// Returns what an event without consent keeps of the page's address: no query, fragment and userinfo.
+    /// Returns the part of the page URL that an event without consent keeps: no query, fragment or
+    /// userinfo.
     #[must_use]
     pub fn url_without_person(&self) -> Option<CompactString> {
         let page = self.url.as_deref().map(text::page_without_userinfo);
         page.filter(|page| !page.is_empty()).map(CompactString::from)
     }
 
-    /// Returns what an event without consent keeps of the referrer: the host, if it is external.
+    /// Returns the part of the referrer that an event without consent keeps: the host, if it is
+    /// external.
     #[must_use]
     pub fn referrer_without_person(&self) -> Option<CompactString> {
         self.referrer_host.as_deref().map(|host| text::host_as_referrer(host).into())
@@ -148,19 +152,19 @@ impl Event {
         Sums { events: 1, pageviews: u32::from(self.is_pageview()), seen: SeenOnDay::once(self.day, self.time), money }
     }
 
-    /// Whether the event was recorded with consent: otherwise nothing of it tells of a person.
+    /// Whether the event was recorded with consent. Otherwise it contains nothing about a person.
     #[must_use]
     pub fn has_consent(&self) -> bool {
         self.details.acquisition.is_some()
     }
 
-    /// Whether the event's source is known, so that it is a touch of its entity.
+    /// Whether the event's source is known, which makes it a touch of its entity.
     #[must_use]
     pub fn has_source(&self) -> bool {
         self.details.acquisition.as_ref().is_some_and(|acquisition| !acquisition.is_direct())
     }
 
-    /// Whether the event has the address of a page.
+    /// Whether the event has a page URL.
     #[must_use]
     pub fn has_page(&self) -> bool {
         self.details.url.as_deref().is_some_and(|url| !text::page(url).is_empty())
@@ -172,7 +176,8 @@ impl Event {
         is_pageview(&self.name)
     }
 
-    /// Returns the event's value in the project's currency and its number of orders (0 for a refund), if it counts.
+    /// Returns the event's value in the project's currency and its number of orders (0 for a
+    /// refund), if it counts.
     #[must_use]
     pub fn order(&self) -> Option<(Amount, u8)> {
         let money = self.money.as_ref().filter(|money| money.counted && !money.amount.is_zero())?;

@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use crate::intake::fields::number::Number;
 use crate::intake::submission::{MAX_METADATA_DEPTH, MAX_METADATA_KEY_BYTES, Text};
 
-/// The maximum length of a path: the maximum depth of keys of maximum length, with dots between. A longer path can't
-/// match.
+/// The maximum length of a path: the maximum depth of keys of maximum length, separated by dots. A
+/// longer path can't match.
 pub const MAX_PATH_BYTES: usize = MAX_METADATA_DEPTH * (MAX_METADATA_KEY_BYTES + 1) - 1;
 
-/// A value as compared and grouped. JSON types are distinct: 5 and `"5"` differ.
+/// A value for comparing and grouping. JSON types are distinct: 5 and `"5"` differ.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scalar<'v> {
     /// Null, and everything that is not a scalar: absent values, objects, arrays.
@@ -39,7 +39,7 @@ impl<'v> Scalar<'v> {
         }
     }
 
-    /// The bytes of its text; 0 for other types.
+    /// The number of bytes of its text; 0 for other types.
     #[must_use]
     pub(crate) fn text_bytes(&self) -> usize {
         if let Scalar::Text(text) = self { text.len() } else { 0 }
@@ -59,8 +59,8 @@ impl<'v> Scalar<'v> {
 
 /// The path of a property in the metadata: `plan`, `plan.name`.
 ///
-/// The whole path is tried as a single key first. If the metadata has no such key, the path is split at every dot, and
-/// each part is a key of the object at the preceding part.
+/// The whole path is tried as a single key first. If the metadata has no such key, the path is
+/// split at every dot, and each part is a key of the object at the preceding part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MetadataPath(Box<str>);
 
@@ -70,10 +70,11 @@ pub struct MetadataPath(Box<str>);
 pub struct PathError;
 
 impl MetadataPath {
-    /// Parses a path. Any text that is neither empty nor longer than [`MAX_PATH_BYTES`] is one, as keys may contain any
-    /// character.
+    /// Parses a path. Any text is a path if it is not empty and not longer than [`MAX_PATH_BYTES`],
+    /// since keys may contain any character.
     ///
-    /// # Errors [`PathError`] for any other text.
+    /// # Errors
+    /// [`PathError`] for any other text.
     pub fn parse(text: &str) -> Result<MetadataPath, PathError> {
         match text.len() {
             1..=MAX_PATH_BYTES => Ok(MetadataPath(text.into())),
@@ -87,8 +88,8 @@ impl MetadataPath {
         &self.0
     }
 
-    /// Finds the value at this path in `json`; [`Scalar::Null`] if there is none, or if `json` is not a JSON object. The
-    /// last value of a repeated key counts.
+    /// Finds the value at this path in `json`; [`Scalar::Null`] if there is none, or if `json` is
+    /// not a JSON object. The last value of a repeated key counts.
     #[must_use]
     pub fn find<'j>(&self, json: &'j str) -> Scalar<'j> {
         let nested = || self.0.split('.').try_fold(json, |object, key| value_of(object, key));
@@ -112,7 +113,7 @@ fn value_of<'j>(json: &'j str, key: &str) -> Option<&'j str> {
 /// Returns the string at the top-level key `key` of the JSON object `json`, if any.
 pub(crate) fn metadata_text(json: &str, key: &str) -> Option<String> {
     let bytes = json.as_bytes();
-    // A key without escapes is there as it is.
+    // Without escapes, a key is in the text unchanged.
     if memchr::memmem::find(bytes, key.as_bytes()).is_none() && memchr::memchr(b'\\', bytes).is_none() {
         return None;
     }

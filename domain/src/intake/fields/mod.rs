@@ -92,7 +92,8 @@ impl BuiltIn {
         matches!(self, BuiltIn::EntryUrl | BuiltIn::AcquisitionChannel)
     }
 
-    /// Returns the field's value for `event`, whose session has this `entry`. An event without a session has no entry.
+    /// Returns the field's value for `event`, whose session has this `entry`. An event without a
+    /// session has no entry.
     #[must_use]
     pub fn value<'e>(self, event: &'e Event, entry: Option<&'e Entry>) -> Option<Cow<'e, str>> {
         match self {
@@ -101,7 +102,8 @@ impl BuiltIn {
         }
     }
 
-    /// The texts of an event that the field is made of. Those of the session are made of the texts of other events.
+    /// The texts of an event from which the field is computed. Fields of the session depend on the
+    /// texts of other events.
     #[must_use]
     pub const fn reads(self) -> &'static [EventText] {
         use EventText as Text;
@@ -133,8 +135,8 @@ impl BuiltIn {
         }
     }
 
-    /// Returns the field's value for an event with these texts; `None` for fields of the session. Asks only for those that [`BuiltIn::reads`]
-    /// lists.
+    /// Returns the field's value for an event with these texts; `None` for fields of the session.
+    /// Reads only the texts of [`BuiltIn::reads`].
     #[must_use]
     pub fn value_of<'e>(self, text: impl Fn(EventText) -> Option<&'e str>) -> Option<Cow<'e, str>> {
         let url = || text(EventText::Url);
@@ -162,7 +164,7 @@ impl BuiltIn {
     }
 }
 
-/// A text of an event, as recorded, that built-in fields are made of.
+/// A recorded text of an event, from which built-in fields are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventText {
     /// The name.
@@ -237,7 +239,7 @@ fn utm(url: Option<&str>, pick: fn(Utm) -> Option<CompactString>) -> Option<Cow<
     pick(acquisition::utm(url?)).map(|value| Cow::Owned(value.into()))
 }
 
-/// The fields that all events of a session have, those that are attached to it included.
+/// The fields that all events of a session share, including attached events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The page's address, without query and fragment.
@@ -247,7 +249,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the fields of a session that this address and this channel are decided of.
+    /// Returns the fields of a session with this deciding URL and channel.
     #[must_use]
     pub fn new(url: Option<&str>, channel: Option<Channel>) -> Entry {
         Entry { url: url.and_then(page).map(Into::into), channel }
@@ -272,13 +274,13 @@ pub enum Field {
     Session(SessionField),
 }
 
-/// Why a text does not name a property.
+/// The reason why a text is not the name of a property.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// Neither a built-in field nor a metadata property.
+    /// It is neither a built-in field nor a metadata property.
     #[error("must be metadata.<path> or one of {}, not {:?}", BuiltIn::names().join(", "), text::cut_chars(.0, 64))]
     Unknown(String),
-    /// Neither a built-in field, nor a property of sessions, nor a metadata property.
+    /// It is neither a built-in field, nor a property of sessions, nor a metadata property.
     #[error(
         "must be metadata.<path> or one of {}, {}, not {:?}",
         BuiltIn::names().join(", "),
@@ -287,14 +289,15 @@ pub enum FieldError {
     )]
     UnknownInSessions(String),
     /// The text after `metadata.` is not a path.
-    #[error("what follows metadata. {0}")]
+    #[error("the path after metadata. {0}")]
     Path(#[from] PathError),
 }
 
 impl Field {
     /// Parses the name of a built-in field, or `metadata.` and a path.
     ///
-    /// # Errors [`FieldError`], whose message lists the known fields.
+    /// # Errors
+    /// [`FieldError`], whose message lists the known fields.
     pub fn parse(name: &str) -> Result<Field, FieldError> {
         if let Some(path) = name.strip_prefix(METADATA_PREFIX) {
             return Ok(Field::Metadata(MetadataPath::parse(path)?));
@@ -304,7 +307,8 @@ impl Field {
 
     /// Parses the name of a property in a question about sessions.
     ///
-    /// # Errors [`FieldError`], whose message lists the known fields.
+    /// # Errors
+    /// [`FieldError`], whose message lists the known fields.
     pub fn parse_in_sessions(name: &str) -> Result<Field, FieldError> {
         if let Ok(field) = name.parse() {
             return Ok(Field::Session(field));

@@ -5,15 +5,15 @@ use std::fmt;
 
 use crate::json_number::JsonNumber;
 
-/// The digits that an `i128` always has room for.
+/// The number of digits that always fit into an `i128`.
 const MICROS_DIGITS: usize = 38;
-/// Magnitudes that are written without an exponent.
+/// The magnitudes that are written without an exponent.
 const WRITTEN_OUT: std::ops::RangeInclusive<i64> = -7..=20;
 
-/// The exact value of a JSON number: 5, 5.0 and 5e0 are equal, 9007199254740992 and 9007199254740993 are not. Numbers smaller than
-/// 10^-10^12 compare by their digits.
+/// The exact value of a JSON number: 5, 5.0 and 5e0 are equal; 9007199254740992 and
+/// 9007199254740993 are not. Numbers smaller than 10^-10^12 compare by their digits.
 ///
-/// Displayed as the shortest decimal, which is again a JSON number.
+/// Displayed as the shortest decimal, which is also a JSON number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,

@@ -1,4 +1,4 @@
-//! The paths of an event's metadata at which filters find something.
+//! Lists the paths of an event's metadata that filters can find.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::intake::submission::{MAX_METADATA_DEPTH, Text};
 use crate::named_values;
 
 named_values! {
-    /// The type of a scalar in JSON that is not null.
+    /// The type of a JSON scalar, except null.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ScalarType by as_str {
         /// `true` or `false`.
@@ -25,7 +25,8 @@ named_values! {
 /// The values of an object by key: of a repeated key, the last one.
 type Values<'j> = BTreeMap<String, &'j str>;
 
-/// Passes each path at which [`MetadataPath::find`] finds a boolean, a number or text in `json` to `visit`, once, with the type of the value.
+/// Passes each path at which [`MetadataPath::find`] finds a boolean, a number or text in `json` to
+/// `visit`, once, with the type of its value.
 pub fn visit_paths(json: &str, visit: &mut impl FnMut(&str, ScalarType)) {
     let top = values(json);
     let mut nested = Vec::new();
@@ -63,7 +64,7 @@ fn visit_scalar(path: &str, json: &str, visit: &mut impl FnMut(&str, ScalarType)
     }
 }
 
-/// Returns the values of an object; none of anything else.
+/// Returns the values of an object; none for any other value.
 fn values(json: &str) -> Values<'_> {
     serde_json::Deserializer::from_str(json).deserialize_map(LastValues).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The properties of sessions that only questions about sessions know.
+//! The properties of sessions that exist only in questions about sessions.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::intake::event::Event;
 use crate::named_values;
 
 named_values! {
-    /// A property of a session: all its events have it.
+    /// A property of a session, shared by all of its events.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SessionField by as_str {
         /// The source of the first interactive event that has one.
@@ -33,7 +33,8 @@ pub enum Decider {
 }
 
 impl Field {
-    /// Which event of a session decides the property; `None` if each event has its own.
+    /// Returns the event of a session that decides the property; `None` if each event has its own
+    /// value.
     #[must_use]
     pub const fn decider(&self) -> Option<Decider> {
         match self {
@@ -45,7 +46,8 @@ impl Field {
         }
     }
 
-    /// Returns the value that a property of the session has if `event` decides it; null for other properties.
+    /// Returns the value of a property of a session that `event` decides; null for other
+    /// properties.
     #[must_use]
     pub fn decided_by<'e>(&self, event: &'e Event) -> Scalar<'e> {
         let acquisition = event.details.acquisition.as_ref();

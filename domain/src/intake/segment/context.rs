@@ -7,7 +7,8 @@ use serde_json::json;
 use super::values::{JsonField, text};
 use crate::intake::json_fields::JsonFields;
 
-/// The libraries that run on the device of a user, besides those of pages. Their requests come from the user's own address.
+/// The libraries, other than the library for pages, that run on a user's device. Their requests
+/// come from the user's own address.
 const DEVICE_LIBRARIES: [&str; 7] = [
     "analytics.js",
     "analytics-android",
@@ -18,7 +19,7 @@ const DEVICE_LIBRARIES: [&str; 7] = [
     "analytics_flutter",
 ];
 
-/// What is read of a context. Fields of other types than expected are as if absent.
+/// The relevant fields of a context. Fields of unexpected types count as absent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Context<'a> {
     page: JsonField<'a>,
@@ -31,7 +32,7 @@ pub(super) struct Context<'a> {
     group_id: JsonField<'a>,
 }
 
-/// Reads the fields of an object; none if it is no object.
+/// Reads the fields of an object; none for any other value.
 pub(super) fn object<'a>(field: JsonField<'a>) -> JsonFields<'a> {
     field.and_then(|json| JsonFields::read(json).ok()).unwrap_or_default()
 }
@@ -52,7 +53,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Takes from `outer` the fields that this context does not have.
+    /// Fills missing fields from `outer`.
     pub(super) fn or(self, outer: Self) -> Self {
         Self {
             page: self.page.or(outer.page),
@@ -66,7 +67,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the address of the page, and that of the page before.
+    /// Returns the URL of the page, and of the page before.
     pub(super) fn page(self) -> [Option<Cow<'a, str>>; 2] {
         let page = object(self.page);
         ["url", "referrer"].map(|name| text(page.get(name)))
@@ -86,7 +87,7 @@ impl<'a> Context<'a> {
         Some(format!("{}x{}", text(screen.get("width"))?, text(screen.get("height"))?).into())
     }
 
-    /// Whether the program that sent the message runs on the user's device.
+    /// Whether the message comes from a program on the user's device.
     pub(super) fn is_of_device(self) -> bool {
         text(object(self.library).get("name")).is_some_and(|name| DEVICE_LIBRARIES.contains(&&*name))
     }
@@ -101,12 +102,12 @@ impl<'a> Context<'a> {
         text(self.user_agent)
     }
 
-    /// Returns the address of the user.
+    /// Returns the user's address.
     pub(super) fn ip(self) -> Option<Cow<'a, str>> {
         text(self.ip)
     }
 
-    /// Returns the group that the message is about.
+    /// Returns the group of the message.
     pub(super) fn group_id(self) -> JsonField<'a> {
         self.group_id
     }

@@ -1,4 +1,4 @@
-//! The event that a message becomes.
+//! The event that a message maps to.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::intake::repairs::instant;
 use crate::intake::submission::{Invalid, MAX_TEXT_BYTES, Raw, Submission, Text, TextField};
 use crate::intake::warning::Warning;
 
-/// What stands before the `order_id` in the external id of an order.
+/// The prefix of the external id of an order, before its `order_id`.
 const ORDER: &str = "order:";
 
 /// A message as the fields of an event.
@@ -33,7 +33,7 @@ pub struct Mapped<'a> {
 }
 
 impl<'a> Mapped<'a> {
-    /// Maps a message as `call`.
+    /// Maps a message of the call `call`.
     #[must_use]
     pub fn new(message: &Message<'a>, call: Call, envelope: &Envelope<'a>) -> Self {
         let context = Context::read(message.get("context")).or(envelope.context);
@@ -65,7 +65,7 @@ impl<'a> Mapped<'a> {
         mapped
     }
 
-    /// Returns the text of a field. Notes one that is of another type.
+    /// Returns the text of a field. Notes a field of another type.
     fn read(&mut self, name: &'static str, field: JsonField<'a>) -> Option<Cow<'a, str>> {
         let text = text_of(field?);
         if text.is_none() {
@@ -94,7 +94,7 @@ impl<'a> Mapped<'a> {
         }
     }
 
-    /// Adds the ids. An alias links the id that the user had before.
+    /// Adds the ids. An alias links the user's previous id.
     fn add_ids(&mut self, message: &Message<'a>, context: Context<'a>) {
         let anonymous_id = if self.call == Call::Alias { "previousId" } else { "anonymousId" };
         let group_id = if self.call == Call::Group { message.get("groupId") } else { context.group_id() };
@@ -115,7 +115,8 @@ impl<'a> Mapped<'a> {
         self.add(TextField::Screen, screen.or_else(|| context.screen()));
     }
 
-    /// Adds the money, and the key of an order: a page that is loaded again, or a second SDK, has another `messageId`.
+    /// Adds the money and the key of an order. A reloaded page or a second SDK sends the same order
+    /// with another `messageId`.
     fn add_order(&mut self, properties: &JsonFields<'a>) {
         let Some(name) = self.name.as_deref() else { return };
         let order_id = text(properties.get("order_id")).filter(|id| money::is_order(name) && is_order_id(id));
@@ -123,7 +124,7 @@ impl<'a> Mapped<'a> {
         if self.value.is_some() {
             self.add_field("currency", TextField::Currency, properties.get("currency"));
         }
-        // Of several texts of a field, the last counts.
+        // The last text of a field counts.
         self.add(TextField::ExternalId, order_id.map(|id| format!("{ORDER}{id}").into()));
     }
 
@@ -158,13 +159,14 @@ impl<'a> Mapped<'a> {
         self.ip.as_deref()
     }
 
-    /// Whether the message was sent from the user's device, so that the request has the user's address.
+    /// Whether the message was sent from the user's device. The request then has the user's
+    /// address.
     #[must_use]
     pub fn is_of_device(&self) -> bool {
         self.is_of_device
     }
 
-    /// Names the field of the message instead of that of the event.
+    /// Replaces the event's field name by the message's field name.
     #[must_use]
     pub fn renamed(&self, invalid: Invalid) -> Invalid {
         let Invalid { code, param, message } = invalid;
@@ -174,7 +176,7 @@ impl<'a> Mapped<'a> {
         Invalid { code, param: Some(of_message.to_owned()), message }
     }
 
-    /// As [`Mapped::renamed`].
+    /// Like [`Mapped::renamed`].
     #[must_use]
     pub fn renamed_warning(&self, warning: Warning) -> Warning {
         let Warning { code, param, message } = warning;
@@ -206,7 +208,7 @@ impl<'a> Mapped<'a> {
     }
 }
 
-/// Whether an `order_id` tells orders apart, and fits into an external id.
+/// Whether an `order_id` can identify an order, and fits into an external id.
 fn is_order_id(id: &str) -> bool {
     !is_placeholder(id) && ORDER.len() + id.len() <= MAX_TEXT_BYTES
 }

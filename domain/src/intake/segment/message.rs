@@ -12,10 +12,10 @@ use super::values::{JsonField, text};
 use crate::intake::json_fields::JsonFields;
 use crate::intake::submission::Invalid;
 
-/// How many messages one batch may hold.
+/// The maximum number of messages of a batch.
 const MAX_BATCH_MESSAGES: usize = 5_000;
 
-/// The call of an SDK that a message is.
+/// The SDK call of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
@@ -33,12 +33,12 @@ pub enum Call {
     Alias,
 }
 
-/// What all messages of a request share.
+/// The properties that all messages of a request share.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Envelope<'a> {
     /// The context of messages without one of their own.
     pub(super) context: Context<'a>,
-    /// When the sender's clock says that the request was sent.
+    /// The time of sending by the sender's clock.
     pub(super) sent_at: JsonField<'a>,
 }
 
@@ -51,11 +51,11 @@ pub struct Message<'a>(JsonFields<'a>);
 pub struct Batch<'a> {
     /// The JSON of its messages.
     pub messages: Vec<&'a str>,
-    /// What they share.
+    /// The shared properties.
     pub envelope: Envelope<'a>,
 }
 
-/// The messages of a list, unread. Those beyond the limit are counted only.
+/// The unparsed messages of a list. Messages beyond the limit are only counted.
 struct Messages<'a> {
     first: Vec<&'a str>,
     count: usize,
@@ -94,7 +94,7 @@ impl<'a> Message<'a> {
     /// Parses the JSON of a message.
     ///
     /// # Errors
-    /// It is no JSON object.
+    /// It is not a JSON object.
     pub fn parse(json: &'a str) -> Result<Self, Invalid> {
         fields(json, "a message").map(Self)
     }
@@ -104,10 +104,10 @@ impl<'a> Message<'a> {
         self.0.get(name)
     }
 
-    /// Returns the call that the message says it is.
+    /// Returns the call that the message names.
     ///
     /// # Errors
-    /// It names none, or one that is not known.
+    /// It names none, or an unknown one.
     pub fn call(&self) -> Result<Call, Invalid> {
         let known = "`type` must be track, identify, page, screen, group or alias";
         let kind = self.get("type").ok_or_else(|| Invalid::missing("type"))?;
@@ -116,10 +116,11 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Parses the body of a batch. Its messages are parsed one by one, so that a wrong one concerns nobody else.
+    /// Parses the body of a batch. Messages are parsed separately, so an invalid one affects no
+    /// other.
     ///
     /// # Errors
-    /// It is no JSON object with a list `batch`, or the list is too long.
+    /// It is not a JSON object with a list `batch`, or the list is too long.
     pub fn parse(body: &'a str) -> Result<Self, Invalid> {
         let batch = fields(body, "a batch")?;
         let list = batch.get("batch").ok_or_else(|| Invalid::missing("batch"))?;
@@ -134,7 +135,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Returns the key in the body of a request, if there is one.
+/// Returns the write key in a request body, if any.
 #[must_use]
 pub fn write_key(body: &str) -> Option<Cow<'_, str>> {
     text(JsonFields::read(body).ok()?.get("writeKey"))

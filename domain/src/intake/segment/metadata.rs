@@ -1,14 +1,14 @@
-//! The metadata of a message: its properties or traits, as they were sent, but for a few keys.
+//! The metadata of a message: its properties or traits as sent, except a few keys.
 
 use std::borrow::Cow;
 
 use super::values::JsonField;
 use crate::intake::json_fields::JsonFields;
 
-/// The key of a group's own e-mail address. `email` is that of the user.
+/// The key of a group's own e-mail address. `email` would be the user's.
 const GROUP_EMAIL: &str = "group_email";
 
-/// Returns the properties with further fields before them. Properties that are no object stay as they are.
+/// Prepends fields to properties. Properties that are not an object stay unchanged.
 pub(super) fn with_fields<'a>(properties: JsonField<'a>, further: &[(&str, JsonField<'a>)]) -> Option<Cow<'a, str>> {
     let further: Vec<String> = further.iter().filter_map(|(name, field)| Some(format!("\"{name}\":{}", (*field)?))).collect();
     let inner = properties.unwrap_or("{}").strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -21,7 +21,7 @@ pub(super) fn with_fields<'a>(properties: JsonField<'a>, further: &[(&str, JsonF
     }
 }
 
-/// Returns the traits of a group with another name for its e-mail address, which would be taken for the user's.
+/// Renames the e-mail address in a group's traits, which would otherwise be taken for the user's.
 pub(super) fn of_group<'a>(traits: JsonField<'a>) -> Option<Cow<'a, str>> {
     let json = traits?;
     let fields = JsonFields::read(json).ok().filter(|fields| fields.0.iter().any(|(name, _)| name == "email"));

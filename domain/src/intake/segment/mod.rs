@@ -1,6 +1,6 @@
-//! Segment's messages: what each becomes as an event. `docs/SEGMENT.md` has the table.
+//! Maps Segment's messages to events. `docs/SEGMENT.md` has the table.
 //!
-//! A message is read as leniently as any event: what has another type than expected is as if absent.
+//! Messages are read as leniently as events: values of unexpected types count as absent.
 
 mod context;
 mod mapped;

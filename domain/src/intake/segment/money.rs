@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use super::values::{JsonField, given};
 use crate::intake::repairs::amount;
 
-/// What the name of an event says of its money, by Segment's specification of e-commerce events.
+/// The meaning of an event's money by its name, from Segment's specification of e-commerce events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// `Order Completed`: without a `revenue`, its `total` counts.
     Order,
-    /// `Order Refunded`: what was paid back.
+    /// `Order Refunded`: the refunded amount.
     Refund,
-    /// An event that says what an order may bring, or brought before: counted, it would count twice.
+    /// An event with an expected or already counted amount. It must not count again.
     Estimate,
     /// Any other event.
     Other,
@@ -35,8 +35,8 @@ impl Kind {
     }
 }
 
-/// Returns the JSON of an event's money by its name and its properties `revenue` and `total`, and the property that it is. What is no
-/// amount is returned as it is.
+/// Returns the JSON of an event's money and the name of its property, from the event's name and its
+/// properties `revenue` and `total`. An invalid amount is returned unchanged.
 pub(super) fn money<'a>(event: &str, revenue: JsonField<'a>, total: JsonField<'a>) -> Option<(Cow<'a, str>, &'static str)> {
     let kind = Kind::of(event);
     let (field, name) = match kind {
@@ -51,7 +51,7 @@ pub(super) fn money<'a>(event: &str, revenue: JsonField<'a>, total: JsonField<'a
     }
 }
 
-/// Whether an event of this name is an order, which its `order_id` names for ever.
+/// Whether an event of this name is an order, which its `order_id` identifies.
 pub(super) fn is_order(event: &str) -> bool {
     Kind::of(event) == Kind::Order
 }

@@ -1,5 +1,5 @@
-//! The keys of a company in the whole organization. They depend on all projects, because the first recorded link of a
-//! company takes effect.
+//! The keys of a company in the whole organization. They depend on all projects, because the first
+//! recorded link of a company takes effect.
 
 use std::collections::HashMap;
 

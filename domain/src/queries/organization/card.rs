@@ -1,4 +1,5 @@
-//! What an organization knows of companies and groups: descriptions and figures, in one step where the projects agree on keys.
+//! The cards of companies and groups: descriptions and figures, in one step if the projects agree
+//! on keys.
 
 use super::aliases::aliases_of;
 use super::linked::{Linked, Resolved};
@@ -10,30 +11,31 @@ use crate::records::Source;
 use crate::time::Window;
 use serde::{Deserialize, Serialize};
 
-/// A company or group in some projects.
+/// The card of a company or group over all projects.
 #[derive(Debug)]
 pub(super) struct Card {
     pub(super) described: Description,
     pub(super) figures: Figures,
 }
 
-/// A company or group in one project.
+/// The card of a company or group in one project.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CardPartial {
     description: Description,
     figures: FiguresPartial,
-    /// Whether the figures have a list of the users whom other projects may know.
+    /// Whether the figures list the users that other projects may know.
     listed: bool,
 }
 
 impl<S: Source> Reader<'_, S> {
-    /// Describes a company or group of this project. `alone`: there is no other project.
+    /// Returns the card of a company or group in this project. `alone`: there is no other project.
     fn card(&mut self, keys: &Keys, window: Window, alone: bool) -> Result<CardPartial, Fault> {
         let listed = !alone && self.has_few_users(keys, window)?;
         Ok(CardPartial { description: self.description(keys)?, figures: self.figures(keys, listed, window)?, listed })
     }
 
-    /// Whether the list of a group's users is short. If their number is not known without the list, that is as short as any.
+    /// Whether a group has few users to list. If counting them requires the list, it counts as
+    /// short.
     fn has_few_users(&mut self, keys: &Keys, window: Window) -> Result<bool, Fault> {
         let (window, few) = (self.kept(window), self.project.limits.listed_users);
         for key in keys {
@@ -72,7 +74,7 @@ pub(super) async fn cards<P: Projects>(projects: &P, groups: Vec<Keys>, window: 
     merge(projects, groups.into_iter().zip(of_groups).collect(), window).await
 }
 
-/// Merges what the projects know of each company or group.
+/// Merges the projects' cards of each company or group.
 async fn merge<P: Projects>(projects: &P, groups: Vec<(Keys, Vec<CardPartial>)>, window: Window) -> Result<Vec<Card>, P::Error> {
     let (mut cards, mut unlisted) = (Vec::with_capacity(groups.len()), Vec::new());
     for (at, (keys, parts)) in groups.into_iter().enumerate() {
@@ -95,16 +97,17 @@ async fn merge<P: Projects>(projects: &P, groups: Vec<(Keys, Vec<CardPartial>)>,
     Ok(cards)
 }
 
-/// What names one company or group.
+/// The name of one company or group.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum CardSubject {
-    /// The public id of a company; if it was linked to a domain later, it names the domain.
+    /// The public id of a company. If the company was linked to a domain later, the id stands for
+    /// the domain.
     Id(PublicCompany),
     /// The key of a domain or of a group.
     Key(RecordKey),
 }
 
-/// Asks for a company or group, by a name that may not be all of its keys.
+/// Asks for a company or group by a name that may not include all of its keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CardQuery {
     of: CardSubject,

@@ -12,9 +12,11 @@ use crate::time::Window;
 
 use crate::ids::COMPANY_TYPE as COMPANY;
 
-/// Returns the activity in a window of the company of a domain in any spelling; `None` if there is no such company.
+/// Returns the activity in a window of the company of a domain in any spelling; `None` if there is
+/// none.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn company_by_domain<P: Projects>(
     projects: &P,
     domain: &str,
@@ -24,9 +26,10 @@ pub async fn company_by_domain<P: Projects>(
     metrics(projects, CardSubject::Key(projects.hasher().company(company.as_str())), window).await
 }
 
-/// Returns the activity in a window of the company of a public id; `None` if there is no such company.
+/// Returns the activity in a window of the company of a public id; `None` if there is none.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn company_by_id<P: Projects>(projects: &P, id: &str, window: Window) -> Result<Option<CompanyMetrics>, P::Error> {
     let Ok(company) = PublicCompany::from_id(id, projects.organization()) else { return Ok(None) };
     metrics(projects, CardSubject::Id(company), window).await
@@ -58,12 +61,12 @@ fn domain(named: &Description) -> Option<String> {
     normalise_domain(key).filter(|domain| domain == key)
 }
 
-/// What a company is called.
+/// The names of a company.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompanyNames {
     /// `co_…`
     pub company_id: String,
-    /// Its key: the domain, or the id that was reported.
+    /// Its key: the domain, or the reported id.
     pub key: String,
     /// The most recently reported name.
     pub name: Option<String>,
@@ -71,9 +74,11 @@ pub struct CompanyNames {
     pub domain: Option<String>,
 }
 
-/// Returns what companies are called, by the keys under which they were reported; `None` for one that no project knows.
+/// Returns the names of companies by their reported keys; `None` for a company that no project
+/// knows.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn company_names<P: Projects>(projects: &P, companies: Vec<RecordKey>) -> Result<Vec<Option<CompanyNames>>, P::Error> {
     let aliases = aliases_of(projects, resolve(projects, companies).await?).await?;
     let named = parts::named(projects, aliases).await?;
@@ -86,7 +91,8 @@ pub async fn company_names<P: Projects>(projects: &P, companies: Vec<RecordKey>)
 
 /// Returns the most active companies of a window.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn top_companies<P: Projects>(projects: &P, window: Window, limit: usize) -> Result<Listed<TopCompany>, P::Error> {
     let Leading { keys, aliases, truncated } = top_k::leading(projects, COMPANY, window, limit).await?;
     let keys = match aliases {

@@ -24,9 +24,9 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct MembersQuery {
     keys: Keys,
     window: Window,
-    /// The number of users that suffices if no other project is involved.
+    /// The number of users that is enough if no other project is involved.
     enough: Option<usize>,
-    /// The range of members to return, if all of them are too many for one message.
+    /// The range of members to return, if all of them don't fit into one message.
     only: Option<(RecordKey, RecordKey)>,
 }
 
@@ -64,14 +64,16 @@ impl Query for MembersQuery {
         };
         let mut members: Vec<(MemberRef, u64)> = events.into_iter().filter_map(identified).collect();
         if let Some(enough) = self.enough {
-            // One more than the list holds, to detect whether it is cut; and all that tie with the last.
+            // One more user than the list has, to detect truncation, and all users that tie with
+            // the last.
             candidates(&mut members, enough.saturating_add(1), |(_, events)| *events);
         }
         Ok(MembersPartial::Users(members))
     }
 }
 
-/// Asks for the identified users who were active at the company of a public id, as if it had one key.
+/// Asks for the identified users who were active at the company of a public id, as if it had only
+/// one key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CompanyMembersQuery {
     company: PublicCompany,
@@ -89,14 +91,15 @@ impl Query for CompanyMembersQuery {
     }
 }
 
-/// An id, the most recently reported e-mail address with its time, and when the user was last seen, if that was asked for.
+/// An id, the most recently reported e-mail address with its time, and the time when the user was
+/// last seen, if requested.
 pub(super) type ReportedUser = (IdentityId, Option<(Moment, Box<str>)>, Option<Instant>);
 
 /// Asks for the ids and the latest e-mail addresses of users.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct UserNamesQuery {
     users: Vec<MemberRef>,
-    /// The company, if the times at which they were last seen there are requested.
+    /// The company, if the times when they were last seen there are requested.
     at: Option<Keys>,
 }
 
@@ -115,7 +118,7 @@ impl Query for UserNamesQuery {
     }
 }
 
-/// Asks for the times at which users were last seen at a company.
+/// Asks for the times when users were last seen at a company.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct LastSeenAtQuery {
     users: Vec<MemberRef>,
@@ -147,7 +150,7 @@ pub(super) fn known<'r, S: Source>(who: MemberRef, reader: &'r mut Reader<'_, S>
     })
 }
 
-/// Returns when an identity was last seen at a company with these keys.
+/// Returns the time when an identity was last seen at a company with these keys.
 fn seen_at<S: Source>(identity: &mut Identity, keys: &HashSet<RecordKey>, source: &S) -> Result<Option<Instant>, Fault> {
     let member = identity.history_key;
     let page = |serial| source.page::<IdentitySlot>(page_key(member, serial));
@@ -159,8 +162,8 @@ fn seen_at<S: Source>(identity: &mut Identity, keys: &HashSet<RecordKey>, source
     Ok(days.filter_map(|(day, _, sums)| sums.seen.at(day)).map(|(_, last)| last).max())
 }
 
-/// Returns the candidates for the first `limit` active users of a company with their events, and whether there are more. `parts` is what the
-/// projects said to `ask`.
+/// Returns the candidates for the first `limit` active users of a company with their events, and
+/// whether there are more. `parts` are the projects' answers to `ask`.
 async fn most_active<P: Projects>(
     projects: &P,
     ask: &MembersQuery,
@@ -199,7 +202,7 @@ fn users_of(parts: Vec<MembersPartial>) -> Vec<Vec<(MemberRef, u64)>> {
     parts.into_iter().map(users).collect()
 }
 
-/// Divides all keys into ranges, so that each has few of the visits: keys are hashes.
+/// Divides all keys into ranges with few visits each. Keys are hashes, so the ranges are even.
 fn slices(visits: usize, together: usize) -> impl Iterator<Item = (RecordKey, RecordKey)> {
     let parts = visits.div_ceil(together / 2).clamp(1, 1 << 20) as u128;
     let first = move |part: u128| u128::MAX / parts * part;
@@ -211,7 +214,8 @@ fn slices(visits: usize, together: usize) -> impl Iterator<Item = (RecordKey, Re
 
 /// Returns a company's most active identified users in a window; `None` if there is no such company.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn company_top_users<P: Projects>(
     projects: &P,
     id: &str,
@@ -253,7 +257,7 @@ async fn rows<P: Projects>(
     limit: usize,
 ) -> Result<Vec<UserRow>, P::Error> {
     let mut rows: Vec<UserRow> = Vec::new();
-    // Few are named and seen in one step.
+    // A short list gets names and times in one step.
     let are_few = users.len() <= limit.saturating_add(top_k::FEW_MORE);
     for some in users.chunks(top_k::NAMED_TOGETHER) {
         let mut named = named_users(projects, some, are_few.then_some(keys)).await?;
@@ -278,11 +282,11 @@ struct UserRow {
     events: u64,
     /// The public id.
     public: String,
-    /// The time of the last event at the company, once it was asked for.
+    /// The time of the last event at the company, once requested.
     last_seen: Option<Instant>,
 }
 
-/// Names users. `at`: a company, to look up when they were last seen there.
+/// Looks up the names of users. With `at`, a company, also looks up when they were last seen there.
 async fn named_users<P: Projects>(projects: &P, users: &[(MemberRef, u64)], at: Option<&Keys>) -> Result<Vec<UserRow>, P::Error> {
     let query = UserNamesQuery { users: users.iter().map(|(who, _)| *who).collect(), at: at.cloned() };
     let answers = projects.scatter(query).await?;

@@ -9,7 +9,8 @@ use crate::time::Window;
 
 /// Returns the activity of a group in a window; `None` if there is no such group.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn group_metrics<P: Projects>(
     projects: &P,
     group_type: &str,
@@ -21,7 +22,7 @@ pub async fn group_metrics<P: Projects>(
     Ok(card.and_then(|card| metrics(group_type, &card)))
 }
 
-/// `None`: it has no events.
+/// Returns the metrics; `None` if the group has no events.
 fn metrics(group_type: &str, card: &Card) -> Option<GroupMetrics> {
     let Card { described, figures } = card;
     Some(GroupMetrics {
@@ -36,7 +37,8 @@ fn metrics(group_type: &str, card: &Card) -> Option<GroupMetrics> {
 
 /// Returns the most recently reported names of groups, by type and key.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn group_names<P: Projects>(projects: &P, groups: &[(String, String)]) -> Result<Vec<Option<String>>, P::Error> {
     let keys = groups.iter().map(|(kind, key)| vec![projects.hasher().group(kind, key)]).collect();
     Ok(parts::named(projects, keys).await?.iter().map(Description::name).collect())
@@ -44,7 +46,8 @@ pub async fn group_names<P: Projects>(projects: &P, groups: &[(String, String)])
 
 /// Returns the most active groups of a type in a window.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn top_groups<P: Projects>(
     projects: &P,
     group_type: &str,

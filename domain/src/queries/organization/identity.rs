@@ -15,7 +15,7 @@ use crate::records::{Source, page_key};
 use crate::time::{Day, Window};
 use serde::{Deserialize, Serialize};
 
-/// The identity that a query is about. A user is shared by all projects; any other identity belongs to one.
+/// The identity of a query. A user is shared by all projects; any other identity belongs to one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Subject {
     /// The canonical id.
@@ -63,7 +63,7 @@ impl<S: Source> Reader<'_, S> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct EmailOwnersQuery {
     email: String,
-    /// The smallest owner to return, as there may be any number of owners.
+    /// The smallest owner to return, since there may be any number of owners.
     from: RecordKey,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct EmailOwnersQuery {
 const OWNERS_TOGETHER: usize = 256;
 
 impl Query for EmailOwnersQuery {
-    /// Some owners, and the key from which on there may be more.
+    /// Some owners, and the key of the next one, if there may be more.
     type Partial = (Vec<Subject>, Option<RecordKey>);
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {
@@ -113,7 +113,8 @@ impl Query for LastSeenQuery {
     }
 }
 
-/// Finds the identity of a selector. If several had the e-mail address, the one seen last.
+/// Finds the identity of a selector. If several identities had the e-mail address, returns the one
+/// that was seen last.
 async fn find<P: Projects>(projects: &P, who: &IdentitySelector) -> Result<Option<Subject>, P::Error> {
     let email = match who {
         IdentitySelector::User(user) => return Ok(Some(Subject { id: IdentityId::User(user.as_str().into()), project: None })),
@@ -216,7 +217,8 @@ fn p90(mut values: Vec<i64>) -> i64 {
 
 /// Returns the activity of an identity in a window; `None` if there is no such identity.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn profile<P: Projects>(projects: &P, who: &IdentitySelector, window: Window) -> Result<Option<Profile>, P::Error> {
     let Some(subject) = find(projects, who).await? else { return Ok(None) };
     let parts = projects.scatter(ProfileQuery { subject: subject.clone(), window }).await?;
@@ -238,7 +240,7 @@ pub async fn profile<P: Projects>(projects: &P, who: &IdentitySelector, window: 
     }))
 }
 
-/// The counts of an identity that a query asks for.
+/// The kind of an identity's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CountOf {
     /// Events by their external referrer.
@@ -275,9 +277,11 @@ impl Query for CountsQuery {
     }
 }
 
-/// Returns the number of events of an identity in a window per referrer or page; `None` if there is no such identity.
+/// Returns the number of events of an identity in a window per referrer or page; `None` if there is
+/// no such identity.
 ///
-/// # Errors A project did not answer.
+/// # Errors
+/// A project did not answer.
 pub async fn counts<P: Projects>(
     projects: &P,
     who: &IdentitySelector,

@@ -1,4 +1,5 @@
-//! Whether the key that names a company is its only one: then a query needs no other step to find its keys.
+//! Checks whether the given key of a company is its only one. Then a query finds its keys without
+//! another step.
 
 use crate::fault::Fault;
 use crate::ids::{PublicCompany, RecordKey};
@@ -7,7 +8,7 @@ use crate::queries::partial::Reader;
 use crate::records::Source;
 use serde::{Deserialize, Serialize};
 
-/// A key that names a company, as one project knows it.
+/// The key of a company, as one project knows it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Linked {
     key: RecordKey,
@@ -17,12 +18,12 @@ pub(super) struct Linked {
     has_aliases: bool,
 }
 
-/// The company that a key names in all projects.
+/// The company of a key over all projects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resolved {
-    /// It has this key and no other.
+    /// It has only this key.
     Alone(RecordKey),
-    /// This is its own key, and it may have others.
+    /// This is its canonical key, and it may have others.
     Linked(RecordKey),
 }
 
@@ -44,7 +45,7 @@ impl<S: Source> Reader<'_, S> {
         Ok(self.project.company_ids.get(key, || source.record(key))?.map(|company| company.0))
     }
 
-    /// Returns what this project knows of a key.
+    /// Returns this project's information about a key.
     pub(super) fn linked(&mut self, key: RecordKey) -> Result<Linked, Fault> {
         let link = self.project.rollups.company_links.of(key);
         let has_aliases = self.group(key)?.is_some_and(|(group, _)| group.count_aliases() > 0);

@@ -1,4 +1,4 @@
-//! Queries about an organization: scattered to its projects, and merged.
+//! Queries about an organization: they are sent to all of its projects, and the answers are merged.
 
 mod aliases;
 mod card;

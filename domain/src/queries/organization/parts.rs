@@ -1,4 +1,5 @@
-//! The common part of queries about companies and groups: partial answers of projects, and their merging.
+//! The common part of queries about companies and groups: the partial answers of projects, and
+//! their merging.
 
 use crate::company::group::{Group, GroupSums, LoadGroupPage};
 use crate::contribution::Sign;
@@ -100,8 +101,8 @@ pub(super) async fn named<P: Projects>(projects: &P, groups: Vec<Keys>) -> Resul
 /// Asks for the figures of companies or groups.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FiguresQuery {
-    /// The groups, and for each whether several projects know it. Their users may then overlap, so counts alone don't
-    /// suffice.
+    /// The groups, each with whether several projects know it. Their users may then overlap, so
+    /// counts alone are not enough.
     groups: Vec<(Keys, bool)>,
     window: Window,
 }
@@ -110,9 +111,9 @@ pub(super) struct FiguresQuery {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FiguresPartial {
     sums: GroupSums,
-    /// The number of distinct identities that only this project knows.
+    /// The number of distinct identities that only this project can know.
     own: u64,
-    /// The other identities: users, whom other projects may know. Almost sorted.
+    /// The other identities: users that other projects may know. Almost sorted.
     users: Vec<RecordKey>,
 }
 
@@ -134,7 +135,8 @@ impl Query for FiguresQuery {
 }
 
 impl<S: Source> Reader<'_, S> {
-    /// Returns the figures of a company or group in this project. `shared`: users are listed, since other projects may know them.
+    /// Returns the figures of a company or group in this project. With `shared`, lists the users,
+    /// since other projects may know them.
     pub(super) fn figures(&mut self, keys: &Keys, shared: bool, window: Window) -> Result<FiguresPartial, Fault> {
         let mut part = FiguresPartial { sums: GroupSums::default(), own: 0, users: Vec::new() };
         let (mut lists, window) = (0, self.kept(window));
@@ -148,7 +150,7 @@ impl<S: Source> Reader<'_, S> {
             lists += 1;
         }
         if lists > 1 {
-            // A member who was active under several keys occurs once per key. Each list is already sorted.
+            // A member with several keys occurs once per key. Each list is already sorted.
             part.users.sort();
             part.users.dedup();
         }
@@ -221,8 +223,8 @@ impl FiguresSum {
     }
 }
 
-/// Returns the figures of companies or groups in a window over all projects. For each, the number of projects that know
-/// it is given.
+/// Returns the figures of companies or groups in a window over all projects. Each comes with the
+/// number of projects that know it.
 pub(super) async fn figures<P: Projects>(
     projects: &P,
     groups: Vec<(Keys, usize)>,

@@ -1,4 +1,4 @@
-//! What a project has of some identities, and who had an e-mail address: for privacy requests.
+//! A project's data about identities, and the owners of e-mail addresses, for privacy requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::records::{Source, page_key};
 use crate::rollups::distinct;
 use crate::time::{Day, Instant, Window};
 
-/// All days of any event.
+/// A window with all days that events can have.
 const ALL_DAYS: Window = Window { start: Day(-(1 << 22)), end: Day(1 << 22) };
 
-/// The figures of all time: of a project, or of some identities in it.
+/// The lifetime figures of a project, or of some identities in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LifetimeFigures {
     /// The number of events.
@@ -32,7 +32,7 @@ pub struct LifetimeFigures {
 }
 
 impl LifetimeFigures {
-    /// What is left without `part`, which is a part of it.
+    /// Returns the difference to `part`, which is included in these figures.
     #[must_use]
     pub fn without(self, part: Self) -> Self {
         Self {
@@ -48,16 +48,16 @@ impl LifetimeFigures {
 /// Asks for the figures of a project, and for those of some identities in it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SubjectFiguresQuery {
-    /// The keys of the identities. Those of linked ids may be among them.
+    /// The keys of the identities, possibly including linked ids.
     pub keys: Vec<RecordKey>,
 }
 
 /// The figures of a project at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubjectFigures {
-    /// Those of the whole project.
+    /// The figures of the whole project.
     pub all: LifetimeFigures,
-    /// Those of the identities.
+    /// The figures of the identities.
     pub theirs: LifetimeFigures,
     /// The keys of the identities that the project knows, without linked ids.
     pub known: Vec<RecordKey>,
@@ -109,12 +109,13 @@ fn all<S>(reader: &Reader<'_, S>) -> LifetimeFigures {
     }
 }
 
-/// Asks for the keys of the identities that ever had an e-mail address, with those that they are linked to.
+/// Asks for the keys of the identities that ever had an e-mail address, and of the identities they
+/// are linked to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EmailKeysQuery {
     /// The key of the address.
     pub email: RecordKey,
-    /// The most identities that had it.
+    /// The maximum number of identities that had it.
     pub most: usize,
 }
 
@@ -136,14 +137,14 @@ impl Query for EmailKeysQuery {
     }
 }
 
-/// Asks what a project knows of some identities.
+/// Asks a project for its data about some identities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KnownIdentitiesQuery {
-    /// The keys of ids. One that is linked stands for its user.
+    /// The keys of ids. A linked id stands for its user.
     pub keys: Vec<RecordKey>,
 }
 
-/// What a project knows of an identity.
+/// A project's data about an identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownIdentity {
     /// The key of its record.
@@ -152,14 +153,14 @@ pub struct KnownIdentity {
     pub id: IdentityId,
     /// The times of its first and its last event.
     pub seen: Option<(Instant, Instant)>,
-    /// Its latest e-mail address, and when it was reported.
+    /// Its latest e-mail address, and the time of its report.
     pub email: Option<(Box<str>, Moment)>,
-    /// Its company under the key that was reported first.
+    /// Its company, under the key that was reported first.
     pub company: Option<RecordKey>,
 }
 
 impl Query for KnownIdentitiesQuery {
-    /// In the order of the keys; `None` for what is not known to the project.
+    /// In the order of the keys; `None` for unknown keys.
     type Partial = Vec<Option<KnownIdentity>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {

@@ -1,6 +1,7 @@
-//! The first by name among very many groups that a project's ranks do not tell apart.
+//! Finds the first groups by name among very many groups with equal ranks.
 //!
-//! Their keys come in one list, in the order of the store, and their names are read a part at a time: what is read is not kept.
+//! Their keys come as one list, in the order of the store. Their names are read in parts, and are
+//! not kept.
 
 use super::parts::{Keys, Rank};
 use crate::company::group::Group;
@@ -13,7 +14,8 @@ use crate::time::Window;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// The number of groups whose names are read for one message. In the order of their keys, few of them cost a block each.
+/// The number of groups whose names are read for one message. In key order, few of them cost a
+/// block each.
 const READ_TOGETHER: usize = 1024;
 
 /// Asks for the keys of all groups of a rank, in order.
@@ -41,10 +43,10 @@ impl Query for TiedQuery {
     }
 }
 
-/// What decides ties: the name, or the key if there is none; then the key.
+/// The order of ties: by name, or by key without a name; then by key.
 type NameRank = (Box<str>, Box<str>);
 
-/// Asks which of some groups come first by name.
+/// Asks which groups come first by name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FirstByNameQuery {
     keys: Keys,
@@ -80,7 +82,8 @@ fn keep_first(ranked: &mut Vec<(NameRank, RecordKey)>, limit: usize) {
     ranked.truncate(limit);
 }
 
-/// Returns the keys of the first `limit` groups by name of those that have this rank in the only project that knows their type.
+/// Returns the keys of the first `limit` groups by name that have this rank, in the only project
+/// that knows their type.
 pub(super) async fn first_tied<P: Projects>(
     projects: &P,
     kind: &str,

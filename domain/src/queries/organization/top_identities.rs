@@ -1,7 +1,8 @@
 //! The most active identified identities of an organization.
 //!
-//! Nothing finds the identities that were active in a range but the events themselves. Whoever reads them passes on, project by project, which ids they name,
-//! and then the identities with the number of their events. Everything else about them comes from their records.
+//! Only the events themselves show which identities were active in a range. The reader of the
+//! events passes on, project by project, the ids in them, and then the identities with their
+//! numbers of events. Their records provide the rest.
 
 use std::cmp::Reverse;
 
@@ -22,7 +23,7 @@ use crate::time::Window;
 use serde::{Deserialize, Serialize};
 
 named_values! {
-    /// The figure by which identities are ordered.
+    /// The figure that orders identities.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub enum IdentityOrder by as_str {
         /// The number of events in the range.
@@ -35,12 +36,14 @@ named_values! {
     }
 }
 
-/// Asks whose some ids are. Ids of nobody who is identified (with a `user_id` or an e-mail address) are left out.
+/// Asks for the identities of ids. Leaves out ids without an identified person (with a `user_id` or
+/// an e-mail address).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IdentifiedQuery {
     /// The keys of the ids, as events name them.
     pub ids: Vec<RecordKey>,
-    /// Whether they are those of cookieless visitors, which are linked to nobody: no record has to be read.
+    /// Whether they are ids of cookieless visitors, which are never linked, so that no record must
+    /// be read.
     pub are_visitors: bool,
 }
 
@@ -70,7 +73,7 @@ impl Query for IdentifiedQuery {
     }
 }
 
-/// An identified identity of an organization, as those who read events refer to it.
+/// An identified identity of an organization, in the form that readers of events use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ActiveIdentity(MemberRef);
 
@@ -84,7 +87,7 @@ impl ActiveIdentity {
         Self(MemberRef::User(key))
     }
 
-    /// Returns bytes that no other identity has.
+    /// Returns unique bytes of the identity.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let (project, RecordKey(key)) = match self.0 {
@@ -116,7 +119,7 @@ pub(super) struct IdentityFiguresQuery {
     window: Window,
 }
 
-/// What a project knows of an identity.
+/// A project's figures of an identity.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct IdentityFigures {
     id: IdentityId,
@@ -157,7 +160,7 @@ impl Query for IdentityFiguresQuery {
     }
 }
 
-/// Selects the first identities of a list.
+/// Selects the first identities.
 #[derive(Debug)]
 pub struct IdentityRanking {
     window: Window,
@@ -169,16 +172,18 @@ pub struct IdentityRanking {
 }
 
 impl IdentityRanking {
-    /// Prepares to select `limit` identities by their figures of `window`.
+    /// Selects `limit` identities by their figures in `window`.
     #[must_use]
     pub fn new(window: Window, order: IdentityOrder, limit: usize) -> Self {
         Self { window, order, limit, rows: Vec::new(), added: 0 }
     }
 
-    /// Adds identities that were active in the window, each once, with the number of their events in it. It asks for the figures of those that may be
-    /// among the first, so that it is quicker if those with many events come first.
+    /// Adds active identities of the window, each once, with their numbers of events. Requests the
+    /// figures of possible candidates only, so it is faster if identities with many events come
+    /// first.
     ///
-    /// # Errors A project did not answer.
+    /// # Errors
+    /// A project did not answer.
     pub async fn add<P: Projects>(&mut self, projects: &P, active: &[(ActiveIdentity, u64)]) -> Result<(), P::Error> {
         for some in active.chunks(NAMED_TOGETHER) {
             self.added += some.len() as u64;
@@ -220,7 +225,7 @@ impl IdentityRanking {
     }
 }
 
-/// Merges what the projects know of an identity.
+/// Merges the projects' figures of an identity.
 fn top_identity<P: Projects>(projects: &P, identity: MemberRef, parts: &[&IdentityFigures]) -> Option<TopIdentity> {
     let id = &parts.first()?.id;
     let email = parts.iter().filter_map(|part| part.email.as_ref()).max().map(|(_, email)| email.to_string());

@@ -1,9 +1,13 @@
 //! Top lists of companies and groups, without reading all of them.
 //!
-//! Each project reports its most active groups and an upper bound for the others. If the sum of these bounds is below what the last
-//! row of the list certainly has, every group of the list was reported by some project; else each project lowers its bound by the
-//! factor that the sum needs, and reports the groups beyond it. Reported events are a lower bound of a group's total; with the bounds
-//! of the projects that did not report it they are an upper one. Only groups whose upper bound reaches the last row are computed exactly.
+//! Each project reports its most active groups and an upper bound for the others. If the sum of
+//! these bounds is below the certain value of the list's last row, some project has reported every
+//! group of the list. Otherwise each project lowers its bound by the necessary factor, and reports
+//! the groups above it.
+//!
+//! The reported events are a lower bound of a group's total. With the bounds of the projects that
+//! did not report it, they give an upper bound. Only groups whose upper bound reaches the last row
+//! are computed exactly.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -31,11 +35,11 @@ pub(super) struct TopQuery {
     limit: usize,
     /// The number of groups to report.
     most: usize,
-    /// What the bound of the others must be lowered by, if it was too high: below this part of what it is with `most`.
+    /// The part to which the bound of the others must be lowered, if it was too high with `most`.
     below: Option<Part>,
 }
 
-/// A part of a number: the first of these divided by the second.
+/// A fraction: the first number divided by the second.
 type Part = (i64, i64);
 
 /// The most active groups of one project.
@@ -47,7 +51,7 @@ pub(super) struct TopPartial {
     others: Option<Rank>,
     /// Whether the project has any group of the type, in any window.
     knows: bool,
-    /// The largest number of additional keys that this project has for one company.
+    /// The maximum number of additional keys of one company in this project.
     aliases: i64,
 }
 
@@ -78,11 +82,12 @@ impl Query for TopQuery {
     }
 }
 
-/// Returns the `count` largest of the sums that are positive, in order, and the numbers of their groups. Of equal sums, lower numbers come first.
+/// Returns the `count` largest positive sums in order, with the numbers of their groups. Of equal
+/// sums, lower numbers come first.
 fn largest(sums: &[i64], count: usize) -> Vec<(Reverse<i64>, u32)> {
     let room = count.saturating_mul(2);
     let mut found = Vec::with_capacity(room.min(sums.len()));
-    // What a sum must exceed: as many are known that are no smaller and come first.
+    // The threshold of a sum: enough known sums are at least as large and come first.
     let mut exceeded = 0;
     for (number, sum) in (0..).zip(sums) {
         if *sum <= exceeded {
@@ -109,8 +114,9 @@ impl TopQuery {
         lower.map_or(self.most, |lower| above(lower).max(self.most))
     }
 
-    /// Returns the ranks and numbers of the first `most` groups and one more, in order. Names, of which `named` returns those of all groups,
-    /// only count where the last row of the list ties with what is not reported.
+    /// Returns the ranks and numbers of the first `most` groups and one more, in order. Names,
+    /// which `named` returns for all groups, only matter if the last row of the list ties with
+    /// unreported groups.
     fn first<N: Iterator<Item = (Rank, u32)>>(&self, sums: &[i64], most: usize, named: impl FnOnce() -> N) -> Vec<(Rank, u32)> {
         let active = largest(sums, most.saturating_add(1));
         let others = active.get(most).map_or(0, |(Reverse(sum), _)| *sum);
@@ -133,14 +139,15 @@ impl TopQuery {
 struct EventBounds {
     /// The number of events in the projects that reported it.
     lower: i64,
-    /// The sum of the bounds of these projects for groups that they did not report.
+    /// The sum of the bounds of the projects that did not report it.
     unreported: i64,
 }
 
 /// The candidates for a top list.
 #[derive(Debug)]
 pub(super) struct Leading {
-    /// All groups that may be in the list, whatever their names, and possibly more; for companies, their canonical keys.
+    /// All groups that may be in the list, whatever their names, and possibly more. For companies,
+    /// canonical keys.
     pub(super) keys: Keys,
     /// Whether any of them may have additional keys.
     pub(super) aliases: bool,
@@ -165,7 +172,7 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
         // A company may have several keys; the projects know the maximum.
         let aliases: i64 = if kind == crate::ids::COMPANY_TYPE { parts.iter().map(|part| part.aliases).sum() } else { 0 };
         let means = if aliases > 0 { aliases::resolve(projects, reported).await? } else { reported };
-        // Events that are recorded between the questions can make another round inconclusive, too.
+        // Events that arrive between the rounds can make another round inconclusive, too.
         (most, below) = match cut(&parts, means, aliases, limit) {
             Ok(leading) => return Ok(leading),
             Err(part) if below.is_none() && part.is_some() => (most, part),
@@ -174,20 +181,21 @@ pub(super) async fn leading<P: Projects>(projects: &P, kind: &str, window: Windo
     }
 }
 
-/// Returns the number of groups that each project reports first, which usually suffices.
+/// Returns the number of groups that each project reports first. It is usually enough.
 fn first_asked(limit: usize, margin: usize) -> usize {
     limit.max(1).saturating_mul(1 + margin / 8) + margin
 }
 
-/// What the report of the only project that knows the type says.
+/// The result from the only project that knows the type.
 struct Alone {
     leading: Leading,
-    /// If it does not say which groups end the list: their rank, and how many of that rank there are in the list.
+    /// If the groups at the end of the list are undecided: their rank, and their number in the
+    /// list.
     tied: Option<(Rank, usize)>,
 }
 
-/// As [`cut`], for a single project whose groups have one key each: its order is the order of the list. Returns `None` if
-/// there are several projects, or companies with several keys.
+/// Like [`cut`], for a single project whose groups have one key each. Its order is the order of the
+/// list. Returns `None` with several projects, or companies with several keys.
 fn alone(parts: &[TopPartial], limit: usize) -> Option<Alone> {
     let mut knowing = parts.iter().filter(|part| part.knows);
     let part = knowing.next().filter(|part| part.aliases == 0)?;
@@ -196,7 +204,7 @@ fn alone(parts: &[TopPartial], limit: usize) -> Option<Alone> {
     }
     let truncated = part.reported.len() > limit || part.others.is_some();
     let last = limit.checked_sub(1).and_then(|last| part.reported.get(last)).map(|(_, place)| *place);
-    // The others are in order, too: none of them comes before the last row.
+    // The others are in order, too, so none of them comes before the last row.
     let tied = last.filter(|last| part.others.is_some_and(|others| others <= *last));
     let is_leading = |place: Rank| last.is_none_or(|last| place < last || (place == last && tied.is_none()));
     let leading = part.reported.iter().take_while(|(_, place)| is_leading(*place));
@@ -205,10 +213,12 @@ fn alone(parts: &[TopPartial], limit: usize) -> Option<Alone> {
     Some(Alone { leading: Leading { keys, aliases: false, truncated }, tied })
 }
 
-/// Returns the candidates for the list. `means` holds the company of each reported key, in the same order.
+/// Returns the candidates for the list. `means` is the company of each reported key, in the same
+/// order.
 ///
 /// # Errors
-/// The reports are not conclusive: below which part of themselves the bounds must be, if any suffices.
+/// The reports are inconclusive. Returns the part to which the bounds must be lowered, if that can
+/// help.
 fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Result<Leading, Option<Part>> {
     let mut means = means.into_iter();
     let mut bounds: HashMap<RecordKey, EventBounds, KeyHashBuilder> = HashMap::default();
@@ -234,10 +244,11 @@ fn cut(parts: &[TopPartial], means: Keys, aliases: i64, limit: usize) -> Result<
     Ok(Leading { keys, aliases: aliases > 0, truncated })
 }
 
-/// The number of groups that are looked at per message, so that a shard can do other work in between.
+/// The number of groups that one message processes, so that a shard can do other work in between.
 pub(super) const NAMED_TOGETHER: usize = 256;
 
-/// The number of candidates beyond the length of a list up to which all are computed at once: less than another step costs.
+/// The number of additional candidates up to which all are computed at once, since that costs less
+/// than another step.
 pub(super) const FEW_MORE: usize = 8;
 
 /// Asks for the number of events of companies or groups.
@@ -252,7 +263,7 @@ impl Query for EventsQuery {
     type Partial = Vec<i64>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Vec<i64>, Fault> {
-        // The numbers of the groups, and for each the index of the group that it counts for.
+        // The numbers of the groups, each with the index of the group that it counts for.
         let (mut places, mut numbers) = (Vec::new(), Vec::new());
         for (place, key) in self.groups.iter().enumerate().flat_map(|(place, keys)| keys.iter().map(move |key| (place, key))) {
             if let Some((group, _)) = reader.group(*key)? {
@@ -290,7 +301,7 @@ async fn most_active<P: Projects>(
         active.extend(some.iter().cloned().zip(total).filter(|(_, events)| *events > 0));
         candidates(&mut active, limit, |(_, events)| *events);
     }
-    // Those that are certainly in the list, and the many that tie for the rest of it.
+    // Certain members of the list, and the many groups that tie for the rest of it.
     let last = active.last().map_or(0, |(_, events)| *events);
     let certain = active.partition_point(|(_, events)| *events > last);
     let mut list: Vec<Keys> = active.into_iter().map(|(keys, _)| keys).collect();

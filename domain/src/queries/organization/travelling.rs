@@ -1,4 +1,4 @@
-//! The queries that travel between nodes, by their tags.
+//! The queries that travel between nodes, by tag.
 
 use super::aliases::{AliasesQuery, LinksQuery};
 use super::card::{CardQuery, CardsQuery};
@@ -10,12 +10,12 @@ use super::top_identities::IdentityFiguresQuery;
 use super::top_k::{EventsQuery, TopQuery};
 use crate::queries::partial::Travels;
 
-/// What is done with a query of any type that travels.
+/// An operation on a query of any type that travels.
 pub trait WithQuery {
     /// The result.
     type Output;
 
-    /// Does it with a query of this type.
+    /// Runs the operation with a query of this type.
     fn with<Q: Travels>(self) -> Self::Output;
 }
 
@@ -27,7 +27,7 @@ macro_rules! travelling {
             }
         )*
 
-        /// Does something with a query of the type that has this tag. `None`: none has.
+        /// Runs an operation with the query type of this tag. Returns `None` for an unknown tag.
         pub fn with_query<W: WithQuery>(tag: u16, then: W) -> Option<W::Output> {
             match tag {
                 $($tag => Some(then.with::<$query>()),)*
@@ -37,7 +37,7 @@ macro_rules! travelling {
     };
 }
 
-// A tag is never used again for other bytes. Those from 1000 on are not of queries.
+// A tag is never reused for other bytes. Tags from 1000 on don't belong to queries.
 travelling! {
     1 => DescribeQuery,
     2 => FiguresQuery,

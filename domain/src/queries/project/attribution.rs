@@ -65,7 +65,7 @@ impl Query for AttributionQuery {
 }
 
 impl AttributionQuery {
-    /// Returns the sums by term of the dimension; `None` for sessions without a source.
+    /// Returns the sums by term of the dimension; `None` is the key of sessions without a source.
     fn sums(&self, project: &Project) -> HashMap<Option<TermId>, TouchSums> {
         let rollups = &project.rollups;
         let (first, last, deferred) = match self.level {

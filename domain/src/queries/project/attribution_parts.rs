@@ -1,5 +1,5 @@
-//! What attribution is made of, for those who compute it from events: companies of identities, links of companies, and touches of days whose events
-//! may be gone.
+//! The inputs of attribution, for computing it from events: companies of identities, links of
+//! companies, and touches of days whose events may be gone.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl Query for CompanyLinksQuery {
 /// Asks for the touches of entities before an instant.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EarlierTouchesQuery {
-    /// The keys of the entities, and what each is: a company if `Account`.
+    /// The keys of the entities, each with its level: `Account` for a company.
     pub entities: Vec<(RecordKey, EntityLevel)>,
     /// The instant.
     pub before: Instant,

@@ -29,7 +29,7 @@ impl Query for IntakeQuery {
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Intake, Fault> {
         let receipts = &reader.project.rollups.receipts;
-        // A day of any timezone begins and ends within a day of the one in UTC.
+        // A day of any timezone begins and ends within a day of the same date in UTC.
         let (first, last) = (self.window.start.0.saturating_sub(1), self.window.end.0.saturating_add(1));
         let (mut recorded, mut without_consent) = (0, 0);
         for (quarter, row) in receipts.between(first, last) {

@@ -1,4 +1,4 @@
-//! The figures of the current day that rollups have, and where recent events begin.
+//! The figures of the current day from rollups, and the place where recent events begin.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,8 @@ use crate::rollups::{distinct, quarter_of};
 use crate::time::{Day, Instant, Window};
 use crate::versions::Depends;
 
-/// Asks for the figures of a day, and for the position before the first event that was received since an instant.
+/// Asks for the figures of a day, and for the position before the first event that was received
+/// since an instant.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct TodayQuery {
     /// The day.

@@ -1,4 +1,4 @@
-//! Who came back, by the week or month of the first event.
+//! Returning people, by the week or month of their first event.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +10,15 @@ use crate::records::Source;
 use crate::time::{CohortInterval, Day};
 use crate::versions::{Depends, FigureKind};
 
-/// Asks for the identities that were first seen in each of the last intervals, and how many of them came back.
+/// Asks for the identities that were first seen in each of the last intervals, and how many of them
+/// came back.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RetentionQuery {
     /// The length of the intervals.
     pub interval: CohortInterval,
     /// The number of cohorts, newest first; at most [`CohortInterval::FOLLOWED`].
     pub cohorts: u8,
-    /// A day of the running interval, which is the last one.
+    /// A day of the current interval, which is the last one.
     pub today: Day,
 }
 
@@ -40,7 +41,7 @@ impl Query for RetentionQuery {
             let number = running.saturating_sub(age.into());
             let mut returned = vec![0; usize::from(age) + 1];
             for ((_, offset), count) in cells.under(number) {
-                // Events may happen ahead of the clock.
+                // The time of an event may be ahead of the clock.
                 if let Some(active) = returned.get_mut(usize::from(offset)) {
                     *active = count_of(count);
                 }

@@ -67,7 +67,8 @@ fn sums<K: Eq + Hash>(rows: impl Iterator<Item = (K, Visits)>) -> HashMap<K, Vis
     sums
 }
 
-/// Names the first rows. Rows without a source get the name `nothing`, as do rows that only lack a medium or a campaign.
+/// Looks up the names of the first rows. Rows without a source, and rows that lack only a medium or
+/// a campaign, get the name `nothing`.
 fn named<S: Source>(
     mut sums: HashMap<Option<TermId>, Visits>,
     nothing: &str,

@@ -14,16 +14,16 @@ use crate::time::{Day, Instant};
 /// Asks for the identities and sessions of events.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct VisitsQuery {
-    /// The primary key that each event names, and the event's moment.
+    /// The primary key of each event, and its moment.
     pub events: Vec<(RecordKey, Moment)>,
 }
 
-/// The identity of an event, and the session that it belongs to or is attached to.
+/// The identity of an event, and its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventVisit {
     /// The identity, after links.
     pub identity: IdentityId,
-    /// The session; `None` for an event that is not interactive and far from any.
+    /// The session; `None` for an event that is not interactive and not attached.
     pub session: Option<VisitedSession>,
 }
 
@@ -64,7 +64,7 @@ impl Query for LinkedQuery {
 }
 
 impl Query for VisitsQuery {
-    /// In the order of the events; `None` for what is not known to the project.
+    /// In the order of the events; `None` for unknown keys.
     type Partial = Vec<Option<EventVisit>>;
 
     fn answer<S: Source>(&self, reader: &mut Reader<'_, S>) -> Result<Self::Partial, Fault> {

@@ -7,7 +7,8 @@ use super::prefix::{self, PrefixReader};
 use crate::sstable::error::TableError;
 use crate::sstable::key::compare_keys;
 
-/// Looks a key up in a block: `Some(None)` if the key is deleted, `None` if the block does not have it.
+/// Looks up a key in a block: `Some(None)` if the key is deleted, `None` if the block does not have
+/// it.
 pub(in crate::sstable) fn find<'b>(
     encoding: Encoding,
     bytes: &'b [u8],
@@ -54,7 +55,7 @@ impl BlockCursor {
         Self { bytes: Vec::new(), pairs, key: Vec::new(), value: None, is_at_pair: false }
     }
 
-    /// Goes before the first pair of a block.
+    /// Moves before the first pair of a block.
     pub(in crate::sstable) fn load(&mut self, block: &[u8]) -> Result<(), TableError> {
         self.bytes.clear();
         self.bytes.extend_from_slice(block);
@@ -90,7 +91,7 @@ impl BlockCursor {
             PairReader::Numbers(pairs) if self.is_at_pair => pairs.skip_to_last(&self.bytes)?,
             _ => 0,
         };
-        // Only the order of the pairs that were skipped was checked, so the last one is compared with none.
+        // The order of the skipped pairs was checked, so the last one needs no comparison.
         self.is_at_pair = skipped == 0;
         while self.advance()? {
             skipped += 1;

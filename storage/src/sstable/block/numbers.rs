@@ -1,5 +1,5 @@
-//! The encoding of pairs whose keys have one length and whose values are numbers of up to 8 bytes, big endian. All pairs take the same
-//! space, so that a lookup is a binary search.
+//! The encoding of pairs whose keys have one length and whose values are numbers of up to 8 bytes,
+//! big endian. All pairs take the same space, so that a lookup is a binary search.
 //!
 //! ```text
 //! rest     u8      how many bytes of each key are stored with its pair
@@ -18,7 +18,7 @@ use crate::sstable::key::compare_keys;
 const HEADER_BYTES: usize = 3;
 const VALUE_BYTES: usize = 8;
 
-/// Why a pair cannot be encoded.
+/// The operation in the error for a pair that cannot be encoded.
 const NOT_A_NUMBER: &str = "encode a pair that is not a number";
 
 /// Appends a pair, not yet encoded: the key, and the value in 8 bytes.
@@ -91,7 +91,8 @@ impl NumbersReader {
         Some(EncodedPair { shared: self.shared, rest: std::mem::replace(&mut self.at, end)..value, value: Some(value..end) })
     }
 
-    /// Skips the pairs between the one that was read and the last, and returns how many they are. Checks the order of all of them.
+    /// Skips the pairs between the current and the last one, and returns their number. Checks the
+    /// order of all of them.
     pub(super) fn skip_to_last(&mut self, bytes: &[u8]) -> Result<u64, TableError> {
         let pair_len = self.rest + self.width;
         let pairs = self.at.checked_sub(pair_len).and_then(|current| bytes.get(current..)).unwrap_or_default();
@@ -109,7 +110,7 @@ impl NumbersReader {
     }
 }
 
-/// Looks the value of a key up.
+/// Looks up the value of a key.
 pub(super) fn find<'b>(bytes: &'b [u8], key: &[u8]) -> Result<Option<&'b [u8]>, TableError> {
     let pairs = NumbersReader::new(bytes)?;
     let Some(wanted) = key.strip_prefix(pairs.prefix(bytes)).filter(|wanted| wanted.len() == pairs.rest) else { return Ok(None) };

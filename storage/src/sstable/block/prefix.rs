@@ -86,8 +86,9 @@ impl PrefixReader {
 /// Looks a key up in a block: `Some(None)` if the key is deleted, `None` if the block does not have it.
 pub(super) fn find<'b>(bytes: &'b [u8], key: &[u8]) -> Result<Option<Option<&'b [u8]>>, TableError> {
     let mut pairs = PrefixReader::default();
-    // How many bytes `key` shares with the key before, which is smaller. A pair that shares more with that key is smaller, too, and
-    // one that shares less is greater: neither has to be compared.
+    // How many bytes `key` shares with the key before, which is smaller. A pair that shares more
+    // with that key is smaller, too, and one that shares less is greater: neither has to be
+    // compared.
     let mut matched = 0;
     while let Some(pair) = pairs.next(bytes)? {
         if pair.shared > matched {

@@ -1,7 +1,8 @@
-//! A sled database that can be opened again in the process.
+//! A sled database that can be reopened within the process.
 //!
-//! After one failed write sled 0.34 refuses all that follow, even when the disk has room again. So an I/O error closes the database, and
-//! [`Database::reopen`] opens it again. Writes that were not synced before are then there or not, as after a crash.
+//! After one failed write sled 0.34 refuses all later operations, even when the disk has space
+//! again. So an I/O error closes the database, and [`Database::reopen`] opens it again. As after a
+//! crash, unsynced writes may or may not be there.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,10 +12,11 @@ use super::handle::Handle;
 use crate::files::probe_space;
 use parking_lot::{Mutex, RwLock};
 
-/// The pause after a failed attempt to reopen: each attempt takes time, and everybody waits for it.
+/// The pause after a failed attempt to reopen. Each attempt takes time, and all threads wait for
+/// it.
 const REOPEN_AFTER: Duration = Duration::from_millis(200);
 
-/// See the module.
+/// A sled database that can be reopened.
 pub(in crate::store) struct Database {
     dir: PathBuf,
     cache_bytes: u64,
@@ -38,7 +40,7 @@ impl Database {
     /// Calls `work` with the open database. An I/O error closes it.
     ///
     /// # Errors
-    /// Those of `work`, and [`StoreError::Io`] while it is closed.
+    /// The errors of `work`, and [`StoreError::Io`] while it is closed.
     pub(in crate::store) fn with<T>(&self, work: impl FnOnce(&Handle) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let outcome = match &*self.handle.read() {
             Some(handle) => work(handle),
@@ -50,19 +52,20 @@ impl Database {
         outcome
     }
 
-    /// Opens it again, and keeps it open if `check` finds it sound.
+    /// Reopens the database, and keeps it open if `check` finds no damage.
     ///
     /// # Errors
-    /// [`StoreError::Io`], also for damage: the next start decides that, since an error of the disk may look like damage inside sled.
+    /// [`StoreError::Io`], also for damage: an error of the disk may look like damage inside of
+    /// sled, so the next start decides.
     pub(in crate::store) fn reopen<T>(&self, check: impl FnOnce(&Handle) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut last_failure = self.last_failure.lock();
         if last_failure.is_some_and(|at| at.elapsed() < REOPEN_AFTER) {
-            return Err(refused("open sled again, which failed a moment ago"));
+            return Err(refused("reopen sled, which failed a moment ago"));
         }
         let mut present = self.handle.write();
         *present = None;
         let reopen = || {
-            // On a full disk sled may panic over a database that is sound.
+            // On a full disk sled may panic although its database is intact.
             probe_space(&self.dir).map_err(StoreError::io("write to its disk"))?;
             let handle = Handle::open(&self.dir, self.cache_bytes)?;
             let found = check(&handle)?;
@@ -70,7 +73,7 @@ impl Database {
         };
         match reopen() {
             Ok((handle, found)) => {
-                tracing::info!("sled was opened again");
+                tracing::info!("sled was reopened");
                 (*present, *last_failure) = (Some(handle), None);
                 Ok(found)
             }
@@ -80,7 +83,7 @@ impl Database {
             }
             Err(error) => {
                 *last_failure = Some(Instant::now());
-                Err(StoreError::io("open sled again")(std::io::Error::other(error)))
+                Err(StoreError::io("reopen sled")(std::io::Error::other(error)))
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Calls into sled, guarded: on damaged files sled 0.34 returns errors, but also panics. Both become [`StoreError::Damaged`].
+//! Guards calls into sled: on damaged files sled 0.34 returns errors, but also panics. Both become
+//! [`StoreError::Damaged`].
 
 use std::any::Any;
 use std::io::{self, ErrorKind};
@@ -14,7 +15,8 @@ pub(super) fn guarded<T>(dir: &Path, doing: &str, call: impl FnOnce() -> sled::R
     let refused = StoreError::io(format!("go on {doing} in sled"));
     match call() {
         Ok(Ok(Ok(answer))) => Ok(answer),
-        // A short read is damage. A refusal is not: permissions, a full disk, the lock of another process.
+        // A short read is damage. A refusal is not: permissions, a full disk, the lock of another
+        // process.
         Ok(Ok(Err(sled::Error::Io(source)))) if !is_damage(source.kind()) => Err(refused(source)),
         Ok(Ok(Err(error))) => Err(StoreError::damaged(format!("sled, {doing}: {error}"))),
         Ok(Err(panic)) => {
@@ -30,7 +32,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
-/// The operating system's refusal that a panic of sled reports, if any: sled unwraps some I/O errors. The store may be sound.
+/// Returns the operating system's error in a panic message of sled, if any, since sled unwraps some
+/// I/O errors. The store may be intact.
 fn refusal_in(text: &str) -> Option<io::Error> {
     let after = |marker: &str| text.split_once(marker).map(|(_, rest)| rest);
     let rest = after("Os { code: ").or_else(|| after("(os error "))?;

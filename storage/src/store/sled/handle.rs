@@ -1,4 +1,5 @@
-//! An open sled database. Its `flush` only hands the data to the kernel (`sync_file_range`), so an `fdatasync` of its file follows.
+//! An open sled database. Its `flush` only hands the data to the kernel (`sync_file_range`), so an
+//! `fdatasync` of its file follows.
 
 use std::collections::BTreeMap;
 use std::fs::TryLockError;
@@ -13,14 +14,14 @@ use super::super::error::StoreError;
 use super::guard::guarded;
 use crate::files::{File, make_private, make_private_dir};
 
-/// How long another handle's lock is waited for.
+/// How long to wait for another handle's lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// Keys with their new values; `None` removes the key.
 pub(in crate::store) type PairChanges = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
-/// An open sled database and the file that it keeps its data in.
+/// An open sled database and its data file.
 pub(in crate::store) struct Handle {
     db: Option<Db>,
     dir: PathBuf,
@@ -32,7 +33,7 @@ impl Handle {
         make_private_dir(dir).map_err(StoreError::io("create a directory"))?;
         let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None).mode(sled::Mode::LowSpace);
         let db = open_patiently(dir, &config)?;
-        // Whatever this process reads from now on must survive a power cut.
+        // Everything that this process reads from now on must survive a power cut.
         let sync_all = |path: &Path| File::open(path).and_then(|file| file.sync_all().map(|()| file));
         let data = sync_all(&dir.join("db")).map_err(StoreError::io("sync sled's file"))?;
         for name in ["conf", "blobs", "."] {
@@ -74,7 +75,8 @@ impl Handle {
         guarded(&self.dir, "reading", || db.iter().next().transpose()).map(|first| first.is_none())
     }
 
-    /// Writes changes as one batch and makes them durable. After an error they may be there, wholly, in part or not at all.
+    /// Writes changes as one batch and makes them durable. After an error all, some or none of them
+    /// may be there.
     pub(in crate::store) fn write(&self, pairs: &PairChanges) -> Result<(), StoreError> {
         let db = self.db()?;
         let mut batch = Batch::default();
@@ -92,13 +94,14 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // sled flushes on drop, and may panic over it on a damaged or full disk.
+        // sled flushes on drop, and may panic then on a damaged or full disk.
         let db = self.db.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(db)));
     }
 }
 
-/// Opens sled. A database that was dropped releases its lock a moment later, on a thread of sled's, so a lock is waited for.
+/// Opens sled. A dropped database releases its lock a moment later, on sled's thread, so this waits
+/// for a lock.
 fn open_patiently(dir: &Path, config: &sled::Config) -> Result<Db, StoreError> {
     let began = Instant::now();
     loop {
@@ -111,12 +114,12 @@ fn open_patiently(dir: &Path, config: &sled::Config) -> Result<Db, StoreError> {
     }
 }
 
-/// Whether sled could not lock its file; it has no error of its own for that.
+/// Whether sled could not lock its file; sled has no specific error for that.
 fn is_locked(error: &io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
 }
 
-/// Waits until no sled has the database in `dir` open: one that was dropped goes on for a moment on threads of its own.
+/// Waits until the database in `dir` is closed: after a drop, threads of sled run for a moment.
 ///
 /// # Errors
 /// [`StoreError::Io`] if that takes too long.

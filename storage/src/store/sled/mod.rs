@@ -1,8 +1,10 @@
-//! The small pairs of a [`DiskStore`](super::DiskStore), in sled: parts of rollups, positions, manifests of tables.
+//! The small pairs of a [`DiskStore`](super::DiskStore), in sled: parts of rollups, positions,
+//! manifests of tables.
 //!
-//! A checkpoint of a partition is one batch, one flush, and one `fdatasync` of sled's file. Beside the pairs of each partition lies its
-//! [state](PartitionState): the number of its last checkpoint and a digest of all its pairs, written in the same batch. Opening compares
-//! the digest with the pairs, so whatever sled loses of a batch is damage, and never a wrong figure.
+//! A checkpoint of a partition is one batch, one flush, and one `fdatasync` of sled's file. Each
+//! partition also has a [state](PartitionState): the number of its last checkpoint and a digest of
+//! all its pairs, written in the same batch. Opening compares the digest with the pairs. So if sled
+//! loses part of a batch, it is reported as damage, and never gives a wrong figure.
 
 mod database;
 mod guard;

@@ -1,7 +1,8 @@
 //! The number of each partition's last checkpoint, in a file beside sled.
 //!
-//! sled 0.34 may lose the end of a damaged file without an error. That leaves partitions whole, at earlier checkpoints, which no digest
-//! shows. The file is written after each commit and never synced: after a power cut it may be missing or older, and then proves less.
+//! sled 0.34 may lose the end of a damaged file without an error. Partitions are then intact, but
+//! at earlier checkpoints, which no digest detects. The file is written after each commit and never
+//! synced: after a power cut it may be missing or older, and then detects less.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +14,11 @@ use crate::{codec, files};
 const FILE: &str = "SEALS";
 const VERSION: u8 = 1;
 
-/// Records the checkpoints that are durable.
+/// Records the durable checkpoints.
 pub(in crate::store) fn write_seals(dir: &Path, states: &States) {
     let numbers: BTreeMap<u16, u64> = states.iter().map(|(partition, state)| (partition.number(), state.checkpoint())).collect();
     if let Ok(bytes) = codec::encode(VERSION, &numbers) {
-        // The file before proves a little less.
+        // The previous file detects a little less.
         let _ = files::write(&dir.join(FILE), &bytes);
     }
 }
@@ -29,7 +30,7 @@ pub(in crate::store) fn write_seals(dir: &Path, states: &States) {
 pub(in crate::store) fn check_seals(dir: &Path, states: &States) -> Result<(), StoreError> {
     let bytes = files::read_if_there(&dir.join(FILE)).map_err(StoreError::io("read the numbers of its checkpoints"))?;
     let Some(bytes) = bytes else { return Ok(()) };
-    // Cut short, by a crash while it was written.
+    // Truncated, by a crash while it was written.
     let Ok(sealed) = codec::decode::<BTreeMap<u16, u64>>(VERSION, &bytes) else { return Ok(()) };
     let mut found: BTreeMap<u16, u64> = BTreeMap::new();
     found.extend(states.iter().map(|(partition, state)| (partition.number(), state.checkpoint())));

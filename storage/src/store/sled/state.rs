@@ -6,15 +6,16 @@
 //! | `0 's' partition` | [`PartitionState`] |
 //! | `1 key` | the value of a key of the store |
 //!
-//! What sled 0.34.7 does with a flipped byte in its `db` file depends on where it lies. In the part of the log that is
-//! replayed at open (all that was written since the open before) a message with a wrong checksum ends the reading of
-//! its 512 KiB segment *without an error*: later segments are applied all the same, and pages whose updates were skipped
-//! show older contents, or the replay trips over what is missing and panics. Elsewhere it is an error or a panic when
-//! the page is read. Of 900 flips (half of them in `db`, of 6 MB) 402 damaged the store: 240 made sled panic and 67 made
-//! it report an error at open, 83 lost the tail of the log silently, and 12 were found by reading
-//! all values; in 5 of these every read succeeded, with wrong answers. Nothing hung.
-//! So checksums per value are not enough: a digest over all pairs of a partition shows lost updates, and
-//! [seals](super::seals) show a lost tail.
+//! What sled 0.34.7 does with a flipped byte in its `db` file depends on where it lies. In the part
+//! of the log that is replayed at open (all that was written since the open before) a message with
+//! a wrong checksum ends the reading of its 512 KiB segment *without an error*: later segments are
+//! applied all the same, and pages whose updates were skipped show older contents, or the replay
+//! trips over what is missing and panics. Elsewhere it is an error or a panic when the page is
+//! read. Of 900 flips (half of them in `db`, of 6 MB) 402 damaged the store: 240 made sled panic
+//! and 67 made it report an error at open, 83 lost the tail of the log silently, and 12 were found
+//! by reading all values; in 5 of these every read succeeded, with wrong answers. Nothing hung. So
+//! checksums per value are not enough: a digest over all pairs of a partition shows lost updates,
+//! and [seals](super::seals) show a lost tail.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ const FORMAT: &[u8] = b"headcount store 3";
 const STATE_PREFIX: [u8; 2] = [0, b's'];
 const STATE_VERSION: u8 = 1;
 
-/// The pairs of a partition, in numbers.
+/// The number and digest of a partition's pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(in crate::store) struct PartitionState {
     /// The number of the last checkpoint; the first one is 1.
@@ -43,7 +44,7 @@ pub(in crate::store) struct PartitionState {
     digest: u128,
 }
 
-/// The state of every partition that was ever written.
+/// The states of all partitions that were ever written.
 pub(in crate::store) type States = BTreeMap<PartitionId, PartitionState>;
 
 impl PartitionState {
@@ -62,7 +63,8 @@ impl PartitionState {
         self.digest = self.digest.wrapping_sub(pair_hash(key, value));
     }
 
-    /// The next state, and the batch that leads to it from what `handle` holds: `changes`, under their keys in sled, and the state.
+    /// Returns the next state, and the batch that leads to it from `handle`: `changes`, under their
+    /// keys in sled, and the state.
     pub(in crate::store) fn next(
         mut self,
         partition: PartitionId,
@@ -100,7 +102,8 @@ fn state_key(partition: PartitionId) -> Vec<u8> {
     [STATE_PREFIX, partition.prefix()].concat()
 }
 
-/// The states of all partitions; `None` if the database is new, and has its format marker from here on.
+/// Reads the states of all partitions; `None` if the database is new. A new database gets its
+/// format marker.
 pub(in crate::store) fn read_states(handle: &Handle) -> Result<Option<States>, StoreError> {
     match handle.get(&FORMAT_KEY)? {
         Some(format) if format == FORMAT => {}
@@ -132,7 +135,7 @@ pub(in crate::store) fn verify_states(handle: &Handle, states: &States) -> Resul
     let mut found = States::new();
     handle.scan(&pair_key(&[]), |key, value| {
         let partition = key.get(1..).and_then(PartitionId::of_key);
-        let partition = partition.ok_or_else(|| StoreError::damaged("a key in sled names no partition"))?;
+        let partition = partition.ok_or_else(|| StoreError::damaged("a key in sled has no partition"))?;
         found.entry(partition).or_default().add(key, value);
         Ok(())
     })?;
@@ -140,7 +143,7 @@ pub(in crate::store) fn verify_states(handle: &Handle, states: &States) -> Resul
         let found = found.remove(partition).unwrap_or_default();
         if (found.pairs, found.digest) != (expected.pairs, expected.digest) {
             let (pairs, expected) = (found.pairs, expected.pairs);
-            let what = format!("partition {partition} holds {pairs} pairs that are not the {expected} committed");
+            let what = format!("partition {partition} has {pairs} pairs, but other pairs ({expected}) were committed");
             return Err(StoreError::damaged(what));
         }
     }

@@ -1,4 +1,4 @@
-//! The changes of a checkpoint, on their way into tables.
+//! The changes of a checkpoint before they become tables.
 
 use std::sync::Arc;
 
@@ -7,22 +7,23 @@ use super::partition::PartitionTables;
 use crate::files::sync_dir;
 use crate::sstable::{Proposal, Table, TableWriter};
 
-/// How much of a checkpoint is sorted before it is written.
+/// The size of the sort buffer of a checkpoint.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Collects changes of a partition and writes them as tables. Changes in key order take little memory and become one table. In
-/// another order they become several; the last one decides. Dropped, it leaves no file.
+/// Collects changes of a partition and writes them as tables. Changes in key order take little
+/// memory and become one table. In another order they become several tables, and the last one wins.
+/// Dropping it leaves no file.
 pub(in crate::store) struct TableChanges {
     partition: Arc<PartitionTables>,
     buffer: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     buffered_bytes: usize,
-    /// Whether the keys in the buffer are in order and differ.
+    /// Whether the keys in the buffer are distinct and in order.
     is_in_order: bool,
     writer: Option<TableWriter>,
     written: Vec<Table>,
 }
 
-/// Changes that are durable, and count as soon as their manifest does. Dropped, it leaves no file.
+/// Durable changes, which take effect with their manifest. Dropping it leaves no file.
 pub(in crate::store) struct Prepared {
     pub(super) partition: Arc<PartitionTables>,
     pub(super) proposal: Proposal,
@@ -31,7 +32,7 @@ pub(in crate::store) struct Prepared {
 }
 
 impl Prepared {
-    /// Keeps the files: the manifest may count after a crash.
+    /// Keeps the files, since the manifest may take effect after a crash.
     pub(in crate::store) fn keep(self) {
         self.proposal.keep();
     }
@@ -42,7 +43,7 @@ impl TableChanges {
         Self { partition, buffer: Vec::new(), buffered_bytes: 0, is_in_order: true, writer: None, written: Vec::new() }
     }
 
-    /// The number of tables that the changes take so far.
+    /// The number of tables of the changes so far.
     pub(super) fn tables(&self) -> usize {
         self.written.len() + usize::from(self.writer.is_some() || !self.buffer.is_empty())
     }
@@ -59,7 +60,7 @@ impl TableChanges {
         self.buffered_bytes = 0;
         let mut buffer = std::mem::take(&mut self.buffer);
         if !std::mem::replace(&mut self.is_in_order, true) {
-            // Of several changes of a key the last one counts.
+            // The last change of a key counts.
             buffer.reverse();
             buffer.sort_by(|(one, _), (other, _)| one.cmp(other));
             buffer.dedup_by(|(earlier, _), (later, _)| earlier == later);

@@ -26,12 +26,13 @@ const MAX_UNMERGED_TABLES: usize = 4 * MAX_TABLES;
 const LAYOUT: Layout =
     Layout { encoding: Encoding::Prefix, block_bytes: 8 << 10, compressed: true, merge_percent: 200, hash: xxh3_128 };
 
-/// What is being done with partitions that don't change.
+/// The state of merges of unchanged partitions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct AtRest {
-    /// The partitions whose merged tables no manifest names yet: the next commit removes the former ones.
+    /// The partitions with merged tables that are not in a manifest yet. Their next commit removes
+    /// the old tables.
     pub merged: Vec<PartitionId>,
-    /// Whether a merge began now.
+    /// Whether a merge has just begun.
     pub has_begun: bool,
     /// Whether tables are being merged.
     pub is_merging: bool,
@@ -114,7 +115,8 @@ impl Tables {
         TableChanges::new(self.of(id))
     }
 
-    /// Makes room for the tables of a checkpoint: if the partition has too many, merges them on this thread.
+    /// Makes room for the tables of a checkpoint: if the partition has too many, merges them on
+    /// this thread.
     pub(in crate::store) fn make_room(&self, id: PartitionId, changes: &TableChanges) -> Result<(), StoreError> {
         let partition = self.of(id);
         let count = || partition.set.tables().len() + changes.tables();
@@ -125,12 +127,13 @@ impl Tables {
             if error.is_damage() || count() > MAX_UNMERGED_TABLES {
                 return Err(error.into());
             }
-            tracing::warn!(partition = id.number(), tables = count(), %error, "too many tables, which could not be merged");
+            tracing::warn!(partition = id.number(), tables = count(), %error, "there are too many tables, and merging them failed");
             Ok(())
         })
     }
 
-    /// Publishes the tables of a checkpoint whose manifest counts, and has the partition merged if it needs that.
+    /// Publishes the tables of a committed checkpoint, and merges tables in the background if
+    /// necessary.
     pub(in crate::store) fn publish(&self, prepared: Prepared) {
         let Prepared { partition, proposal, .. } = prepared;
         partition.set.accept(proposal);
@@ -139,16 +142,18 @@ impl Tables {
         }
     }
 
-    /// Has the tables of a partition that did not change for `quiet` merged, if they take less than `free_bytes`; one partition at a time.
+    /// Begins a background merge of a partition that did not change for `quiet`, if its tables take
+    /// less than `free_bytes`. Merges one partition at a time.
     pub(in crate::store) fn merge_at_rest(&self, quiet: Duration, free_bytes: u64) -> AtRest {
         let all = self.all();
-        // Asked first: a merge that ends meanwhile is listed by the next call, before another one begins.
+        // Checked first: the next call lists a merge that ends in the meantime, before another one
+        // begins.
         let is_merging = all.iter().any(|partition| partition.set.is_merging());
         let fits = |set: &TableSet| set.needs_merge_at_rest().is_some_and(|bytes| bytes < free_bytes);
         let resting = |partition: &&Arc<PartitionTables>| {
             partition.set.is_at_rest(quiet) && !partition.set.is_merging() && !partition.set.has_replaced()
         };
-        // Collected before a merge begins: a fast one would already be among them.
+        // Collected before a merge begins, since a fast merge could already be among them.
         let is_merged = |partition: &&Arc<PartitionTables>| {
             partition.set.is_at_rest(quiet) && !partition.set.is_merging() && partition.set.has_replaced()
         };
@@ -161,7 +166,7 @@ impl Tables {
         AtRest { merged, has_begun: next.is_some(), is_merging: is_merging || next.is_some() }
     }
 
-    /// Whether the directory is still where it was opened. If not, another store may be there now.
+    /// Whether the directory is still in its place. If not, another store may be there.
     pub(in crate::store) fn is_in_place(&self) -> bool {
         self.dir.is_in_place()
     }
@@ -171,7 +176,7 @@ impl Tables {
         self.merger = None;
     }
 
-    /// The partitions with merged tables that no manifest names yet.
+    /// The partitions with merged tables that are not in a manifest yet.
     pub(in crate::store) fn with_merged(&self) -> Vec<PartitionId> {
         self.all().iter().filter(|partition| partition.set.has_replaced()).map(|partition| partition.id).collect()
     }
@@ -191,7 +196,7 @@ impl Tables {
         UncheckedTables::of(&self.all_tables())
     }
 
-    /// Checks tables until `deadline`, on all processors, and returns those that are left.
+    /// Checks tables until `deadline`, on all processors, and returns the unchecked ones.
     pub(in crate::store) fn verify_until(&self, deadline: Option<Instant>) -> Result<UncheckedTables, StoreError> {
         Ok(UncheckedTables::check_until(&self.all_tables(), deadline)?)
     }
@@ -202,7 +207,7 @@ impl Tables {
         Ok(self.of(id).set.merge_at_once()?)
     }
 
-    /// Asserts that every file is a table that counts, or one that was merged and can count.
+    /// Asserts that every file is a current table, or a merged one that may become current.
     #[cfg(test)]
     pub(in crate::store) fn assert_no_file_is_left_over(&self) {
         let found = table_files(self.dir.path()).unwrap();

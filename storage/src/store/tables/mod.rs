@@ -1,8 +1,9 @@
-//! The part of the store that lies in [sorted tables](crate::sstable).
+//! The part of the store in [sorted tables](crate::sstable).
 //!
-//! A checkpoint writes its changes of a partition as a new table, in one pass; tables of similar size are merged in the background.
-//! The manifest of a partition's tables is a small value that is kept elsewhere and changes with the checkpoint, so that all of it
-//! counts at once ([`super::DiskStore`] keeps it in sled).
+//! A checkpoint writes its changes of a partition as a new table, in one pass. Tables of similar
+//! size are merged in the background. The manifest of a partition's tables is a small value that is
+//! stored elsewhere and committed with the checkpoint, so everything takes effect together
+//! ([`super::DiskStore`] keeps it in sled).
 
 mod changes;
 mod directory;

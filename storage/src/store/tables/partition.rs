@@ -12,7 +12,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(in crate::store) struct PartitionTables {
     pub(super) id: PartitionId,
     pub(super) set: Arc<TableSet>,
-    /// Read-locked by a scan that covers more than the tables, write-locked while a commit changes both.
+    /// Read-locked by a scan of more than the tables, write-locked while a commit changes both.
     whole: RwLock<()>,
 }
 
@@ -31,12 +31,12 @@ impl PartitionTables {
         Ok(self.set.purge(prefixes, stop)?)
     }
 
-    /// Merges all tables to one.
+    /// Merges all tables.
     pub(in crate::store) fn merge_all(&self, stop: &AtomicBool) -> Result<bool, StoreError> {
         Ok(self.set.merge_all(stop)?)
     }
 
-    /// Returns the damage that a merge met, once.
+    /// Returns the damage that a merge found, once.
     pub(in crate::store) fn damage(&self) -> Result<(), StoreError> {
         self.set.take_damage().map_or(Ok(()), |damage| Err(damage.into()))
     }
@@ -46,7 +46,7 @@ impl PartitionTables {
         self.whole.read()
     }
 
-    /// Lets no scan over more than the tables begin until the guard is dropped.
+    /// Blocks scans of more than the tables until the guard is dropped.
     pub(in crate::store) fn change(&self) -> RwLockWriteGuard<'_, ()> {
         self.whole.write()
     }

@@ -127,7 +127,7 @@ impl Campaign {
         let never_recorded = self.resend(&refused).await?;
         if never_recorded.duplicates > 0 {
             let known = never_recorded.duplicates;
-            return Err(violation(format!("{known} events had been answered with 503, and were recorded all the same")));
+            return Err(violation(format!("{known} events were answered with 503, but were recorded")));
         }
         let mut resent = self.resend(&unanswered).await?;
         resent.recorded += never_recorded.recorded;
