@@ -2,12 +2,13 @@
 
 use std::sync::LazyLock;
 
+use actix_web::HttpResponse;
 use actix_web::http::Method;
 use actix_web::web::{Data, ServiceConfig};
-use actix_web::{HttpRequest, HttpResponse, web};
-use utoipa::OpenApi;
+use utoipa::{OpenApi, Path as _};
 
 use crate::http::app::AppState;
+use crate::http::call::{ApiCall, at_once};
 use crate::http::extra_paths::ExtraPaths;
 use crate::http::extract::auth;
 use crate::http::openapi::modifiers::{Closed, Credentials};
@@ -25,7 +26,10 @@ macro_rules! endpoints {
     ($($($module:ident)::+ => $handler:ident;)*) => {
         fn add_operations(router: &mut Router) {
             pastey::paste! {
-                $(router.operation::<resources::$($module)::+::[<__path_ $handler>], _, _>(resources::$($module)::+::$handler);)*
+                $({
+                    use resources::$($module)::+::{[<__path_ $handler>] as Documented, $handler};
+                    router.operation(&Documented::path(), Documented::methods(), |call| Box::pin($handler(call)));
+                })*
             }
         }
 
@@ -170,34 +174,35 @@ endpoints! {
 const RESERVED: [&str; 5] = ["v1", "ui", "assets", "session", "node"];
 
 /// Registers every endpoint, and the further names of some.
-pub(crate) fn routes(config: &mut ServiceConfig, state: &AppState) {
+pub(crate) fn routes(config: &mut ServiceConfig, state: &Data<AppState>) {
     metrics::start();
     let extra = &state.extra_paths;
-    let mut router = Router::with_peers(!state.engine.owners().is_alone());
+    let mut router = Router::new(state);
     add_operations(&mut router);
     if let Some(path) = &extra.collect {
-        router.on(path, Method::POST, resources::events::track::track_alias);
-        router.on(path, Method::GET, resources::events::pixel::pixel);
+        router.on(path, Method::POST, |call| Box::pin(resources::events::track::track_alias(call)));
+        router.on(path, Method::GET, |call| Box::pin(resources::events::pixel::pixel(call)));
     }
     for path in ["/i", "/track", "/i/batch"].into_iter().chain(extra.collect.as_deref()) {
         router.on(path, Method::OPTIONS, cors::preflight);
     }
     if let Some(path) = &extra.script {
-        router.on(path, Method::GET, resources::tracker::tracker);
-        router.on(path, Method::HEAD, resources::tracker::tracker);
+        for method in [Method::GET, Method::HEAD] {
+            router.on(path, method, |call| Box::pin(resources::tracker::tracker(call)));
+        }
     }
     resources::segment::add_further_paths(&mut router);
     docs::add_assets(&mut router);
     page::add_page(&mut router);
-    router.register(config);
     // For other nodes: any other request finds nothing there, whatever its method.
-    config.service(web::resource(node::ASK_PATH).to(node::ask));
-    config.app_data(Data::new(DocumentJson(json()))).default_service(web::to(not_found));
+    router.on_all(node::ASK_PATH, |call| Box::pin(node::ask(call)));
+    router.register(config, |call| at_once(not_found(&call)));
+    config.app_data(Data::new(DocumentJson(json())));
 }
 
-async fn not_found(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    if request.path().starts_with("/admin/") {
-        auth::operator(&state, &request)?;
+fn not_found(call: &ApiCall) -> Result<HttpResponse, ApiError> {
+    if call.request.path().starts_with("/admin/") {
+        auth::operator(&call.state, &call.request)?;
     }
     Err(ApiError::not_found("path"))
 }

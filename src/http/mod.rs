@@ -4,7 +4,9 @@
 //! `extract/auth.rs` decides 401 and 403. `forward` sends requests to the node that owns their project. `middleware` surrounds every request.
 
 pub(crate) mod app;
+pub(crate) mod call;
 pub(crate) mod client_end;
+pub(crate) mod dispatch;
 pub(crate) mod endpoints;
 pub(crate) mod extra_paths;
 pub(crate) mod extract;

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use actix_web::web::{Bytes, Data, Payload};
+use actix_web::dev::Payload;
+use actix_web::web::Bytes;
 use actix_web::{HttpMessage as _, HttpRequest};
 use headcount_actors::admission_gate::Holder;
 use headcount_domain::text::cut_chars;
@@ -20,9 +21,6 @@ use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::extract::standing;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
-
-/// What an operation with a JSON body takes of a request. The body is read once the caller is known.
-pub(crate) type BodyArguments = (Data<AppState>, HttpRequest, Payload);
 
 /// The fields of a JSON object, unread.
 #[derive(Debug, Default)]

@@ -3,7 +3,8 @@
 use std::convert::identity;
 use std::sync::Arc;
 
-use actix_web::web::{Bytes, Payload};
+use actix_web::dev::Payload;
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::{Organization, Scope};
 use headcount_actors::{AskError, OrganizationProjects};

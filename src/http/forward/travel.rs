@@ -10,6 +10,9 @@ const OF_CONTROL_DATA: [&str; 5] = ["", "/keys", "/keys/{public_key}", "/shares"
 /// Those that record events.
 const RECORDING: [&str; 3] = ["/track", "/batch", "/import"];
 
+/// What the paths of a project begin with.
+const PROJECT: &str = "/projects/{project_id}";
+
 /// What the paths of a webhook begin with.
 const WEBHOOK: &str = "/webhooks/{webhook_id}";
 
@@ -36,8 +39,39 @@ impl Travel {
     }
 }
 
+/// Where the requests of an endpoint are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// By the node that they reach.
+    Here,
+    /// By the owner of the project in the path.
+    ProjectOwner(Travel),
+    /// By the owner of the project of the webhook in the path.
+    WebhookOwner(Travel),
+    /// By the home of the caller's organization.
+    Home(Travel),
+}
+
+impl Destination {
+    /// That of an operation.
+    pub(crate) fn of(method: &Method, path: &str) -> Self {
+        let project = path.strip_prefix(PROJECT).and_then(of_project).map(Self::ProjectOwner);
+        let webhook = of_webhook(path).map(Self::WebhookOwner);
+        let organization = of_organization(method, path).map(Self::Home);
+        project.or(webhook).or(organization).unwrap_or(Self::Here)
+    }
+
+    /// What an operation does that travels.
+    pub(crate) fn travel(self) -> Option<Travel> {
+        match self {
+            Self::Here => None,
+            Self::ProjectOwner(travel) | Self::WebhookOwner(travel) | Self::Home(travel) => Some(travel),
+        }
+    }
+}
+
 /// Returns what an operation below the path of a project does, by the rest of its path. `None`: it does not travel.
-pub(crate) fn of_project(rest: &str) -> Option<Travel> {
+fn of_project(rest: &str) -> Option<Travel> {
     match rest {
         _ if OF_CONTROL_DATA.contains(&rest) => None,
         _ if RECORDING.contains(&rest) => Some(Travel::Records),
@@ -48,7 +82,7 @@ pub(crate) fn of_project(rest: &str) -> Option<Travel> {
 }
 
 /// Returns what an operation of a webhook does that travels to the owner of the webhook's project. `None`: it does not travel.
-pub(crate) fn of_webhook(path: &str) -> Option<Travel> {
+fn of_webhook(path: &str) -> Option<Travel> {
     match path.strip_prefix(WEBHOOK)? {
         "/deliveries" => Some(Travel::Reads),
         "/replay" => Some(Travel::Records),
@@ -57,7 +91,7 @@ pub(crate) fn of_webhook(path: &str) -> Option<Travel> {
 }
 
 /// Returns what an operation does that travels to the home of its organization. `None`: it does not travel.
-pub(crate) fn of_organization(method: &Method, path: &str) -> Option<Travel> {
+fn of_organization(method: &Method, path: &str) -> Option<Travel> {
     match path.strip_prefix(PRIVACY_REQUESTS)? {
         "" if method == Method::POST => Some(Travel::Records),
         "" | "/{request_id}" => Some(Travel::Reads),

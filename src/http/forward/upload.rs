@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use actix_web::HttpRequest;
 use actix_web::dev::Payload;
-use actix_web::web::{self, Bytes};
+use actix_web::web::Bytes;
 use headcount_actors::admission_gate::{Holder, Permit};
 use hyper::body::{Body, Frame, SizeHint};
 
@@ -41,12 +41,6 @@ impl From<(Bytes, Permit)> for Upload {
 impl From<Payload> for Upload {
     fn from(payload: Payload) -> Self {
         Self::Unread(payload)
-    }
-}
-
-impl From<web::Payload> for Upload {
-    fn from(payload: web::Payload) -> Self {
-        Self::Unread(payload.into_inner())
     }
 }
 

@@ -1,6 +1,6 @@
 //! `GET /organization/actions`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::{ActionEntry, ActionId, ActionReason, ActionsQuery, Scope};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
@@ -91,7 +91,7 @@ impl From<ActionEntry> for ActionRow {
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
     let ActionsParameters { limit, starting_after } = ActionsParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = |Text(id): Text<64>| -> Result<ActionId, ApiError> {

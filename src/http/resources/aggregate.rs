@@ -13,9 +13,10 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Object, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, Fields, json_body};
+use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
@@ -213,7 +214,7 @@ impl From<AggregateRow> for GroupRow {
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
 )]
-pub(crate) async fn aggregate((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
     let mut question = ProjectQuestion::<AggregateQuestion>::read_shared_body(&state, &request, payload, scope, role).await?;
     let asked = &mut question.parameters;

@@ -3,7 +3,7 @@
 //! Only an owner can grant more than it has: a token of role admin gives others no role above its own and no scope that it
 //! hasn't itself, and revokes no owner's token. An owner's token may give and revoke everything.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::{
     ApiToken, MemberId, NewToken, RateLimit, RateLimitPatch, Registry, Role, Scope, TokenId, TokenPatch,
 };
@@ -13,8 +13,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::Caller;
-use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
+use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::TokenPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management::{self, role};
@@ -220,7 +221,7 @@ fn may_make(registry: &Registry, caller: &ApiToken, new: &NewToken) -> Result<()
         NotModified, TokenErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let tokens = state.engine.registry().tokens(caller.organization())?;
     let api_tokens = tokens.iter().map(|token| TokenAnswer::from(&**token)).collect();
@@ -236,7 +237,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let NewTokenShape { name, role, scopes, project_id, expires_at, member_id } = json::read(&state, &request, payload).await?;
     let new = NewToken { name, role, scopes, project: project_id, expires_at, member: member_id };
@@ -275,7 +276,7 @@ fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let TokenPatchShape { name, rate_limit, burst } = json::read(&state, &request, payload).await?;
     let id = managed_token(&state, &request, &caller, "changes")?;
@@ -296,7 +297,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
         TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let id = managed_token(&state, &request, &caller, "revokes")?;
     let organization = caller.organization();

@@ -1,12 +1,12 @@
 //! `POST /admin/archive/seal`: needs the operator token.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::domain::fault::FaultKind;
 use headcount_actors::{AskError, SealError, Sealed};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{TokenErrors, UnavailableErrors};
@@ -32,7 +32,7 @@ pub(crate) struct SealAnswer {
     responses((status = 200, description = "Everything recorded before the request is sealed, except events of `waiting_projects`.", body = SealAnswer), TokenErrors, UnavailableErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn seal(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn seal(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     auth::operator(&state, &request)?;
     NoParameters::check(&request)?;
     let sealed = state.engine.seal_everywhere().await.map_err(|error| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::{
     Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, Scope, TargetType,
 };
@@ -13,7 +13,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
@@ -167,7 +167,7 @@ impl AuditParameters {
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
     let query = AuditParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     let organization = caller.organization();

@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 
 use actix_web::http::header;
-use actix_web::web::{Bytes, Data};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::web::Bytes;
+use actix_web::{HttpResponse, web};
 use futures_util::stream;
 use headcount_actors::NodesBackupError;
 use headcount_actors::backup::BackupFailure;
 use headcount_storage::backup::{BackupManifest, TarTarget};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{ConflictErrors, TokenErrors, UnavailableErrors};
@@ -38,7 +38,7 @@ type TarPart = Result<Bytes, io::Error>;
     ),
     security(("operator_token" = []))
 )]
-pub(crate) async fn backup(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn backup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     auth::operator(&state, &request)?;
     NoParameters::check(&request)?;
     let engine = state.engine.clone();

@@ -1,14 +1,14 @@
 //! `/admin/clock`: needs the operator token.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::{ClockJump, ClockState, ConfirmClockError};
 use headcount_domain::time::Day;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth;
-use crate::http::extract::json::{self, BodyArguments, json_body};
+use crate::http::extract::json::{self, json_body};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
@@ -75,7 +75,7 @@ fn answered(state: ClockState) -> HttpResponse {
     responses((status = 200, description = "What the clock of this server shows.", body = ClockAnswer), TokenErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     auth::operator(&state, &request)?;
     NoParameters::check(&request)?;
     Ok(answered(state.engine.clock_state()))
@@ -91,7 +91,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
     ),
     security(("operator_token" = []))
 )]
-pub(crate) async fn confirm((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn confirm(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     auth::operator(&state, &request)?;
     NoParameters::check(&request)?;
     let ClockConfirmation { today } = json::read(&state, &request, payload).await?;

@@ -1,12 +1,12 @@
 //! `GET /companies/…`: organization-wide.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::{Organization, Scope};
 use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::parameters::{ListLimit, RangeDays, Text};
 use crate::http::extract::path::CompanyPath;
 use crate::http::extract::query::query_parameters;
@@ -176,7 +176,7 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let LookupParameters { range_days, domain } = &question.parameters;
     let company = async { queries::company_by_domain(&question.projects(), &domain.0, range_days.0).await };
@@ -193,7 +193,7 @@ pub(crate) async fn lookup(state: web::Data<AppState>, request: HttpRequest) -> 
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
@@ -209,7 +209,7 @@ pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Res
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let window = question.parameters.range_days.0;
     let company = async { queries::company_by_id(&question.projects(), company_id(&request), window).await };
@@ -226,7 +226,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn top_users(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
     let TopParameters { range_days, limit } = question.parameters;
     let users =

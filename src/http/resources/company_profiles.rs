@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::profiles::{
     CompanyProfile, NewCompanyProfile, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery, ProfileSource, Website,
 };
@@ -16,8 +16,9 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, Caller, MinRole};
-use crate::http::extract::json::{self, BodyArguments, json_body};
+use crate::http::extract::json::{self, json_body};
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::path::CompanyProfilePath;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
@@ -200,7 +201,7 @@ fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = caller(&state, &request, Scope::CompaniesRead)?;
     let CompanyProfileParameters { limit, starting_after } =
         CompanyProfileParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
@@ -223,7 +224,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = caller(&state, &request, Scope::CompaniesWrite)?;
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
     NoParameters::check(&request)?;
@@ -242,7 +243,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
         NotModified, TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = caller(&state, &request, Scope::CompaniesRead)?;
     NoParameters::check(&request)?;
     let (organization, id) = (caller.organization(), profile_id(&request)?);
@@ -260,7 +261,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = caller(&state, &request, Scope::CompaniesWrite)?;
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
@@ -280,7 +281,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
         TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = caller(&state, &request, Scope::CompaniesWrite)?;
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;

@@ -11,6 +11,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::http::call::{Answer, ApiCall, Handler};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{NotModified, RequestErrors};
 use crate::http::respond::error::ApiError;
@@ -56,9 +57,10 @@ impl ToSchema for AnyJson {}
     ),
     security(())
 )]
-pub(crate) async fn openapi_json(document: Data<DocumentJson>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn openapi_json(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
-    Ok(etag::document(&request, "application/json", Bytes::from_static(document.0.as_bytes())))
+    let document = request.app_data::<Data<DocumentJson>>().map_or("{}", |document| document.0);
+    Ok(etag::document(&request, "application/json", Bytes::from_static(document.as_bytes())))
 }
 
 /// A page that shows this document, and sends requests from it.
@@ -70,23 +72,27 @@ pub(crate) async fn openapi_json(document: Data<DocumentJson>, request: HttpRequ
     ),
     security(())
 )]
-pub(crate) async fn docs(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn docs(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     Ok(etag::document(&request, "text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes())))
 }
 
 /// Adds the files of the page to the routes. They are not part of the interface.
 pub(crate) fn add_assets(router: &mut Router) {
-    for (path, content_type, content) in ASSETS {
-        let handler = move |request: HttpRequest| async move { asset(&request, content_type, content) };
+    let handlers: [Handler; ASSETS.len()] = [asset::<0>, asset::<1>, asset::<2>];
+    for ((path, ..), handler) in ASSETS.iter().zip(handlers) {
         router.on(path, Method::GET, handler);
         router.on(path, Method::HEAD, handler);
     }
 }
 
-fn asset(request: &HttpRequest, content_type: &'static str, content: Packed) -> Result<HttpResponse, ApiError> {
+fn asset<const FILE: usize>(call: ApiCall) -> Answer {
+    Box::pin(async move { asset_of(&call.request, &ASSETS[FILE]) })
+}
+
+fn asset_of(request: &HttpRequest, (_, content_type, content): &(&str, &'static str, Packed)) -> Result<HttpResponse, ApiError> {
     NoParameters::check(request)?;
-    let mut response = match content {
+    let mut response = match *content {
         Packed::Plain(bytes) => etag::document(request, content_type, Bytes::from_static(bytes)),
         Packed::Gzip(bytes) if takes_gzip(request) => {
             let mut response = etag::document(request, content_type, Bytes::from_static(bytes));

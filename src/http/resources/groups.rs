@@ -1,12 +1,12 @@
 //! `GET /groups/…`: organization-wide.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{self, GroupMetrics, Listed};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::parameters::{GroupTypeName, ListLimit, RangeDays, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
@@ -82,7 +82,7 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
     let GroupParameters { range_days, group_type, group_key } = &question.parameters;
     let group = async { queries::group_metrics(&question.projects(), &group_type.0, &group_key.0, range_days.0).await };
@@ -98,7 +98,7 @@ pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) ->
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
     let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };

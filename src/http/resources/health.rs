@@ -1,11 +1,11 @@
 //! `GET /healthz` and `/readyz`.
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{RequestErrors, UnavailableErrors};
 use crate::http::respond::error::ApiError;
@@ -27,8 +27,13 @@ fn ok() -> HttpResponse {
     responses((status = 200, description = "It does.", body = HealthAnswer), RequestErrors),
     security(())
 )]
-pub(crate) async fn healthz(request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    NoParameters::check(&request)?;
+pub(crate) async fn healthz(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
+    alive(&request)
+}
+
+/// Answers that the process does, also while it starts.
+pub(crate) fn alive(request: &HttpRequest) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(request)?;
     Ok(ok())
 }
 
@@ -38,7 +43,7 @@ pub(crate) async fn healthz(request: HttpRequest) -> Result<HttpResponse, ApiErr
     responses((status = 200, description = "They can.", body = HealthAnswer), RequestErrors, UnavailableErrors),
     security(())
 )]
-pub(crate) async fn readyz(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn readyz(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     if let Some(why) = state.engine.unavailable() {
         return Err(ApiError::overloaded(why));

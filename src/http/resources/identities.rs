@@ -1,12 +1,12 @@
 //! `GET /identities/…`: organization-wide.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::parameters::{Choice, Dates, Limit, ListLimit, RangeDays, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
@@ -200,7 +200,7 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -217,7 +217,7 @@ pub(crate) async fn profile(state: web::Data<AppState>, request: HttpRequest) ->
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -234,7 +234,7 @@ pub(crate) async fn referrers(state: web::Data<AppState>, request: HttpRequest) 
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
@@ -257,7 +257,7 @@ pub(crate) async fn top_pages(state: web::Data<AppState>, request: HttpRequest) 
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn top(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, Scope::IdentitiesRead)?;
     let TopIdentitiesParameters { range_days: RangeDays(window), limit, sort: Choice(order) } = question.parameters;
     let identities = state.engine.top_identities(question.subject.id, window, order, limit.rows());

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::ProjectIntake;
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::IntakeQuery;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::RangeDays;
 use crate::http::extract::path::ProjectPath;
@@ -91,7 +91,7 @@ impl From<ProjectIntake> for IntakeAnswer {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn intake(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let query = IntakeQuery { window: question.parameters.range_days.0, timezone: question.subject.config.policy.timezone };
     let intake = state.engine.intake(question.subject.project, query).await?;

@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use actix_web::HttpResponse;
 use actix_web::body::BodyStream;
 use actix_web::http::{Method, header};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
 use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch};
 use headcount_domain::ids::ProjectId;
@@ -19,7 +19,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, Credential, MinRole};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::NoParameters;
@@ -147,7 +147,7 @@ impl ToSchema for LiveEventShape {}
         QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn live(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let asker = auth::asker(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     NoParameters::check(&request)?;
     let caller = asker.asks(&NoParameters)?;

@@ -1,13 +1,14 @@
 //! `/members`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::{ApiToken, Member, MemberId, MemberPatch, NewMember, Role};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::Caller;
-use crate::http::extract::json::{self, BodyArguments, json_body};
+use crate::http::extract::json::{self, json_body};
 use crate::http::extract::path::MemberPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management::{self, optional_role, role};
@@ -111,7 +112,7 @@ fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, Mem
         NotModified, TokenErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let members = state.engine.registry().members(caller.organization())?;
     let members = members.iter().map(|member| MemberAnswer::from(&**member)).collect();
@@ -127,7 +128,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let NewMemberShape { email, name, role } = json::read(&state, &request, payload).await?;
     may_manage(&caller.token, role)?;
@@ -149,7 +150,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
     let member = state.engine.registry().member(caller.organization(), &id)?;
     etag::json(&request, &MemberAnswer::from(&*member))
@@ -165,7 +166,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
     let MemberPatchShape { email, name, role } = json::read(&state, &request, payload).await?;
     let organization = caller.organization();
@@ -189,7 +190,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
         TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
     let organization = caller.organization();
     may_manage(&caller.token, state.engine.registry().member(organization, &id)?.role)?;

@@ -1,6 +1,6 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
 use headcount_domain::versions::Depends;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::raw_events::parameters::SentDates;
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
@@ -68,7 +68,7 @@ impl From<MetadataField> for FieldRow {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn fields(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let FieldsParameters { dates, limit } = &question.parameters;
     let answer = |MetadataFields { rows, truncated }: MetadataFields| FieldsAnswer {

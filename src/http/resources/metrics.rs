@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::Scope;
 use headcount_actors::{NodeVitals, Vitals};
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::TokenErrors;
@@ -43,7 +43,7 @@ static STARTED: OnceLock<f64> = OnceLock::new();
     ),
     security((), ("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     if !is_local(&request) {
         auth::organization_wide(&state, &request, Scope::Admin, MinRole::Member)?;
     }

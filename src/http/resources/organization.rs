@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::{Capability, Organization, OrganizationPatch};
 use headcount_domain::intake::policy::Rates;
 use headcount_domain::money::{Currency, Rate};
@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
-use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
+use crate::http::call::ApiCall;
+use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
@@ -137,7 +137,7 @@ fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
         NotModified, TokenErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let organization = state.engine.registry().organization(caller.organization())?;
     etag::json(&request, &OrganizationAnswer::from(&*organization))
@@ -153,7 +153,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let id = caller.organization();
     let OrganizationPatchShape { name, timezone, currency, fx_rates, capabilities, actions_balance } =

@@ -4,8 +4,9 @@ use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::call::ApiCall;
 use crate::http::extract::auth;
-use crate::http::extract::json::{self, BodyArguments, json_body};
+use crate::http::extract::json::{self, json_body};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
@@ -44,7 +45,7 @@ pub(crate) struct NewOrganizationAnswer {
     ),
     security(("root_token" = []))
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let author = auth::root(&state, &request)?;
     NoParameters::check(&request)?;
     let NewOrganizationShape { name } = json::read(&state, &request, payload).await?;

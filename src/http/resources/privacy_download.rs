@@ -13,7 +13,7 @@ use headcount_actors::engine::{Download, DownloadError};
 use headcount_actors::privacy::ArtifactGone;
 use headcount_actors::registry::{PrivacyRequestId, Scope};
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, MinRole};
 use crate::http::extract::path::PrivacyRequestPath;
 use crate::http::extract::query::NoParameters;
@@ -79,7 +79,7 @@ impl From<DownloadError> for ApiError {
         NotModified, QuestionErrors, NotFoundErrors, DownloadErrors,
     ),
 )]
-pub(crate) async fn download(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
     NoParameters::check(&request)?;
     let unknown = || ApiError::not_found("privacy request");

@@ -1,6 +1,6 @@
 //! `/privacy-requests`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use headcount_actors::privacy::{
     ErasedProject, PrivacyAudit, PrivacyAuditEvent, PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus,
     PrivacySubject,
@@ -16,8 +16,9 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, Caller, MinRole};
-use crate::http::extract::json::{self, BodyArguments, Fields, JsonBody};
+use crate::http::extract::json::{self, Fields, JsonBody};
 use crate::http::extract::parameters::{Choice, ListLimit, Text, TypeFilter};
 use crate::http::extract::path::PrivacyRequestPath;
 use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
@@ -336,7 +337,7 @@ pub(crate) fn check_home(state: &AppState, caller: &Caller) -> Result<(), ApiErr
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
     let query = PrivacyParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     check_home(&state, &caller)?;
@@ -357,7 +358,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsWrite, MinRole::Admin)?;
     NoParameters::check(&request)?;
     let body: NewPrivacyRequestShape = json::read(&state, &request, payload).await?;
@@ -381,7 +382,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
     NoParameters::check(&request)?;
     let id = request

@@ -1,6 +1,6 @@
 //! `/company-profiles/build` and `/company-profiles/builds`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::profiles::{BuildRequest, ProfileBuild};
 use headcount_actors::registry::{BuildError, BuildRunId, Scope};
 use serde::Serialize;
@@ -8,8 +8,9 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, Caller, MinRole};
-use crate::http::extract::json::{self, BodyArguments, json_body};
+use crate::http::extract::json::{self, json_body};
 use crate::http::extract::path::BuildRunPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
@@ -106,7 +107,7 @@ fn caller(state: &AppState, request: &HttpRequest, scope: Scope) -> Result<Calle
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn build((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = caller(&state, &request, Scope::CompaniesWrite)?;
     NoParameters::check(&request)?;
     let BuildShape { website, profile_id } = json::read(&state, &request, payload).await?;
@@ -130,7 +131,7 @@ pub(crate) async fn build((state, request, payload): BodyArguments) -> Result<Ht
         NotModified, TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = caller(&state, &request, Scope::CompaniesRead)?;
     NoParameters::check(&request)?;
     let id: BuildRunId = request.match_info().query("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;

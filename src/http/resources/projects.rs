@@ -1,6 +1,6 @@
 //! `/projects` and `/projects/{project_id}`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::{NewProject, OwnQuotas, Project, ProjectPatch, RateLimit, RateLimitPatch};
 use headcount_domain::ids::OrganizationId;
 use headcount_domain::intake::policy::{BotPolicy, SignalsPolicy};
@@ -11,7 +11,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
-use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
+use crate::http::call::ApiCall;
+use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
@@ -244,7 +245,7 @@ impl From<ProjectPatchShape> for ProjectPatch {
         NotModified, TokenErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let projects = state.engine.registry().projects(caller.organization())?;
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
@@ -263,7 +264,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     let organization = caller.organization();
     let new = json::read::<NewProjectShape>(&state, &request, payload).await?.into();
@@ -287,7 +288,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, id, _) = management::project_caller(&state, &request)?;
     let project = state.engine.registry().project(organization, id)?;
     etag::json(&request, &ProjectAnswer::of(&state, organization, &project).await?)
@@ -303,7 +304,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::project_caller(&state, &request)?;
     let patch: ProjectPatch = json::read::<ProjectPatchShape>(&state, &request, payload).await?.into();
     let has_quotas = patch.quotas != OwnQuotas::default();
@@ -337,7 +338,7 @@ async fn apply_retention(state: &AppState, project: &Project) {
         TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, project, author) = management::project_caller(&state, &request)?;
     // Not for a token of the project.
     management::caller(&state, &request)?;

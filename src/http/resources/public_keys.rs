@@ -1,12 +1,12 @@
 //! `/projects/{project_id}/keys`: public keys, their rotation and their rate limits. Several are valid at once.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::{Project, RateLimitPatch};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
-use crate::http::extract::json::{self, BodyArguments, EmptyBody, json_body};
+use crate::http::call::ApiCall;
+use crate::http::extract::json::{self, EmptyBody, json_body};
 use crate::http::extract::path::{KeyPath, ProjectPath};
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::{management, schemas};
@@ -77,7 +77,7 @@ impl KeyLimitAnswer {
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, id, _) = management::project_caller(&state, &request)?;
     let project = state.engine.registry().project(organization, id)?;
     let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(&project, key)).collect();
@@ -95,7 +95,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::project_caller(&state, &request)?;
     let KeyLimitShape { rate_limit, burst } = json::read(&state, &request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
@@ -116,7 +116,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::project_caller(&state, &request)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let added = management::change(&state, author, move |registry, by| {
@@ -136,7 +136,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
         TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, id, author) = management::project_caller(&state, &request)?;
     let key = request.match_info().query("public_key").to_owned();
     management::change(&state, author, move |registry, by| registry.remove_public_key(organization, id, &key, by)).await?;

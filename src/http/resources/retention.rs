@@ -1,12 +1,12 @@
 //! `GET /projects/{project_id}/analytics/retention`
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::{Limit, RunningInterval};
 use crate::http::extract::path::ProjectPath;
@@ -75,7 +75,7 @@ answer! {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn retention(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<RetentionParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let RetentionParameters { interval: RunningInterval { interval, first_day }, cohorts } = question.parameters;
     let answer = |cohorts: Listed<RetentionCohort>| RetentionAnswer {

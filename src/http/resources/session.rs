@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::Engine;
 use headcount_actors::registry::{
     ApiToken, BrowserSession, Principal, Project, Registry, Role, Scope, Secret, ShareHolder, SignInError, TokenHolder,
@@ -13,9 +13,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, Caller, Credential};
 use crate::http::extract::cookie;
-use crate::http::extract::json::{self, BodyArguments, EmptyBody, json_body};
+use crate::http::extract::json::{self, EmptyBody, json_body};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, SignInErrors, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
@@ -121,7 +122,7 @@ pub(crate) struct CodeAnswer {
     ),
     security(())
 )]
-pub(crate) async fn sign_in((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sign_in(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     if cookie::is_of_other_site(&state, &request) {
         return Err(ApiError::new(ErrorCode::CrossSite, "a page of another site can't sign in here"));
@@ -237,7 +238,7 @@ fn with_cookie(cookie: &str) -> HttpResponse {
         NotModified, TokenErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let Caller { token, share, .. } = auth::anybody(&state, &request)?;
     NoParameters::check(&request)?;
     let registry = state.engine.registry();
@@ -276,7 +277,7 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     ),
     security(("session" = []))
 )]
-pub(crate) async fn sign_out(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn sign_out(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let credential = Credential::of(&state, &request)?;
     NoParameters::check(&request)?;
     if let Credential::Bearer(_) = credential {
@@ -302,7 +303,7 @@ pub(crate) async fn sign_out(state: web::Data<AppState>, request: HttpRequest) -
     ),
     security(("api_token" = []))
 )]
-pub(crate) async fn create_code((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create_code(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::token_holder(&state, &request)?;
     NoParameters::check(&request)?;
     let EmptyBody = json::read_within(&state, &request, payload, SIGN_IN_LIMIT_BYTES).await?;

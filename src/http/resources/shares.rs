@@ -1,14 +1,14 @@
 //! `/projects/{project_id}/shares`: links that show the figures of a project to whoever has them.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::{ApiToken, NewShare, Role, Scope, Share, ShareId};
 use headcount_domain::time::Instant;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, MinRole};
-use crate::http::extract::json::{self, BodyArguments, Fields, json_body};
+use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::{ProjectPath, SharePath};
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
@@ -136,7 +136,7 @@ fn may_make(maker: &ApiToken, revenue: bool) -> Result<(), ApiError> {
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, project, _) = management::project_caller(&state, &request)?;
     let shares = state.engine.registry().shares(organization, project)?;
     let shares = shares.iter().map(|share| ShareAnswer::from(&**share)).collect();
@@ -159,7 +159,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::on_project(&state, &request, Scope::Admin, MinRole::Admin)?;
     NoParameters::check(&request)?;
     let NewShareShape { name, expires_at, revenue, embed_origins } = json::read(&state, &request, payload).await?;
@@ -185,7 +185,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
         TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn revoke(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (organization, project, author) = management::project_caller(&state, &request)?;
     let id: ShareId = request.match_info().query("share_id").parse().map_err(|_| ApiError::not_found("share"))?;
     management::change(&state, author, move |registry, by| registry.revoke_share(organization, project, &id, by)).await?;

@@ -1,6 +1,6 @@
 //! `GET /projects/{project_id}/analytics/traffic`
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::cells::count_of;
 use headcount_domain::money::ratio_of_counts;
@@ -8,7 +8,7 @@ use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
@@ -110,7 +110,7 @@ impl From<TrafficRow> for SessionsRow {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn traffic(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TrafficParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
     let TrafficParameters { dates, limit } = &question.parameters;
     let window = question.window(dates.start.as_deref(), dates.end.as_deref())?;

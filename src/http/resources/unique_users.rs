@@ -8,9 +8,10 @@ use headcount_domain::time::{Day, Window};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, json_body};
+use crate::http::extract::json::json_body;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
@@ -74,7 +75,7 @@ pub(crate) struct UsersDay {
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
 )]
-pub(crate) async fn count_unique_users_per_day((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn count_unique_users_per_day(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
     let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_shared_body(&state, &request, payload, scope, role).await?;
     let filters = std::mem::take(&mut question.parameters.filters);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use actix_web::error::Error;
 use actix_web::http::header;
-use actix_web::web::{Bytes, Data};
-use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
+use actix_web::web::Bytes;
+use actix_web::{HttpMessage as _, HttpResponse};
 use futures_util::stream;
 use headcount_actors::verify::{DamagedFile, DifferingCell, UnverifiedPartition, VerifiedProject, VerifyError, VerifyReport};
 use headcount_domain::ids::ProjectId;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot::{self, Receiver};
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth;
 use crate::http::extract::parameters::Flag;
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
@@ -163,7 +163,7 @@ type Outcome = Result<VerifyReport, VerifyError>;
     responses((status = 200, description = "What was found.", body = VerifyAnswer), TokenErrors, ConflictErrors, UnavailableErrors),
     security(("operator_token" = []))
 )]
-pub(crate) async fn verify(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn verify(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     auth::operator(&state, &request)?;
     let quick = VerifyParameters::read(&request, &Calendar::new(&state, headcount_domain::time::Timezone::UTC))?.quick.0;
     let id = request.extensions().get::<RequestId>().map_or_else(String::new, |id| id.as_str().to_owned());

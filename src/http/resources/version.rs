@@ -1,9 +1,10 @@
 //! `GET /version`.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::call::ApiCall;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{NotModified, RequestErrors};
 use crate::http::respond::error::ApiError;
@@ -33,7 +34,7 @@ pub(crate) struct VersionAnswer {
     responses((status = 200, description = "This one.", body = VersionAnswer), NotModified, RequestErrors),
     security(())
 )]
-pub(crate) async fn version(request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn version(ApiCall { request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let answer = VersionAnswer { name: "headcount", version: env!("CARGO_PKG_VERSION"), api: API_VERSION };
     etag::json(&request, &answer)

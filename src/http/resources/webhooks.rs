@@ -1,6 +1,6 @@
 //! `/webhooks`.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Holder;
 use headcount_actors::registry::{Scope, Secret, WebhookId};
 use headcount_actors::webhooks::{
@@ -14,9 +14,10 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::{self, Caller, MinRole};
 use crate::http::extract::body::{self, BodyContent, Media};
-use crate::http::extract::json::{self, BodyArguments, EmptyBody, Fields, JsonBody as _, json_body};
+use crate::http::extract::json::{self, EmptyBody, Fields, JsonBody as _, json_body};
 use crate::http::extract::parameters::{Choice, ListLimit, Text};
 use crate::http::extract::path::WebhookPath;
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
@@ -265,7 +266,7 @@ fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, Web
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
     let WebhookParameters { limit, starting_after } = WebhookParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = |Text(id): Text<64>| -> Result<WebhookId, ApiError> {
@@ -286,7 +287,7 @@ pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = management::caller(&state, &request)?;
     body::check_media(&request, Media::Json)?;
     let content = BodyContent::Other(Some(Holder::Organization(caller.organization())));
@@ -315,7 +316,7 @@ pub(crate) async fn create((state, request, payload): BodyArguments) -> Result<H
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
     etag::json(&request, &WebhookAnswer::from(state.engine.webhook(caller.organization(), &id)?))
 }
@@ -330,7 +331,7 @@ pub(crate) async fn show(state: web::Data<AppState>, request: HttpRequest) -> Re
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
     let WebhookPatchShape { url, events, status } = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
@@ -349,7 +350,7 @@ pub(crate) async fn change((state, request, payload): BodyArguments) -> Result<H
         TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let remove = move |engine: &headcount_actors::Engine| engine.remove_webhook(organization, &id, author);
@@ -366,7 +367,7 @@ pub(crate) async fn remove(state: web::Data<AppState>, request: HttpRequest) -> 
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn rotate_secret((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn rotate_secret(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
@@ -386,7 +387,7 @@ pub(crate) async fn rotate_secret((state, request, payload): BodyArguments) -> R
         NotModified, NotFoundErrors, QuestionErrors,
     ),
 )]
-pub(crate) async fn deliveries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
     let DeliveryParameters { limit, starting_after, status } =
         DeliveryParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
@@ -412,7 +413,7 @@ pub(crate) async fn deliveries(state: web::Data<AppState>, request: HttpRequest)
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn replay((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (caller, id) = caller_and_id(&state, &request)?;
     let WebhookReplayShape { from_position } = json::read(&state, &request, payload).await?;
     let (organization, author): (_, _) = (caller.organization(), caller.author(&state, &request));

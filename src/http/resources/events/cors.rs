@@ -4,6 +4,7 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::registry::ProjectConfig;
 
+use crate::http::call::{Answer, ApiCall, at_once};
 use crate::http::respond::error::{ApiError, CORS_EXPOSED_HEADERS};
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET");
@@ -61,13 +62,13 @@ fn with_origin(mut response: HttpResponse, origin: Option<HeaderValue>) -> HttpR
 }
 
 /// Answers a preflight of any origin. A preflight carries no key; the request itself decides by key and origin.
-pub(crate) async fn preflight(request: HttpRequest) -> HttpResponse {
-    allowing(HEADERS, &request)
+pub(crate) fn preflight(call: ApiCall) -> Answer {
+    at_once(Ok(allowing(HEADERS, &call.request)))
 }
 
 /// Answers a preflight of one of Segment's SDKs.
-pub(crate) async fn segment_preflight(request: HttpRequest) -> HttpResponse {
-    allowing(SEGMENT_HEADERS, &request)
+pub(crate) fn segment_preflight(call: ApiCall) -> Answer {
+    at_once(Ok(allowing(SEGMENT_HEADERS, &call.request)))
 }
 
 fn allowing(headers: HeaderValue, request: &HttpRequest) -> HttpResponse {

@@ -9,7 +9,8 @@ use utoipa::{PartialSchema, ToSchema};
 use headcount_actors::ingest::MAX_BATCH_EVENTS;
 
 use super::answer::{BatchAnswer, TrackAnswer};
-use super::ingest::{BodyKind, IngestArguments, from_public, from_server};
+use super::ingest::{BodyKind, from_public, from_server};
+use crate::http::call::ApiCall;
 use crate::http::extract::parameters::KeyQuery;
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::event::EventShape;
@@ -47,8 +48,8 @@ impl ToSchema for BatchShape {
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track_alias(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_public(arguments, BodyKind::Event).await
+pub(crate) async fn track_alias(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_public(call, BodyKind::Event).await
 }
 
 /// Records one event (the same as `POST /i`).
@@ -59,8 +60,8 @@ pub(crate) async fn track_alias(arguments: IngestArguments) -> Result<HttpRespon
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_public(arguments, BodyKind::Event).await
+pub(crate) async fn track(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_public(call, BodyKind::Event).await
 }
 
 /// Records one event that a server sends: its agent and address are fields of the event.
@@ -70,8 +71,8 @@ pub(crate) async fn track(arguments: IngestArguments) -> Result<HttpResponse, Ap
     request_body = EventShape,
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
 )]
-pub(crate) async fn server_track(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_server(arguments, BodyKind::Event).await
+pub(crate) async fn server_track(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_server(call, BodyKind::Event).await
 }
 
 /// Records a batch.
@@ -82,8 +83,8 @@ pub(crate) async fn server_track(arguments: IngestArguments) -> Result<HttpRespo
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), PublicEventErrors),
     security(("public_key" = []))
 )]
-pub(crate) async fn batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_public(arguments, BodyKind::Batch).await
+pub(crate) async fn batch(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_public(call, BodyKind::Batch).await
 }
 
 /// Records a batch that a server sends.
@@ -93,8 +94,8 @@ pub(crate) async fn batch(arguments: IngestArguments) -> Result<HttpResponse, Ap
     request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
 )]
-pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_server(arguments, BodyKind::Batch).await
+pub(crate) async fn server_batch(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_server(call, BodyKind::Batch).await
 }
 
 /// Records a batch that may have rows of an export, which keep everything that was decided about them: visitors, consent, money, companies, agents,
@@ -110,6 +111,6 @@ pub(crate) async fn server_batch(arguments: IngestArguments) -> Result<HttpRespo
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn import(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-    from_server(arguments, BodyKind::Import).await
+pub(crate) async fn import(call: ApiCall) -> Result<HttpResponse, ApiError> {
+    from_server(call, BodyKind::Import).await
 }

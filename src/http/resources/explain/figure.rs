@@ -18,10 +18,11 @@ use xxhash_rust::xxh3::Xxh3;
 use super::cursor::ExplainCursor;
 use super::names::{DimensionName, EntityLevelName, FigureName, TouchModelName};
 use super::rows::{ContributingEvent, UncountedEvent};
+use crate::http::call::ApiCall;
 use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, Fields, json_body};
+use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::openapi::responses::{BodyErrors, GoneErrors, NotFoundErrors, NotModified, QuestionErrors};
@@ -216,7 +217,7 @@ fn refused(error: ExplainError) -> ApiError {
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors, GoneErrors,
     ),
 )]
-pub(crate) async fn explain((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
     let mut question = ProjectQuestion::<ExplainBody>::read_body(&state, &request, payload, scope, role).await?;
     if question.parameters.figure.is_of_money() {

@@ -15,9 +15,10 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::compare::{Compare, CompareShape};
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::filters::{self, FilterShape};
-use crate::http::extract::json::{BodyArguments, Fields, json_body};
+use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::question::ProjectQuestion;
 use crate::http::extract::share_rules::{NamedField, SharedQuestion, named_by_filters};
@@ -255,7 +256,7 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
 )]
-pub(crate) async fn report((state, request, payload): BodyArguments) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
     let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
     let mut question = ProjectQuestion::<ReportBody>::read_shared_body(&state, &request, payload, scope, role).await?;
     let filters = std::mem::take(&mut question.parameters.filters);

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, web};
 use headcount_actors::registry::Scope;
 use headcount_actors::{AskError, ExportSink};
 use headcount_archive::export::{ExportFormat, RowEncoder};
@@ -18,7 +18,7 @@ use headcount_domain::versions::Depends;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::parameters::{Conditions, SentDates};
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::client_end::while_client_waits;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::Choice;
@@ -64,7 +64,7 @@ query_parameters! {
     ),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn export(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<ExportParameters>::read(&state, &request, Scope::EventsRead, MinRole::Admin)?;
     let ExportParameters { dates, conditions, format: Choice(format) } = &question.parameters;
     let window = match (&dates.start, &dates.end) {

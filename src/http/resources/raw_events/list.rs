@@ -1,6 +1,6 @@
 //! `GET /projects/{project_id}/events`
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_actors::{AskError, EventsPage, PageOrder, PageQuestion};
 use headcount_domain::facts::Moment;
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::cursor::{Cursor, question_hash};
 use super::parameters::{AfterPosition, Conditions, SentCursor, SentDates};
 use super::row::EventRow;
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
@@ -71,7 +71,7 @@ pub(crate) struct EventsAnswer {
     ),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn list(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<EventsParameters>::read(&state, &request, Scope::EventsRead, MinRole::Admin)?;
     let EventsParameters { dates, conditions, limit, cursor, after_position } = &question.parameters;
     let project = question.subject.project;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{AttributedRevenue, AttributionQuery, Dimension, EntityLevel, TouchModel, TouchRevenue};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::unconverted::{UnconvertedMoney, unconverted};
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::{Choice, Dates, ListLimit};
 use crate::http::extract::path::ProjectPath;
@@ -74,7 +74,7 @@ answer! {
     params(ProjectPath, AttributionParameters),
     responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
-pub(crate) async fn by_attribution(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn by_attribution(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<AttributionParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let AttributionParameters { model, level, dimension, window, limit } = question.parameters;
     let query =

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{RevenueMetrics, RevenueMetricsQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::unconverted::{UnconvertedMoney, unconverted};
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::Dates;
 use crate::http::extract::path::ProjectPath;
@@ -59,7 +59,7 @@ pub(crate) struct MetricsAnswer {
     params(ProjectPath, MetricsParameters),
     responses((status = 200, description = "The figures.", body = MetricsAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
-pub(crate) async fn metrics(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<MetricsParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let window = question.parameters.window.0;
     let answer = |metrics: RevenueMetrics| MetricsAnswer {

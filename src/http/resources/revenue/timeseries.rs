@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use headcount_actors::registry::Scope;
 use headcount_domain::queries::{RevenueSeries, RevenueSeriesQuery};
 use headcount_domain::time::Day;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::unconverted::{UnconvertedMoney, unconverted};
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::auth::MinRole;
 use crate::http::extract::parameters::Dates;
 use crate::http::extract::path::ProjectPath;
@@ -63,7 +63,7 @@ pub(crate) struct RevenueDay {
     params(ProjectPath, TimeseriesParameters),
     responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
-pub(crate) async fn timeseries(state: web::Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn timeseries(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let question = ProjectQuestion::<TimeseriesParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
     let window = question.parameters.window.0;
     let day =

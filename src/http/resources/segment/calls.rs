@@ -6,10 +6,10 @@ use headcount_domain::intake::segment::Call;
 
 use super::answer::SegmentAnswer;
 use super::ingest::{CallBody, receive};
+use crate::http::call::ApiCall;
 use crate::http::openapi::responses::SegmentErrors;
 use crate::http::openapi::segment::{MessageBatchShape, MessageShape};
 use crate::http::resources::events::cors;
-use crate::http::resources::events::ingest::IngestArguments;
 use crate::http::respond::error::ApiError;
 use crate::http::routes::Router;
 
@@ -26,8 +26,8 @@ macro_rules! calls {
                 ),
                 security(("write_key" = []), ())
             )]
-            pub(crate) async fn $name(arguments: IngestArguments) -> Result<HttpResponse, ApiError> {
-                receive(arguments, $kind).await
+            pub(crate) async fn $name(call: ApiCall) -> Result<HttpResponse, ApiError> {
+                receive(call, $kind).await
             }
         )*
 
@@ -35,7 +35,7 @@ macro_rules! calls {
         pub(super) fn add_further_paths(router: &mut Router) {
             $(
                 for path in [concat!($path, "/"), $($further, concat!($further, "/"),)*] {
-                    router.on(path, Method::POST, $name);
+                    router.on(path, Method::POST, |call| Box::pin($name(call)));
                     router.on(path, Method::OPTIONS, cors::segment_preflight);
                 }
                 router.on($path, Method::OPTIONS, cors::segment_preflight);

@@ -1,7 +1,7 @@
 //! The way of a call into the engine.
 
+use actix_web::dev::Payload;
 use actix_web::http::header;
-use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{Prepared, Refusal};
@@ -15,9 +15,10 @@ use headcount_domain::intake::submission::Invalid;
 use super::answer::SegmentAnswer;
 use super::write_key;
 use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::resources::events::answer::{BatchAnswer, EventWarning};
-use crate::http::resources::events::ingest::{EventDestination, IngestArguments, by_public_key, origin};
+use crate::http::resources::events::ingest::{EventDestination, by_public_key, origin, tracker};
 use crate::http::respond::error::ApiError;
 
 /// What a body holds.
@@ -30,10 +31,8 @@ pub(super) enum CallBody {
 }
 
 /// Records a body. Its key is in the header or in the body itself; then the body is read before the project is known.
-pub(super) async fn receive(
-    (state, tracker, request, payload): IngestArguments,
-    kind: CallBody,
-) -> Result<HttpResponse, ApiError> {
+pub(super) async fn receive(call: ApiCall, kind: CallBody) -> Result<HttpResponse, ApiError> {
+    let ApiCall { state, request, payload } = call;
     let limit_bytes = match kind {
         CallBody::Message(_) => body::EVENT_LIMIT_BYTES,
         CallBody::Batch => body::BATCH_LIMIT_BYTES,
@@ -41,8 +40,8 @@ pub(super) async fn receive(
     let record = async |to: EventDestination<'_>, body: &[u8], permit| {
         let body = &*readable(body);
         let answer = match kind {
-            CallBody::Message(call) => record_message(&state, &tracker, &request, to, (body, call), permit).await?,
-            CallBody::Batch => record_batch(&state, &tracker, &request, to, body, permit).await?,
+            CallBody::Message(call) => record_message(&state, tracker(&request)?, &request, to, (body, call), permit).await?,
+            CallBody::Batch => record_batch(&state, tracker(&request)?, &request, to, body, permit).await?,
         };
         Ok(HttpResponse::Ok().json(answer))
     };

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
+use crate::http::call::ApiCall;
 use crate::http::extract::path::KeyPath;
 use crate::http::openapi::responses::{NotModified, SegmentErrors, SegmentNotFoundErrors};
 use crate::http::resources::events::cors;
@@ -75,7 +74,7 @@ struct MetricsSettings {
     responses((status = 200, description = "The settings.", body = SettingsAnswer), NotModified, SegmentErrors, SegmentNotFoundErrors),
     security(())
 )]
-pub(crate) async fn settings(state: Data<AppState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn settings(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
     let key = request.match_info().query("public_key");
     if state.engine.registry().public_key(key).is_none() {
         return Err(ApiError::not_found("public key"));
