@@ -11,40 +11,75 @@ use actix_web::dev::{AppService, HttpServiceFactory, ResourceDef, ServiceRequest
 use actix_web::http::Method;
 use actix_web::web::Data;
 use actix_web::{Error, HttpRequest, HttpResponse};
+use headcount_actors::registry::Scope;
 
 use crate::http::app::AppState;
 use crate::http::call::{Answer, ApiCall, Handler, at_once};
 use crate::http::client_end::while_client_waits;
+use crate::http::extract::auth::{self, Asker, Caller, MinRole, ProjectCaller};
 use crate::http::forward::travel::Destination;
 use crate::http::forward::{Upload, forward, way_of};
 use crate::http::min_position;
 use crate::http::respond::error::ApiError;
 
+/// Who may ask, and what answers.
+#[derive(Clone, Copy)]
+pub(crate) enum Access {
+    /// Anybody, or whom the handler itself knows: by a public key, a sign-in, or the root token.
+    Open(Handler),
+    /// The operator of the server.
+    Operator(Handler),
+    /// Holders of a token for the whole organization.
+    Organization(Scope, MinRole, fn(ApiCall, Caller) -> Answer),
+    /// Holders of a token for the project in the path.
+    Project(Scope, MinRole, fn(ApiCall, ProjectCaller) -> Answer),
+    /// The same, and readers of shares, who may not ask everything.
+    Shared(Scope, MinRole, fn(ApiCall, Asker) -> Answer),
+}
+
 /// What answers a method of a path.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Endpoint {
-    pub(crate) handler: Handler,
+    pub(crate) access: Access,
     pub(crate) destination: Destination,
 }
 
 impl Endpoint {
-    /// Passes a request through the gates: to the node that answers it, and past the position that a question waits for.
+    /// Passes a request through the gates: to the node that answers it, past the position that a question waits for, and by the check of its credential.
     fn answer(self, call: ApiCall) -> Answer {
-        let Self { handler, destination } = self;
-        let Some(travel) = destination.travel() else { return handler(call) };
-        match way_of(&call.state, &call.request, destination) {
+        let Some(travel) = self.destination.travel() else { return self.access.admit(call) };
+        match way_of(&call.state, &call.request, self.destination) {
             Err(error) => at_once(Err(error)),
             Ok(Some(node)) => Box::pin(async move {
                 let ApiCall { state, request, payload } = call;
                 let answer = forward(&state, &request, Upload::from(payload), node, travel);
                 if travel.reads() { while_client_waits(&request, answer).await } else { answer.await }
             }),
-            Ok(None) if waits(destination, &call.request) => Box::pin(async move {
+            Ok(None) if waits(self.destination, &call.request) => Box::pin(async move {
                 min_position::reach(&call.state, &call.request).await?;
-                handler(call).await
+                self.access.admit(call).await
             }),
-            Ok(None) => handler(call),
+            Ok(None) => self.access.admit(call),
         }
+    }
+}
+
+impl Access {
+    /// Answers who may ask, and refuses others.
+    fn admit(self, call: ApiCall) -> Answer {
+        let (state, request) = (&*call.state, &call.request);
+        let admitted = match self {
+            Self::Open(handler) => return handler(call),
+            Self::Operator(handler) => auth::operator(state, request).map(|()| handler(call)),
+            Self::Organization(scope, role, handler) => {
+                auth::organization_wide(state, request, scope, role).map(|caller| handler(call, caller))
+            }
+            Self::Project(scope, role, handler) => {
+                auth::on_project(state, request, scope, role).map(|caller| handler(call, caller))
+            }
+            Self::Shared(scope, role, handler) => auth::asker(state, request, scope, role).map(|asker| handler(call, asker)),
+        };
+        admitted.unwrap_or_else(|refused| at_once(Err(refused)))
     }
 }
 

@@ -1,16 +1,20 @@
-//! The endpoints of the interface. One line each: the module and the handler. The routes and the OpenAPI document follow from the list.
+//! The endpoints of the interface: what follows from their table (`resources/mod.rs`), the routes and the OpenAPI document.
 
 use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
 use actix_web::http::Method;
 use actix_web::web::{Data, ServiceConfig};
+use headcount_actors::registry::Scope;
+use utoipa::openapi::HttpMethod;
 use utoipa::{OpenApi, Path as _};
 
 use crate::http::app::AppState;
 use crate::http::call::{ApiCall, at_once};
+use crate::http::dispatch::{Access, Endpoint};
 use crate::http::extra_paths::ExtraPaths;
-use crate::http::extract::auth;
+use crate::http::extract::auth::{self, MinRole};
+use crate::http::forward::travel::{Destination, Travel};
 use crate::http::openapi::modifiers::{Closed, Credentials};
 use crate::http::openapi::rate_limits::RateLimits;
 use crate::http::openapi::responses::SharedResponses;
@@ -22,14 +26,40 @@ use crate::http::respond::code::CodeTable;
 use crate::http::respond::error::{ApiError, ErrorBody, SegmentErrorBody};
 use crate::http::routes::Router;
 
-macro_rules! endpoints {
-    ($($($module:ident)::+ => $handler:ident;)*) => {
-        fn add_operations(router: &mut Router) {
+/// Who may ask, with the scope and the role of the token.
+macro_rules! access {
+    ($handler:path, $access:ident) => {
+        Access::$access(|call| Box::pin($handler(call)))
+    };
+    ($handler:path, $access:ident $scope:ident $role:ident) => {
+        Access::$access(Scope::$scope, MinRole::$role, |call, caller| Box::pin($handler(call, caller)))
+    };
+}
+
+/// Which node answers.
+macro_rules! destination {
+    () => {
+        Destination::Here
+    };
+    ($destination:ident) => {
+        Destination::$destination
+    };
+    ($destination:ident $travel:ident) => {
+        Destination::$destination(Travel::$travel)
+    };
+}
+
+macro_rules! define {
+    ($($($module:ident)::+ => $handler:ident: $access:ident $(($scope:ident, $role:ident))? $(, $destination:ident $(($travel:ident))?)?;)*) => {
+        /// All operations: their paths and methods, and what answers them.
+        pub(crate) fn operations() -> Vec<(String, Vec<HttpMethod>, Endpoint)> {
             pastey::paste! {
-                $({
+                vec![$({
                     use resources::$($module)::+::{[<__path_ $handler>] as Documented, $handler};
-                    router.operation(&Documented::path(), Documented::methods(), |call| Box::pin($handler(call)));
-                })*
+                    let access = access!($handler, $access $($scope $role)?);
+                    let destination = destination!($($destination $($travel)?)?);
+                    (Documented::path(), Documented::methods(), Endpoint { access, destination })
+                }),*]
             }
         }
 
@@ -62,113 +92,7 @@ macro_rules! endpoints {
     };
 }
 
-// The router tries paths nearly in this order (`routes.rs`), and most requests are events.
-endpoints! {
-    events::track => track_alias;
-    events::pixel => pixel;
-    events::track => track;
-    events::track => batch;
-    events::track => server_track;
-    events::track => server_batch;
-    events::track => import;
-    segment::calls => track;
-    segment::calls => identify;
-    segment::calls => page;
-    segment::calls => screen;
-    segment::calls => group;
-    segment::calls => alias;
-    segment::calls => batch;
-    segment::calls => import;
-    segment::sdk_metrics => sdk_metrics;
-    segment::settings => settings;
-    unique_users => count_unique_users_per_day;
-    aggregate => aggregate;
-    retention => retention;
-    metadata_fields => fields;
-    figures::report => report;
-    figures::breakdown => breakdown;
-    traffic => traffic;
-    explain::figure => explain;
-    intake => intake;
-    live => live;
-    raw_events::list => list;
-    raw_events::export => export;
-    revenue::metrics => metrics;
-    revenue::timeseries => timeseries;
-    revenue::attribution => by_attribution;
-    revenue::cohorts => ltv_cohorts;
-    identities => profile;
-    identities => referrers;
-    identities => top_pages;
-    identities => top;
-    companies => lookup;
-    companies => top;
-    companies => metrics;
-    companies => top_users;
-    groups => metrics;
-    groups => top;
-    organizations => create;
-    archive => seal;
-    clock => show;
-    clock => confirm;
-    organization => show;
-    organization => change;
-    actions => list;
-    profile_builds => build;
-    profile_builds => show;
-    company_profiles => list;
-    company_profiles => create;
-    company_profiles => show;
-    company_profiles => change;
-    company_profiles => remove;
-    members => list;
-    members => create;
-    members => show;
-    members => change;
-    members => remove;
-    projects => list;
-    projects => create;
-    projects => show;
-    projects => change;
-    projects => remove;
-    public_keys => list;
-    public_keys => create;
-    public_keys => change;
-    public_keys => remove;
-    shares => list;
-    shares => create;
-    shares => revoke;
-    session => sign_in;
-    session => show;
-    session => sign_out;
-    session => create_code;
-    webhooks => list;
-    webhooks => create;
-    webhooks => show;
-    webhooks => change;
-    webhooks => remove;
-    webhooks => rotate_secret;
-    webhooks => deliveries;
-    webhooks => replay;
-    api_tokens => list;
-    api_tokens => create;
-    api_tokens => change;
-    api_tokens => revoke;
-    audit_log => list;
-    privacy_requests => list;
-    privacy_requests => create;
-    privacy_requests => show;
-    privacy_download => download;
-    backups => backup;
-    verifications => verify;
-    health => healthz;
-    health => readyz;
-    version => version;
-    metrics => metrics;
-    tracker => tracker;
-    docs => openapi_json;
-    docs => docs;
-}
+resources::endpoints!(define);
 
 /// What paths begin with that the server keeps for itself, besides those of the document.
 const RESERVED: [&str; 5] = ["v1", "ui", "assets", "session", "node"];
@@ -178,7 +102,9 @@ pub(crate) fn routes(config: &mut ServiceConfig, state: &Data<AppState>) {
     metrics::start();
     let extra = &state.extra_paths;
     let mut router = Router::new(state);
-    add_operations(&mut router);
+    for (path, methods, endpoint) in operations() {
+        router.operation(&path, &methods, endpoint);
+    }
     if let Some(path) = &extra.collect {
         router.on(path, Method::POST, |call| Box::pin(resources::events::track::track_alias(call)));
         router.on(path, Method::GET, |call| Box::pin(resources::events::pixel::pixel(call)));

@@ -8,7 +8,7 @@ use utoipa::openapi::HttpMethod;
 
 use crate::http::app::AppState;
 use crate::http::call::Handler;
-use crate::http::dispatch::{Endpoint, PathEndpoints};
+use crate::http::dispatch::{Access, Endpoint, PathEndpoints};
 use crate::http::forward::travel::Destination;
 
 /// What the paths of a project begin with. The framework tries one path after another, and those with a parameter by a regular
@@ -33,20 +33,19 @@ impl Router {
     }
 
     /// Adds a documented operation. One for GET answers HEAD, too, except on [`RECORDING_PATHS`].
-    pub(crate) fn operation(&mut self, path: &str, methods: Vec<HttpMethod>, handler: Handler) {
-        for documented in methods {
-            let method = method(&documented);
-            self.on(path, method.clone(), handler);
-            if method == Method::GET && !RECORDING_PATHS.contains(&path) {
-                self.on(path, Method::HEAD, handler);
-            }
+    pub(crate) fn operation(&mut self, path: &str, methods: &[HttpMethod], endpoint: Endpoint) {
+        for method in methods.iter().map(method) {
+            let answers_head = method == Method::GET && !RECORDING_PATHS.contains(&path);
+            let endpoints = &mut self.path(path).endpoints;
+            endpoints.push((method, endpoint));
+            endpoints.extend(answers_head.then_some((Method::HEAD, endpoint)));
         }
     }
 
-    /// Adds a method of a path.
+    /// Adds a method of a path that is not in the document.
     pub(crate) fn on(&mut self, path: &str, method: Method, handler: Handler) {
-        let destination = Destination::of(&method, path);
-        self.path(path).endpoints.push((method, Endpoint { handler, destination }));
+        let endpoint = Endpoint { access: Access::Open(handler), destination: Destination::Here };
+        self.path(path).endpoints.push((method, endpoint));
     }
 
     /// Adds a path that answers all methods.

@@ -39,7 +39,7 @@ fn way_to(state: &AppState, request: &HttpRequest, partition: u16, holder: Holde
 pub(crate) fn way_of(state: &AppState, request: &HttpRequest, destination: Destination) -> Result<Option<OwnerNode>, ApiError> {
     let named = |parameter| request.match_info().query(parameter);
     match destination {
-        Destination::Here => Ok(None),
+        Destination::Here | Destination::ByHandler => Ok(None),
         Destination::ProjectOwner(_) => {
             let Ok(project) = named("project_id").parse() else { return Ok(None) };
             match way(state, request, project) {

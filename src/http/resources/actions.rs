@@ -1,7 +1,7 @@
 //! `GET /organization/actions`.
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::{ActionEntry, ActionId, ActionReason, ActionsQuery, Scope};
+use headcount_actors::registry::{ActionEntry, ActionId, ActionReason, ActionsQuery};
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
 use crate::http::openapi::responses::{NotModified, QuestionErrors};
@@ -91,8 +91,7 @@ impl From<ActionEntry> for ActionRow {
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let ActionsParameters { limit, starting_after } = ActionsParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = |Text(id): Text<64>| -> Result<ActionId, ApiError> {
         id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))

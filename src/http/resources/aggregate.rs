@@ -1,7 +1,6 @@
 //! `POST /projects/{project_id}/analytics/aggregate`
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::aggregate::{Aggregate, AggregateRow, Grouping, MAX_GROUPS};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::{BuiltIn, Field, MetadataPath, Scalar};
@@ -14,7 +13,7 @@ use utoipa::openapi::{Object, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
@@ -214,9 +213,8 @@ impl From<AggregateRow> for GroupRow {
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
 )]
-pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<AggregateQuestion>::read_shared_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn aggregate(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<AggregateQuestion>::read_body(&state, &request, payload, asker).await?;
     let asked = &mut question.parameters;
     let by = read_group(asked.group_by, asked.metadata_field.take())?;
     let grouping = Grouping::new(by, asked.sum_metadata_field.take())?;

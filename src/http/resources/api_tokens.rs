@@ -17,6 +17,7 @@ use crate::http::call::ApiCall;
 use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::TokenPath;
+use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management::{self, role};
 use crate::http::resources::schemas;
@@ -221,8 +222,8 @@ fn may_make(registry: &Registry, caller: &ApiToken, new: &NewToken) -> Result<()
         NotModified, TokenErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let tokens = state.engine.registry().tokens(caller.organization())?;
     let api_tokens = tokens.iter().map(|token| TokenAnswer::from(&**token)).collect();
     etag::json(&request, &TokensAnswer { api_tokens, truncated: false })
@@ -237,8 +238,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let NewTokenShape { name, role, scopes, project_id, expires_at, member_id } = json::read(&state, &request, payload).await?;
     let new = NewToken { name, role, scopes, project: project_id, expires_at, member: member_id };
     may_make(state.engine.registry(), &caller.token, &new)?;
@@ -276,8 +277,8 @@ fn managed_token(state: &AppState, request: &HttpRequest, caller: &Caller, doing
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let TokenPatchShape { name, rate_limit, burst } = json::read(&state, &request, payload).await?;
     let id = managed_token(&state, &request, &caller, "changes")?;
     let patch = TokenPatch { name, rate_limit: RateLimitPatch { per_second: rate_limit, burst } };
@@ -297,8 +298,8 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Resu
         TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let id = managed_token(&state, &request, &caller, "revokes")?;
     let organization = caller.organization();
     management::change(&state, caller.author(&state, &request), move |registry, by| registry.revoke_token(organization, &id, by))

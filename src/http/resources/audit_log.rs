@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use headcount_actors::registry::{
-    Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, Scope, TargetType,
+    Actor, ActorKind, AuditAction, AuditEntry, AuditId, AuditQuery, AuditTarget, FieldChange, TargetType,
 };
 use headcount_domain::names::NamedValues;
 use headcount_domain::time::Timezone;
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
 use crate::http::openapi::responses::{NotModified, QuestionErrors};
@@ -167,8 +167,7 @@ impl AuditParameters {
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let query = AuditParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     let organization = caller.organization();
     let page =

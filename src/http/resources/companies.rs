@@ -1,12 +1,13 @@
 //! `GET /companies/…`: organization-wide.
 
 use actix_web::{HttpRequest, HttpResponse};
-use headcount_actors::registry::{Organization, Scope};
+use headcount_actors::registry::Organization;
 use headcount_domain::queries::{self, CompanyMetrics, Listed, TopCompany, TopUser};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
+use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{ListLimit, RangeDays, Text};
 use crate::http::extract::path::CompanyPath;
 use crate::http::extract::query::query_parameters;
@@ -176,8 +177,8 @@ impl From<Listed<TopUser>> for TopUsersAnswer {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<LookupParameters>::read(&state, &request, &caller)?;
     let LookupParameters { range_days, domain } = &question.parameters;
     let company = async { queries::company_by_domain(&question.projects(), &domain.0, range_days.0).await };
     let shape = |company| CompanyAnswer::new(company, &question.subject);
@@ -193,8 +194,8 @@ pub(crate) async fn lookup(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
     let TopParameters { range_days, limit } = question.parameters;
     let companies = async { queries::top_companies(&question.projects(), range_days.0, limit.rows()).await };
     question.reply_completed(range_days.0, companies, TopCompaniesAnswer::from).await
@@ -209,8 +210,8 @@ pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall) -> Result<HttpR
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CompanyParameters>::read(&state, &request, &caller)?;
     let window = question.parameters.range_days.0;
     let company = async { queries::company_by_id(&question.projects(), company_id(&request), window).await };
     let shape = |company| CompanyAnswer::new(company, &question.subject);
@@ -226,8 +227,8 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<H
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn top_users(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopParameters>::read(&state, &request, &caller)?;
     let TopParameters { range_days, limit } = question.parameters;
     let users =
         async { queries::company_top_users(&question.projects(), company_id(&request), range_days.0, limit.rows()).await };

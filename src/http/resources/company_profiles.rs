@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::profiles::{
     CompanyProfile, NewCompanyProfile, ProfileFields, ProfileKind, ProfilePatch, ProfileQuery, ProfileSource, Website,
 };
-use headcount_actors::registry::{Capability, CompanyProfileId, Scope};
+use headcount_actors::registry::{Capability, CompanyProfileId};
 use headcount_domain::company::normalise_domain;
 use headcount_domain::ids::PublicCompany;
 use headcount_domain::names::NamedValues;
@@ -15,9 +15,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Caller, MinRole};
+use crate::http::extract::auth::{self, Caller};
 use crate::http::extract::json::{self, json_body};
 use crate::http::extract::parameters::{ListLimit, Text};
 use crate::http::extract::path::CompanyProfilePath;
@@ -183,10 +182,6 @@ impl From<CompanyProfile> for CompanyProfileAnswer {
     }
 }
 
-fn caller(state: &AppState, request: &HttpRequest, scope: Scope) -> Result<Caller, ApiError> {
-    auth::organization_wide(state, request, scope, MinRole::Admin)
-}
-
 /// The id in the path.
 fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
     request.match_info().query("profile_id").parse().map_err(|_| ApiError::not_found("company profile"))
@@ -201,8 +196,7 @@ fn profile_id(request: &HttpRequest) -> Result<CompanyProfileId, ApiError> {
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let CompanyProfileParameters { limit, starting_after } =
         CompanyProfileParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = |Text(id): Text<64>| -> Result<CompanyProfileId, ApiError> {
@@ -224,8 +218,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesWrite)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     auth::capable(&state, &caller, Capability::TargetAccounts)?;
     NoParameters::check(&request)?;
     let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
@@ -243,8 +236,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Resu
         NotModified, TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let (organization, id) = (caller.organization(), profile_id(&request)?);
     let profile = management::on_engine(&state, move |engine| engine.company_profile(organization, &id)).await?;
@@ -261,8 +253,7 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesWrite)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let body: CompanyProfileShape = json::read(&state, &request, payload).await?;
@@ -281,8 +272,7 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Resu
         TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesWrite)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id = profile_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));

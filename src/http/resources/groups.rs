@@ -1,12 +1,12 @@
 //! `GET /groups/…`: organization-wide.
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::queries::{self, GroupMetrics, Listed};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
+use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{GroupTypeName, ListLimit, RangeDays, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
@@ -82,8 +82,8 @@ impl From<Listed<GroupMetrics>> for TopGroupsAnswer {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, Scope::GroupsRead)?;
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<GroupParameters>::read(&state, &request, &caller)?;
     let GroupParameters { range_days, group_type, group_key } = &question.parameters;
     let group = async { queries::group_metrics(&question.projects(), &group_type.0, &group_key.0, range_days.0).await };
     question.reply_completed_if_found("group", range_days.0, group, GroupAnswer::from).await
@@ -98,8 +98,8 @@ pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<H
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, Scope::GroupsRead)?;
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopGroupsParameters>::read(&state, &request, &caller)?;
     let TopGroupsParameters { range_days, group_type, limit } = &question.parameters;
     let groups = async { queries::top_groups(&question.projects(), &group_type.0, range_days.0, limit.rows()).await };
     question.reply_completed(range_days.0, groups, TopGroupsAnswer::from).await

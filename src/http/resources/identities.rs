@@ -1,12 +1,12 @@
 //! `GET /identities/…`: organization-wide.
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::queries::{self, CountOf, IdentityCounts, IdentityOrder, IdentitySelector, Listed, Profile, TopIdentity};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
+use crate::http::extract::auth::Caller;
 use crate::http::extract::parameters::{Choice, Dates, Limit, ListLimit, RangeDays, Text};
 use crate::http::extract::query::query_parameters;
 use crate::http::extract::question::OrganizationQuestion;
@@ -200,8 +200,8 @@ fn identity_selector(email: &Option<AnyText>, user_id: &Option<AnyText>) -> Resu
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<ProfileParameters>::read(&state, &request, &caller)?;
     let ProfileParameters { window, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let profile = async { queries::profile(&question.projects(), &user, window.0).await };
@@ -217,8 +217,8 @@ pub(crate) async fn profile(ApiCall { state, request, .. }: ApiCall) -> Result<H
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let counts = async { queries::counts(&question.projects(), &user, CountOf::Referrers, window.0, limit.rows()).await };
@@ -234,8 +234,8 @@ pub(crate) async fn referrers(ApiCall { state, request, .. }: ApiCall) -> Result
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<CountsParameters>::read(&state, &request, &caller)?;
     let CountsParameters { window, limit, email, user_id } = &question.parameters;
     let user = identity_selector(email, user_id)?;
     let counts = async { queries::counts(&question.projects(), &user, CountOf::Pages, window.0, limit.rows()).await };
@@ -257,8 +257,8 @@ pub(crate) async fn top_pages(ApiCall { state, request, .. }: ApiCall) -> Result
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, Scope::IdentitiesRead)?;
+pub(crate) async fn top(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let question = OrganizationQuestion::<TopIdentitiesParameters>::read(&state, &request, &caller)?;
     let TopIdentitiesParameters { range_days: RangeDays(window), limit, sort: Choice(order) } = question.parameters;
     let identities = state.engine.top_identities(question.subject.id, window, order, limit.rows());
     let shape = |top: Listed<TopIdentity>| TopIdentitiesAnswer {

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use headcount_actors::ProjectIntake;
-use headcount_actors::registry::Scope;
 use headcount_domain::queries::IntakeQuery;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::parameters::RangeDays;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -91,8 +90,8 @@ impl From<ProjectIntake> for IntakeAnswer {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn intake(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<IntakeParameters>::read(&state, &request, caller)?;
     let query = IntakeQuery { window: question.parameters.range_days.0, timezone: question.subject.config.policy.timezone };
     let intake = state.engine.intake(question.subject.project, query).await?;
     // Counts change without an event, so the tag is that of the answer itself.

@@ -9,7 +9,6 @@ use actix_web::HttpResponse;
 use actix_web::body::BodyStream;
 use actix_web::http::{Method, header};
 use actix_web::web::Bytes;
-use headcount_actors::registry::Scope;
 use headcount_actors::{Engine, LiveEnd, LiveFigures, LiveFrame, LiveMinute, LiveNotification, LiveState, LiveWatch};
 use headcount_domain::ids::ProjectId;
 use headcount_domain::money::Currency;
@@ -20,7 +19,7 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type}
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Credential, MinRole};
+use crate::http::extract::auth::{self, Asker, Credential};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{NotFoundErrors, QuestionErrors};
@@ -147,8 +146,7 @@ impl ToSchema for LiveEventShape {}
         QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let asker = auth::asker(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn live(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let caller = asker.asks(&NoParameters)?;
     let mut response = HttpResponse::Ok();

@@ -5,11 +5,11 @@ use headcount_actors::registry::{ApiToken, Member, MemberId, MemberPatch, NewMem
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::app::AppState;
 use crate::http::call::ApiCall;
 use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, json_body};
-use crate::http::extract::path::MemberPath;
+use crate::http::extract::path::{MemberPath, id_in_path};
+use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management::{self, optional_role, role};
 use crate::http::resources::schemas;
@@ -97,11 +97,10 @@ fn may_manage(caller: &ApiToken, role: Role) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The caller, and the id in the path.
-fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, MemberId), ApiError> {
-    let caller = management::caller(state, request)?;
-    let id = request.match_info().query("member_id").parse().map_err(|_| ApiError::not_found("member"))?;
-    Ok((caller, id))
+/// The id in the path, of an operation without parameters.
+fn only_id(request: &HttpRequest) -> Result<MemberId, ApiError> {
+    NoParameters::check(request)?;
+    id_in_path(request, "member_id", "member")
 }
 
 /// The members of the organization.
@@ -112,8 +111,8 @@ fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, Mem
         NotModified, TokenErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let members = state.engine.registry().members(caller.organization())?;
     let members = members.iter().map(|member| MemberAnswer::from(&**member)).collect();
     etag::json(&request, &MembersAnswer { members, truncated: false })
@@ -128,8 +127,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let NewMemberShape { email, name, role } = json::read(&state, &request, payload).await?;
     may_manage(&caller.token, role)?;
     let organization = caller.organization();
@@ -150,8 +149,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Resu
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let member = state.engine.registry().member(caller.organization(), &id)?;
     etag::json(&request, &MemberAnswer::from(&*member))
 }
@@ -166,8 +165,8 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let MemberPatchShape { email, name, role } = json::read(&state, &request, payload).await?;
     let organization = caller.organization();
     let current = state.engine.registry().member(organization, &id)?.role;
@@ -190,8 +189,8 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Resu
         TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let organization = caller.organization();
     may_manage(&caller.token, state.engine.registry().member(organization, &id)?.role)?;
     management::change(&state, caller.author(&state, &request), move |registry, by| {

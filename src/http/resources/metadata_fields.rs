@@ -1,7 +1,6 @@
 //! `GET /projects/{project_id}/analytics/fields`
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::aggregate::{MetadataField, MetadataFields};
 use headcount_domain::versions::Depends;
 use serde::Serialize;
@@ -9,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::raw_events::parameters::SentDates;
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -68,8 +67,8 @@ impl From<MetadataField> for FieldRow {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn fields(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<FieldsParameters>::read(&state, &request, caller)?;
     let FieldsParameters { dates, limit } = &question.parameters;
     let answer = |MetadataFields { rows, truncated }: MetadataFields| FieldsAnswer {
         fields: rows.into_iter().map(FieldRow::from).collect(),

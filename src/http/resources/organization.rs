@@ -14,7 +14,9 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Type};
 
 use crate::http::call::ApiCall;
+use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, Fields, json_body};
+use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::schemas;
@@ -137,8 +139,8 @@ fn rates(fields: &Fields<'_>, name: &str) -> Result<Option<Rates>, ApiError> {
         NotModified, TokenErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let organization = state.engine.registry().organization(caller.organization())?;
     etag::json(&request, &OrganizationAnswer::from(&*organization))
 }
@@ -153,8 +155,8 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let id = caller.organization();
     let OrganizationPatchShape { name, timezone, currency, fx_rates, capabilities, actions_balance } =
         json::read(&state, &request, payload).await?;

@@ -11,10 +11,10 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use futures_util::stream;
 use headcount_actors::engine::{Download, DownloadError};
 use headcount_actors::privacy::ArtifactGone;
-use headcount_actors::registry::{PrivacyRequestId, Scope};
+use headcount_actors::registry::PrivacyRequestId;
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::auth::Caller;
 use crate::http::extract::path::PrivacyRequestPath;
 use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{DownloadErrors, NotFoundErrors, NotModified, QuestionErrors};
@@ -79,8 +79,7 @@ impl From<DownloadError> for ApiError {
         NotModified, QuestionErrors, NotFoundErrors, DownloadErrors,
     ),
 )]
-pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
+pub(crate) async fn download(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let unknown = || ApiError::not_found("privacy request");
     let id: PrivacyRequestId = request.match_info().query("request_id").parse().map_err(|_| unknown())?;

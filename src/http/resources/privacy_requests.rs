@@ -5,7 +5,7 @@ use headcount_actors::privacy::{
     ErasedProject, PrivacyAudit, PrivacyAuditEvent, PrivacyQuery, PrivacyRequest, PrivacyRequestKind, PrivacyStatus,
     PrivacySubject,
 };
-use headcount_actors::registry::{PrivacyRequestId, Scope};
+use headcount_actors::registry::PrivacyRequestId;
 use headcount_domain::ids::ProjectId;
 use headcount_domain::names::{NamedValues, UnknownName};
 use headcount_domain::queries::LifetimeFigures;
@@ -17,7 +17,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::http::app::AppState;
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Caller, MinRole};
+use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, Fields, JsonBody};
 use crate::http::extract::parameters::{Choice, ListLimit, Text, TypeFilter};
 use crate::http::extract::path::PrivacyRequestPath;
@@ -337,8 +337,7 @@ pub(crate) fn check_home(state: &AppState, caller: &Caller) -> Result<(), ApiErr
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let query = PrivacyParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?.query()?;
     check_home(&state, &caller)?;
     let page = state.engine.privacy_requests(caller.organization(), &query)?;
@@ -358,8 +357,7 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsWrite, MinRole::Admin)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let body: NewPrivacyRequestShape = json::read(&state, &request, payload).await?;
     let (kind, subject) = (body.kind, body.subject()?);
@@ -382,8 +380,7 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Resu
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::PrivacyRequestsRead, MinRole::Member)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id = request
         .match_info()

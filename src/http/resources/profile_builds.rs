@@ -1,15 +1,14 @@
 //! `/company-profiles/build` and `/company-profiles/builds`.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
 use headcount_actors::profiles::{BuildRequest, ProfileBuild};
-use headcount_actors::registry::{BuildError, BuildRunId, Scope};
+use headcount_actors::registry::{BuildError, BuildRunId};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Caller, MinRole};
+use crate::http::extract::auth::Caller;
 use crate::http::extract::json::{self, json_body};
 use crate::http::extract::path::BuildRunPath;
 use crate::http::extract::query::NoParameters;
@@ -93,10 +92,6 @@ impl From<ProfileBuild> for ProfileBuildAnswer {
     }
 }
 
-fn caller(state: &AppState, request: &HttpRequest, scope: Scope) -> Result<Caller, ApiError> {
-    auth::organization_wide(state, request, scope, MinRole::Admin)
-}
-
 /// Builds a company profile from its website, in the background. It fills only the fields that are empty. The first profile of an organization is free; others
 /// cost one Action, which is given back if the build fails. While a run for the profile is under way, its id is returned, and nothing is taken.
 #[utoipa::path(
@@ -107,8 +102,7 @@ fn caller(state: &AppState, request: &HttpRequest, scope: Scope) -> Result<Calle
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesWrite)?;
+pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let BuildShape { website, profile_id } = json::read(&state, &request, payload).await?;
     let profile = match profile_id {
@@ -131,8 +125,7 @@ pub(crate) async fn build(ApiCall { state, request, payload }: ApiCall) -> Resul
         NotModified, TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = caller(&state, &request, Scope::CompaniesRead)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let id: BuildRunId = request.match_info().query("run_id").parse().map_err(|_| ApiError::not_found("build run"))?;
     let organization = caller.organization();

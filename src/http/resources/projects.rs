@@ -12,8 +12,10 @@ use utoipa::ToSchema;
 
 use crate::http::app::AppState;
 use crate::http::call::ApiCall;
+use crate::http::extract::auth::{Caller, ProjectCaller};
 use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::ProjectPath;
+use crate::http::extract::query::NoParameters;
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
 use crate::http::resources::management;
 use crate::http::resources::quotas::{self, QuotasAnswer};
@@ -245,8 +247,8 @@ impl From<ProjectPatchShape> for ProjectPatch {
         NotModified, TokenErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let projects = state.engine.registry().projects(caller.organization())?;
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
     let floors = state.engine.floors(caller.organization(), &ids).await?;
@@ -264,8 +266,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     let organization = caller.organization();
     let new = json::read::<NewProjectShape>(&state, &request, payload).await?.into();
     let project = management::change(&state, caller.author(&state, &request), move |registry, by| {
@@ -288,8 +290,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Resu
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, id, _) = management::project_caller(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, id, _) = management::of_project(&state, &request, &caller)?;
     let project = state.engine.registry().project(organization, id)?;
     etag::json(&request, &ProjectAnswer::of(&state, organization, &project).await?)
 }
@@ -304,8 +306,11 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, id, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn change(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let patch: ProjectPatch = json::read::<ProjectPatchShape>(&state, &request, payload).await?.into();
     let has_quotas = patch.quotas != OwnQuotas::default();
     let project =
@@ -338,10 +343,10 @@ async fn apply_retention(state: &AppState, project: &Project) {
         TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, project, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, project, author) = management::of_project(&state, &request, &caller)?;
     // Not for a token of the project.
-    management::caller(&state, &request)?;
+    caller.caller.check_organization_wide()?;
     management::on_engine(&state, move |engine| engine.delete_project(organization, project, author)).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::json::{self, EmptyBody, json_body};
 use crate::http::extract::path::{KeyPath, ProjectPath};
 use crate::http::openapi::responses::{BodyErrors, ConflictErrors, NotFoundErrors, NotModified, TokenErrors, UnavailableErrors};
@@ -77,8 +78,8 @@ impl KeyLimitAnswer {
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, id, _) = management::project_caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, id, _) = management::of_project(&state, &request, &caller)?;
     let project = state.engine.registry().project(organization, id)?;
     let keys = project.public_keys.iter().map(|key| KeyLimitAnswer::new(&project, key)).collect();
     etag::json(&request, &KeysAnswer { keys, truncated: false })
@@ -95,8 +96,11 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, id, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn change(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let KeyLimitShape { rate_limit, burst } = json::read(&state, &request, payload).await?;
     let patch = RateLimitPatch { per_second: rate_limit, burst };
     let key = request.match_info().query("public_key").to_owned();
@@ -116,8 +120,11 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Resu
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, id, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn create(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
+    let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let added = management::change(&state, author, move |registry, by| {
         let public_key = registry.add_public_key(organization, id, by)?;
@@ -136,8 +143,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Resu
         TokenErrors, NotFoundErrors, ConflictErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, id, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, id, author) = management::of_project(&state, &request, &caller)?;
     let key = request.match_info().query("public_key").to_owned();
     management::change(&state, author, move |registry, by| registry.remove_public_key(organization, id, &key, by)).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -1,13 +1,12 @@
 //! `GET /projects/{project_id}/analytics/retention`
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::queries::{Listed, RetentionCohort, RetentionQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::parameters::{Limit, RunningInterval};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -75,8 +74,8 @@ answer! {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<RetentionParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn retention(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<RetentionParameters>::read(&state, &request, asker)?;
     let RetentionParameters { interval: RunningInterval { interval, first_day }, cohorts } = question.parameters;
     let answer = |cohorts: Listed<RetentionCohort>| RetentionAnswer {
         cohorts: cohorts.rows.into_iter().map(CohortOfUsers::from).collect(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::json::{self, Fields, json_body};
 use crate::http::extract::path::{ProjectPath, SharePath};
 use crate::http::extract::query::NoParameters;
@@ -136,8 +136,8 @@ fn may_make(maker: &ApiToken, revenue: bool) -> Result<(), ApiError> {
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, project, _) = management::project_caller(&state, &request)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, project, _) = management::of_project(&state, &request, &caller)?;
     let shares = state.engine.registry().shares(organization, project)?;
     let shares = shares.iter().map(|share| ShareAnswer::from(&**share)).collect();
     etag::json(&request, &SharesAnswer { shares, truncated: false })
@@ -159,8 +159,10 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::on_project(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn create(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
     NoParameters::check(&request)?;
     let NewShareShape { name, expires_at, revenue, embed_origins } = json::read(&state, &request, payload).await?;
     let revenue = revenue.unwrap_or(false);
@@ -185,8 +187,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Resu
         TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (organization, project, author) = management::project_caller(&state, &request)?;
+pub(crate) async fn revoke(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let (organization, project, author) = management::of_project(&state, &request, &caller)?;
     let id: ShareId = request.match_info().query("share_id").parse().map_err(|_| ApiError::not_found("share"))?;
     management::change(&state, author, move |registry, by| registry.revoke_share(organization, project, &id, by)).await?;
     Ok(HttpResponse::NoContent().finish())

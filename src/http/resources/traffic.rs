@@ -1,7 +1,6 @@
 //! `GET /projects/{project_id}/analytics/traffic`
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::cells::count_of;
 use headcount_domain::money::ratio_of_counts;
 use headcount_domain::queries::{Listed, Traffic, TrafficQuery, TrafficRow};
@@ -9,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -110,8 +109,8 @@ impl From<TrafficRow> for SessionsRow {
         NotModified, QuestionErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<TrafficParameters>::read_shared(&state, &request, Scope::AnalyticsRead, MinRole::Member)?;
+pub(crate) async fn traffic(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<TrafficParameters>::read(&state, &request, asker)?;
     let TrafficParameters { dates, limit } = &question.parameters;
     let window = question.window(dates.start.as_deref(), dates.end.as_deref())?;
     let shown = |list: Listed<TrafficRow>| list.rows.into_iter().map(SessionsRow::from).collect();

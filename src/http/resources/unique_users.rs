@@ -1,7 +1,6 @@
 //! `POST /projects/{project_id}/analytics/count-unique-users-per-day`
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::filter::Filter;
 use headcount_domain::queries::{UniqueUsers, UniqueUsersQuery};
 use headcount_domain::time::{Day, Window};
@@ -9,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::json_body;
 use crate::http::extract::path::ProjectPath;
@@ -75,9 +74,11 @@ pub(crate) struct UsersDay {
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
 )]
-pub(crate) async fn count_unique_users_per_day(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_shared_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn count_unique_users_per_day(
+    ApiCall { state, request, payload }: ApiCall,
+    asker: Asker,
+) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<UniqueUsersQuestion>::read_body(&state, &request, payload, asker).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let UniqueUsersQuestion { start_date, end_date, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;

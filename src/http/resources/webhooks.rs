@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Holder;
-use headcount_actors::registry::{Scope, Secret, WebhookId};
+use headcount_actors::registry::{Secret, WebhookId};
 use headcount_actors::webhooks::{
     Delivery, DeliveryQuery, DeliveryStatus, NewWebhook, Webhook, WebhookEvent, WebhookPatch, WebhookQuery, WebhookStatus,
 };
@@ -13,14 +13,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
-use crate::http::app::AppState;
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, Caller, MinRole};
+use crate::http::extract::auth::{self, Caller};
 use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::extract::json::{self, EmptyBody, Fields, JsonBody as _, json_body};
 use crate::http::extract::parameters::{Choice, ListLimit, Text};
-use crate::http::extract::path::WebhookPath;
-use crate::http::extract::query::{Calendar, QueryParameters as _, query_parameters};
+use crate::http::extract::path::{WebhookPath, id_in_path};
+use crate::http::extract::query::{Calendar, NoParameters, QueryParameters as _, query_parameters};
 use crate::http::forward::travel::Travel;
 use crate::http::forward::{forward, way};
 use crate::http::openapi::responses::{
@@ -252,9 +251,10 @@ fn webhook_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
     request.match_info().query("webhook_id").parse().map_err(|_| ApiError::not_found("webhook"))
 }
 
-/// The caller, and the id in the path.
-fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, WebhookId), ApiError> {
-    Ok((management::caller(state, request)?, webhook_id(request)?))
+/// The id in the path, of an operation without parameters.
+fn only_id(request: &HttpRequest) -> Result<WebhookId, ApiError> {
+    NoParameters::check(request)?;
+    id_in_path(request, "webhook_id", "webhook")
 }
 
 /// The webhooks of the organization.
@@ -266,8 +266,7 @@ fn caller_and_id(state: &AppState, request: &HttpRequest) -> Result<(Caller, Web
         NotModified, QuestionErrors,
     ),
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let WebhookParameters { limit, starting_after } = WebhookParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = |Text(id): Text<64>| -> Result<WebhookId, ApiError> {
         id.parse().map_err(|error| ApiError::parameter("starting_after", format!("{error}")))
@@ -287,8 +286,8 @@ pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, NotFoundErrors, ConflictErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = management::caller(&state, &request)?;
+pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    NoParameters::check(&request)?;
     body::check_media(&request, Media::Json)?;
     let content = BodyContent::Other(Some(Holder::Organization(caller.organization())));
     let permit = body::admit(&state, &request, content, body::FIRST_BYTES)?;
@@ -316,8 +315,8 @@ pub(crate) async fn create(ApiCall { state, request, payload }: ApiCall) -> Resu
         NotModified, TokenErrors, NotFoundErrors,
     ),
 )]
-pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     etag::json(&request, &WebhookAnswer::from(state.engine.webhook(caller.organization(), &id)?))
 }
 
@@ -331,8 +330,8 @@ pub(crate) async fn show(ApiCall { state, request, .. }: ApiCall) -> Result<Http
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let WebhookPatchShape { url, events, status } = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let patch = WebhookPatch { url, events, status };
@@ -350,8 +349,8 @@ pub(crate) async fn change(ApiCall { state, request, payload }: ApiCall) -> Resu
         TokenErrors, NotFoundErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let remove = move |engine: &headcount_actors::Engine| engine.remove_webhook(organization, &id, author);
     management::on_engine(&state, remove).await?;
@@ -367,8 +366,11 @@ pub(crate) async fn remove(ApiCall { state, request, .. }: ApiCall) -> Result<Ht
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn rotate_secret(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn rotate_secret(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: Caller,
+) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let EmptyBody = json::read(&state, &request, payload).await?;
     let (organization, author) = (caller.organization(), caller.author(&state, &request));
     let rotate = move |engine: &headcount_actors::Engine| engine.rotate_webhook_secret(organization, &id, author);
@@ -387,8 +389,7 @@ pub(crate) async fn rotate_secret(ApiCall { state, request, payload }: ApiCall) 
         NotModified, NotFoundErrors, QuestionErrors,
     ),
 )]
-pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let caller = auth::organization_wide(&state, &request, Scope::Admin, MinRole::Admin)?;
+pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
     let DeliveryParameters { limit, starting_after, status } =
         DeliveryParameters::read(&request, &Calendar::new(&state, Timezone::UTC))?;
     let id = webhook_id(&request)?;
@@ -413,8 +414,8 @@ pub(crate) async fn deliveries(ApiCall { state, request, .. }: ApiCall) -> Resul
         TokenErrors, NotFoundErrors, BodyErrors, UnavailableErrors,
     ),
 )]
-pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (caller, id) = caller_and_id(&state, &request)?;
+pub(crate) async fn replay(ApiCall { state, request, payload }: ApiCall, caller: Caller) -> Result<HttpResponse, ApiError> {
+    let id = only_id(&request)?;
     let WebhookReplayShape { from_position } = json::read(&state, &request, payload).await?;
     let (organization, author): (_, _) = (caller.organization(), caller.author(&state, &request));
     let from: Position = from_position;

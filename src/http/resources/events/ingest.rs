@@ -9,7 +9,7 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use headcount_actors::admission_gate::Permit;
 use headcount_actors::ingest::{MAX_BATCH_EVENTS, Origin, Prepared, Refusal};
-use headcount_actors::registry::{ProjectConfig, PublicKey, Scope};
+use headcount_actors::registry::{ProjectConfig, PublicKey};
 use headcount_actors::{Engine, Tracker};
 use headcount_domain::agent::Hints;
 use headcount_domain::ids::ProjectId;
@@ -26,7 +26,7 @@ use super::cors;
 use super::rate_limit::Allowance;
 use crate::http::app::AppState;
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::{self, MinRole};
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::body::{self, BodyContent, Media};
 use crate::http::extract::query::QueryString;
 use crate::http::forward::travel::Travel;
@@ -74,11 +74,8 @@ pub(crate) async fn from_public(call: ApiCall, kind: BodyKind) -> Result<HttpRes
 }
 
 /// Records a body that a server sent with a token. The path names the project.
-pub(crate) async fn from_server(call: ApiCall, kind: BodyKind) -> Result<HttpResponse, ApiError> {
-    let ApiCall { state, request, payload } = call;
-    // Whoever may say what was decided about events can write any figure.
-    let role = if matches!(kind, BodyKind::Import) { MinRole::Admin } else { MinRole::Member };
-    let project = auth::on_project(&state, &request, Scope::EventsWrite, role)?.config;
+pub(crate) async fn from_server(call: ApiCall, caller: ProjectCaller, kind: BodyKind) -> Result<HttpResponse, ApiError> {
+    let (ApiCall { state, request, payload }, project) = (call, caller.config);
     body::check_media(&request, Media::Json)?;
     let id = project.policy.project;
     let to = EventDestination { project, allowance: Allowance::UNLIMITED };

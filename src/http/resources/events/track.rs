@@ -11,6 +11,7 @@ use headcount_actors::ingest::MAX_BATCH_EVENTS;
 use super::answer::{BatchAnswer, TrackAnswer};
 use super::ingest::{BodyKind, from_public, from_server};
 use crate::http::call::ApiCall;
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::parameters::KeyQuery;
 use crate::http::extract::path::ProjectPath;
 use crate::http::openapi::event::EventShape;
@@ -71,8 +72,8 @@ pub(crate) async fn track(call: ApiCall) -> Result<HttpResponse, ApiError> {
     request_body = EventShape,
     responses((status = 202, description = "It is on disk, and every later read counts it.", body = TrackAnswer), ServerEventErrors),
 )]
-pub(crate) async fn server_track(call: ApiCall) -> Result<HttpResponse, ApiError> {
-    from_server(call, BodyKind::Event).await
+pub(crate) async fn server_track(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    from_server(call, caller, BodyKind::Event).await
 }
 
 /// Records a batch.
@@ -94,8 +95,8 @@ pub(crate) async fn batch(call: ApiCall) -> Result<HttpResponse, ApiError> {
     request_body = BatchShape,
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
 )]
-pub(crate) async fn server_batch(call: ApiCall) -> Result<HttpResponse, ApiError> {
-    from_server(call, BodyKind::Batch).await
+pub(crate) async fn server_batch(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    from_server(call, caller, BodyKind::Batch).await
 }
 
 /// Records a batch that may have rows of an export, which keep everything that was decided about them: visitors, consent, money, companies, agents,
@@ -111,6 +112,6 @@ pub(crate) async fn server_batch(call: ApiCall) -> Result<HttpResponse, ApiError
     responses((status = 202, description = "The valid events are on disk, and every later read counts them.", body = BatchAnswer), ServerEventErrors),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn import(call: ApiCall) -> Result<HttpResponse, ApiError> {
-    from_server(call, BodyKind::Import).await
+pub(crate) async fn import(call: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    from_server(call, caller, BodyKind::Import).await
 }

@@ -4,7 +4,6 @@ use std::hash::Hasher as _;
 
 use actix_web::HttpResponse;
 use headcount_actors::ExplainError;
-use headcount_actors::registry::Scope;
 use headcount_domain::figures::{AttributedTo, ExplainQuestion, ExplainedFigure, Explanation};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::event::Position;
@@ -20,7 +19,7 @@ use super::names::{DimensionName, EntityLevelName, FigureName, TouchModelName};
 use super::rows::{ContributingEvent, UncountedEvent};
 use crate::http::call::ApiCall;
 use crate::http::client_end::while_client_waits;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
@@ -217,9 +216,11 @@ fn refused(error: ExplainError) -> ApiError {
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors, GoneErrors,
     ),
 )]
-pub(crate) async fn explain(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<ExplainBody>::read_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn explain(
+    ApiCall { state, request, payload }: ApiCall,
+    caller: ProjectCaller,
+) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<ExplainBody>::read_body(&state, &request, payload, caller).await?;
     if question.parameters.figure.is_of_money() {
         question.subject.check_money().map_err(|error| error.with_param("figure"))?;
     }

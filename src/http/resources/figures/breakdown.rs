@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::figures::{Breakdown, BreakdownQuestion, BreakdownRow, ComparedWindows, EventFigures, OrderBy, Search};
 use headcount_domain::filter::Filter;
 use headcount_domain::intake::fields::Field;
@@ -16,7 +15,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::compare::{Compare, CompareShape};
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
@@ -225,9 +224,8 @@ impl FiguresRow {
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
 )]
-pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<BreakdownBody>::read_shared_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn breakdown(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<BreakdownBody>::read_body(&state, &request, payload, asker).await?;
     if question.parameters.order_by.is_money() {
         question.subject.check_money().map_err(|error| error.with_param("order_by"))?;
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::figures::{ComparedWindows, EventFigures, Report, ReportQuery, ReportQuestion, Series};
 use headcount_domain::filter::{Filter, Predicate};
 use headcount_domain::names::NamedValues;
@@ -16,7 +15,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::compare::{Compare, CompareShape};
 use crate::http::app::AppState;
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::filters::{self, FilterShape};
 use crate::http::extract::json::{Fields, json_body};
 use crate::http::extract::path::ProjectPath;
@@ -256,9 +255,8 @@ fn check_hours(interval: Interval, windows: ComparedWindows) -> Result<(), ApiEr
         NotModified, QuestionErrors, NotFoundErrors, BodyErrors,
     ),
 )]
-pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let (scope, role) = (Scope::AnalyticsRead, MinRole::Member);
-    let mut question = ProjectQuestion::<ReportBody>::read_shared_body(&state, &request, payload, scope, role).await?;
+pub(crate) async fn report(ApiCall { state, request, payload }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let mut question = ProjectQuestion::<ReportBody>::read_body(&state, &request, payload, asker).await?;
     let filters = std::mem::take(&mut question.parameters.filters);
     let ReportBody { start_date, end_date, interval, compare, event_name, .. } = &question.parameters;
     let predicate = filters::predicate(event_name.as_deref(), filters)?;

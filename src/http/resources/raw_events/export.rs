@@ -9,7 +9,6 @@ use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::Bytes;
-use headcount_actors::registry::Scope;
 use headcount_actors::{AskError, ExportSink};
 use headcount_archive::export::{ExportFormat, RowEncoder};
 use headcount_archive::row::{Currencies, Row};
@@ -20,7 +19,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use super::parameters::{Conditions, SentDates};
 use crate::http::call::ApiCall;
 use crate::http::client_end::while_client_waits;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::parameters::Choice;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -64,8 +63,8 @@ query_parameters! {
     ),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<ExportParameters>::read(&state, &request, Scope::EventsRead, MinRole::Admin)?;
+pub(crate) async fn export(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<ExportParameters>::read(&state, &request, caller)?;
     let ExportParameters { dates, conditions, format: Choice(format) } = &question.parameters;
     let window = match (&dates.start, &dates.end) {
         (None, None) => None,

@@ -1,7 +1,6 @@
 //! `GET /projects/{project_id}/events`
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_actors::{AskError, EventsPage, PageOrder, PageQuestion};
 use headcount_domain::facts::Moment;
 use headcount_domain::intake::event::Position;
@@ -14,7 +13,7 @@ use super::cursor::{Cursor, question_hash};
 use super::parameters::{AfterPosition, Conditions, SentCursor, SentDates};
 use super::row::EventRow;
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::ProjectCaller;
 use crate::http::extract::parameters::Limit;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -71,8 +70,8 @@ pub(crate) struct EventsAnswer {
     ),
     security(("api_token" = []), ("session" = []))
 )]
-pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<EventsParameters>::read(&state, &request, Scope::EventsRead, MinRole::Admin)?;
+pub(crate) async fn list(ApiCall { state, request, .. }: ApiCall, caller: ProjectCaller) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<EventsParameters>::read(&state, &request, caller)?;
     let EventsParameters { dates, conditions, limit, cursor, after_position } = &question.parameters;
     let project = question.subject.project;
     let [event_name, filters] = &conditions.sent;

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::queries::{AttributedRevenue, AttributionQuery, Dimension, EntityLevel, TouchModel, TouchRevenue};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::unconverted::{UnconvertedMoney, unconverted};
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::parameters::{Choice, Dates, ListLimit};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -74,8 +73,8 @@ answer! {
     params(ProjectPath, AttributionParameters),
     responses((status = 200, description = "The rows.", body = AttributionAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
-pub(crate) async fn by_attribution(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<AttributionParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+pub(crate) async fn by_attribution(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<AttributionParameters>::read(&state, &request, asker)?;
     let AttributionParameters { model, level, dimension, window, limit } = question.parameters;
     let query =
         AttributionQuery { model: model.0, level: level.0, dimension: dimension.0, window: window.0, limit: limit.rows() };

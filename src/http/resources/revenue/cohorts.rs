@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::queries::{Cohort, CohortsQuery, EntityLevel, LtvCohorts};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::unconverted::{UnconvertedMoney, unconverted};
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::parameters::{Choice, IgnoredDates, Limit};
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -84,8 +83,8 @@ impl From<Cohort> for CohortRow {
     params(ProjectPath, CohortsParameters),
     responses((status = 200, description = "The cohorts.", body = CohortsAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
-pub(crate) async fn ltv_cohorts(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<CohortsParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+pub(crate) async fn ltv_cohorts(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<CohortsParameters>::read(&state, &request, asker)?;
     let CohortsParameters { level, limit, window: IgnoredDates } = question.parameters;
     let answer = |ltv: LtvCohorts| CohortsAnswer {
         currency: question.subject.config.policy.currency.to_string(),

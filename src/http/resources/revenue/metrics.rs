@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::queries::{RevenueMetrics, RevenueMetricsQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::unconverted::{UnconvertedMoney, unconverted};
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::parameters::Dates;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -59,8 +58,8 @@ pub(crate) struct MetricsAnswer {
     params(ProjectPath, MetricsParameters),
     responses((status = 200, description = "The figures.", body = MetricsAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
-pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<MetricsParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+pub(crate) async fn metrics(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<MetricsParameters>::read(&state, &request, asker)?;
     let window = question.parameters.window.0;
     let answer = |metrics: RevenueMetrics| MetricsAnswer {
         total_revenue: Decimal(metrics.total_revenue),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
-use headcount_actors::registry::Scope;
 use headcount_domain::queries::{RevenueSeries, RevenueSeriesQuery};
 use headcount_domain::time::Day;
 use serde::Serialize;
@@ -11,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::unconverted::{UnconvertedMoney, unconverted};
 use crate::http::call::ApiCall;
-use crate::http::extract::auth::MinRole;
+use crate::http::extract::auth::Asker;
 use crate::http::extract::parameters::Dates;
 use crate::http::extract::path::ProjectPath;
 use crate::http::extract::query::query_parameters;
@@ -63,8 +62,8 @@ pub(crate) struct RevenueDay {
     params(ProjectPath, TimeseriesParameters),
     responses((status = 200, description = "The series.", body = TimeseriesAnswer), NotModified, QuestionErrors, NotFoundErrors),
 )]
-pub(crate) async fn timeseries(ApiCall { state, request, .. }: ApiCall) -> Result<HttpResponse, ApiError> {
-    let question = ProjectQuestion::<TimeseriesParameters>::read_shared(&state, &request, Scope::RevenueRead, MinRole::Admin)?;
+pub(crate) async fn timeseries(ApiCall { state, request, .. }: ApiCall, asker: Asker) -> Result<HttpResponse, ApiError> {
+    let question = ProjectQuestion::<TimeseriesParameters>::read(&state, &request, asker)?;
     let window = question.parameters.window.0;
     let day =
         |(day, revenue, orders): &(Day, _, i64)| RevenueDay { day: day.to_string(), revenue: Decimal(*revenue), orders: *orders };
